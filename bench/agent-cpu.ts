@@ -1,0 +1,221 @@
+/**
+ * CPU per probe, whole path in the agent (job in → result on its way), beside Debian's prometheus-blackbox-exporter on the
+ * same targets, 32 in flight. Limits: URL, TCP and ICMP 0.6 of it, HTTPS 1.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { get, Agent } from 'node:http';
+import { join, resolve } from 'node:path';
+import {
+  cpuMs,
+  machine,
+  makeCertificates,
+  report,
+  rssMb,
+  startChild,
+  stopChild,
+  temporaryFolder,
+} from './lib/processes.ts';
+import { jobOf, startProtocolPeer } from './lib/protocol-peer.ts';
+
+const probes = Number(process.argv[2] ?? 6000);
+const inFlight = 32;
+const root = resolve(import.meta.dirname, '../../..');
+const blackbox = '/usr/bin/prometheus-blackbox-exporter';
+const folder = temporaryFolder();
+
+if (!existsSync(blackbox) && process.getuid?.() === 0) {
+  console.log('installing prometheus-blackbox-exporter');
+  spawnSync('sh', [
+    '-c',
+    'apt-get -q update && apt-get -q -y install --no-install-recommends prometheus-blackbox-exporter',
+  ]);
+}
+
+const certificates = makeCertificates(folder);
+const targets = await startChild<{ http: number; https: number; tcp: number }>(
+  join(import.meta.dirname, 'lib', 'targets-process.js'),
+  [certificates.cert, certificates.key],
+);
+const { http, https, tcp } = targets.hello;
+const url = (address: string) => ({
+  checkType: 'URL',
+  request: {
+    method: 'GET',
+    url: address,
+    followRedirects: true,
+    skipSSL: false,
+    ipFamily: 'IPv4',
+    assertions: [],
+  },
+});
+const cases = [
+  {
+    name: 'http',
+    limit: 0.6,
+    module: 'http_2xx',
+    target: `http://127.0.0.1:${http}/`,
+    job: url(`http://127.0.0.1:${http}/`),
+  },
+  {
+    name: 'https',
+    limit: 1,
+    module: 'http_2xx',
+    target: `https://localhost:${https}/`,
+    job: url(`https://localhost:${https}/`),
+  },
+  {
+    name: 'tcp',
+    limit: 0.6,
+    module: 'tcp_connect',
+    target: `127.0.0.1:${tcp}`,
+    job: {
+      checkType: 'TCP',
+      request: { hostname: '127.0.0.1', port: tcp, data: null, ipFamily: 'IPv4', assertions: [] },
+    },
+  },
+  {
+    name: 'icmp',
+    limit: 0.6,
+    module: 'icmp',
+    target: '127.0.0.1',
+    job: {
+      checkType: 'ICMP',
+      request: { hostname: '127.0.0.1', ipFamily: 'IPv4', pingCount: 1, assertions: [] },
+      degradedPacketLossThreshold: 10,
+      maxPacketLossThreshold: 20,
+    },
+  },
+];
+
+/** CPU milliseconds per probe of the agent, by case. */
+async function measureAgent(): Promise<{ perProbe: Map<string, number>; idleMb: number; busyMb: number }> {
+  const peer = await startProtocolPeer();
+  const agent = spawn(process.execPath, [join(root, 'dist', 'main.js'), 'start'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      PATH: process.env['PATH'],
+      API_KEY: 'pl_00000000000000000000000000000000',
+      SERVICE_URL: peer.url,
+      UPTIME_CONCURRENCY: String(inFlight),
+      AGENT_HEALTH_PORT: '0',
+      AGENT_DATA_DIR: join(folder, 'agent'),
+      NODE_EXTRA_CA_CERTS: certificates.ca,
+      LOG_LEVEL: 'WARN',
+    },
+  });
+  const pid = agent.pid ?? 0;
+  await new Promise((done) => setTimeout(done, 1500));
+  const idleMb = rssMb(pid);
+  const perProbe = new Map<string, number>();
+  for (const { name, job } of cases) {
+    await peer.feed(1000, (id) => jobOf(id, job)); // warm: what is compiled once is not a probe's
+    const before = cpuMs(pid);
+    const statuses = await peer.feed(probes, (id) => jobOf(id, job));
+    perProbe.set(name, (cpuMs(pid) - before) / probes);
+    if (statuses['passed'] !== probes) console.log(`agent, ${name}: ${JSON.stringify(statuses)}`);
+  }
+  const busyMb = rssMb(pid);
+  await stopChild(agent);
+  peer.close();
+  return { perProbe, idleMb, busyMb };
+}
+
+/** The same of the exporter: each probe is one request to it. */
+async function measureBlackbox(): Promise<Map<string, number> | null> {
+  if (!existsSync(blackbox)) return null;
+  const config = join(folder, 'blackbox.json'); // YAML is a superset of JSON
+  const httpModule = {
+    prober: 'http',
+    http: { preferred_ip_protocol: 'ip4', tls_config: { ca_file: certificates.ca } },
+  };
+  writeFileSync(
+    config,
+    JSON.stringify({
+      modules: {
+        http_2xx: httpModule,
+        tcp_connect: { prober: 'tcp', tcp: { preferred_ip_protocol: 'ip4' } },
+        icmp: { prober: 'icmp', icmp: { preferred_ip_protocol: 'ip4' } },
+      },
+    }),
+  );
+  const port = 19_115;
+  const exporter = spawn(
+    blackbox,
+    [`--config.file=${config}`, `--web.listen-address=127.0.0.1:${port}`, '--log.level=error'],
+    {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  );
+  const agent = new Agent({ keepAlive: true, maxSockets: inFlight });
+  const probe = (path: string) =>
+    new Promise<boolean>((done) => {
+      get({ host: '127.0.0.1', port, path, agent }, (response) => {
+        let text = '';
+        response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+        response.on('end', () => done(/^probe_success 1$/m.test(text)));
+      }).on('error', () => done(false));
+    });
+  for (
+    let tries = 0;
+    tries < 50 && !(await probe(`/probe?module=tcp_connect&target=127.0.0.1:${tcp}`));
+    tries++
+  ) {
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  const perProbe = new Map<string, number>();
+  for (const { name, module, target } of cases) {
+    const path = `/probe?module=${module}&target=${encodeURIComponent(target)}`;
+    const run = async (count: number) => {
+      let left = count;
+      let bad = 0;
+      const lane = async () => {
+        while (left-- > 0) if (!(await probe(path))) bad++;
+      };
+      await Promise.all(Array.from({ length: inFlight }, lane));
+      return bad;
+    };
+    await run(1000);
+    const before = cpuMs(exporter.pid ?? 0);
+    const bad = await run(probes);
+    perProbe.set(name, (cpuMs(exporter.pid ?? 0) - before) / probes);
+    if (bad > 0) console.log(`exporter, ${name}: ${bad} of ${probes} failed`);
+  }
+  agent.destroy();
+  await stopChild(exporter);
+  return perProbe;
+}
+
+try {
+  const ours = await measureAgent();
+  const theirs = await measureBlackbox();
+  console.log(`CPU per probe, ${probes} probes each, ${inFlight} in flight, ${machine}`);
+  console.log(
+    `agent memory: ${ours.idleMb.toFixed(0)} MB idle, ${ours.busyMb.toFixed(0)} MB after the load\n`,
+  );
+  console.log('          agent      exporter   ratio   limit');
+  let worst:
+    { name: string; ours: number; peer: number | null; limit: number; ratio: number | null } | undefined;
+  for (const { name, limit } of cases) {
+    const mine = ours.perProbe.get(name) ?? Number.NaN;
+    const peer = theirs?.get(name) ?? null;
+    const ratio = peer === null ? null : mine / peer;
+    console.log(
+      `${name.padEnd(6)} ${mine.toFixed(3).padStart(7)} ms  ${(peer?.toFixed(3) ?? '-').padStart(7)} ms ${(ratio?.toFixed(2) ?? '-').padStart(7)} ${limit.toFixed(2).padStart(7)}`,
+    );
+    if (worst === undefined || (ratio ?? 0) / limit > (worst.ratio ?? 0) / worst.limit)
+      worst = { name, ours: mine, peer, limit, ratio };
+  }
+  // The one line holds the case that is closest to its limit.
+  report({
+    name: `agent-cpu (${worst?.name})`,
+    unit: 'ms CPU per probe',
+    ours: worst?.ours ?? null,
+    peer: worst?.peer ?? null,
+    limit: worst?.limit ?? null,
+    ratio: worst?.ratio ?? null,
+  });
+} finally {
+  await stopChild(targets.child);
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,33 @@
+/**
+ * `npm run bench` runs every benchmark, `npm run bench -- NAME …` those named. Each file bench/NAME.ts is compiled with the
+ * sources into build/bench and run on its own; its last line is one line of JSON with the figures.
+ */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const path = (...parts) => join(root, ...parts);
+const all = readdirSync(path('bench'), { withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .map((entry) => entry.name.slice(0, -3))
+  .sort();
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !all.includes(name));
+if (unknown.length > 0) {
+  process.stderr.write(`no benchmark ${unknown.join(', ')}: there are ${all.join(', ')}\n`);
+  process.exit(64);
+}
+const run = (args) => spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0;
+if (!run(['scripts/setup.mjs', 'build'])) process.exit(2);
+rmSync(path('build', 'bench'), { recursive: true, force: true });
+if (!run([path('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.bench.json'])) process.exit(2);
+// The sources read the version beside them.
+copyFileSync(path('package.json'), path('build', 'bench', 'package.json'));
+let failed = 0;
+for (const name of names.length > 0 ? names : all) {
+  process.stdout.write(`\n== ${name}\n`);
+  if (!run([path('build', 'bench', 'bench', `${name}.js`)])) failed++;
+}
+process.exit(failed > 0 ? 1 : 0);

@@ -1,0 +1,23 @@
+/** `npm run check`: format, lint, types, generated files, tests. Stops at the first that fails; `--no-tests` leaves them out. */
+import { spawnSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const bin = (name) => join(root, 'node_modules', '.bin', name);
+const node = process.execPath;
+const steps = [
+  ['set-up', node, ['scripts/setup.mjs', process.argv.includes('--no-tests') ? 'build' : 'test']],
+  ['format', bin('prettier'), ['--check', '--log-level', 'warn', '.']],
+  ['lint', bin('oxlint'), ['--deny-warnings']],
+  ['types', bin('tsc'), ['--noEmit']],
+  ['generated files', node, ['scripts/openapi.mjs', '--check']],
+  ...(process.argv.includes('--no-tests') ? [] : [['tests', node, ['scripts/test.mjs']]]),
+];
+for (const [name, command, args] of steps) {
+  const started = performance.now();
+  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  process.stderr.write(`check: ${name} ${status === 0 ? 'ok' : 'FAILED'} (${seconds} s)\n`);
+  if (status !== 0) process.exit(1);
+}

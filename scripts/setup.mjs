@@ -1,0 +1,117 @@
+/**
+ * Everything that a fresh clone lacks, for `npm start` (start), `npm test` (test) and `npm run build` (build).
+ * Runs before any dependency is there, so it uses Node alone. Quick when there is nothing to do; what can't be had is
+ * named in one line with the remedy and left out.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { withLock } from './lock.mjs';
+import { installSystemPackages } from './system-packages.mjs';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const path = (...parts) => join(root, ...parts);
+const say = (line) => process.stderr.write(`setup: ${line}\n`);
+
+function fail(line) {
+  say(line);
+  process.exit(1);
+}
+
+function run(command, args, options = {}) {
+  const done = spawnSync(command, args, {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+    ...options,
+  });
+  return {
+    ok: done.status === 0,
+    output: `${done.stdout ?? ''}${done.stderr ?? ''}${done.error?.message ?? ''}`,
+  };
+}
+
+const tail = (text) => text.trim().split('\n').slice(-15).join('\n');
+
+/** Node 20.19, 22, 24 and 26 are tested. */
+function checkNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major < 20 || (major === 20 && minor < 19)) {
+    fail(`Node ${process.versions.node} is too old: install Node 20.19 or newer`);
+  }
+}
+
+/** npm ci when the lock file or the Node major (native modules) has changed since the last one. */
+function installDependencies() {
+  const stampFile = path('node_modules', '.setup-stamp');
+  const stamp = createHash('sha256')
+    .update(readFileSync(path('package.json')))
+    .update(readFileSync(path('package-lock.json')))
+    .update(`${process.versions.modules} ${process.platform} ${process.arch}`)
+    .digest('hex');
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
+  say('installing dependencies');
+  const npm = process.env.npm_execpath;
+  // Development dependencies hold the compiler, so they come whatever NODE_ENV says.
+  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
+  // Native packages are built for this Node: its own headers win over what npm is configured to use.
+  const prefix = dirname(dirname(process.execPath));
+  const ownHeaders = existsSync(join(prefix, 'include', 'node', 'node_version.h'));
+  const env = ownHeaders ? { ...process.env, npm_config_nodedir: prefix } : process.env;
+  const done = npm ? run(process.execPath, [npm, ...args], { env }) : run('npm', args, { env });
+  if (!done.ok) fail(`npm ci failed:\n${tail(done.output)}`);
+  writeFileSync(stampFile, stamp);
+}
+
+function* filesBelow(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const full = join(folder, entry.name);
+    if (entry.isDirectory()) yield* filesBelow(full);
+    else yield full;
+  }
+}
+
+/** src → dist, when a source, the compiler or its settings have changed. */
+function compile() {
+  const hash = createHash('sha256');
+  for (const file of filesBelow(path('src'))) {
+    if (!file.endsWith('.ts')) continue;
+    const { mtimeMs, size } = statSync(file);
+    hash.update(`${file} ${mtimeMs} ${size}\n`);
+  }
+  for (const file of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'])
+    hash.update(readFileSync(path(file)));
+  const stamp = hash.digest('hex');
+  const stampFile = path('dist', '.setup-stamp');
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
+  say('compiling');
+  // A file whose source is gone must not linger.
+  rmSync(path('dist'), { recursive: true, force: true });
+  const done = run(process.execPath, [
+    path('node_modules', 'typescript', 'bin', 'tsc'),
+    '-p',
+    'tsconfig.build.json',
+  ]);
+  if (!done.ok) fail(`the sources do not compile:\n${tail(done.output)}`);
+  mkdirSync(path('dist'), { recursive: true });
+  writeFileSync(stampFile, stamp);
+}
+
+async function buildAddon() {
+  const { buildNative } = await import('./native.mjs');
+  const reason = buildNative();
+  if (reason) say(reason);
+}
+
+const mode = process.argv[2] ?? 'build';
+if (!['start', 'test', 'build'].includes(mode)) fail(`unknown mode ${mode}: start, test or build`);
+checkNode();
+mkdirSync(path('build'), { recursive: true });
+await withLock(path('build', '.setup-lock'), async () => {
+  installDependencies();
+  await buildAddon();
+  compile();
+  if (mode !== 'build') installSystemPackages(mode, say);
+});

@@ -1,0 +1,95 @@
+import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+
+const onPath = (name) =>
+  (process.env.PATH ?? '').split(':').some((folder) => folder !== '' && existsSync(`${folder}/${name}`)) ||
+  existsSync(`/usr/sbin/${name}`) ||
+  existsSync(`/sbin/${name}`);
+
+function hasPostgres() {
+  return (
+    existsSync('/usr/lib/postgresql') &&
+    readdirSync('/usr/lib/postgresql').some((version) => Number(version) >= 15)
+  );
+}
+
+/** What the product (start) and its tests want from the system; each is left out with one line where it can't be had. */
+const wanted = [
+  {
+    modes: ['start', 'test'],
+    has: () => ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'].some(onPath),
+    packages: ['chromium'],
+    purpose: 'a Chromium for browser checks',
+  },
+  {
+    modes: ['test'],
+    has: hasPostgres,
+    packages: ['postgresql'],
+    purpose: 'PostgreSQL 15 for the storage tests',
+  },
+  {
+    modes: ['test'],
+    has: () => onPath('openssl'),
+    packages: ['openssl'],
+    purpose: 'certificates for the tests',
+  },
+  {
+    modes: ['test'],
+    has: () => onPath('ip') && onPath('tc'),
+    packages: ['iproute2'],
+    purpose: 'network namespaces for the tests',
+  },
+  {
+    modes: ['test'],
+    has: () => onPath('setpriv'),
+    packages: ['util-linux'],
+    purpose: 'unprivileged children for the tests',
+  },
+];
+
+/** Installs missing Debian packages when this is Debian and root; otherwise names what is missing and how to get it. */
+export function installSystemPackages(mode, say) {
+  const missing = wanted.filter((item) => item.modes.includes(mode) && !item.has());
+  if (missing.length === 0) return;
+  const packages = missing.flatMap((item) => item.packages);
+  const purposes = missing.map((item) => item.purpose).join(', ');
+  const remedy = `apt-get install ${packages.join(' ')}`;
+  if (!existsSync('/usr/bin/apt-get'))
+    return say(`left out: ${purposes}; install ${packages.join(', ')} for this system`);
+  if (process.getuid?.() !== 0) return say(`left out: ${purposes}; as root: ${remedy}`);
+  if (packages.includes('postgresql') && !existsSync('/etc/postgresql-common/createcluster.conf')) {
+    // The tests start servers of their own: no cluster of the system's is wanted.
+    mkdirSync('/etc/postgresql-common', { recursive: true });
+    writeFileSync('/etc/postgresql-common/createcluster.conf', 'create_main_cluster = false\n');
+  }
+  say(`installing ${packages.join(', ')} (${purposes})`);
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const apt = (...args) =>
+    spawnSync('apt-get', ['-q', '-y', ...args], { env, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  const install = () =>
+    apt('install', '--no-install-recommends', '-o', 'Dpkg::Options::=--force-confold', ...packages);
+  apt('update');
+  let done = install();
+  // A mirror that was just updating answers better the second time.
+  if (done.status !== 0) done = install();
+  if (done.status !== 0) {
+    const lines = `${done.stdout}${done.stderr}`.trim().split('\n');
+    say(`left out: ${purposes}; ${remedy} failed: ${lines.at(-1)}`);
+  }
+}
+
+/** What `npm test` should find after its set-up on Debian as root, and does not: purposes, and the built addon. */
+export function missingForTests() {
+  const missing = wanted
+    .filter((item) => item.modes.includes('test') && !item.has())
+    .map((item) => item.purpose);
+  const addon = new URL('../build/native/location_agent.node', import.meta.url);
+  if (!existsSync(addon)) missing.push('the native addon');
+  try {
+    createRequire(import.meta.url)('raw-socket');
+  } catch (error) {
+    missing.push(`raw-socket (${error.message.split('\n', 1)[0]})`);
+  }
+  return missing;
+}

@@ -1,0 +1,134 @@
+import { AgentError, InvalidJobError, JobAborted, toError } from '../errors.ts';
+import type { Executor, Outcome } from '../executors/executor.ts';
+import type { Network } from '../executors/network.ts';
+import { attemptTimeoutMs, type JobType } from '../protocol/check-types.ts';
+import type { Job } from '../protocol/job.ts';
+import { reasonOf } from '../protocol/reasons.ts';
+import type { LogEntry } from '../protocol/result.ts';
+import { erroredGrade, grade, type Grade } from './grade.ts';
+import type { Hold } from './leases.ts';
+
+/** What one attempt needs of the agent. */
+export type AttemptParts = {
+  /** The executor of a type; all are loaded by the time a job runs. */
+  executorOf: (type: JobType) => Executor<JobType>;
+  network: Network;
+  fault: (error: Error, message: string) => void;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+};
+
+/** One attempt that has ended: what was seen, or why there was nothing to see, and the verdict. */
+export type Attempted = {
+  outcome: Outcome;
+  grade: Grade;
+  log: LogEntry[];
+  startedAt: number;
+  stoppedAt: number;
+};
+
+/** Time in which an executor must return after its signal fired; then it is abandoned. */
+const settleMs = 5000;
+const logEntries = 500;
+
+/** One attempt: the executor under its deadline, then the verdict. Rejects with JobAborted only. */
+export async function attemptOnce(
+  job: Job,
+  { hold, deadline, parts }: { hold: Hold; deadline: number; parts: AttemptParts },
+): Promise<Attempted> {
+  const { now } = parts;
+  const startedAt = now();
+  const limitMs = Math.min(attemptTimeoutMs[job.checkType], deadline - startedAt);
+  if (limitMs <= 0) {
+    const reason = reasonOf('INTERNAL', 'the agent had no free slot before the deadline of the job');
+    return unseen(erroredGrade(reason), { startedAt, stoppedAt: startedAt });
+  }
+  const log: LogEntry[] = [];
+  const began = performance.now();
+  try {
+    const execute = parts.executorOf(job.checkType);
+    const outcome = await within(limitMs, hold, (signal) =>
+      execute(job, {
+        signal,
+        log: (level, msg) => {
+          if (log.length < logEntries) log.push({ time: now(), level, msg });
+        },
+        network: parts.network,
+        now,
+      }),
+    );
+    return { outcome, grade: grade(job, outcome), log, startedAt, stoppedAt: now() };
+  } catch (error) {
+    const times = { startedAt, stoppedAt: now(), log };
+    if (error instanceof JobAborted && error.code === 'deadline') {
+      const elapsed = performance.now() - began;
+      const outcome = nothingSeen(elapsed, `no result within ${Math.round(limitMs)} ms`);
+      return { outcome, grade: grade(job, outcome), ...times };
+    }
+    if (error instanceof JobAborted) throw error;
+    if (hold.aborted !== null) {
+      parts.fault(toError(error), 'executor did not follow its signal');
+      throw hold.aborted;
+    }
+    if (error instanceof AgentError || error instanceof InvalidJobError) {
+      if (error.code === 'INTERNAL') parts.fault(error, 'attempt ended by a fault of the agent');
+      return unseen(erroredGrade(reasonOf(error.code, error.message)), times);
+    }
+    const thrown = toError(error);
+    parts.fault(thrown, 'executor threw');
+    return unseen(erroredGrade(reasonOf('INTERNAL', `the agent failed: ${thrown.message}`)), times);
+  }
+}
+
+/**
+ * Runs `execute` with a signal that fires as JobAborted('deadline') after `limitMs`, or with the hold's own reason. One
+ * that does not return `settleMs` after its signal is abandoned, so that its slot comes back.
+ */
+function within<T>(limitMs: number, hold: Hold, execute: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const controller = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const abort = (reason: JobAborted) => {
+      clearTimeout(timer);
+      const text = `the executor did not end within ${settleMs} ms of its signal`;
+      timer = setTimeout(() => reject(new AgentError('INTERNAL', text)), settleMs);
+      controller.abort(reason);
+    };
+    timer = setTimeout(() => abort(new JobAborted('deadline')), limitMs);
+    hold.onAbort = () => abort(hold.aborted ?? new JobAborted('cancelled'));
+    const end = () => {
+      clearTimeout(timer);
+      hold.onAbort = null;
+    };
+    execute(controller.signal).then(
+      (value) => {
+        end();
+        resolve(value);
+      },
+      (error: unknown) => {
+        end();
+        reject(error);
+      },
+    );
+  });
+}
+
+function nothingSeen(responseTime: number, message: string): Outcome {
+  const base = { ok: false as const, reason: reasonOf('TIMEOUT', message) };
+  return { base, responseTime, timings: null, assertions: [], details: {} };
+}
+
+/** An attempt that the executor had no part in: nothing was measured, the verdict alone stands. */
+export function unseen(
+  verdict: Grade,
+  times: { startedAt: number; stoppedAt: number; log?: LogEntry[] },
+): Attempted {
+  const outcome: Outcome = {
+    base: { ok: true },
+    responseTime: 0,
+    timings: null,
+    assertions: [],
+    details: {},
+  };
+  return { outcome, grade: verdict, log: [], ...times };
+}

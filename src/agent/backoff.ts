@@ -1,0 +1,24 @@
+/** Waits that grow with each failure, spread by chance so that many agents do not come back in step. */
+
+const firstMs = 500;
+const longestMs = 15_000;
+
+/** Milliseconds to wait after `failures` failures in a row (from 1): between half and all of 0.5 s, 1 s, 2 s … 15 s. */
+export function backoffMs(failures: number, random: () => number): number {
+  const ceiling = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 10));
+  return ceiling * (0.5 + random() / 2);
+}
+
+/** Waits; ends early, without an error, when the signal fires. */
+export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    signal.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,31 @@
+import { AgentError, toError } from '../errors.ts';
+import type { Executor } from '../executors/executor.ts';
+import { executors } from '../executors/table.ts';
+import type { JobType } from '../protocol/check-types.ts';
+
+/**
+ * Loads the executors of all types at once: loading one while another measures would bend what it measures. A type that
+ * cannot be loaded costs its own jobs only.
+ */
+export async function loadExecutors(
+  types: readonly JobType[],
+  fault: (error: Error, message: string) => void,
+): Promise<(type: JobType) => Executor<JobType>> {
+  const loaded = new Map<JobType, Executor<JobType>>();
+  await Promise.all(
+    types.map(async (type) => {
+      try {
+        // Each row takes jobs of its own type; the type of the job chooses the row.
+        loaded.set(type, (await executors[type]()) as Executor<JobType>);
+      } catch (error) {
+        fault(toError(error), `executor of ${type} cannot be loaded`);
+      }
+    }),
+  );
+  return (type) => {
+    const executor = loaded.get(type);
+    if (executor === undefined)
+      throw new AgentError('INTERNAL', `the executor of ${type} could not be loaded`);
+    return executor;
+  };
+}

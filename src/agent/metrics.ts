@@ -1,0 +1,90 @@
+import type { JobType } from '../protocol/check-types.ts';
+import type { ResultStatus } from '../protocol/result.ts';
+
+/**
+ * What the agent counts while it works: plain numbers, so that counting costs nothing. `metrics-page.ts` turns them into
+ * Prometheus text when somebody asks.
+ */
+export type AgentMetrics = {
+  /** Results by `type status resultType`, each of which is one word. */
+  readonly results: Map<string, number>;
+  /** From the moment a job was due to the start of its first attempt here, in seconds. */
+  readonly startDelay: Histogram;
+  /** Duration of attempts by check type, in seconds. */
+  readonly attemptDuration: Map<JobType, Histogram>;
+  jobsClaimed: number;
+  jobsReleased: number;
+  jobsUnreadable: number;
+  claims: number;
+  claimsFailed: number;
+  leasesLost: number;
+  renewalsFailed: number;
+  resultsSent: number;
+  resultsRejected: number;
+  resultsQuarantined: number;
+  resultsDropped: number;
+  resultsTrimmed: number;
+  outboxDamaged: number;
+  outboxDiskErrors: number;
+  faults: number;
+};
+
+export type Histogram = {
+  readonly bounds: readonly number[];
+  readonly counts: number[];
+  sum: number;
+  count: number;
+};
+
+export function createMetrics(): AgentMetrics {
+  return {
+    results: new Map(),
+    startDelay: createHistogram([0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 360]),
+    attemptDuration: new Map(),
+    jobsClaimed: 0,
+    jobsReleased: 0,
+    jobsUnreadable: 0,
+    claims: 0,
+    claimsFailed: 0,
+    leasesLost: 0,
+    renewalsFailed: 0,
+    resultsSent: 0,
+    resultsRejected: 0,
+    resultsQuarantined: 0,
+    resultsDropped: 0,
+    resultsTrimmed: 0,
+    outboxDamaged: 0,
+    outboxDiskErrors: 0,
+    faults: 0,
+  };
+}
+
+export function createHistogram(bounds: readonly number[]): Histogram {
+  return { bounds, counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0, count: 0 };
+}
+
+/** Counts one value; a value equal to a bound belongs below it. */
+export function observe(histogram: Histogram, value: number): void {
+  let index = 0;
+  while (index < histogram.bounds.length && value > (histogram.bounds[index] ?? 0)) index += 1;
+  histogram.counts[index] = (histogram.counts[index] ?? 0) + 1;
+  histogram.sum += value;
+  histogram.count += 1;
+}
+
+const attemptBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+export function countAttempt(metrics: AgentMetrics, type: JobType, seconds: number): void {
+  let histogram = metrics.attemptDuration.get(type);
+  if (histogram === undefined)
+    metrics.attemptDuration.set(type, (histogram = createHistogram(attemptBounds)));
+  observe(histogram, seconds);
+}
+
+export function countResult(
+  metrics: AgentMetrics,
+  result: { checkType: string; status: ResultStatus; resultType: 'FINAL' | 'ATTEMPT' },
+): void {
+  const key = `${result.checkType} ${result.status} ${result.resultType}`;
+  metrics.results.set(key, (metrics.results.get(key) ?? 0) + 1);
+}

@@ -1,0 +1,252 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import type { RequestOptions } from 'node:https';
+import { isIP, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { ProxyConfig } from '../config.ts';
+import { exitCodes, FatalError, ServiceError, toError } from '../errors.ts';
+import { proxyFor } from './proxy-choice.ts';
+
+/**
+ * Bytes to and from the service over a few kept-alive connections, through the proxy where there is one. Plain
+ * node:http: the agent makes few calls, and a smaller client keeps an idle agent small.
+ */
+export type Transport = {
+  /** Posts JSON. Rejects with ServiceError SERVICE_UNREACHABLE, or with the signal's reason. */
+  post: (path: string, body: Buffer | string, options: PostOptions) => Promise<Answer>;
+  close: () => void;
+};
+
+export type PostOptions = {
+  /** For the whole call, connection to last byte. */
+  timeoutMs: number;
+  /** Longest answer that is read. */
+  answerBytes: number;
+  signal?: AbortSignal;
+};
+
+export type Answer = { status: number; headers: IncomingMessage['headers']; body: Buffer };
+
+const longestConnectMs = 15_000;
+
+/** Makes the transport. Throws FatalError (78) when the file of extra certificates can't be read. */
+export async function createTransport(options: {
+  serviceUrl: URL;
+  proxy: ProxyConfig;
+  extraCaFile: string | null;
+  headers: OutgoingHttpHeaders;
+  /** For each of the two steps through a proxy: its answer to CONNECT, and the handshake inside. */
+  connectTimeoutMs?: number;
+}): Promise<Transport> {
+  const { serviceUrl } = options;
+  const secure = serviceUrl.protocol === 'https:';
+  const proxy = proxyFor(serviceUrl, options.proxy);
+  const prefix = serviceUrl.pathname.replace(/\/+$/, '');
+  const base: RequestOptions & { hostname: string } = { method: 'POST', ...destination(serviceUrl) };
+  let headers: OutgoingHttpHeaders = { ...options.headers, host: serviceUrl.host };
+  let send: typeof http.request = http.request;
+  let absolute = '';
+
+  if (secure) {
+    const https = await import('node:https');
+    send = https.request;
+    const trust = options.extraCaFile === null ? {} : { secureContext: await trusting(options.extraCaFile) };
+    base.agent = new https.Agent({ keepAlive: true, ...trust });
+    if (proxy !== null) {
+      const tls = await import('node:tls');
+      const connectInside = (socket: Socket) =>
+        tls.connect({ socket, servername: isIP(base.hostname) === 0 ? base.hostname : '', ...trust });
+      // The types leave out that an agent's connections may be made by a callback (documented: "agent.createConnection").
+      Object.assign(base.agent, {
+        createConnection: tunnelThrough({
+          proxy,
+          target: serviceUrl,
+          connectInside,
+          connectTimeoutMs: options.connectTimeoutMs ?? longestConnectMs,
+        }),
+      });
+    }
+  } else if (proxy === null) {
+    base.agent = new http.Agent({ keepAlive: true });
+  } else {
+    const client = proxy.protocol === 'https:' ? await import('node:https') : http;
+    send = client.request;
+    base.agent = new client.Agent({ keepAlive: true });
+    Object.assign(base, destination(proxy));
+    headers = { ...headers, ...proxyAuthorization(proxy) };
+    absolute = serviceUrl.origin;
+  }
+
+  const attempt = (path: string, body: Buffer | string, post: PostOptions, again: boolean) =>
+    new Promise<Answer>((resolve, reject) => {
+      if (post.signal?.aborted) return reject(toError(post.signal.reason));
+      const request = send({
+        ...base,
+        path: absolute + prefix + path,
+        headers: {
+          ...headers,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+        },
+      });
+      let answered = false;
+      const timer = setTimeout(
+        () => request.destroy(new Error(`no complete answer within ${post.timeoutMs} ms`)),
+        post.timeoutMs,
+      );
+      const abort = () => request.destroy(toError(post.signal?.reason));
+      post.signal?.addEventListener('abort', abort);
+      const settle = () => {
+        clearTimeout(timer);
+        post.signal?.removeEventListener('abort', abort);
+      };
+      const fail = (error: NodeJS.ErrnoException) => {
+        settle();
+        if (post.signal?.aborted) return reject(toError(post.signal.reason));
+        // A kept-alive connection that the other side closed just now: the call never arrived.
+        const stale =
+          request.reusedSocket && !answered && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        if (stale && again) return resolve(attempt(path, body, post, false));
+        return reject(unreachable(error));
+      };
+      request.on('error', fail);
+      request.on('response', (response) => {
+        answered = true;
+        collect(response, post.answerBytes).then((received) => {
+          settle();
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received });
+        }, fail);
+      });
+      request.end(body);
+    });
+
+  return {
+    post: (path, body, post) => attempt(path, body, post, true),
+    close: () => {
+      if (base.agent instanceof http.Agent) base.agent.destroy();
+    },
+  };
+}
+
+function destination(url: URL): { hostname: string; port: number } {
+  return {
+    hostname: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
+  };
+}
+
+function unreachable(error: NodeJS.ErrnoException): ServiceError {
+  const message = error.message === '' ? (error.code ?? 'no connection') : error.message;
+  return new ServiceError('SERVICE_UNREACHABLE', message, { retryable: true, cause: error });
+}
+
+function collect(response: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    response.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > limit) response.destroy(new Error(`the answer is longer than ${limit} bytes`));
+    });
+    response.on('end', () => resolve(Buffer.concat(chunks, size)));
+    response.on('error', reject);
+    response.on('close', () => reject(new Error('the answer broke off')));
+  });
+}
+
+async function trusting(file: string) {
+  const tls = await import('node:tls');
+  // Replacing `ca` drops the built-in roots, so they are named again.
+  return tls.createSecureContext({ ca: [...tls.rootCertificates, readAuthorities(file)] });
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** The PEM text of NODE_EXTRA_CA_CERTS. Throws FatalError (78) when it can't be read or holds no certificate. */
+export function readAuthorities(file: string): string {
+  try {
+    const text = readFileSync(file, 'utf8');
+    const blocks = text.match(
+      /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]*-----END (?:TRUSTED )?CERTIFICATE-----/g,
+    );
+    if (blocks === null) throw new Error('it holds no certificate in PEM form');
+    // One that this OpenSSL can't read is passed over, as Node does.
+    if (!blocks.some(isCertificate)) throw new Error('no certificate in it is readable');
+    return text;
+  } catch (error) {
+    const message = `NODE_EXTRA_CA_CERTS: cannot use ${file} (${toError(error).message})`;
+    throw new FatalError('CONFIGURATION', message, { exitCode: exitCodes.configuration, cause: error });
+  }
+}
+
+function proxyAuthorization(proxy: URL): OutgoingHttpHeaders {
+  if (proxy.username === '' && proxy.password === '') return {};
+  const userinfo = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  return { 'proxy-authorization': `Basic ${Buffer.from(userinfo).toString('base64')}` };
+}
+
+type Connected = (error: Error | null, socket?: Socket) => void;
+
+/** Connections to `target` through CONNECT (RFC 9110, section 9.3.6), with `connectInside` making the TLS within. */
+function tunnelThrough(way: {
+  proxy: URL;
+  target: URL;
+  connectInside: (socket: Socket) => TLSSocket;
+  connectTimeoutMs: number;
+}) {
+  const { proxy, target, connectInside, connectTimeoutMs } = way;
+  const { port } = destination(target);
+  const authority = `${target.hostname}:${port}`;
+  return (_options: RequestOptions, connected: Connected): undefined => {
+    const ask = async () => {
+      const client = proxy.protocol === 'https:' ? await import('node:https') : http;
+      const connect = client.request({
+        ...destination(proxy),
+        method: 'CONNECT',
+        path: authority,
+        headers: { host: authority, ...proxyAuthorization(proxy) },
+        agent: false,
+        timeout: connectTimeoutMs,
+      });
+      connect.on('timeout', () =>
+        connect.destroy(new Error(`the proxy did not answer within ${connectTimeoutMs} ms`)),
+      );
+      connect.on('error', connected);
+      connect.on('response', (response) => connect.destroy(refusedTunnel(response)));
+      connect.on('connect', (response, socket) => {
+        if (response.statusCode !== 200) {
+          // The request has let go of its socket by now, so destroying the request would leave the error to nobody.
+          socket.destroy();
+          return connected(refusedTunnel(response));
+        }
+        socket.setTimeout(0);
+        const inner = connectInside(socket);
+        // The call that wants the connection may be over by now: then nobody else would end it.
+        inner.setTimeout(connectTimeoutMs, () =>
+          inner.destroy(new Error(`no TLS through the proxy within ${connectTimeoutMs} ms`)),
+        );
+        inner.once('error', connected);
+        inner.once('secureConnect', () => {
+          inner.setTimeout(0);
+          inner.off('error', connected);
+          connected(null, inner);
+        });
+      });
+      connect.end();
+    };
+    ask().catch((error: unknown) => connected(toError(error)));
+    return undefined;
+  };
+}
+
+function refusedTunnel(response: IncomingMessage): Error {
+  return new Error(`the proxy refused the tunnel with status ${response.statusCode}`);
+}

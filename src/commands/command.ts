@@ -1,0 +1,32 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import type { Environment } from '../config.ts';
+import { exitCodes, FatalError, toError } from '../errors.ts';
+
+/** What a command gets from main besides its arguments. */
+export type CommandContext = {
+  env: Environment;
+  stdout: (text: string) => void;
+  stderr: (text: string) => void;
+};
+
+/** Runs a command to its end and says with which code the process is to leave. FatalError = one line and its code. */
+export type Command = (args: readonly string[], context: CommandContext) => Promise<number>;
+
+/** The mistake of whoever typed the command: one line and exit code 64. */
+export function usageError(message: string): FatalError {
+  return new FatalError('CONFIGURATION', `${message}; see location-agent --help`, {
+    exitCode: exitCodes.usage,
+  });
+}
+
+/** Options and positional arguments, strictly: an unknown option is a usage error. */
+export function parseArguments<T extends NonNullable<ParseArgsConfig['options']>>(
+  args: readonly string[],
+  options: T,
+) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (error: unknown) {
+    throw usageError(toError(error).message.split('. ')[0] ?? 'wrong arguments');
+  }
+}

@@ -1,0 +1,30 @@
+import type { ApiClient } from './dev-api.ts';
+import { sampleTag, type SampleCheck } from './sample-checks.ts';
+
+export type KnownCheck = { id: string; name: string };
+
+/**
+ * Creates the sample checks that are missing and points the others at the targets of this start; all else that a user
+ * has changed in them stays. Returns them all.
+ */
+export async function syncSamples(api: ApiClient, samples: readonly SampleCheck[]): Promise<KnownCheck[]> {
+  // The API's own answer; the tag is only ours.
+  const existing = (await api.get(`/v1/checks?limit=100&tag=${sampleTag}`)) as (KnownCheck & {
+    checkType: string;
+  })[];
+  const result: KnownCheck[] = [];
+  for (const { type, name, body } of samples) {
+    const path = `/v1/checks/${type.toLowerCase()}`;
+    const known = existing.find((check) => check.name === name && check.checkType === type);
+    const check = (
+      known === undefined
+        ? await api.post(path, body)
+        : await api.put(`${path}/${known.id}`, {
+            request: body['request'],
+            privateLocations: body['privateLocations'],
+          })
+    ) as KnownCheck; // as above
+    result.push({ id: check.id, name: check.name });
+  }
+  return result;
+}

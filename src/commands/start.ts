@@ -1,0 +1,54 @@
+import { createAgent } from '../agent/agent.ts';
+import { ownSecrets } from '../agent/own-secrets.ts';
+import { readAgentConfig, readLogLevel, type Environment } from '../config.ts';
+import { exitCodes, FatalError, toError } from '../errors.ts';
+import { createLog } from '../log.ts';
+import { createScrubber } from '../secrets/scrubber.ts';
+import { version } from '../version.ts';
+import { parseArguments, usageError, type Command } from './command.ts';
+
+/** `start`: the agent, until a signal or a refused key ends it. */
+export const start: Command = (args, { env }) => {
+  const { positionals } = parseArguments(args, {});
+  if (positionals.length > 0) throw usageError(`start takes no argument, but got "${positionals[0]}"`);
+  return runStart(env);
+};
+
+/**
+ * Runs the agent with this environment. The first SIGTERM or SIGINT drains, a second one cuts the drain short. Resolves
+ * with 0, or with 75 when jobs were cut off; rejects with FatalError when the agent cannot go on.
+ */
+export async function runStart(env: Environment): Promise<number> {
+  const config = readAgentConfig(env);
+  const scrubber = createScrubber(ownSecrets(config));
+  const log = createLog({ level: readLogLevel(env), scrub: scrubber.text });
+  const agent = createAgent({ config, log, version });
+
+  let signals = 0;
+  let ended: (end: Promise<number>) => void = () => undefined;
+  const end = new Promise<number>((resolve) => (ended = resolve));
+  const onSignal = () => {
+    signals += 1;
+    if (signals > 1) return agent.cancel();
+    ended(agent.drain().then(({ cut }) => (cut > 0 ? exitCodes.drainCut : exitCodes.done)));
+  };
+  // A fault that no part of the agent expected: its state is unknown, and the outbox is safe on disk.
+  const onUncaught = (error: unknown) => {
+    log.fatal({ err: toError(error) }, 'unexpected fault: the agent ends');
+    process.exit(exitCodes.couldNotRun);
+  };
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  process.on('uncaughtException', onUncaught).on('unhandledRejection', onUncaught);
+  try {
+    await agent.start();
+    const how = await Promise.race([end, agent.failed]);
+    if (how instanceof FatalError) {
+      await agent.stop();
+      throw how;
+    }
+    return how;
+  } finally {
+    process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
+    process.off('uncaughtException', onUncaught).off('unhandledRejection', onUncaught);
+  }
+}

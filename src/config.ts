@@ -1,0 +1,277 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { exitCodes, FatalError } from './errors.ts';
+import { Secret } from './secrets/secret.ts';
+
+/**
+ * The environment, read once: the only file that knows the names of variables. Each part of the program gets its own
+ * frozen piece. A malformed value is one line and exit code 78. README has the table for users.
+ */
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+/** The process's own environment, for main to hand on. */
+export function environment(): Environment {
+  return process.env;
+}
+
+export const logLevels = ['DEBUG', 'LOG', 'INFO', 'WARN', 'ERROR'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Proxies for the agent's own traffic to the service; lower-case names win over upper-case ones. */
+export type ProxyConfig = { httpProxy: Secret | null; httpsProxy: Secret | null; noProxy: string };
+
+export type AgentConfig = {
+  readonly apiKey: Secret;
+  readonly serviceUrl: URL;
+  readonly uptimeConcurrency: number;
+  /** Slots of the browser lane; null = from the cgroup's memory and cores. */
+  readonly jobConcurrency: number | null;
+  readonly suiteConcurrency: number;
+  readonly healthPort: number;
+  readonly dataDir: string;
+  readonly shutdownGraceSeconds: number;
+  readonly proxy: ProxyConfig;
+  readonly extraCaFile: string | null;
+  readonly useOsDnsResolver: boolean;
+  readonly dependencyCache: 'local' | 'off';
+  readonly externalObservability: boolean;
+  /** Values of SERVICE_SECRET_* in the agent's own environment: scrubbed from everything that leaves. */
+  readonly secrets: readonly Secret[];
+};
+
+export type ServiceConfig = {
+  readonly host: string;
+  readonly port: number;
+  readonly publicUrl: string | null;
+  /** null = embedded in dataDir. */
+  readonly databaseUrl: Secret | null;
+  readonly dataDir: string;
+  /** null = generated into keys.json (embedded database only). */
+  readonly encryptionKey: Secret | null;
+  readonly accountId: string | null;
+  readonly apiKey: Secret | null;
+  readonly locationSlug: string | null;
+  readonly locationKey: Secret | null;
+  readonly smtpUrl: Secret | null;
+};
+
+function fail(message: string): never {
+  throw new FatalError('CONFIGURATION', message, { exitCode: exitCodes.configuration });
+}
+
+function text(env: Environment, name: string): string | null {
+  const value = env[name]?.trim();
+  return value === undefined || value === '' ? null : value;
+}
+
+function integer(env: Environment, name: string, fallback: number, min: number, max: number): number {
+  const value = text(env, name);
+  if (value === null) return fallback;
+  const number = Number(value);
+  if (!/^\d+$/.test(value) || number < min || number > max) {
+    fail(`${name} must be a whole number from ${min} to ${max}, but is "${value}"`);
+  }
+  return number;
+}
+
+function flag(env: Environment, name: string, fallback: boolean): boolean {
+  const value = text(env, name)?.toLowerCase();
+  if (value === undefined) return fallback;
+  if (['1', 'true', 'on', 'yes'].includes(value)) return true;
+  if (['0', 'false', 'off', 'no'].includes(value)) return false;
+  return fail(`${name} must be true or false, but is "${value}"`);
+}
+
+function oneOf<const Values extends readonly string[]>(
+  env: Environment,
+  name: string,
+  values: Values,
+  fallback: Values[number],
+): Values[number] {
+  const value = text(env, name);
+  if (value === null) return fallback;
+  return (
+    values.find((candidate) => candidate.toLowerCase() === value.toLowerCase()) ??
+    fail(`${name} must be one of ${values.join(', ')}, but is "${value}"`)
+  );
+}
+
+function url(env: Environment, name: string, fallback: string, protocols: readonly string[]): URL {
+  const value = text(env, name) ?? fallback;
+  // The value is not repeated in the message: a URL may carry a password.
+  const parsed = URL.canParse(value) ? new URL(value) : fail(`${name} is not a URL`);
+  if (!protocols.includes(parsed.protocol)) {
+    fail(`${name} must begin with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
+  }
+  return parsed;
+}
+
+/** The value of NAME, or the first line of the file that NAME_FILE names. */
+function secret(env: Environment, name: string): Secret | null {
+  const value = text(env, name);
+  const file = text(env, `${name}_FILE`);
+  if (value !== null && file !== null) fail(`set ${name} or ${name}_FILE, not both`);
+  if (value !== null) return new Secret(value);
+  if (file === null) return null;
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8');
+  } catch (error) {
+    return fail(`${name}_FILE: cannot read ${file} (${(error as NodeJS.ErrnoException).code})`); // readFileSync throws ErrnoException
+  }
+  const first = content.split(/\r?\n/, 1)[0]?.trim() ?? '';
+  return first === '' ? fail(`${name}_FILE: ${file} is empty`) : new Secret(first);
+}
+
+function proxyUrl(env: Environment, name: string): Secret | null {
+  const value = text(env, name.toLowerCase()) ?? text(env, name);
+  if (value === null) return null;
+  const withScheme = value.includes('://') ? value : `http://${value}`;
+  const parsed = URL.canParse(withScheme) ? new URL(withScheme) : null;
+  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol)) {
+    fail(`${name} must be a URL like http://user:password@proxy:3128`);
+  }
+  if (!isDecodable(parsed.username) || !isDecodable(parsed.password)) {
+    fail(`${name}: user and password must be percent-encoded, a % as %25`);
+  }
+  return new Secret(withScheme);
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** LOG_LEVEL, for every command. */
+export function readLogLevel(env: Environment): LogLevel {
+  return oneOf(env, 'LOG_LEVEL', logLevels, 'INFO');
+}
+
+/** What `start` (and, without a key, `doctor`) needs. Throws FatalError (78). */
+export function readAgentConfig(env: Environment): AgentConfig {
+  const apiKey = secret(env, 'API_KEY');
+  if (apiKey === null) {
+    fail('API_KEY is missing: set API_KEY or API_KEY_FILE to a key of the private location (pl_…)');
+  }
+  if (!/^pl_[\x21-\x7e]{8,200}$/.test(apiKey.reveal())) {
+    fail('API_KEY is not a key of a private location: it must begin with pl_');
+  }
+  return Object.freeze({ apiKey, ...readAgentSettings(env) });
+}
+
+/** What commands need that work with a key or without one. Throws FatalError (78). */
+export function readAgentConfigIfAny(env: Environment): Omit<AgentConfig, 'apiKey'> & { apiKey?: Secret } {
+  const hasKey = text(env, 'API_KEY') !== null || text(env, 'API_KEY_FILE') !== null;
+  return hasKey ? readAgentConfig(env) : readAgentSettings(env);
+}
+
+/** Everything of the agent but its key. */
+export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'> {
+  const jobConcurrency = text(env, 'JOB_CONCURRENCY');
+  const serviceUrl = url(env, 'SERVICE_URL', 'http://127.0.0.1:4400', ['http:', 'https:']);
+  if (serviceUrl.username !== '' || serviceUrl.password !== '' || serviceUrl.search !== '') {
+    fail('SERVICE_URL takes no user, password or query: the key is what the agent shows');
+  }
+  return Object.freeze({
+    serviceUrl,
+    uptimeConcurrency: integer(env, 'UPTIME_CONCURRENCY', 200, 1, 10_000),
+    jobConcurrency:
+      jobConcurrency === null || jobConcurrency.toLowerCase() === 'auto'
+        ? null
+        : integer(env, 'JOB_CONCURRENCY', 1, 1, 1000),
+    suiteConcurrency: integer(env, 'SUITE_CONCURRENCY', 1, 1, 100),
+    healthPort: integer(env, 'AGENT_HEALTH_PORT', 8081, 0, 65_535),
+    dataDir: resolve(text(env, 'AGENT_DATA_DIR') ?? '.data/agent'),
+    shutdownGraceSeconds: integer(env, 'AGENT_SHUTDOWN_GRACE_SECONDS', 300, 0, 86_400),
+    proxy: Object.freeze({
+      httpProxy: proxyUrl(env, 'HTTP_PROXY'),
+      httpsProxy: proxyUrl(env, 'HTTPS_PROXY'),
+      noProxy: text(env, 'no_proxy') ?? text(env, 'NO_PROXY') ?? '',
+    }),
+    extraCaFile: text(env, 'NODE_EXTRA_CA_CERTS'),
+    useOsDnsResolver: flag(env, 'USE_OS_DNS_RESOLVER', false),
+    dependencyCache: oneOf(env, 'DEPENDENCY_CACHE', ['local', 'off'], 'local'),
+    externalObservability: flag(env, 'EXTERNAL_OBSERVABILITY', true),
+    secrets: Object.freeze(
+      Object.entries(env)
+        .filter(([name, value]) => name.startsWith('SERVICE_SECRET_') && value !== undefined && value !== '')
+        .map(([, value]) => new Secret(value ?? '')),
+    ),
+  });
+}
+
+/**
+ * The environment of an agent that is started beside the service: its key and the way to the service set, the service's
+ * own secrets left out. The service is on this machine, so no proxy is on the way.
+ */
+export function agentEnvironment(
+  env: Environment,
+  agent: { apiKey: string; serviceUrl: string; extraCaFile: string; logLevel: LogLevel },
+): Environment {
+  const forService =
+    /^(API_KEY_FILE|DATABASE_URL|SMTP_URL(_FILE)?|SERVICE_(API_KEY|LOCATION_KEY|ENCRYPTION_KEY)(_FILE)?)$/;
+  const noProxy = [text(env, 'no_proxy') ?? text(env, 'NO_PROXY'), new URL(agent.serviceUrl).hostname];
+  return {
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => !forService.test(name))),
+    API_KEY: agent.apiKey,
+    SERVICE_URL: agent.serviceUrl,
+    no_proxy: noProxy.filter((entry) => entry !== null).join(','),
+    NODE_EXTRA_CA_CERTS: agent.extraCaFile,
+    LOG_LEVEL: agent.logLevel,
+  };
+}
+
+/** What `service` and `dev` need. Throws FatalError (78). */
+export function readServiceConfig(env: Environment): ServiceConfig {
+  const databaseUrl = text(env, 'DATABASE_URL');
+  if (databaseUrl !== null) url(env, 'DATABASE_URL', '', ['postgres:', 'postgresql:']);
+  const encryptionKey = secret(env, 'SERVICE_ENCRYPTION_KEY');
+  if (databaseUrl !== null && encryptionKey === null) {
+    fail('SERVICE_ENCRYPTION_KEY (or _FILE) is required with DATABASE_URL: all replicas need the same one');
+  }
+  if (encryptionKey !== null && encryptionKey.reveal().length < 16) {
+    fail(
+      'SERVICE_ENCRYPTION_KEY must have at least 16 characters; `openssl rand -base64 32` makes a good one',
+    );
+  }
+  const publicUrl = text(env, 'SERVICE_PUBLIC_URL');
+  if (publicUrl !== null) url(env, 'SERVICE_PUBLIC_URL', '', ['http:', 'https:']);
+  const accountId = text(env, 'SERVICE_ACCOUNT_ID');
+  if (accountId !== null && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(accountId)) {
+    fail(`SERVICE_ACCOUNT_ID must be a lower-case UUID, but is "${accountId}"`);
+  }
+  const locationSlug = text(env, 'SERVICE_LOCATION_SLUG');
+  if (locationSlug !== null && !/^[A-Za-z0-9-]{1,30}$/.test(locationSlug)) {
+    fail(`SERVICE_LOCATION_SLUG must have 1 to 30 letters, digits or hyphens, but is "${locationSlug}"`);
+  }
+  const locationKey = secret(env, 'SERVICE_LOCATION_KEY');
+  if (locationKey !== null && !/^pl_[\x21-\x7e]{8,200}$/.test(locationKey.reveal())) {
+    fail('SERVICE_LOCATION_KEY must begin with pl_');
+  }
+  const smtpUrl = secret(env, 'SMTP_URL');
+  if (smtpUrl !== null && !/^smtps?:\/\/./.test(URL.canParse(smtpUrl.reveal()) ? smtpUrl.reveal() : '')) {
+    fail('SMTP_URL must be a URL like smtp://user:password@mail.example.com:587');
+  }
+  const apiKey = secret(env, 'SERVICE_API_KEY');
+  if (apiKey !== null && !/^[\x21-\x7e]{8,200}$/.test(apiKey.reveal())) {
+    fail('SERVICE_API_KEY must have 8 to 200 letters, digits and signs, without blanks');
+  }
+  return Object.freeze({
+    host: text(env, 'SERVICE_HOST') ?? '127.0.0.1',
+    port: integer(env, 'SERVICE_PORT', 4400, 0, 65_535),
+    publicUrl: publicUrl?.replace(/\/+$/, '') ?? null,
+    databaseUrl: databaseUrl === null ? null : new Secret(databaseUrl),
+    dataDir: resolve(text(env, 'SERVICE_DATA_DIR') ?? '.data'),
+    encryptionKey,
+    accountId,
+    apiKey,
+    locationSlug,
+    locationKey,
+    smtpUrl,
+  });
+}

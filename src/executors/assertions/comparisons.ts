@@ -1,0 +1,227 @@
+import type { Comparison } from '../../protocol/assertions.ts';
+import { shortened } from '../shorten.ts';
+import { jsonStart } from './text.ts';
+
+/**
+ * Whether a found value (undefined = nothing was found) meets a comparison with a target, which is always text.
+ * A text instead of false says why beyond "it does not".
+ */
+export type Compare = (actual: unknown, target: string) => boolean | string;
+
+type Rule = {
+  holds: Compare;
+  /** The comparison as a sentence says it after "expected …". */
+  says: (target: string) => string;
+  /** An array is compared as a whole; otherwise each of its elements has to hold. */
+  wholeArrays: boolean;
+  /** What an empty selection means: nothing is null and empty, and has no key or value, but equals nothing. */
+  holdsForNothing: boolean;
+};
+
+const quoted = (target: string): string => JSON.stringify(shortened(target, 200));
+
+/** The 14 comparisons. */
+export const comparisonRules: { readonly [C in Comparison]: Rule } = {
+  EQUALS: {
+    holds: (actual, target) => equalsTarget(actual, target),
+    says: (target) => `to equal ${quoted(target)}`,
+    wholeArrays: false,
+    holdsForNothing: false,
+  },
+  NOT_EQUALS: {
+    holds: (actual, target) => !equalsTarget(actual, target),
+    says: (target) => `not to equal ${quoted(target)}`,
+    wholeArrays: false,
+    holdsForNothing: true,
+  },
+  HAS_KEY: {
+    holds: (actual, target) => hasKey(actual, target),
+    says: (target) => `to have the key ${quoted(target)}`,
+    wholeArrays: false,
+    holdsForNothing: false,
+  },
+  NOT_HAS_KEY: {
+    holds: (actual, target) => !hasKey(actual, target),
+    says: (target) => `not to have the key ${quoted(target)}`,
+    wholeArrays: false,
+    holdsForNothing: true,
+  },
+  HAS_VALUE: {
+    holds: (actual, target) => hasValue(actual, target),
+    says: (target) => `to have the value ${quoted(target)}`,
+    wholeArrays: true,
+    holdsForNothing: false,
+  },
+  NOT_HAS_VALUE: {
+    holds: (actual, target) => !hasValue(actual, target),
+    says: (target) => `not to have the value ${quoted(target)}`,
+    wholeArrays: true,
+    holdsForNothing: true,
+  },
+  IS_EMPTY: {
+    holds: (actual) => isEmpty(actual),
+    says: () => 'to be empty',
+    wholeArrays: true,
+    holdsForNothing: true,
+  },
+  NOT_EMPTY: {
+    holds: (actual) => !isEmpty(actual),
+    says: () => 'not to be empty',
+    wholeArrays: true,
+    holdsForNothing: false,
+  },
+  GREATER_THAN: {
+    holds: (actual, target) => ordered(actual, target, (order) => order > 0),
+    says: (target) => `to be greater than ${quoted(target)}`,
+    wholeArrays: false,
+    holdsForNothing: false,
+  },
+  LESS_THAN: {
+    holds: (actual, target) => ordered(actual, target, (order) => order < 0),
+    says: (target) => `to be less than ${quoted(target)}`,
+    wholeArrays: false,
+    holdsForNothing: false,
+  },
+  CONTAINS: {
+    holds: (actual, target) => contains(actual, target),
+    says: (target) => `to contain ${quoted(target)}`,
+    wholeArrays: true,
+    holdsForNothing: false,
+  },
+  NOT_CONTAINS: {
+    holds: (actual, target) => !contains(actual, target),
+    says: (target) => `not to contain ${quoted(target)}`,
+    wholeArrays: true,
+    holdsForNothing: true,
+  },
+  IS_NULL: {
+    holds: (actual) => actual === null || actual === undefined,
+    says: () => 'to be null',
+    wholeArrays: true,
+    holdsForNothing: true,
+  },
+  NOT_NULL: {
+    holds: (actual) => actual !== null && actual !== undefined,
+    says: () => 'not to be null',
+    wholeArrays: true,
+    holdsForNothing: false,
+  },
+};
+
+/** True when the target is the JSON text of an array: then EQUALS means the array as a whole. */
+export function isArrayText(target: string): boolean {
+  return Array.isArray(parsed(target));
+}
+
+/**
+ * Text equals text, exactly; a number equals any way to write it (also 0x…, 0o…, 0b…); true, false and null equal their
+ * names; arrays and objects equal their JSON text, whatever its white space and the order of its keys.
+ */
+function equalsTarget(actual: unknown, target: string): boolean {
+  if (typeof actual === 'string') return actual === target;
+  if (typeof actual === 'number' || typeof actual === 'bigint') return compareNumbers(actual, target) === 0;
+  if (typeof actual === 'boolean' || actual === null) return String(actual) === target.trim();
+  if (typeof actual === 'object') {
+    const value = parsed(target);
+    return value !== undefined && sameJson(actual, value);
+  }
+  return false;
+}
+
+function hasKey(actual: unknown, target: string): boolean {
+  return isRecord(actual) && Object.hasOwn(actual, target);
+}
+
+function hasValue(actual: unknown, target: string): boolean {
+  if (Array.isArray(actual)) return actual.some((value) => equalsTarget(value, target));
+  if (isRecord(actual)) return Object.values(actual).some((value) => equalsTarget(value, target));
+  return equalsTarget(actual, target);
+}
+
+/** Text contains a part; an array contains an element; of anything else, its JSON text contains a part. */
+function contains(actual: unknown, target: string): boolean {
+  if (typeof actual === 'string') return actual.includes(target);
+  if (Array.isArray(actual)) return actual.some((value) => equalsTarget(value, target));
+  if (actual === null || actual === undefined) return false;
+  return jsonStart(actual, Infinity).includes(target);
+}
+
+function isEmpty(actual: unknown): boolean {
+  if (actual === null || actual === undefined || actual === '') return true;
+  if (Array.isArray(actual)) return actual.length === 0;
+  if (isRecord(actual)) {
+    for (const _key in actual) return false;
+    return true;
+  }
+  return false;
+}
+
+function ordered(actual: unknown, target: string, wanted: (order: number) => boolean): boolean | string {
+  if (readNumber(target) === undefined) return `the target ${quoted(target)} is not a number`;
+  if (typeof actual !== 'string' && typeof actual !== 'number' && typeof actual !== 'bigint') {
+    return 'it is not a number';
+  }
+  const order = compareNumbers(actual, target);
+  return order === undefined ? 'it is not a number' : wanted(order);
+}
+
+/** The order of two numbers (negative, zero, positive), undefined when one is none. */
+function compareNumbers(actual: number | bigint | string, target: string): number | undefined {
+  const left = typeof actual === 'string' ? readNumber(actual) : actual;
+  const right = readNumber(target);
+  if (left === undefined || right === undefined || Number.isNaN(left)) return undefined;
+  // Both sides of the same kind: a double that came from a parsed document has lost its digits above 2^53 already, and
+  // is compared with the double that the target's digits become.
+  if (typeof left === 'number' && typeof right === 'bigint') return order(left, Number(right));
+  return order(left, right); // JavaScript compares a bigint with a number exactly
+}
+
+/** Characters of the longest text that is read as a number. */
+const longestNumber = 1000;
+
+function order(left: number | bigint, right: number | bigint): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** A number as people write it, without a unit; whole numbers above 2^53 keep all their digits, up to 1000. */
+function readNumber(text: string): number | bigint | undefined {
+  const trimmed = text.trim();
+  // Reading digits takes time that grows with the square of their number.
+  if (trimmed.length > longestNumber) return undefined;
+  if (!/^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[\da-f]+|0o[0-7]+|0b[01]+)$/i.test(trimmed))
+    return undefined;
+  const value = Number(trimmed);
+  if (Number.isSafeInteger(value) || !/^[+-]?\d+$/.test(trimmed)) return value;
+  return BigInt(trimmed.startsWith('+') ? trimmed.slice(1) : trimmed);
+}
+
+function parsed(text: string): unknown {
+  const start = text.trimStart().charAt(0);
+  if (start !== '[' && start !== '{') return undefined; // only arrays and objects are ever asked for
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function sameJson(left: unknown, right: unknown): boolean {
+  if (Array.isArray(left)) {
+    return (
+      Array.isArray(right) &&
+      left.length === right.length &&
+      left.every((value, index) => sameJson(value, right[index]))
+    );
+  }
+  if (!isRecord(left)) return typeof left === 'bigint' ? Number(left) === right : left === right;
+  if (!isRecord(right)) return false;
+  const keys = Object.keys(left);
+  return (
+    keys.length === Object.keys(right).length &&
+    keys.every((key) => Object.hasOwn(right, key) && sameJson(left[key], right[key]))
+  );
+}

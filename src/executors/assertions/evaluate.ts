@@ -1,0 +1,190 @@
+import { toError } from '../../errors.ts';
+import type { Assertion, AssertionResult, AssertionSource } from '../../protocol/assertions.ts';
+import { comparisonRules, isArrayText } from './comparisons.ts';
+import { applyPattern, quotedPattern } from './pattern.ts';
+import { actualOf, shown } from './text.ts';
+import { findByPath } from './json-path.ts';
+
+/** What a source has to offer an assertion: the raw material, or why there is none. */
+export type Found = { value: unknown } | { error: string };
+
+/**
+ * The sources of one attempt. Each function is called once per assertion of its source, so that a costly one is asked
+ * for only when it is needed (and remembers what it parsed). What `value` must be:
+ *
+ * - STATUS_CODE, RESPONSE_TIME: a number; RESPONSE_CODE: a number or text
+ * - TEXT_BODY, RESPONSE_DATA, TEXT_ANSWER: the whole text (null = there is none); the evaluator applies the pattern
+ * - HEADERS: all headers, `{name: value | values}`; or only the values of `assertion.property` (text, texts, or
+ *   undefined). The evaluator looks the name up whatever its case and applies the pattern
+ * - JSON_BODY, JSON_ANSWER, JSON_RESPONSE: the parsed document; the evaluator applies the JSONPath
+ * - LATENCY: `{avg, min, max, stdDev}` in milliseconds
+ */
+export type AssertionSources = { [S in AssertionSource]?: (assertion: Assertion) => Found };
+
+/** How several values count: `every` of them has to hold (JSONPath), or one is enough (a repeated header). */
+type Selection = { values: unknown[]; quantifier: 'every' | 'header'; subject: string } | { error: string };
+
+/**
+ * Evaluates every assertion in order, none skipped, never throwing: `error` null = it held, else a sentence.
+ *
+ * - JSONPath with several values: the comparison must hold for every one. A single array: for every element, except
+ *   that HAS_VALUE, CONTAINS, IS_EMPTY, IS_NULL and their opposites are about the array itself, and so are EQUALS and
+ *   NOT_EQUALS when the target is the JSON text of an array. `$.list.length` is the array's length.
+ * - Nothing found (no such place, an empty selection, no match, no such header): IS_NULL, IS_EMPTY, NOT_EQUALS,
+ *   NOT_CONTAINS, NOT_HAS_KEY and NOT_HAS_VALUE hold; the others fail with "nothing was found". A source that could not
+ *   be read at all (a body that is no JSON) fails every comparison.
+ * - A header that came several times: one value that holds is enough; opposites need all to hold. HAS_KEY on HEADERS
+ *   asks for the header named by `property`, or by the target when `property` is empty.
+ * - A pattern (`property` of text sources, `regex` of headers) is applied once, without flags: its first capture group
+ *   is compared, or the whole match when it has none.
+ * - A JSONPath must begin with `$`; an empty one means the whole document.
+ */
+export function evaluateAssertions(
+  assertions: readonly Assertion[],
+  sources: AssertionSources,
+): AssertionResult[] {
+  return assertions.map((assertion) => evaluate(assertion, sources));
+}
+
+function evaluate(assertion: Assertion, sources: AssertionSources): AssertionResult {
+  const { source, property, comparison, target, regex } = assertion;
+  const result: AssertionResult = { source, property, comparison, target, regex, actual: null, error: null };
+  if (!Object.hasOwn(comparisonRules, comparison)) {
+    result.error = `the comparison ${shown(comparison)} is unknown; use one of ${Object.keys(comparisonRules).join(', ')}`;
+    return result;
+  }
+  const found = read(assertion, sources);
+  if ('error' in found) {
+    result.error = found.error;
+    return result;
+  }
+  try {
+    const selection = dig[source](assertion, found.value);
+    if ('error' in selection) {
+      result.error = selection.error;
+    } else {
+      const { values } = selection;
+      // One value is shown as itself; several as a list; none as null.
+      result.actual = actualOf(values.length > 1 ? values : values[0]);
+      result.error = judge(assertion, selection);
+    }
+  } catch (error: unknown) {
+    // A document or a target nested thousands of levels deep exhausts the stack.
+    result.error = `the assertion can't be evaluated: ${toError(error).message}`;
+  }
+  return result;
+}
+
+/** Null when the comparison holds for what was found, else the sentence that says why not. */
+function judge(
+  { comparison, target }: Assertion,
+  selection: Exclude<Selection, { error: string }>,
+): string | null {
+  const rule = comparisonRules[comparison];
+  const { subject, quantifier } = selection;
+  let { values } = selection;
+  const [only] = values;
+  if (values.length === 1 && Array.isArray(only) && !rule.wholeArrays && !isArrayText(target)) values = only;
+  if (values.length === 0) {
+    return rule.holdsForNothing ? null : `expected ${subject} ${rule.says(target)}, but nothing was found`;
+  }
+  const verdicts = values.map((value) => rule.holds(value, target));
+  const failedAt = verdicts.findIndex((verdict) => verdict !== true);
+  if (failedAt === -1) return null;
+  if (quantifier === 'header' && !rule.holdsForNothing && verdicts.includes(true)) return null;
+  const verdict = verdicts[failedAt];
+  const value = shown(values[failedAt]);
+  const which = values.length > 1 ? `value ${failedAt + 1} of ${values.length} was ${value}` : `was ${value}`;
+  const why = typeof verdict === 'string' ? ` (${verdict})` : '';
+  return `expected ${subject} ${rule.says(target)}, but ${which}${why}`;
+}
+
+function read(assertion: Assertion, sources: AssertionSources): Found {
+  const { source } = assertion;
+  const readSource = Object.hasOwn(sources, source) ? sources[source] : undefined;
+  if (readSource !== undefined) return readSource(assertion);
+  const names = Object.keys(sources).join(', ');
+  return { error: `the source ${shown(source)} does not exist here; this check has ${names}` };
+}
+
+type Dig = (assertion: Assertion, value: unknown) => Selection;
+
+const scalar =
+  (subject: string): Dig =>
+  (_assertion, value) => ({ values: value === undefined ? [] : [value], quantifier: 'every', subject });
+
+const text =
+  (subject: string): Dig =>
+  ({ property }, value) => {
+    const whole = value === null || value === undefined ? null : String(value);
+    if (property === '' || whole === null) {
+      return { values: whole === null ? [] : [whole], quantifier: 'every', subject };
+    }
+    const match = applyPattern(property, whole);
+    if ('error' in match) return match;
+    const values = match.text === null ? [] : [match.text];
+    return { values, quantifier: 'every', subject: `${subject} at ${quotedPattern(property)}` };
+  };
+
+const json =
+  (subject: string): Dig =>
+  ({ property }, value) => {
+    if (property === '' || property === '$') return { values: [value], quantifier: 'every', subject };
+    const match = findByPath(property, value);
+    if ('error' in match) return match;
+    return { values: match.values, quantifier: 'every', subject: `${subject} at ${property}` };
+  };
+
+const headers: Dig = ({ property, comparison, target, regex }, value) => {
+  const aboutKeys = comparison === 'HAS_KEY' || comparison === 'NOT_HAS_KEY';
+  const map =
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : null;
+  if (property === '' && map !== null) {
+    const lowerCase = Object.fromEntries(map.map(([name, of]) => [name.toLowerCase(), of as unknown]));
+    if (!aboutKeys) return { values: [lowerCase], quantifier: 'every', subject: 'the headers' };
+    const named = Object.hasOwn(lowerCase, target.toLowerCase());
+    return { values: [named ? { [target]: true } : {}], quantifier: 'every', subject: 'the headers' };
+  }
+  const wanted = property.toLowerCase();
+  const raw: unknown =
+    map === null ? value : map.filter(([name]) => name.toLowerCase() === wanted).flatMap(([, of]) => of);
+  const all = (Array.isArray(raw) ? raw : [raw])
+    .filter((one) => one !== undefined && one !== null)
+    .map(String);
+  const subject = `header ${JSON.stringify(property)}`;
+  if (aboutKeys) return { values: [all.length > 0 ? { [target]: true } : {}], quantifier: 'every', subject };
+  if (regex === null || regex === '') return { values: all, quantifier: 'header', subject };
+  const values: string[] = [];
+  for (const one of all) {
+    const match = applyPattern(regex, one);
+    if ('error' in match) return match;
+    if (match.text !== null) values.push(match.text);
+  }
+  return { values, quantifier: 'header', subject: `${subject} at ${quotedPattern(regex)}` };
+};
+
+const latency: Dig = ({ property }, value) => {
+  const name = property === '' ? 'avg' : property;
+  const known = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
+  if (!known) return { error: `LATENCY has no property ${shown(property)}; use avg, min, max or stdDev` };
+  const one: unknown = (value as Record<string, unknown>)[name]; // hasOwn says so
+  return {
+    values: one === null || one === undefined ? [] : [one],
+    quantifier: 'every',
+    subject: `latency ${name}`,
+  };
+};
+
+const dig: { readonly [S in AssertionSource]: Dig } = {
+  STATUS_CODE: scalar('status code'),
+  RESPONSE_TIME: scalar('response time'),
+  RESPONSE_CODE: scalar('response code'),
+  TEXT_BODY: text('text body'),
+  RESPONSE_DATA: text('response data'),
+  TEXT_ANSWER: text('text answer'),
+  JSON_BODY: json('JSON body'),
+  JSON_ANSWER: json('JSON answer'),
+  JSON_RESPONSE: json('JSON response'),
+  HEADERS: headers,
+  LATENCY: latency,
+};

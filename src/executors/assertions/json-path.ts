@@ -1,0 +1,107 @@
+import { createRequire } from 'node:module';
+import type * as jsonP3 from 'json-p3';
+import type { JSONPathEnvironment, JSONPathNode, JSONPathQuery, jsonpath, JSONValue } from 'json-p3';
+import { toError } from '../../errors.ts';
+import { runBounded } from './bound.ts';
+import { remember } from './cache.ts';
+
+type Library = typeof jsonP3;
+
+/** What a JSONPath found. `single`: the path can lead to one place only (RFC 9535, "singular query"). */
+export type PathMatch = { values: unknown[]; single: boolean } | { error: string };
+
+type Path = { query: JSONPathQuery; single: boolean; wide: boolean } | { error: string };
+
+const wideLimitMs = 100;
+
+let loaded: { library: Library; environment: JSONPathEnvironment } | undefined;
+
+const compiled = remember(500, compile);
+
+/**
+ * Values at a JSONPath (RFC 9535) in a document; beyond the RFC, `.length` of an array is its length. Never throws: a
+ * path that is wrong, or that takes longer than 100 ms, is an error text.
+ */
+export function findByPath(source: string, document: unknown): PathMatch {
+  const path = compiled(source);
+  if ('error' in path) return path;
+  const { query, single, wide } = path;
+  const find = (): unknown[] => {
+    const values: unknown[] = [];
+    // The document came from JSON.parse (or holds bigints, which the library hands through as they are).
+    for (const node of query.lazyQuery(document as JSONValue)) values.push(node.value);
+    return values;
+  };
+  try {
+    if (!wide) return { values: find(), single };
+    const ran = runBounded(find, wideLimitMs);
+    if ('stoppedAfterMs' in ran) {
+      return { error: `the JSONPath ${source} took longer than ${ran.stoppedAfterMs} ms and was stopped` };
+    }
+    return { values: ran.result, single };
+  } catch (error: unknown) {
+    return { error: `the JSONPath ${source} can't be applied: ${toError(error).message}` };
+  }
+}
+
+function compile(source: string): Path {
+  if (!source.startsWith('$')) return { error: `the JSONPath ${JSON.stringify(source)} must start with $` };
+  try {
+    const { library, environment } = (loaded ??= load());
+    const query = environment.compile(source);
+    if (source.includes('length')) addArrayLengths(query, library);
+    return { query, single: query.singularQuery(), wide: isWide(source) };
+  } catch (error: unknown) {
+    return { error: `the JSONPath ${JSON.stringify(source)} is not valid: ${toError(error).message}` };
+  }
+}
+
+/** The library takes 2 MB of memory: loaded with the first path, synchronously, so that evaluation stays synchronous. */
+function load(): { library: Library; environment: JSONPathEnvironment } {
+  const library = createRequire(import.meta.url)('json-p3') as Library; // what the package's own types say
+  return { library, environment: new library.JSONPathEnvironment({ maxRecursionDepth: 1000 }) };
+}
+
+/**
+ * True for paths whose work may grow faster than the document: two or more of the operators that branch, or regular
+ * expressions of the document's or the check's own.
+ */
+function isWide(source: string): boolean {
+  const branching = source.match(/\.\.|[*?,:]/g)?.length ?? 0;
+  return branching > 1 || /\b(?:match|search)\s*\(/.test(source);
+}
+
+/** Makes every `.length` of the query, also inside filters, find the length of an array. */
+function addArrayLengths(query: JSONPathQuery, library: Library): void {
+  const { selectors, expressions } = library.jsonpath;
+  const inExpression = (expression: jsonpath.expressions.FilterExpression): void => {
+    if (expression instanceof expressions.LogicalExpression) inExpression(expression.expression);
+    else if (expression instanceof expressions.PrefixExpression) inExpression(expression.right);
+    else if (expression instanceof expressions.FunctionExtension) expression.args.forEach(inExpression);
+    else if (expression instanceof expressions.FilterQuery) inQuery(expression.path);
+    else if (expression instanceof expressions.InfixExpression) {
+      inExpression(expression.left);
+      inExpression(expression.right);
+    }
+  };
+  const inQuery = (part: JSONPathQuery): void => {
+    for (const segment of part.segments) {
+      for (const selector of segment.selectors) {
+        if (selector instanceof selectors.FilterSelector) inExpression(selector.expression);
+        if (selector instanceof selectors.NameSelector && selector.name === 'length') {
+          const resolve = selector.resolve.bind(selector);
+          selector.resolve = (node) => lengthNodes(node, library) ?? resolve(node);
+          selector.lazyResolve = function* (node) {
+            yield* selector.resolve(node);
+          };
+        }
+      }
+    }
+  };
+  inQuery(query);
+}
+
+function lengthNodes(node: JSONPathNode, library: Library): JSONPathNode[] | null {
+  if (!Array.isArray(node.value)) return null;
+  return [new library.JSONPathNode(node.value.length, [...node.location, 'length'], node.root)];
+}

@@ -1,0 +1,177 @@
+import { isIP, isIPv6, type Socket } from 'node:net';
+import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
+import type { DnsProtocol } from '../../protocol/requests.ts';
+import { tlsError } from './errors.ts';
+import type { DnsMessage, DnsQuery } from './message.ts';
+import { exchangeStream } from './stream.ts';
+import { exchangeUdp, type DnsServer, type UdpProgress } from './udp.ts';
+import { connectTcp } from '../tcp/connect.ts';
+import type { Phases } from '../tcp/timings.ts';
+
+/** Moments after the first query by UDP at which it is sent again. */
+const resendAtMs = [1000, 3000, 7000, 15_000];
+
+/** What one server's exchange has gathered, also while it runs and when it fails. */
+export type Trace = {
+  startedAt: number;
+  phases: Phases;
+  /** A phase that has begun: the time since then belongs to it if the exchange ends here. */
+  open: { phase: keyof Phases; since: number } | null;
+  udp: UdpProgress;
+  /** Queries sent over connections. */
+  streamTries: number;
+  /** The answer by UDP was cut off, and the query sent again by TCP. */
+  truncatedRetry: boolean;
+  tls: { protocol: string | null; cipher: string; authorized: boolean; error: string | null } | null;
+  httpVersion: string | null;
+};
+
+export type ExchangeTarget = {
+  server: DnsServer;
+  protocol: DnsProtocol;
+  /** Name or address that the certificate must be for. */
+  host: string;
+  path: string;
+  skipSSL: boolean;
+};
+
+export function newTrace(): Trace {
+  return {
+    startedAt: performance.now(),
+    phases: {},
+    open: null,
+    udp: { tries: 0, ignored: 0, lastMismatch: null },
+    streamTries: 0,
+    truncatedRetry: false,
+    tls: null,
+    httpVersion: null,
+  };
+}
+
+/** Ends the phase that is open, if any, and begins the next; phases that come twice (UDP, then TCP) add up. */
+export function enterPhase(trace: Trace, phase: keyof Phases | null): void {
+  const now = performance.now();
+  if (trace.open !== null) {
+    const { phase: before, since } = trace.open;
+    trace.phases[before] = (trace.phases[before] ?? 0) + now - since;
+  }
+  trace.open = phase === null ? null : { phase, since: now };
+}
+
+/**
+ * Asks one server once, by the target's protocol; a truncated answer by UDP is asked for again by TCP. Rejects with
+ * whatever failed (see `exchangeReason`) or `signal.reason`; `trace` tells how far it came.
+ */
+export async function askServer(
+  target: ExchangeTarget,
+  query: DnsQuery,
+  { trace, signal }: { trace: Trace; signal: AbortSignal },
+): Promise<DnsMessage> {
+  try {
+    if (target.protocol === 'UDP') {
+      enterPhase(trace, 'firstByte');
+      const answer = await exchangeUdp(target.server, query, { signal, resendAtMs, progress: trace.udp });
+      if (!answer.flags.tc) return answer;
+      trace.truncatedRetry = true;
+    }
+    return await askByConnection(target, query, { trace, signal });
+  } finally {
+    enterPhase(trace, null);
+  }
+}
+
+async function askByConnection(
+  target: ExchangeTarget,
+  query: DnsQuery,
+  { trace, signal }: { trace: Trace; signal: AbortSignal },
+): Promise<DnsMessage> {
+  const { server, protocol } = target;
+  enterPhase(trace, 'connect');
+  const addresses = [
+    { address: server.address, family: isIPv6(server.address) ? (6 as const) : (4 as const) },
+  ];
+  const socket = await connectTcp({ addresses, port: server.port }, { signal, attempts: [] });
+  socket.on('error', () => {}); // after the exchange nobody else listens
+  try {
+    if (protocol === 'UDP' || protocol === 'TCP') return await converse(socket, query, { trace, signal });
+    enterPhase(trace, 'tls');
+    const secure = await handshake(socket, target, { trace, signal });
+    if (protocol === 'DOT') return await converse(secure, query, { trace, signal });
+    // undici is loaded where it is needed only: it is large.
+    const { askByHttps } = await import('./https.ts');
+    return await askByHttps(secure, { ...target, query }, { trace, signal });
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function converse(
+  stream: Socket,
+  query: DnsQuery,
+  { trace, signal }: { trace: Trace; signal: AbortSignal },
+): Promise<DnsMessage> {
+  trace.streamTries += 1;
+  enterPhase(trace, 'firstByte');
+  const { answer, firstByteAt } = await exchangeStream(stream, query, signal);
+  enterPhase(trace, null);
+  const download = performance.now() - firstByteAt;
+  trace.phases.firstByte = (trace.phases.firstByte ?? 0) - download;
+  trace.phases.download = download;
+  return answer;
+}
+
+/** Made once: building one costs more than the rest of a handshake. */
+let sharedContext: SecureContext | null = null;
+
+function handshake(
+  socket: Socket,
+  { host, protocol, skipSSL }: ExchangeTarget,
+  { trace, signal }: { trace: Trace; signal: AbortSignal },
+): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const secure = connectTls({
+      socket,
+      host,
+      // An address is no server name (RFC 6066 section 3); the certificate is still checked against `host`.
+      servername: isIP(host) === 0 ? host : '',
+      // DoT servers need no ALPN, and some refuse a name that they do not know.
+      ...(protocol === 'DOH' ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}),
+      secureContext: (sharedContext ??= createSecureContext()),
+      rejectUnauthorized: !skipSSL,
+    });
+    const onAbort = () => {
+      secure.destroy();
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    const done = () => signal.removeEventListener('abort', onAbort);
+    secure.once('secureConnect', () => {
+      done();
+      trace.tls = {
+        protocol: secure.getProtocol(),
+        cipher: secure.getCipher().name,
+        authorized: secure.authorized,
+        error: secure.authorized ? null : String(secure.authorizationError),
+      };
+      resolve(secure);
+    });
+    secure.on('error', (error: NodeJS.ErrnoException) => {
+      done();
+      reject(tlsError(error));
+    });
+    secure.once('close', () => {
+      done();
+      reject(
+        tlsError(
+          Object.assign(new Error('the server closed the connection during the TLS handshake'), {
+            code: 'CONNECTION_CLOSED',
+          }),
+        ),
+      );
+    });
+  });
+}

@@ -1,0 +1,128 @@
+import type { TLSSocket } from 'node:tls';
+import { Client } from 'undici';
+import { ExchangeError } from './errors.ts';
+import { enterPhase, type ExchangeTarget, type Trace } from './exchange.ts';
+import { decodeAnswer, DnsMalformed, type DnsMessage, type DnsQuery } from './message.ts';
+import { shortened } from '../shorten.ts';
+
+const mediaType = 'application/dns-message';
+const maxHeaderBytes = 16 * 1024;
+/** A DNS message is no longer than its length in two bytes can say. */
+const maxMessageBytes = 65_535;
+/** Time for undici to hand out what it had received when the connection closed. */
+const afterCloseMs = 50;
+
+/**
+ * One query by HTTPS POST (RFC 8484) over a TLS connection that stands, by HTTP/2 where the server chose it. Redirects are
+ * not followed. Rejects with ExchangeError (HTTP_STATUS), DnsMalformed, undici's errors or `signal.reason`.
+ */
+export async function askByHttps(
+  socket: TLSSocket,
+  { host, server, path, query }: ExchangeTarget & { query: DnsQuery },
+  { trace, signal }: { trace: Trace; signal: AbortSignal },
+): Promise<DnsMessage> {
+  const authority = host.includes(':') ? `[${host}]` : host;
+  let connected = false;
+  // undici would connect again where the connection was gone before the request was out.
+  const closedEarly = new ExchangeError(
+    'CONNECTION_CLOSED',
+    'the server closed the connection without an answer',
+  );
+  const client = new Client(`https://${authority}:${server.port}`, {
+    // Later: by HTTP/1.1, undici resumes its queue only for a connection that comes after the request.
+    connect: (_options, callback) => {
+      const first = !connected;
+      connected = true;
+      queueMicrotask(() => (first ? callback(null, socket) : callback(closedEarly, null)));
+    },
+    pingInterval: 0,
+    allowH2: true,
+    pipelining: 1,
+    // The signal bounds the time of all of it.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: maxHeaderBytes,
+  });
+  const interruption = interruptionOf(socket, signal, closedEarly);
+  try {
+    trace.streamTries += 1;
+    trace.httpVersion = socket.alpnProtocol === 'h2' ? '2' : '1.1';
+    return await Promise.race([post(client, { path, query }, { trace, signal }), interruption.promise]);
+  } catch (error) {
+    // undici wraps or replaces the reason in places.
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    interruption.clear();
+    // Rejects with what the request has rejected with already.
+    client.destroy().catch(() => {});
+  }
+}
+
+async function post(
+  client: Client,
+  { path, query }: { path: string; query: DnsQuery },
+  { trace, signal }: { trace: Trace; signal: AbortSignal },
+): Promise<DnsMessage> {
+  enterPhase(trace, 'firstByte');
+  const response = await client.request({
+    path,
+    method: 'POST',
+    headers: { accept: mediaType, 'content-type': mediaType },
+    body: query.bytes,
+    signal,
+  });
+  enterPhase(trace, 'download');
+  if (response.statusCode !== 200) {
+    throw new ExchangeError('HTTP_STATUS', `the server answered with HTTP status ${response.statusCode}`);
+  }
+  const contentType = String(response.headers['content-type'] ?? 'nothing');
+  if (contentType.split(';', 1)[0]?.trim().toLowerCase() !== mediaType) {
+    throw new DnsMalformed(`the answer is ${shortened(contentType, 100)}, not ${mediaType}`);
+  }
+  const decoded = decodeAnswer(await messageOf(response.body), query);
+  if ('mismatch' in decoded) throw new DnsMalformed(`the answer is ${decoded.mismatch}`);
+  return decoded.answer;
+}
+
+/** The whole body. undici's own limit holds for HTTP/1.1 only. */
+async function messageOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > maxMessageBytes) throw new DnsMalformed(`the answer is longer than ${maxMessageBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/**
+ * Rejects when the signal fires, or a moment after the connection has closed. undici does neither while a request waits
+ * for a connection that was gone before undici got it.
+ */
+function interruptionOf(
+  socket: TLSSocket,
+  signal: AbortSignal,
+  closed: Error,
+): { promise: Promise<never>; clear: () => void } {
+  let timer: NodeJS.Timeout | null = null;
+  let onAbort = () => {};
+  let onClose = () => {};
+  const promise = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason);
+    onClose = () => {
+      timer = setTimeout(() => reject(closed), afterCloseMs);
+    };
+  });
+  promise.catch(() => {}); // it may reject after the race is over
+  signal.addEventListener('abort', onAbort, { once: true });
+  socket.once('close', onClose);
+  if (signal.aborted) onAbort();
+  else if (socket.destroyed) onClose();
+  const clear = () => {
+    if (timer !== null) clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+    socket.off('close', onClose);
+  };
+  return { promise, clear };
+}

@@ -1,0 +1,83 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import { decodeAnswer, type DnsMessage, type DnsQuery } from './message.ts';
+
+export type DnsServer = { address: string; port: number };
+
+/** What one exchange by UDP has to tell, also while it runs and when it fails. */
+export type UdpProgress = {
+  /** Queries sent. */
+  tries: number;
+  /** Datagrams that came from the server's address but did not belong to the query. */
+  ignored: number;
+  /** Why the last of them did not belong. */
+  lastMismatch: string | null;
+};
+
+/**
+ * Sends `query` from a fresh, connected socket (random port; the kernel drops other senders' datagrams) and resolves with
+ * the answer. Sends again `resendAtMs` after the start. Datagrams that don't belong to the query are counted and ignored.
+ * Rejects with the socket's error (ECONNREFUSED…), DnsMalformed or `signal.reason`; has no time limit of its own.
+ */
+export function exchangeUdp(
+  server: DnsServer,
+  query: DnsQuery,
+  options: { signal: AbortSignal; resendAtMs: readonly number[]; progress: UdpProgress },
+): Promise<DnsMessage> {
+  const { signal, resendAtMs, progress } = options;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    let socket: Socket | null = createSocket(isIPv6(server.address) ? 'udp6' : 'udp4');
+    let timer: NodeJS.Timeout | null = null;
+    const finish = (settle: () => void) => {
+      if (socket === null) return;
+      socket.close();
+      socket = null;
+      if (timer !== null) clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      settle();
+    };
+    const fail = (error: unknown) => finish(() => reject(error));
+    const onAbort = () => fail(signal.reason);
+    const startedAt = performance.now();
+    const send = () => {
+      progress.tries += 1;
+      sent += 1;
+      // An error of one send (a full buffer, a firewall) ends the exchange like one that comes back.
+      socket?.send(query.bytes, (error) => {
+        if (error !== null) fail(error);
+      });
+      const nextAt = resendAtMs[sent - 1];
+      if (nextAt !== undefined)
+        timer = setTimeout(send, Math.max(0, nextAt - (performance.now() - startedAt)));
+    };
+    let sent = 0;
+    signal.addEventListener('abort', onAbort, { once: true });
+    socket.on('error', fail);
+    socket.on('message', (bytes) => {
+      let decoded: ReturnType<typeof decodeAnswer>;
+      try {
+        decoded = decodeAnswer(bytes, query);
+      } catch (error) {
+        fail(error);
+        return;
+      }
+      if ('answer' in decoded) {
+        const { answer } = decoded;
+        finish(() => resolve(answer));
+      } else {
+        progress.ignored += 1;
+        progress.lastMismatch = decoded.mismatch;
+      }
+    });
+    // connect() passes its error to the callback instead of to 'error'.
+    socket.connect(server.port, server.address, (...[error]: [Error?]) => {
+      if (socket === null) return;
+      if (error) fail(error);
+      else send();
+    });
+  });
+}

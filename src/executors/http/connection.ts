@@ -1,0 +1,197 @@
+import type { Socket } from 'node:net';
+import type { SecureContext, TLSSocket } from 'node:tls';
+import type { ClientCertificate } from '../../protocol/job.ts';
+import { clientCertificateFor, clientSecureContext } from './client-certificates.ts';
+import { HttpFailure, platformCode } from './failures.ts';
+import { dropPhase, enterPhase, type PhaseRecord } from './phases.ts';
+import { openTunnel, type Proxy } from './proxy.ts';
+import { defaultSecureContext, handshake } from './tls.ts';
+import { authorizationCode, certificateFacts, type CertificateFacts } from './tls-facts.ts';
+import { ResolveError, type IpFamily, type Network, type Resolved } from '../network.ts';
+import { unbracketed } from '../resolve/name.ts';
+import { connectTcp, type ConnectAttempt } from '../tcp/connect.ts';
+
+/** Where one hop goes, and how. `host` without brackets. */
+export type Destination = {
+  host: string;
+  port: number;
+  secure: boolean;
+  /** Name for SNI and for the certificate's check: the host, or the check's own Host header. */
+  serverName: string;
+  family: IpFamily;
+  skipSsl: boolean;
+  /** Offer HTTP/2. */
+  http2: boolean;
+  proxy: Proxy | null;
+  clientCertificates: readonly ClientCertificate[];
+};
+
+/** What is known of a connection, filled in while it is made, so that a failure keeps it too. */
+export type ConnectionFacts = {
+  address: string | null;
+  attempts: ConnectAttempt[];
+  ipFallback: boolean;
+  /** Of the last TLS connection to a target. */
+  certificate: CertificateFacts | null;
+  clientCertificate: ClientCertificate | null;
+};
+
+const maxAddresses = 16;
+
+/**
+ * A connection ready for the request: name resolved, connected, through the proxy's tunnel, TLS done and the certificate
+ * accepted. Fills `facts` and the phases of `record`. Rejects with whatever error broke it, or `signal.reason`.
+ */
+export async function openConnection(
+  destination: Destination,
+  io: {
+    network: Network;
+    signal: AbortSignal;
+    now: () => number;
+    facts: ConnectionFacts;
+    record: PhaseRecord;
+  },
+): Promise<Socket> {
+  const { proxy } = destination;
+  const { facts, record, signal } = io;
+  let socket: Socket;
+  if (proxy === null) {
+    socket = await dial({ host: destination.host, port: destination.port }, [destination.family], io);
+  } else {
+    socket = await dialProxy(proxy, io);
+    if (proxy.secure || destination.secure) enterPhase(record, 'tunnel');
+    if (proxy.secure) socket = await secureProxy(socket, proxy, signal);
+    if (destination.secure) {
+      await openTunnel(socket, { host: destination.host, port: destination.port, proxy, signal });
+    }
+  }
+  if (!destination.secure) return socket;
+
+  // Making a context is no part of the handshake.
+  enterPhase(record, null);
+  const context = secureContextFor(destination, socket, facts);
+  enterPhase(record, 'tls');
+  const done = await handshake(socket, {
+    host: destination.serverName,
+    context,
+    http2: destination.http2,
+    signal,
+  });
+  // Reading the certificate is no part of the handshake.
+  enterPhase(record, null);
+  if (done.leaf !== null) facts.certificate = certificateFacts(done.leaf, done.socket, io.now());
+  if (!done.socket.authorized && !destination.skipSsl) {
+    done.socket.destroy();
+    throw certificateFailure(done.socket, destination.serverName);
+  }
+  return done.socket;
+}
+
+/** The context with the client certificate for the host, if there is one. Destroys the socket when it is no good. */
+function secureContextFor(destination: Destination, socket: Socket, facts: ConnectionFacts): SecureContext {
+  if (destination.clientCertificates.length === 0) return defaultSecureContext();
+  const certificate = clientCertificateFor(destination.clientCertificates, destination);
+  if (certificate === null) {
+    facts.clientCertificate = null;
+    return defaultSecureContext();
+  }
+  try {
+    const context = clientSecureContext(certificate);
+    facts.clientCertificate = certificate;
+    return context;
+  } catch (error: unknown) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+/** Resolves and connects. The families are tried in order, the next one only when a name has no address in this one. */
+async function dial(
+  target: { host: string; port: number },
+  families: readonly IpFamily[],
+  io: { network: Network; signal: AbortSignal; facts: ConnectionFacts; record: PhaseRecord },
+): Promise<Socket> {
+  const { facts, record, signal } = io;
+  enterPhase(record, 'dns');
+  const resolved = await resolve(target.host, families, io);
+  if (resolved.source === 'literal') dropPhase(record, 'dns');
+  if (resolved.ipFallback) facts.ipFallback = true;
+  const addresses = resolved.addresses.slice(0, maxAddresses);
+  facts.address = addresses[0]?.address ?? null;
+  enterPhase(record, 'connect');
+  const before = facts.attempts.length;
+  const socket = await connectTcp({ addresses, port: target.port }, { signal, attempts: facts.attempts });
+  // The attempt without an error is the connection; with one address there is nothing to look for.
+  if (addresses.length > 1) {
+    facts.address =
+      facts.attempts.slice(before).find((attempt) => attempt.error === undefined)?.address ?? null;
+  }
+  return socket;
+}
+
+async function resolve(
+  host: string,
+  families: readonly IpFamily[],
+  io: { network: Network; signal: AbortSignal },
+): Promise<Resolved> {
+  let failure: unknown;
+  for (const family of families) {
+    try {
+      return await io.network.resolve(host, { family, signal: io.signal });
+    } catch (error: unknown) {
+      failure ??= error;
+      const otherFamilyMayKnow =
+        error instanceof ResolveError &&
+        (error.code === 'ENOTFOUND' || error.code === 'ERR_INVALID_IP_ADDRESS');
+      if (!otherFamilyMayKnow) throw error;
+    }
+  }
+  throw failure;
+}
+
+/** The proxy is the location's, so the check's ipFamily does not bind it: IPv4 first, then IPv6. */
+async function dialProxy(
+  proxy: Proxy,
+  io: { network: Network; signal: AbortSignal; facts: ConnectionFacts; record: PhaseRecord },
+): Promise<Socket> {
+  try {
+    return await dial({ host: proxy.host, port: proxy.port }, [4, 6], io);
+  } catch (error: unknown) {
+    if (io.signal.aborted) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    throw new HttpFailure(
+      'PROXY_FAILED',
+      `no connection to the proxy ${proxy.host}:${proxy.port}: ${message}`,
+    );
+  }
+}
+
+/** TLS to an https proxy. Its certificate must be good whatever the check's skipSSL says of the target. */
+async function secureProxy(socket: Socket, proxy: Proxy, signal: AbortSignal): Promise<Socket> {
+  const name = `${proxy.host}:${proxy.port}`;
+  let done;
+  try {
+    done = await handshake(socket, {
+      host: unbracketed(proxy.host),
+      context: defaultSecureContext(),
+      http2: false,
+      signal,
+    });
+  } catch (error: unknown) {
+    if (signal.aborted) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    throw new HttpFailure('PROXY_FAILED', `no TLS connection to the proxy ${name}: ${message}`);
+  }
+  if (done.socket.authorized) return done.socket;
+  done.socket.destroy();
+  throw new HttpFailure(
+    'PROXY_FAILED',
+    `the proxy ${name} has a certificate that is not trusted: ${authorizationCode(done.socket) ?? 'unknown'}`,
+  );
+}
+
+function certificateFailure(socket: TLSSocket, name: string): HttpFailure {
+  const code = authorizationCode(socket) ?? 'TLS_ERROR';
+  const reason = platformCode(code) ?? 'CERT_UNTRUSTED';
+  return new HttpFailure(reason, `the certificate of ${name} is not accepted: ${code}`);
+}

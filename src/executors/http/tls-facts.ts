@@ -1,0 +1,161 @@
+import { X509Certificate } from 'node:crypto';
+import { TLSSocket, type DetailedPeerCertificate, type PeerCertificate } from 'node:tls';
+import { shortened } from '../shorten.ts';
+
+/** What a result says about the certificate and the connection that carried it. Times are ISO, UTC. */
+export type CertificateFacts = {
+  subject: string;
+  issuer: string;
+  validFrom: string;
+  validTo: string;
+  /** Whole days; negative when it has expired. */
+  daysRemaining: number;
+  fingerprint256: string;
+  serial: string;
+  altNames: string[];
+  /** Leaf first. */
+  chain: { subject: string; issuer: string; validTo: string }[];
+  protocol: string | null;
+  cipher: string | null;
+  alpn: string | null;
+  authorized: boolean;
+  authorizationError: string | null;
+};
+
+const dayMs = 86_400_000;
+const maxAltNames = 100;
+const maxChain = 10;
+const maxNameLength = 1024;
+
+/** What follows from the certificates alone. Collecting the chain costs as much as a quarter of a handshake. */
+type Identity = Pick<
+  CertificateFacts,
+  'subject' | 'issuer' | 'validFrom' | 'validTo' | 'fingerprint256' | 'serial' | 'altNames' | 'chain'
+> & { expiresAt: number };
+
+const maxIdentities = 256;
+/** A server may change its chain under the same certificate, so what is known of it is looked at again. */
+const identityAgeMs = 60_000;
+/** By fingerprint of the leaf, oldest first. */
+const identities = new Map<string, { identity: Identity; readAt: number }>();
+
+/**
+ * Facts of a finished handshake whose peer showed `leaf`; `now` in milliseconds since the epoch. The socket must still be
+ * open.
+ */
+export function certificateFacts(leaf: PeerCertificate, socket: TLSSocket, now: number): CertificateFacts {
+  const { expiresAt, ...identity } = identityOf(leaf, socket);
+  return {
+    ...identity,
+    // Copies: what becomes of a result must not come back into the cache.
+    altNames: [...identity.altNames],
+    chain: identity.chain.map((link) => ({ ...link })),
+    daysRemaining: Math.floor((expiresAt - now) / dayMs),
+    protocol: socket.getProtocol(),
+    cipher: socket.getCipher()?.name ?? null,
+    alpn: socket.alpnProtocol === false ? null : socket.alpnProtocol,
+    authorized: socket.authorized,
+    authorizationError: authorizationCode(socket),
+  };
+}
+
+function identityOf(leaf: PeerCertificate, socket: TLSSocket): Identity {
+  const readAt = performance.now();
+  const known = identities.get(leaf.fingerprint256);
+  if (known !== undefined && readAt - known.readAt < identityAgeMs) return known.identity;
+  const identity: Identity = {
+    subject: nameOf(leaf.subject),
+    issuer: nameOf(leaf.issuer),
+    validFrom: isoTime(leaf.valid_from),
+    validTo: isoTime(leaf.valid_to),
+    expiresAt: Date.parse(leaf.valid_to),
+    fingerprint256: leaf.fingerprint256,
+    serial: leaf.serialNumber,
+    altNames: alternativeNames(leaf.subjectaltname),
+    // The socket's own method may have been replaced for the handshake (http-tls.ts).
+    chain: chainOf(TLSSocket.prototype.getPeerCertificate.call(socket, true) as DetailedPeerCertificate), // true = with chain
+  };
+  identities.delete(leaf.fingerprint256);
+  identities.set(leaf.fingerprint256, { identity, readAt });
+  const [oldest] = identities.keys();
+  if (identities.size > maxIdentities && oldest !== undefined) identities.delete(oldest);
+  return identity;
+}
+
+/** The code of why the peer's certificate is not trusted, or null. node:tls keeps a string where its types say Error. */
+export function authorizationCode(socket: TLSSocket): string | null {
+  const error: unknown = socket.authorizationError;
+  if (error === null || error === undefined) return null;
+  return typeof error === 'string' ? error : String(error instanceof Error ? error.message : 'unknown');
+}
+
+/** Whole days from `now` until a certificate's "Nov 20 12:00:00 2026 GMT". */
+function daysUntil(time: string, now: number): number {
+  return Math.floor((Date.parse(time) - now) / dayMs);
+}
+
+function isoTime(time: string): string {
+  const parsed = Date.parse(time);
+  return Number.isNaN(parsed) ? time : new Date(parsed).toISOString();
+}
+
+/** "CN=example.com, O=Example" of node:tls's object, whose values may repeat. */
+function nameOf(name: unknown): string {
+  if (typeof name !== 'object' || name === null) return '';
+  const parts = Object.entries(name).flatMap(([key, value]: [string, unknown]) =>
+    (Array.isArray(value) ? value : [value]).map((one) => `${key}=${String(one)}`),
+  );
+  return shortened(parts.join(', '), maxNameLength);
+}
+
+/** Names of "DNS:a.example, IP Address:10.0.0.1"; Node puts unusual ones in JSON quotes. */
+function alternativeNames(text: string | undefined): string[] {
+  if (text === undefined) return [];
+  const names: string[] = [];
+  for (const match of text.matchAll(/(?:^|, )[^:,"]+:("(?:[^"\\]|\\.)*"|[^,]*)/g)) {
+    names.push(shortened(match[1] ?? '', maxNameLength));
+    if (names.length === maxAltNames) break;
+  }
+  return names;
+}
+
+function chainOf(leaf: DetailedPeerCertificate): CertificateFacts['chain'] {
+  const chain: CertificateFacts['chain'] = [];
+  let certificate: DetailedPeerCertificate | undefined = leaf;
+  // A root names itself as its issuer.
+  while (certificate !== undefined && chain.length < maxChain) {
+    chain.push({
+      subject: nameOf(certificate.subject),
+      issuer: nameOf(certificate.issuer),
+      validTo: isoTime(certificate.valid_to),
+    });
+    const issuer: DetailedPeerCertificate | undefined = certificate.issuerCertificate;
+    certificate = issuer === certificate ? undefined : issuer;
+  }
+  return chain;
+}
+
+/** What a result says about the client certificate that was offered. */
+export type ClientCertificateFacts = {
+  host: string;
+  subject: string;
+  issuer: string;
+  validTo: string;
+  daysRemaining: number;
+};
+
+/** Facts of a PEM certificate (its first, when there are several). Throws what node:crypto throws. */
+export function clientCertificateFacts(
+  certificate: { host: string; cert: string },
+  now: number,
+): ClientCertificateFacts {
+  const parsed = new X509Certificate(certificate.cert);
+  const oneLine = (name: string) => shortened(name.replaceAll('\n', ', '), maxNameLength);
+  return {
+    host: certificate.host,
+    subject: oneLine(parsed.subject),
+    issuer: oneLine(parsed.issuer),
+    validTo: isoTime(parsed.validTo),
+    daysRemaining: daysUntil(parsed.validTo, now),
+  };
+}

@@ -1,0 +1,80 @@
+import { isIP, type Socket } from 'node:net';
+import {
+  checkServerIdentity,
+  connect,
+  createSecureContext,
+  TLSSocket,
+  type PeerCertificate,
+  type SecureContext,
+} from 'node:tls';
+
+/** A finished handshake. Whether the certificate is good enough is the caller's decision. */
+export type Handshake = {
+  socket: TLSSocket;
+  /** The peer's certificate without its chain; null when it sent none. */
+  leaf: PeerCertificate | null;
+};
+
+let shared: SecureContext | null = null;
+
+/** The context of default settings: made once, since loading the roots for each request costs more than the handshake. */
+export function defaultSecureContext(): SecureContext {
+  shared ??= createSecureContext();
+  return shared;
+}
+
+/**
+ * A full TLS handshake over `socket`; sessions are never resumed, so that each attempt measures the whole of it. An
+ * untrusted certificate does not reject: read `socket.authorized`. Rejects with the connection's error (both sockets
+ * destroyed) or, on abort, `signal.reason`.
+ */
+export function handshake(
+  socket: Socket,
+  options: { host: string; context: SecureContext; http2: boolean; signal: AbortSignal },
+): Promise<Handshake> {
+  const { signal } = options;
+  const host = options.host.endsWith('.') ? options.host.slice(0, -1) : options.host;
+  return new Promise((resolve, reject) => {
+    const secure = connect({
+      socket,
+      host,
+      // RFC 6066 section 3: an address is no server name.
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      secureContext: options.context,
+      ALPNProtocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+      rejectUnauthorized: false,
+      checkServerIdentity,
+    });
+    // Node reads the whole chain to check the host's name, which needs the leaf alone and costs a tenth so.
+    let leaf: PeerCertificate | null = null;
+    const leafOnly = () => (leaf ??= TLSSocket.prototype.getPeerCertificate.call(secure, false));
+    secure.getPeerCertificate = leafOnly as TLSSocket['getPeerCertificate']; // whose overload promises a chain
+    const finish = () => {
+      signal.removeEventListener('abort', onAbort);
+      secure.off('error', onError);
+      // An error after this is reported to whoever reads; it must not end the process in between.
+      secure.on('error', () => undefined);
+    };
+    const onAbort = () => {
+      finish();
+      secure.destroy();
+      socket.destroy();
+      reject(signal.reason);
+    };
+    const onError = (error: Error) => {
+      finish();
+      secure.destroy();
+      socket.destroy();
+      reject(error);
+    };
+    secure.once('error', onError);
+    secure.once('secureConnect', () => {
+      finish();
+      const certificate = leafOnly();
+      // node:tls answers with an empty object when there is none.
+      resolve({ socket: secure, leaf: certificate.raw === undefined ? null : certificate });
+    });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+}

@@ -1,0 +1,66 @@
+import { getSystemErrorName } from 'node:util';
+import { replyFields, replyNumbers, type Native } from '../../native/native.ts';
+import type { IpFamily } from '../network.ts';
+import { createPingSocket, type EchoEvents, type EchoPort } from './ping-socket-requests.ts';
+import type { PingSocket } from './ping-socket.ts';
+
+/** A PingSocket over the addon, or the name of the errno that refused it. */
+export function openNativePingSocket(
+  native: Native,
+  family: IpFamily,
+  way: PingSocket['way'],
+): PingSocket | string {
+  let refused: string | undefined;
+  const socket = createPingSocket(way, (events) => {
+    const opened = openPort(native, family, way, events);
+    if (typeof opened !== 'string') return opened;
+    refused = opened;
+    return { send: () => opened, forget: () => undefined, close: () => undefined };
+  });
+  return refused ?? socket;
+}
+
+function openPort(
+  native: Native,
+  family: IpFamily,
+  way: PingSocket['way'],
+  events: EchoEvents,
+): EchoPort | string {
+  const replies = new Float64Array(replyNumbers);
+  const numberAt = (index: number): number => replies[index] ?? 0;
+  const port = native.openEcho(
+    family,
+    way === 'raw',
+    replies,
+    (count) => {
+      for (let at = 0; at < count * replyFields; at += replyFields) {
+        const ttl = numberAt(at + 2);
+        events.answered(numberAt(at), {
+          rttMs: numberAt(at + 1),
+          size: numberAt(at + 3),
+          ttl: ttl < 0 ? null : ttl,
+          type: numberAt(at + 4),
+          code: numberAt(at + 5),
+          error: null,
+        });
+      }
+    },
+    (sequence, errno, type, code, from, rttMs) => {
+      const error = { code: errnoName(errno), from: from === '' ? null : from };
+      events.answered(sequence, { rttMs, size: 0, ttl: null, type, code, error });
+    },
+  );
+  if (typeof port === 'number') return errnoName(-port);
+  return {
+    send: (sequence, address, payloadBytes, ttl) => {
+      const result = native.sendEcho(port, sequence, address, payloadBytes, ttl ?? 0);
+      return result === 0 ? null : errnoName(-result);
+    },
+    forget: (sequence) => native.forgetEcho(port, sequence),
+    close: () => native.closeEcho(port),
+  };
+}
+
+function errnoName(errno: number): string {
+  return getSystemErrorName(-errno);
+}

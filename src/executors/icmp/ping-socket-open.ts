@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { AgentError, toError } from '../../errors.ts';
+import { loadNative, nativeProblem } from '../../native/native.ts';
+import type { IpFamily } from '../network.ts';
+import { openNativePingSocket } from './ping-socket-native.ts';
+import type { PingSocket } from './ping-socket.ts';
+
+const remedy =
+  'Grant one of them: sysctl -w net.ipv4.ping_group_range="0 2147483647" (for a container: --sysctl, or a pod\'s ' +
+  'securityContext.sysctls), or the capability NET_RAW (--cap-add NET_RAW, or capabilities.add: [NET_RAW])';
+
+/**
+ * Opens the ICMP socket of a family: the unprivileged ping socket, else a raw socket of the addon, else one of the
+ * raw-socket package. Rejects with AgentError ICMP_UNAVAILABLE, which says what was tried, why each way failed and how
+ * to grant it.
+ */
+export async function openPingSocket(family: IpFamily): Promise<PingSocket> {
+  const failures: string[] = [];
+  const native = loadNative();
+  if (native !== null) {
+    for (const way of ['ping', 'raw'] as const) {
+      const opened = openNativePingSocket(native, family, way);
+      if (typeof opened !== 'string') return opened;
+      failures.push(`${way} socket: ${opened}${explained(opened, way)}`);
+    }
+  } else {
+    failures.push(`ping socket: ${nativeProblem() ?? 'unknown'}`);
+    try {
+      const { openPackagePingSocket } = await import('./ping-socket-package.ts');
+      return openPackagePingSocket(family);
+    } catch (error: unknown) {
+      const [message = ''] = toError(error).message.split('\n', 1);
+      failures.push(`raw-socket package: ${message}`);
+    }
+  }
+  throw new AgentError(
+    'ICMP_UNAVAILABLE',
+    `no way to ping over IPv${family}: ${failures.join('; ')}. ${remedy}`,
+  );
+}
+
+function explained(errnoName: string, way: PingSocket['way']): string {
+  if (errnoName === 'EAFNOSUPPORT') return ' (this host does not have the protocol)';
+  if (way === 'raw') return errnoName === 'EPERM' ? ' (the capability NET_RAW is missing)' : '';
+  if (errnoName !== 'EACCES') return '';
+  return ` (group ${process.getgid?.() ?? 'unknown'} is outside of net.ipv4.ping_group_range, which is "${pingGroupRange()}")`;
+}
+
+function pingGroupRange(): string {
+  try {
+    return readFileSync('/proc/sys/net/ipv4/ping_group_range', 'utf8').trim().split(/\s+/).join(' ');
+  } catch {
+    return 'unreadable';
+  }
+}

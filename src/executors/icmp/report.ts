@@ -1,0 +1,126 @@
+import type { EchoReply } from './ping-socket.ts';
+
+/** One ping as it ended: a reply, an ICMP error, an error of the own host, or silence. */
+export type Ping = { reply: EchoReply | null; unsent: string | null };
+
+/** What ICMP checks report, and what JSON_RESPONSE assertions see. Times in milliseconds. */
+export type IcmpResponse = {
+  hostname: string;
+  resolvedIp: string;
+  ipFamily: 'IPv4' | 'IPv6';
+  pingCount: number;
+  packetsSent: number;
+  packetsReceived: number;
+  /** Bytes of one ICMP packet: header and payload. */
+  packetSize: number;
+  /** Percent, to two places. */
+  packetLoss: number;
+  dnsResolutionTime: number;
+  /** Null where no ping was answered. */
+  latency: { avg: number | null; min: number | null; max: number | null; stdDev: number | null };
+  pingResults: {
+    /** Counts from 0. */
+    sequence: number;
+    /** Of the ICMP message that came back; null when none did. */
+    type: number | null;
+    code: number | null;
+    success: boolean;
+    rtt: number | null;
+    ttl: number | null;
+  }[];
+};
+
+/** The ICMP header, RFC 792 and RFC 4443. */
+export const icmpHeaderBytes = 8;
+
+/** Milliseconds to the microsecond: the clock tells no more. */
+function rounded(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}
+
+export function isAnswered(ping: Ping): boolean {
+  return ping.reply !== null && ping.reply.error === null;
+}
+
+/** Percent of `pings` that were not answered, exactly. */
+export function lossPercent(pings: readonly Ping[]): number {
+  return pings.length === 0 ? 0 : (pings.filter((ping) => !isAnswered(ping)).length / pings.length) * 100;
+}
+
+/** The facts of `pings`, of which a cancelled attempt has fewer than `pingCount`. */
+export function icmpResponse(
+  target: Pick<IcmpResponse, 'hostname' | 'resolvedIp' | 'ipFamily' | 'pingCount' | 'dnsResolutionTime'> & {
+    payloadBytes: number;
+  },
+  pings: readonly Ping[],
+): IcmpResponse {
+  const received = pings.filter(isAnswered).length;
+  return {
+    hostname: target.hostname,
+    resolvedIp: target.resolvedIp,
+    ipFamily: target.ipFamily,
+    pingCount: target.pingCount,
+    packetsSent: pings.length,
+    packetsReceived: received,
+    packetSize: icmpHeaderBytes + target.payloadBytes,
+    packetLoss: Number(lossPercent(pings).toFixed(2)),
+    dnsResolutionTime: rounded(target.dnsResolutionTime),
+    latency: latencyOf(pings),
+    pingResults: pings.map((ping, sequence) => ({
+      sequence,
+      type: ping.reply?.type ?? null,
+      code: ping.reply?.code ?? null,
+      success: isAnswered(ping),
+      rtt: ping.reply === null ? null : rounded(ping.reply.rttMs),
+      ttl: ping.reply?.ttl ?? null,
+    })),
+  };
+}
+
+function latencyOf(pings: readonly Ping[]): IcmpResponse['latency'] {
+  let count = 0;
+  let sum = 0;
+  let squares = 0;
+  let min = Infinity;
+  let max = -Infinity;
+  for (const { reply } of pings) {
+    if (reply === null || reply.error !== null) continue;
+    count++;
+    sum += reply.rttMs;
+    squares += reply.rttMs ** 2;
+    min = Math.min(min, reply.rttMs);
+    max = Math.max(max, reply.rttMs);
+  }
+  if (count === 0) return { avg: null, min: null, max: null, stdDev: null };
+  const avg = sum / count;
+  const variance = Math.max(0, squares / count - avg ** 2); // rounding may take it below zero
+  return { avg: rounded(avg), min: rounded(min), max: rounded(max), stdDev: rounded(Math.sqrt(variance)) };
+}
+
+/** The response as ping(8) would tell it: one line per ping, then the statistics. */
+export function icmpText(response: IcmpResponse, pings: readonly Ping[]): string {
+  const { hostname, resolvedIp, packetSize, latency } = response;
+  const lines = [`PING ${hostname} (${resolvedIp}): ${packetSize - icmpHeaderBytes} data bytes`];
+  pings.forEach((ping, sequence) => lines.push(pingLine(ping, { sequence, resolvedIp })));
+  lines.push('', `--- ${hostname} ping statistics ---`);
+  lines.push(
+    `${response.packetsSent} packets transmitted, ${response.packetsReceived} received, ${response.packetLoss}% packet loss`,
+  );
+  if (latency.avg !== null) {
+    lines.push(`rtt min/avg/max/stddev = ${latency.min}/${latency.avg}/${latency.max}/${latency.stdDev} ms`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function pingLine({ reply, unsent }: Ping, at: { sequence: number; resolvedIp: string }): string {
+  const sequence = `icmp_seq=${at.sequence}`;
+  if (unsent !== null) return `not sent: ${sequence} ${unsent}`;
+  if (reply === null) return `no answer: ${sequence}`;
+  if (reply.error !== null) {
+    const { code, from } = reply.error;
+    return `from ${from ?? 'this host'}: ${sequence} ${code} (type ${reply.type} code ${reply.code})`;
+  }
+  const ttl = reply.ttl === null ? '' : ` ttl=${reply.ttl}`;
+  const bytes = reply.size + icmpHeaderBytes;
+  return `${bytes} bytes from ${at.resolvedIp}: ${sequence}${ttl} time=${rounded(reply.rttMs)} ms`;
+}

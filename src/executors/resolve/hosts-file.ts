@@ -1,0 +1,35 @@
+import { isIP } from 'node:net';
+import type { IpFamily, ResolvedAddress } from '../network.ts';
+import { cachedFile } from './file.ts';
+
+export type HostsFile = {
+  /** Addresses of a lower-case name without trailing dot, in the file's order; undefined when it is not listed in the family. */
+  lookup: (name: string, family: IpFamily) => readonly ResolvedAddress[] | undefined;
+};
+
+type Entries = { readonly [F in IpFamily]: Map<string, ResolvedAddress[]> };
+
+/** Reads hosts(5): an address, then its names; `#` begins a comment. Lines without an address are ignored. */
+export function parseHosts(text: string): Entries {
+  const entries: Entries = { 4: new Map(), 6: new Map() };
+  for (const line of text.split('\n')) {
+    const [address, ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    if (address === undefined) continue;
+    const version = isIP(address);
+    if (version === 0) continue;
+    const family: IpFamily = version === 4 ? 4 : 6;
+    for (const name of names) {
+      const key = name.toLowerCase().replace(/\.$/, '');
+      const listed = entries[family].get(key);
+      if (listed === undefined) entries[family].set(key, [{ address, family }]);
+      else if (!listed.some((other) => other.address === address)) listed.push({ address, family });
+    }
+  }
+  return entries;
+}
+
+/** The hosts file at `path`, read again when it changes. */
+export function openHostsFile(path: string, now: () => number): HostsFile {
+  const entries = cachedFile(path, parseHosts, now);
+  return { lookup: (name, family) => entries()[family].get(name) };
+}

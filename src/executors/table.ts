@@ -1,0 +1,14 @@
+import type { JobType } from '../protocol/check-types.ts';
+import type { Executor } from './executor.ts';
+
+/**
+ * Which function runs which check type. Each row loads its file when it is first asked for, so that an agent without
+ * work, and the uptime image, carry only what they use.
+ */
+export const executors: { readonly [T in JobType]: () => Promise<Executor<T>> } = {
+  URL: async () => (await import('./url.ts')).executeUrl,
+  API: async () => (await import('./api.ts')).executeApi,
+  TCP: async () => (await import('./tcp.ts')).executeTcp,
+  DNS: async () => (await import('./dns.ts')).executeDns,
+  ICMP: async () => (await import('./icmp.ts')).executeIcmp,
+};

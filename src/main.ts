@@ -1,0 +1,96 @@
+#!/usr/bin/env node
+import type { Command, CommandContext } from './commands/command.ts';
+import { environment } from './config.ts';
+import { exitCodes, FatalError, toError } from './errors.ts';
+import { version } from './version.ts';
+
+type Entry = { usage: string; summary: string; load: () => Promise<Command> };
+
+// Each command is loaded when it is called: the agent must not pay for the service.
+const commands: { readonly [name: string]: Entry } = {
+  start: {
+    usage: 'start',
+    summary: 'the agent: claims jobs of its private location and runs them',
+    load: async () => (await import('./commands/start.ts')).start,
+  },
+  service: {
+    usage: 'service',
+    summary: 'the monitoring service: public API, scheduler, job queue, results',
+    load: async () => (await import('./commands/service.ts')).service,
+  },
+  dev: {
+    usage: 'dev',
+    summary: 'service, one agent, sample targets and sample checks, for a laptop',
+    load: async () => (await import('./commands/dev.ts')).dev,
+  },
+  run: {
+    usage: 'run FILE [--json]',
+    summary: 'runs the check in FILE (JSON: a create body plus checkType) here and now',
+    load: async () => (await import('./commands/run.ts')).run,
+  },
+  doctor: {
+    usage: 'doctor [--json]',
+    summary: 'says what works on this machine, what does not, and how to mend it',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
+};
+
+const usage = [
+  'usage: location-agent <command>',
+  '',
+  ...Object.values(commands).map((entry) => `  ${entry.usage.padEnd(20)}${entry.summary}`),
+  `  ${'--help'.padEnd(20)}this text`,
+  `  ${'--version'.padEnd(20)}the version`,
+  '',
+].join('\n');
+
+/** Runs the command that `args` name and returns the exit code; every error has become one line by then. */
+async function main(args: readonly string[], context: CommandContext): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === '--version' || name === '-v') {
+    context.stdout(`${version}\n`);
+    return exitCodes.done;
+  }
+  if (name === '--help' || name === '-h' || name === 'help' || rest.includes('--help')) {
+    context.stdout(usage);
+    return exitCodes.done;
+  }
+  const entry = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (entry === undefined) {
+    context.stderr(name === undefined ? usage : `location-agent: unknown command "${name}"\n${usage}`);
+    return exitCodes.usage;
+  }
+  try {
+    const command = await entry.load();
+    return await command(rest, context);
+  } catch (error: unknown) {
+    return explain(toError(error), context);
+  }
+}
+
+function explain(error: Error, context: CommandContext): number {
+  if (error instanceof FatalError) {
+    context.stderr(`location-agent: ${error.message}\n`);
+    return error.exitCode;
+  }
+  context.stderr(`location-agent: unexpected error: ${error.message.split('\n')[0] ?? error.name}\n`);
+  if (context.env['LOG_LEVEL']?.toUpperCase() === 'DEBUG') context.stderr(`${error.stack ?? ''}\n`);
+  return exitCodes.couldNotRun;
+}
+
+// Whoever reads our output may leave early (`| head`); that is no crash.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+
+// An agent that `dev` has started ends when `dev` is gone, however that came about.
+if (process.channel !== undefined) {
+  process.channel.unref();
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+}
+
+process.exit(
+  await main(process.argv.slice(2), {
+    env: environment(),
+    stdout: (text) => void process.stdout.write(text),
+    stderr: (text) => void process.stderr.write(text),
+  }),
+);

@@ -1,0 +1,35 @@
+/* The agent's native part: what Linux offers and Node does not. Plain N-API, so that one build serves every Node. */
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+
+#include "addon.h"
+
+bool export_function(napi_env env, napi_value exports, const char *name, napi_callback function) {
+  napi_value value;
+  return napi_create_function(env, name, NAPI_AUTO_LENGTH, function, NULL, &value) == napi_ok &&
+         napi_set_named_property(env, exports, name, value) == napi_ok;
+}
+
+napi_value refuse(napi_env env, const char *message) {
+  napi_throw_type_error(env, NULL, message);
+  return NULL;
+}
+
+napi_value int_value(napi_env env, int value) {
+  napi_value result = NULL;
+  napi_create_int32(env, value, &result);
+  return result;
+}
+
+/* setNonDumpable(): 0 or a negative errno. Other processes of the same user may then not read this one's memory. */
+static napi_value set_non_dumpable(napi_env env, napi_callback_info info) {
+  (void)info;
+  return int_value(env, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : -errno);
+}
+
+NAPI_MODULE_INIT() {
+  if (!export_function(env, exports, "setNonDumpable", set_non_dumpable)) return NULL;
+  if (!export_echo(env, exports)) return NULL;
+  return exports;
+}

@@ -1,0 +1,19 @@
+#ifndef LOCATION_AGENT_ADDON_H
+#define LOCATION_AGENT_ADDON_H
+
+#define NAPI_VERSION 8
+#include <node_api.h>
+#include <stdbool.h>
+
+/* Adds a function to the exports; returns false with an exception pending when Node refuses. */
+bool export_function(napi_env env, napi_value exports, const char *name, napi_callback function);
+
+/* Throws a TypeError (a mistake of our own JavaScript) and returns NULL. */
+napi_value refuse(napi_env env, const char *message);
+
+napi_value int_value(napi_env env, int value);
+
+/* Echo ports: echo.c. */
+bool export_echo(napi_env env, napi_value exports);
+
+#endif

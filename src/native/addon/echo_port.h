@@ -1,0 +1,78 @@
+#ifndef LOCATION_AGENT_ECHO_PORT_H
+#define LOCATION_AGENT_ECHO_PORT_H
+
+/* What sending (echo.c) and receiving (echo_receive.c) share. */
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <uv.h>
+
+#include "addon.h"
+
+enum {
+  SLOTS = 65536,
+  HEADER = 8,
+  TOKEN = 8,
+  /* The token at least; and with the longest IP header the packet still fits a usual MTU and a receive buffer. */
+  PAYLOAD_MIN = TOKEN,
+  PAYLOAD_MAX = 1400,
+  BATCH = 32,
+  PACKET_MAX = 1536,
+  CONTROL_MAX = 512,
+  FIELDS = 6, /* of one reply in the shared array: sequence, rtt, ttl, payload bytes, type, code */
+  REPLIES_MAX = 64,
+  /* Packets read per wake-up: the rest wakes again, after other work of the loop had its turn. */
+  PACKETS_PER_TURN = 512,
+  ERRORS_PER_TURN = 128,
+};
+
+/* One request in flight. */
+typedef struct {
+  uint8_t token[TOKEN];
+  uint64_t sent_ns; /* CLOCK_MONOTONIC */
+  uint8_t address[16];
+  uint16_t payload;
+  bool used;
+} slot;
+
+typedef struct {
+  uv_poll_t poll; /* first: a handle's address is its port's */
+  int fd;
+  int family;
+  bool raw;
+  uint16_t id; /* network order; raw only, otherwise the kernel's own */
+  bool closing;
+  int references; /* JavaScript's and libuv's */
+  napi_env env;
+  napi_ref replies_ref; /* keeps the shared array alive */
+  napi_ref on_replies;
+  napi_ref on_error;
+  napi_async_context context;
+  napi_async_cleanup_hook_handle cleanup;
+  double *replies;
+  size_t reply_count;
+  uint8_t random[512];
+  size_t random_left;
+  uint8_t packets[BATCH][PACKET_MAX];
+  uint8_t controls[BATCH][CONTROL_MAX] __attribute__((aligned(16)));
+  slot slots[SLOTS];
+} echo_port;
+
+static inline uint64_t clock_ns(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The address proper: 4 or 16 bytes. */
+static inline const uint8_t *address_bytes(const echo_port *port, const struct sockaddr_storage *address) {
+  return port->family == AF_INET ? (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr
+                                 : (const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+}
+
+/* Starts to read replies and errors. */
+void echo_listen(echo_port *port);
+
+#endif

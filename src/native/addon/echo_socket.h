@@ -1,0 +1,21 @@
+#ifndef LOCATION_AGENT_ECHO_SOCKET_H
+#define LOCATION_AGENT_ECHO_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/*
+ * Opens an ICMP socket of AF_INET or AF_INET6 that tells TTLs, arrival times and errors; a negative errno on failure.
+ * A raw socket gets replies with `id` (network order) only; the other kind has an id of the kernel's.
+ */
+int open_echo_socket(int family, bool raw, uint16_t id);
+
+/* An address in text, IPv6 with an optional %zone (the text is cut there), for sendmsg; its length or 0. */
+socklen_t parse_address(int family, char *text, struct sockaddr_storage *address);
+
+/* RFC 1071, in network order; the kernel does it for all but raw IPv4. */
+uint16_t checksum(const uint8_t *bytes, size_t length);
+
+#endif

@@ -1,0 +1,87 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+/** A port of the addon: an ICMP socket with its requests in flight. */
+export type NativePort = { readonly __port: unique symbol };
+
+/** What src/native/addon offers. Errors of system calls are negative errno values. */
+export type Native = {
+  /**
+   * Opens an ICMP socket (`raw`: SOCK_RAW, else the unprivileged SOCK_DGRAM). Replies come in batches: `onReplies(count)`
+   * after the first `count * replyFields` numbers of `replies` were written (`readReply`). `onError` tells of one request
+   * for which an ICMP error came back; `from` is the address that sent it, empty when unknown.
+   */
+  openEcho: (
+    family: 4 | 6,
+    raw: boolean,
+    replies: Float64Array,
+    onReplies: (count: number) => void,
+    onError: (
+      sequence: number,
+      errno: number,
+      type: number,
+      code: number,
+      from: string,
+      rttMs: number,
+    ) => void,
+  ) => NativePort | number;
+  /** Sends a request under a sequence number (0 to 65535) that is free. `ttl` 0 = the system's. 0 or a negative errno. */
+  sendEcho: (
+    port: NativePort,
+    sequence: number,
+    address: string,
+    payloadBytes: number,
+    ttl: number,
+  ) => number;
+  /** Frees a sequence number whose reply nobody waits for any more. */
+  forgetEcho: (port: NativePort, sequence: number) => void;
+  closeEcho: (port: NativePort) => void;
+  /** Other processes of the same user may then not read this one's memory, nor debug it. 0 or a negative errno. */
+  setNonDumpable: () => number;
+};
+
+/** Numbers of one reply in the shared array: sequence, rttMs, ttl (-1 = unknown), payload bytes, type, code. */
+export const replyFields = 6;
+/** Length that the shared array must have: the addon reports at most 64 replies at once. */
+export const replyNumbers = 64 * replyFields;
+
+let loaded: { native: Native | null; reason: string | null } | undefined;
+
+/** The addon, loaded at the first call; null where it was not built or can't be loaded (`nativeProblem` says why). */
+export function loadNative(): Native | null {
+  return load().native;
+}
+
+/** Why there is no addon, in words that follow "because"; null when there is one. */
+export function nativeProblem(): string | null {
+  return load().reason;
+}
+
+function load(): { native: Native | null; reason: string | null } {
+  loaded ??= loadOnce();
+  return loaded;
+}
+
+function loadOnce(): { native: Native | null; reason: string | null } {
+  const file = addonFile();
+  if (file === null) {
+    return { native: null, reason: 'the native addon was not built (run: node scripts/native.mjs)' };
+  }
+  try {
+    // The addon is built from this folder's own sources, which the type describes.
+    return { native: createRequire(import.meta.url)(file) as Native, reason: null };
+  } catch (error: unknown) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { native: null, reason: `the native addon can't be loaded (${message.split('\n', 1)[0] ?? ''})` };
+  }
+}
+
+/** build/native below the package's root: this file is in src/native, dist/native or deeper when benchmarks run. */
+function addonFile(): string | null {
+  for (let folder = import.meta.dirname, up = 0; up < 6; folder = dirname(folder), up++) {
+    const file = join(folder, 'build', 'native', 'location_agent.node');
+    if (existsSync(file)) return file;
+  }
+  return null;
+}

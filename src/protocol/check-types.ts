@@ -1,0 +1,67 @@
+/** The ten check types of the specification ("What the service does"). */
+export const checkTypes = [
+  'AGENTIC',
+  'API',
+  'BROWSER',
+  'HEARTBEAT',
+  'ICMP',
+  'MULTI_STEP',
+  'TCP',
+  'PLAYWRIGHT',
+  'URL',
+  'DNS',
+] as const;
+export type CheckType = (typeof checkTypes)[number];
+
+/** Check types that reach agents as jobs today. HEARTBEAT and AGENTIC never do. */
+export const jobTypes = ['URL', 'API', 'TCP', 'DNS', 'ICMP'] as const;
+export type JobType = (typeof jobTypes)[number];
+
+/** The three lanes: separate queues, so that no kind of job delays another. */
+export const lanes = ['uptime', 'browser', 'suite'] as const;
+export type Lane = (typeof lanes)[number];
+
+/** The lane in which an agent runs jobs of a type. */
+export const laneOf: { readonly [T in JobType]: Lane } = {
+  URL: 'uptime',
+  API: 'uptime',
+  TCP: 'uptime',
+  DNS: 'uptime',
+  ICMP: 'uptime',
+};
+
+/** Time that one attempt may take, in milliseconds; the executor's signal fires then. */
+export const attemptTimeoutMs: { readonly [T in JobType]: number } = {
+  URL: 30_000,
+  API: 30_000,
+  TCP: 30_000,
+  DNS: 30_000,
+  ICMP: 30_000,
+};
+
+/** The service's own data-centre locations (specification, Check.locations): each may be joined with a key. */
+export const dataCenterLocations = [
+  'us-east-1',
+  'us-east-2',
+  'us-west-1',
+  'us-west-2',
+  'ca-central-1',
+  'sa-east-1',
+  'eu-west-1',
+  'eu-central-1',
+  'eu-west-2',
+  'eu-west-3',
+  'eu-north-1',
+  'eu-south-1',
+  'me-south-1',
+  'ap-southeast-1',
+  'ap-northeast-1',
+  'ap-east-1',
+  'ap-southeast-2',
+  'ap-southeast-3',
+  'ap-northeast-2',
+  'ap-northeast-3',
+  'ap-south-1',
+  'af-south-1',
+] as const;
+export type DataCenterLocation = (typeof dataCenterLocations)[number];

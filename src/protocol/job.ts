@@ -1,0 +1,123 @@
+import Type, { type Static } from 'typebox';
+import { lanes, type JobType } from './check-types.ts';
+import { requestSchemas } from './requests.ts';
+import { Nullable, StringEnum } from './schema.ts';
+
+const Uuid = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' });
+// A pattern, not the format `date-time`: every job has three of them, and the pattern costs a tenth.
+const IsoTime = Type.String({
+  pattern:
+    '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)$',
+});
+
+/** When and how failed attempts are repeated (facts, section 3). Null on a check = no retries. */
+export const RetryStrategy = Type.Object({
+  type: StringEnum(['FIXED', 'LINEAR', 'EXPONENTIAL', 'SINGLE_RETRY']),
+  baseBackoffSeconds: Type.Number({ minimum: 0, maximum: 3600, default: 60 }),
+  maxRetries: Type.Integer({ minimum: 1, maximum: 10, default: 2 }),
+  maxDurationSeconds: Type.Integer({ minimum: 0, maximum: 600, default: 600 }),
+  sameRegion: Type.Boolean({ default: true }),
+  /** Retry only these failures; empty = every failure. API and URL only. */
+  onlyOn: Type.Array(StringEnum(['NETWORK_ERROR']), { maxItems: 1, default: [] }),
+});
+export type RetryStrategy = Static<typeof RetryStrategy>;
+
+/** A variable that templates (and scripts) of a check see. A `secret` value, or one named SERVICE_SECRET_*, is scrubbed. */
+export const EnvironmentVariable = Type.Object({
+  key: Type.String({ minLength: 1, maxLength: 256 }),
+  value: Type.String({ maxLength: 131_072 }),
+  locked: Type.Boolean({ default: false }),
+  secret: Type.Boolean({ default: false }),
+});
+export type EnvironmentVariable = Static<typeof EnvironmentVariable>;
+
+/** A client certificate (mTLS) for hosts that match `host`: exact name or wildcard; PEM only. */
+export const ClientCertificate = Type.Object({
+  host: Type.String({ minLength: 1, maxLength: 253 }),
+  cert: Type.String({ minLength: 1, maxLength: 65_536 }),
+  key: Type.String({ minLength: 1, maxLength: 65_536 }),
+  ca: Nullable(Type.String({ maxLength: 262_144 }), { default: null }),
+  passphrase: Nullable(Type.String({ maxLength: 1024 }), { default: null }),
+});
+export type ClientCertificate = Static<typeof ClientCertificate>;
+
+const jobFields = {
+  jobId: Uuid,
+  /** Shared by the jobs of one run in several locations (runParallel). */
+  runId: Uuid,
+  /** Shared by all attempts of this job, through hand-backs to other locations. */
+  sequenceId: Uuid,
+  checkId: Uuid,
+  checkName: Type.String({ maxLength: 1024 }),
+  lane: StringEnum(lanes),
+  runLocation: Type.String({ minLength: 1, maxLength: 64 }),
+  runSource: Type.String({ maxLength: 64, default: 'SCHEDULER' }),
+  dueAt: IsoTime,
+  /** Counts from 1. Above 1 when a job was handed back between attempts, or redelivered. */
+  attempt: Type.Integer({ minimum: 1, maximum: 100 }),
+  /** Start of attempt 1 (null before it), so that maxDurationSeconds spans hand-backs. */
+  firstAttemptAt: Nullable(IsoTime),
+  leaseToken: Uuid,
+  leaseExpiresAt: IsoTime,
+  /** No attempt may start or go on after this moment. */
+  deadline: IsoTime,
+  shouldFail: Type.Boolean(),
+  /** Milliseconds; null = no limit. */
+  degradedResponseTime: Nullable(Type.Number({ minimum: 0 })),
+  maxResponseTime: Nullable(Type.Number({ minimum: 0 })),
+  retryStrategy: Nullable(RetryStrategy),
+  environmentVariables: Type.Array(EnvironmentVariable, { maxItems: 1000 }),
+  /** Proxy of the private location for API and URL checks; may hold {{VARIABLE}}. */
+  proxyUrl: Nullable(Type.String({ maxLength: 2048 })),
+};
+
+export const UrlJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('URL'),
+  request: requestSchemas.URL,
+});
+export const ApiJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('API'),
+  request: requestSchemas.API,
+  clientCertificates: Type.Array(ClientCertificate, { maxItems: 100 }),
+});
+export const TcpJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('TCP'),
+  request: requestSchemas.TCP,
+});
+export const DnsJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('DNS'),
+  request: requestSchemas.DNS,
+});
+export const IcmpJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('ICMP'),
+  request: requestSchemas.ICMP,
+  /** Percent of lost packets at which the check is degraded, and at which it fails. */
+  degradedPacketLossThreshold: Type.Number({ minimum: 0, maximum: 100 }),
+  maxPacketLossThreshold: Type.Number({ minimum: 0, maximum: 100 }),
+});
+
+/** The job's schema by type: what an agent checks before it runs anything. */
+export const jobSchemas = {
+  URL: UrlJob,
+  API: ApiJob,
+  TCP: TcpJob,
+  DNS: DnsJob,
+  ICMP: IcmpJob,
+} as const satisfies { [T in JobType]: unknown };
+
+export type JobOf<T extends JobType> = Static<(typeof jobSchemas)[T]>;
+export type Job = { [T in JobType]: JobOf<T> }[JobType];
+
+/** What is readable of any job, even one of a type that this side does not know: enough to answer for it. */
+export const JobEnvelope = Type.Object({
+  jobId: Uuid,
+  leaseToken: Uuid,
+  attempt: Type.Integer({ minimum: 1 }),
+  checkType: Type.String({ maxLength: 64 }),
+});
+export type JobEnvelope = Static<typeof JobEnvelope>;

@@ -1,0 +1,103 @@
+import Type, { type Static } from 'typebox';
+import { StringEnum } from './schema.ts';
+
+/**
+ * Why a run did not pass: a closed list, each code with its owner. `target` and `script` make a result `failed`;
+ * `ours` (agent or service) makes it `errored`, `missed` or `cancelled` and is never charged to the target.
+ * Codes of the platform (errno, TLS) keep the platform's name.
+ */
+export const reasonOwner = {
+  // names and connections
+  ENOTFOUND: 'target',
+  EAI_AGAIN: 'target',
+  ECONNREFUSED: 'target',
+  ECONNRESET: 'target',
+  ECONNABORTED: 'target',
+  EPIPE: 'target',
+  ETIMEDOUT: 'target',
+  EHOSTUNREACH: 'target',
+  EHOSTDOWN: 'target',
+  ENETUNREACH: 'target',
+  EACCES: 'target',
+  CONNECTION_CLOSED: 'target',
+  ERR_INVALID_IP_ADDRESS: 'target',
+  SOCKET_TIMEOUT: 'target',
+  TIMEOUT: 'target',
+  // TLS
+  CERT_HAS_EXPIRED: 'target',
+  CERT_NOT_YET_VALID: 'target',
+  CERT_REVOKED: 'target',
+  CERT_UNTRUSTED: 'target',
+  CERT_REJECTED: 'target',
+  CERT_SIGNATURE_FAILURE: 'target',
+  CERT_CHAIN_TOO_LONG: 'target',
+  INVALID_CA: 'target',
+  INVALID_PURPOSE: 'target',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'target',
+  SELF_SIGNED_CERT_IN_CHAIN: 'target',
+  UNABLE_TO_GET_ISSUER_CERT: 'target',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'target',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'target',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'target',
+  TLS_ERROR: 'target',
+  // HTTP
+  INVALID_URL: 'target',
+  INVALID_REQUEST: 'target',
+  HTTP_STATUS: 'target',
+  HTTP_PROTOCOL_ERROR: 'target',
+  HTTP_HEADERS_TOO_LARGE: 'target',
+  HTTP_BODY_TOO_LARGE: 'target',
+  HTTP_BODY_INCOMPLETE: 'target',
+  HTTP_DECODING_FAILED: 'target',
+  TOO_MANY_REDIRECTS: 'target',
+  INVALID_REDIRECT: 'target',
+  PROXY_FAILED: 'target',
+  CLIENT_CERTIFICATE_INVALID: 'target',
+  TEMPLATE_INVALID: 'target',
+  // DNS
+  DNS_RCODE: 'target',
+  DNS_MALFORMED: 'target',
+  // ICMP
+  PACKET_LOSS: 'target',
+  // verdicts
+  ASSERTION_FAILED: 'target',
+  RESPONSE_TOO_SLOW: 'target',
+  SHOULD_HAVE_FAILED: 'target',
+  // scripts
+  SCRIPT_THREW: 'script',
+  SCRIPT_KILLED: 'script',
+  // the job
+  INVALID_JOB: 'ours',
+  TYPE_UNAVAILABLE: 'ours',
+  RUNTIME_UNAVAILABLE: 'ours',
+  // the agent
+  INTERNAL: 'ours',
+  DISK_FULL: 'ours',
+  ICMP_UNAVAILABLE: 'ours',
+  NETWORK_UNAVAILABLE: 'ours',
+  RESULT_TOO_LARGE: 'ours',
+  // the service
+  CANCELLED: 'ours',
+  /** The service was not running when the run was due. */
+  NOT_SCHEDULED: 'ours',
+  NOT_CLAIMED: 'ours',
+  NO_AGENT: 'ours',
+  LEASE_EXPIRED: 'ours',
+} as const satisfies Record<string, 'target' | 'script' | 'ours'>;
+
+export type ReasonCode = keyof typeof reasonOwner;
+export type ReasonOwner = (typeof reasonOwner)[ReasonCode];
+export const reasonCodes = Object.keys(reasonOwner) as ReasonCode[]; // Object.keys forgets the key type
+
+export const Reason = Type.Object({
+  code: Type.String({ maxLength: 64, description: `One of: ${reasonCodes.join(', ')}` }),
+  owner: StringEnum(['target', 'script', 'ours']),
+  message: Type.String({ maxLength: 4096 }),
+});
+/** `code` is typed closed here; on the wire an older side may meet a newer side's code, so the schema is open. */
+export type Reason = Omit<Static<typeof Reason>, 'code'> & { code: ReasonCode };
+
+/** A reason with the owner that its code implies. */
+export function reasonOf(code: ReasonCode, message: string): Reason {
+  return { code, owner: reasonOwner[code], message: message.slice(0, 4096) };
+}

@@ -1,0 +1,129 @@
+import Type, { type Static } from 'typebox';
+import { ApiAssertion, DnsAssertion, IcmpAssertion, TcpAssertion, UrlAssertion } from './assertions.ts';
+import { Nullable, StringEnum } from './schema.ts';
+
+/**
+ * The `request` object of each check type: one schema for the public API, the database and the job.
+ * Defaults are filled in by the service when a check is stored, so a job carries every field.
+ */
+
+const Url = Type.String({ minLength: 1, maxLength: 2048 });
+const Hostname = Type.String({ minLength: 1, maxLength: 2048 });
+const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
+const IpFamily = StringEnum(['IPv4', 'IPv6'], { default: 'IPv4' });
+const assertionsOf = <S extends Type.TSchema>(schema: S) =>
+  Type.Array(schema, { maxItems: 100, default: [] });
+
+export const KeyValue = Type.Object({
+  key: Type.String({ minLength: 1, maxLength: 1024 }),
+  value: Type.String({ maxLength: 65_536, default: '' }),
+  locked: Type.Boolean({ default: false }),
+});
+export type KeyValue = Static<typeof KeyValue>;
+
+export const UrlRequest = Type.Object({
+  method: StringEnum(['GET'], { default: 'GET' }),
+  url: Url,
+  followRedirects: Type.Boolean({ default: true }),
+  skipSSL: Type.Boolean({ default: false }),
+  ipFamily: IpFamily,
+  assertions: assertionsOf(UrlAssertion),
+});
+export type UrlRequest = Static<typeof UrlRequest>;
+
+export const ApiRequest = Type.Object({
+  method: StringEnum(['GET', 'POST', 'PUT', 'HEAD', 'DELETE', 'PATCH', 'OPTIONS'], { default: 'GET' }),
+  url: Url,
+  followRedirects: Type.Boolean({ default: true }),
+  skipSSL: Type.Boolean({ default: false }),
+  ipFamily: IpFamily,
+  body: Type.String({ maxLength: 1_048_576, default: '' }),
+  bodyType: StringEnum(['JSON', 'FORM', 'RAW', 'GRAPHQL', 'NONE'], { default: 'NONE' }),
+  headers: Type.Array(KeyValue, { maxItems: 100, default: [] }),
+  queryParameters: Type.Array(KeyValue, { maxItems: 100, default: [] }),
+  basicAuth: Nullable(
+    Type.Object({
+      username: Type.String({ maxLength: 1024, default: '' }),
+      password: Type.String({ maxLength: 4096, default: '' }),
+    }),
+    { default: null },
+  ),
+  assertions: assertionsOf(ApiAssertion),
+});
+export type ApiRequest = Static<typeof ApiRequest>;
+
+export const TcpRequest = Type.Object({
+  hostname: Hostname,
+  port: Port,
+  /** Sent after the connection stands; null or empty = the connection alone decides. */
+  data: Nullable(Type.String({ maxLength: 65_536 }), { default: null }),
+  ipFamily: IpFamily,
+  assertions: assertionsOf(TcpAssertion),
+});
+export type TcpRequest = Static<typeof TcpRequest>;
+
+/** Every record type that the DNS executor can ask for and present. */
+export const recordTypes = [
+  'A',
+  'AAAA',
+  'CNAME',
+  'MX',
+  'TXT',
+  'SOA',
+  'NS',
+  'HTTPS',
+  'SVCB',
+  'SRV',
+  'PTR',
+  'CAA',
+  'DS',
+  'DNSKEY',
+  'RRSIG',
+  'NSEC',
+  'NSEC3',
+  'TLSA',
+  'SSHFP',
+  'NAPTR',
+  'DNAME',
+  'HINFO',
+  'RP',
+  'LOC',
+  'URI',
+  'ANY',
+] as const;
+export type RecordType = (typeof recordTypes)[number];
+
+/** Transports of a DNS check; DOT is DNS over TLS (RFC 7858), DOH DNS over HTTPS (RFC 8484). */
+export const dnsProtocols = ['UDP', 'TCP', 'DOT', 'DOH'] as const;
+export type DnsProtocol = (typeof dnsProtocols)[number];
+
+export const DnsRequest = Type.Object({
+  query: Type.String({ minLength: 1, maxLength: 253 }),
+  recordType: StringEnum(recordTypes, { default: 'A' }),
+  /** Host name or address; with DOH also a whole URL. Null or empty = the system's own name servers. */
+  nameServer: Nullable(Type.String({ maxLength: 2048 }), { default: null }),
+  /** Null = the protocol's own port: 53, 853 (DOT) or 443 (DOH). */
+  port: Nullable(Port, { default: null }),
+  protocol: StringEnum(dnsProtocols, { default: 'UDP' }),
+  /** DOT and DOH only: accept any certificate. */
+  skipSSL: Type.Boolean({ default: false }),
+  assertions: assertionsOf(DnsAssertion),
+});
+export type DnsRequest = Static<typeof DnsRequest>;
+
+export const IcmpRequest = Type.Object({
+  hostname: Hostname,
+  ipFamily: IpFamily,
+  /** Echo requests, 500 ms apart. */
+  pingCount: Type.Integer({ minimum: 1, maximum: 50, default: 10 }),
+  assertions: assertionsOf(IcmpAssertion),
+});
+export type IcmpRequest = Static<typeof IcmpRequest>;
+
+export const requestSchemas = {
+  URL: UrlRequest,
+  API: ApiRequest,
+  TCP: TcpRequest,
+  DNS: DnsRequest,
+  ICMP: IcmpRequest,
+} as const;

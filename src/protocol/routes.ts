@@ -1,0 +1,136 @@
+import Type, { type Static, type TSchema } from 'typebox';
+import { agentCalls, protocolLimits, protocolMinor } from './agent-calls.ts';
+import { Nullable, StringEnum } from './schema.ts';
+
+/**
+ * The agent protocol, `/agent/v1`. The agent's client and the service's routes are both built from this table.
+ * Both sides ignore unknown fields, so that agents and services of different versions meet.
+ */
+
+export { protocolLimits, protocolMinor };
+
+const Uuid = Type.String({ maxLength: 64 });
+const Slots = Type.Integer({ minimum: 0, maximum: 10_000 });
+
+export const HelloRequest = Type.Object({
+  /** Made anew at each start of an agent. */
+  instanceId: Uuid,
+  version: Type.String({ maxLength: 64 }),
+  protocolMinor: Type.Integer({ minimum: 0 }),
+  host: Type.Object({
+    hostname: Type.String({ maxLength: 255 }),
+    platform: Type.String({ maxLength: 64 }),
+    arch: Type.String({ maxLength: 64 }),
+    nodeVersion: Type.String({ maxLength: 64 }),
+    cores: Type.Integer({ minimum: 1 }),
+    memoryBytes: Type.Integer({ minimum: 0 }),
+  }),
+  /** Types that this agent runs; a type of a newer side is ignored. */
+  checkTypes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
+  runtimes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
+  /** Slots of each lane. */
+  lanes: Type.Partial(Type.Object({ uptime: Slots, browser: Slots, suite: Slots })),
+});
+export const HelloResponse = Type.Object({
+  agentId: Uuid,
+  location: Type.Object({ id: Uuid, name: Type.String(), slugName: Type.String() }),
+  leaseSeconds: Type.Number(),
+  renewSeconds: Type.Number(),
+  limits: Type.Object({
+    resultBytes: Type.Integer(),
+    batchBytes: Type.Integer(),
+    batchItems: Type.Integer(),
+    artifactBytes: Type.Integer(),
+  }),
+  protocolMinor: Type.Integer(),
+  /** Service's clock, ISO: lets the agent see its own skew. */
+  time: Type.String(),
+});
+
+export const ClaimRequest = Type.Object({
+  agentId: Uuid,
+  free: Type.Partial(Type.Object({ uptime: Slots, browser: Slots, suite: Slots })),
+  waitSeconds: Type.Number({ minimum: 0, maximum: protocolLimits.claimWaitSeconds }),
+});
+/** Jobs stay unparsed here: one malformed job must not spoil its neighbours. The agent parses each on its own. */
+export const ClaimResponse = Type.Object({ jobs: Type.Array(Type.Unknown()) });
+
+export const RenewRequest = Type.Object({
+  agentId: Uuid,
+  leases: Type.Array(
+    Type.Object({
+      jobId: Uuid,
+      leaseToken: Uuid,
+      stage: Type.Optional(Type.String({ maxLength: 64 })),
+      log: Type.Optional(Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 200 })),
+    }),
+    { maxItems: 10_000 },
+  ),
+});
+export const RenewResponse = Type.Object({
+  /** Job ids. */
+  renewed: Type.Array(Uuid),
+  lost: Type.Array(Uuid),
+  cancel: Type.Array(Uuid),
+  leaseExpiresAt: Type.String(),
+});
+
+export const ResultsRequest = Type.Object({
+  agentId: Uuid,
+  results: Type.Array(Type.Unknown(), { minItems: 1, maxItems: protocolLimits.batchItems }),
+});
+export const ResultsResponse = Type.Object({
+  /** One item per result, in order. */
+  items: Type.Array(
+    Type.Object({
+      jobId: Type.String(),
+      attempt: Type.Integer(),
+      outcome: StringEnum(['stored', 'duplicate', 'superseded', 'rejected']),
+      reason: Type.Optional(Type.String()),
+    }),
+  ),
+});
+
+export const ReleaseRequest = Type.Object({
+  leaseToken: Uuid,
+  /** Why, in a word: draining, retry-elsewhere, type-unavailable… */
+  reason: Type.String({ maxLength: 256 }),
+  /** The attempt that the next agent starts with; absent = the one that was claimed. */
+  nextAttempt: Type.Optional(Type.Integer({ minimum: 1 })),
+  notBefore: Type.Optional(Type.String({ maxLength: 40 })),
+  otherLocation: Type.Optional(Type.Boolean()),
+  /** Start of attempt 1, ISO, when one has started. */
+  firstAttemptAt: Type.Optional(Nullable(Type.String({ maxLength: 40 }))),
+});
+export const ReleaseResponse = Type.Object({ outcome: StringEnum(['released', 'lost']) });
+
+export const EventsRequest = Type.Object({
+  agentId: Uuid,
+  events: Type.Array(
+    Type.Object({
+      time: Type.String({ maxLength: 40 }),
+      message: Type.String({ maxLength: 4096 }),
+      stack: Type.Optional(Type.String({ maxLength: 16_384 })),
+      version: Type.String({ maxLength: 64 }),
+      platform: Type.String({ maxLength: 128 }),
+      runtime: Type.String({ maxLength: 64 }),
+    }),
+    { minItems: 1, maxItems: 100 },
+  ),
+});
+export const EventsResponse = Type.Object({ accepted: Type.Integer() });
+
+type Route = { method: 'POST'; path: string; request: TSchema; response: TSchema };
+
+export const agentRoutes = {
+  hello: { ...agentCalls.hello, request: HelloRequest, response: HelloResponse },
+  claim: { ...agentCalls.claim, request: ClaimRequest, response: ClaimResponse },
+  renew: { ...agentCalls.renew, request: RenewRequest, response: RenewResponse },
+  results: { ...agentCalls.results, request: ResultsRequest, response: ResultsResponse },
+  release: { ...agentCalls.release, request: ReleaseRequest, response: ReleaseResponse },
+  events: { ...agentCalls.events, request: EventsRequest, response: EventsResponse },
+} as const satisfies Record<string, Route>;
+
+export type AgentRoute = keyof typeof agentRoutes;
+export type RequestOf<R extends AgentRoute> = Static<(typeof agentRoutes)[R]['request']>;
+export type ResponseOf<R extends AgentRoute> = Static<(typeof agentRoutes)[R]['response']>;

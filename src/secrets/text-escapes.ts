@@ -1,0 +1,146 @@
+/**
+ * Ways in which programs write a text inside another text, all string to string. The lists repeat themselves for values
+ * without special characters: the caller drops duplicates.
+ */
+
+const unicodeEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+const upperHexDigits = (text: string): string =>
+  text.replaceAll(/\\u[0-9a-f]{4}/g, (escape) => `\\u${escape.slice(2).toUpperCase()}`);
+
+// Lower-case escapes for each character of a class; the classes below never touch what JSON itself has escaped.
+const escapeUnits = (text: string, units: RegExp): string => text.replaceAll(units, unicodeEscape);
+
+const slashes = (text: string): string => text.replaceAll('/', '\\/');
+
+// eslint-disable-next-line no-control-regex -- control characters are the point: JSON escapes them
+const controlOrBackslash = /[\0-\x1f\\]/g;
+
+/** The inside of JSON.stringify's string, without its quotes. */
+export const json = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** As common JSON writers escape `text`: with escaped slashes, ASCII only, safe inside HTML, everything as \uXXXX. */
+export function jsonWritings(text: string): string[] {
+  const plain = json(text);
+  const everything = escapeUnits(text, /[^]/g);
+  const lower = [plain, escapeUnits(plain, /[^\0-\x7e]/g)];
+  if (/[<>&'+=`"\u2028\u2029]/.test(text)) {
+    // The quote itself as \u0022: begin from a text in which only control characters and backslashes are escaped.
+    const noQuotes = text.replaceAll(controlOrBackslash, json);
+    for (const safe of [
+      escapeUnits(plain, /[<>&\u2028\u2029]/g),
+      escapeUnits(plain, /[<>]/g),
+      escapeUnits(plain, /[<>&']/g),
+      escapeUnits(plain, /[<>&'=]/g),
+      escapeUnits(noQuotes, /[<>&'"]/g),
+      escapeUnits(noQuotes, /[<>&'"+`]/g),
+      escapeUnits(noQuotes, /[<>&'"=\-;`]/g),
+    ]) {
+      lower.push(safe, escapeUnits(safe, /[^\0-\x7e]/g));
+    }
+  }
+  lower.push(...lower.map(slashes));
+  return [...lower, ...lower.slice(1).map(upperHexDigits), everything, upperHexDigits(everything)];
+}
+
+// Names of U+00A0 to U+00FF, in order (HTML 4).
+const latinNames = (
+  'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro ' +
+  'para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil ' +
+  'Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave ' +
+  'Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml ' +
+  'igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute ' +
+  'thorn yuml'
+).split(' ');
+
+const decimal = (char: string): string => `&#${char.codePointAt(0)};`;
+const hexadecimal = (char: string): string => `&#x${char.codePointAt(0)?.toString(16)};`;
+const upperReferences = (text: string): string =>
+  text.replaceAll(/&#x([0-9a-f]+);/g, (_, digits: string) => `&#x${digits.toUpperCase()};`);
+
+const markup = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+/** As attribute values of HTML are most often written; used inside other encodings too. */
+export const htmlAttribute = (text: string): string => markup(text).replaceAll('"', '&quot;');
+
+/** As common HTML and XML writers escape `text`: named, decimal and hexadecimal references. */
+export function markupWritings(text: string): string[] {
+  const everything = [text.replaceAll(/[^]/gu, decimal), text.replaceAll(/[^]/gu, hexadecimal)];
+  const all = [...everything, ...everything.slice(1).map(upperReferences)];
+  all.push(...all.slice(1).map((writing) => writing.replaceAll('&#x', '&#X')));
+  if (/^[A-Za-z0-9 _.-]*$/.test(text)) return all;
+  const named = markup(text);
+  const quoted = htmlAttribute(text);
+  const writings = [named, quoted];
+  for (const apostrophe of ['&#39;', '&#039;', '&#x27;', '&apos;']) {
+    const both = quoted.replaceAll("'", apostrophe);
+    writings.push(both, named.replaceAll("'", apostrophe));
+    writings.push(both.replaceAll('`', '&#x60;').replaceAll(/=/g, '&#x3D;'));
+    writings.push(both.replaceAll('/', '&#x2F;'));
+    writings.push(both.replaceAll('/', '&#x2F;').replaceAll('`', '&#x60;').replaceAll('=', '&#x3D;'));
+    writings.push(both.replaceAll('+', '&#43;'), both.replaceAll('/', '&#47;'));
+  }
+  const numbered = named.replaceAll('"', '&#34;').replaceAll("'", '&#39;');
+  writings.push(numbered, numbered.replaceAll('+', '&#43;'), numbered.replaceAll('`', '&#96;'));
+  writings.push(named.replaceAll('"', '&#x22;').replaceAll("'", '&#x27;'));
+  // Attributes as browsers serialize them: < and > stay.
+  const ampersands = text.replaceAll('&', '&amp;');
+  writings.push(
+    ampersands.replaceAll('"', '&quot;'),
+    ampersands.replaceAll('"', '&quot;').replaceAll('<', '&lt;'),
+  );
+  writings.push(ampersands, ampersands.replaceAll('<', '&lt;'));
+  for (const reference of [decimal, hexadecimal]) {
+    writings.push(
+      text.replaceAll(/[^A-Za-z0-9]/gu, reference),
+      text.replaceAll(/[^A-Za-z0-9 ]/gu, reference),
+    );
+    writings.push(
+      text.replaceAll(/[&<>"']|[^\0-\x7e]/gu, reference),
+      text.replaceAll(/[&<>]|[^\0-\x7e]/gu, reference),
+    );
+    writings.push(text.replaceAll(/[&<>"]|[^\0-\x7e]/gu, reference));
+    for (const writing of [
+      named,
+      quoted,
+      quoted.replaceAll("'", '&#39;'),
+      quoted.replaceAll("'", '&apos;'),
+    ]) {
+      writings.push(
+        writing.replaceAll(/[^\0-\x7e]/gu, reference),
+        writing.replaceAll(/[\t\n\r]/g, reference),
+      );
+    }
+  }
+  for (const writing of [named, quoted, quoted.replaceAll("'", '&#39;'), quoted.replaceAll("'", '&#039;')]) {
+    writings.push(writing.replaceAll(/[\xa0-\xff]/g, (char) => `&${latinNames[char.charCodeAt(0) - 0xa0]};`));
+    writings.push(writing.replaceAll('\xa0', '&nbsp;'), markup(writing));
+  }
+  return [...all, ...writings, ...writings.map(upperReferences)];
+}
+
+const escapes: { readonly [char: string]: string } = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' };
+
+/** What shells, SQL, source code and mail do to quotes and to what they can't print. */
+export function sourceWritings(text: string): string[] {
+  const units = Buffer.from(text).toString('latin1');
+  const digits = (unit: string): string => unit.charCodeAt(0).toString(16).padStart(2, '0');
+  const everything = units.replaceAll(/[^]/g, (unit) => `\\x${digits(unit)}`);
+  if (/^[A-Za-z0-9_.-]*$/.test(text)) return [everything];
+  const printable = units.replaceAll(/[^\x20-\x7e]|\\/g, (unit) => escapes[unit] ?? `\\x${digits(unit)}`);
+  return [
+    everything,
+    text.replaceAll("'", "''"),
+    text.replaceAll('"', '""'),
+    text.replaceAll("'", "\\'"),
+    json(text).replaceAll('\\"', '"').replaceAll("'", "\\'"),
+    text.replaceAll("'", "'\\''"),
+    text.replaceAll("'", `'"'"'`),
+    text.replaceAll(/[^A-Za-z0-9_\-.,:/@%+=\n]/gu, '\\$&'),
+    text.replaceAll(/[\\"$`]/g, '\\$&'),
+    printable,
+    printable.replaceAll("'", "\\'"),
+    units.replaceAll(/[^\x20-\x7e]|=/g, (unit) => `=${digits(unit).toUpperCase()}`),
+  ];
+}

@@ -1,0 +1,157 @@
+import type { Log } from '../log.ts';
+import { lanes as laneNames } from '../protocol/check-types.ts';
+import { protocolLimits } from '../protocol/routes.ts';
+import { buildJob } from './agent-job.ts';
+import type { Waiting } from './agent-waiting.ts';
+import { findProxyUrl, touchAgent, type AgentLocation } from './db/agents.ts';
+import type { Db } from './db/database.ts';
+import { claimJobs, nextClaimable, unclaimJobs, type ClaimedJob } from './db/jobs-claim.ts';
+import { lockJobs } from './db/jobs.ts';
+import type { Partitions } from './db/partitions.ts';
+import { EncryptionError, type Encryption } from './encryption.ts';
+import { endJobs } from './scheduler-outcomes.ts';
+
+type Deps = {
+  db: Db;
+  encryption: Encryption;
+  partitions: Partitions;
+  waiting: Waiting;
+  now: () => number;
+  log: Log;
+};
+
+export type ClaimOptions = {
+  location: AgentLocation;
+  agentId: string;
+  free: { [lane in (typeof laneNames)[number]]?: number };
+  waitSeconds: number;
+  /** Fires when the agent has gone away, or the service stops. */
+  signal: AbortSignal;
+};
+
+/** A location's jobs are looked for so often without any notification, should one have been lost. */
+const safetyMs = 2_000;
+/** A claim goes in steps: no statement may hold the embedded database up, and no answer may grow without bound. */
+const stepJobs = 100;
+const answerBytes = 8 * 1024 * 1024;
+
+/** Jobs as JSON texts; empty when none came within the time. Null: the agent must say hello first. */
+export async function claim(deps: Deps, options: ClaimOptions): Promise<string[] | null> {
+  const { db, waiting, now } = deps;
+  const { location, signal } = options;
+  const deadline = now() + options.waitSeconds * 1000;
+  const agent = await touchAgent(db, {
+    id: options.agentId,
+    locationId: location.locationId,
+    now: new Date(now()),
+  });
+  if (agent === undefined) return null;
+  const kind = JSON.stringify([agent.checkTypes, agent.runtimes]);
+  const free = laneNames.flatMap((lane) => {
+    const slots = options.free[lane] ?? 0;
+    return slots > 0 ? [{ lane, slots }] : [];
+  });
+  for (;;) {
+    const { jobs, more } = await claimSteps(deps, { ...options, agent, free });
+    if (more) waiting.wake(location.locationId, kind);
+    if (jobs.length > 0 || free.length === 0 || signal.aborted) return jobs;
+    const left = deadline - now();
+    if (left <= 0) return jobs;
+    const next = await nextClaimable(db, { locationId: location.locationId, now: new Date(now()) });
+    const untilNext = next === null ? Infinity : Math.max(1, next.getTime() - now());
+    const timeoutMs = Math.min(left, safetyMs, untilNext);
+    await waiting.wait({ locationId: location.locationId, kind, timeoutMs, signal });
+    if (signal.aborted) return [];
+  }
+}
+
+type Step = ClaimOptions & {
+  agent: { checkTypes: string[]; runtimes: string[] };
+  free: { lane: string; slots: number }[];
+};
+
+/** `more`: a lane was filled up, so jobs may be left for others. */
+async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; more: boolean }> {
+  const jobs: string[] = [];
+  let more = false;
+  let bytes = 0;
+  const proxy = proxyOf(deps, step.location);
+  // Lane after lane, so that a full one does not take the place of another in the answer.
+  for (const { lane, slots } of step.free) {
+    let left = Math.min(slots, protocolLimits.claimJobs - jobs.length);
+    while (left > 0 && bytes < answerBytes) {
+      const wanted = Math.min(left, stepJobs);
+      const claimed = await claimStep(deps, step, { lane, slots: wanted });
+      if (claimed.length === 0) break;
+      if (step.signal.aborted) {
+        await unclaimJobs(deps.db, claimed);
+        deps.waiting.wake(step.location.locationId);
+        break;
+      }
+      const built = await buildAll(deps, claimed, await proxy());
+      for (const job of built) bytes += job.length;
+      jobs.push(...built);
+      left -= claimed.length;
+      if (claimed.length < wanted) break;
+      more = true;
+    }
+  }
+  return { jobs, more };
+}
+
+function claimStep(
+  { db, now }: Deps,
+  { location, agent, agentId }: Step,
+  free: { lane: string; slots: number },
+): Promise<ClaimedJob[]> {
+  const time = now();
+  return claimJobs(db, {
+    locationId: location.locationId,
+    agentId,
+    free: [free],
+    checkTypes: agent.checkTypes,
+    runtimes: agent.runtimes,
+    now: new Date(time),
+    leaseExpiresAt: new Date(time + protocolLimits.leaseSeconds * 1000),
+  });
+}
+
+/** The location's proxy, read once per claim and only when there are jobs. */
+function proxyOf({ db, encryption }: Deps, { locationId }: AgentLocation): () => Promise<string | null> {
+  let proxy: Promise<string | null> | undefined;
+  const read = async () => {
+    const sealed = await findProxyUrl(db, locationId);
+    return sealed === null ? null : encryption.open(sealed.toString('latin1'));
+  };
+  return () => (proxy ??= read());
+}
+
+/** A check whose secrets can't be opened does not spoil its neighbours: its run ends here, errored. */
+async function buildAll(deps: Deps, claimed: ClaimedJob[], proxyUrl: string | null): Promise<string[]> {
+  const jobs: string[] = [];
+  const broken: { jobId: string; message: string }[] = [];
+  for (const job of claimed) {
+    try {
+      jobs.push(JSON.stringify(buildJob(job, { encryption: deps.encryption, proxyUrl, now: deps.now() })));
+    } catch (error) {
+      if (!(error instanceof EncryptionError)) throw error;
+      broken.push({ jobId: job.jobId, message: error.message });
+    }
+  }
+  for (const { jobId, message } of broken) {
+    deps.log.error({ jobId, error: message }, 'the secrets of a check cannot be opened');
+    await deps.partitions.withDays(() =>
+      deps.db.tx(async (tx) =>
+        endJobs(tx, {
+          jobs: await lockJobs(tx, [jobId]),
+          status: 'errored',
+          code: 'INTERNAL',
+          message: `the secrets of the check cannot be opened: ${message}`,
+          now: deps.now(),
+          partitions: deps.partitions,
+        }),
+      ),
+    );
+  }
+  return jobs;
+}

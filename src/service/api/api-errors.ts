@@ -1,0 +1,34 @@
+import Type from 'typebox';
+
+/** The body of every error (specification, "Errors"). */
+export const ErrorBody = Type.Object(
+  {
+    message: Type.String(),
+    attributes: Type.Record(Type.String(), Type.Array(Type.String()), {
+      description: 'Reasons by dotted path of the field, like "request.assertions.0.comparison".',
+    }),
+  },
+  { $id: 'Error', title: 'Error' },
+);
+
+const descriptions = {
+  400: 'The request is not valid; attributes names each bad field',
+  401: 'The API key is missing or not valid',
+  403: "x-service-account names another account than the API key's",
+  404: 'Not found',
+  409: 'In conflict with what is stored',
+  413: 'The body is too large',
+  415: 'The body is not application/json',
+} as const;
+
+type ErrorStatus = keyof typeof descriptions;
+
+/** The error responses of a route: those of every authenticated route, and these. */
+export function errorResponses(...statuses: ErrorStatus[]) {
+  return Object.fromEntries(
+    ([...statuses, 401, 403] as const).map((status) => [
+      status,
+      Type.Ref('Error', { description: descriptions[status] }),
+    ]),
+  );
+}

@@ -1,0 +1,47 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance } from 'fastify';
+import { createAuthentication } from '../auth.ts';
+import { Account, registerAccounts } from './accounts.ts';
+import { ErrorBody } from './api-errors.ts';
+import { CheckResult, registerCheckResults } from './check-results.ts';
+import { AnyCheck, checkSchemas } from './check-schemas.ts';
+import { CheckStatus, registerCheckStatuses } from './check-statuses.ts';
+import { registerChecks } from './checks.ts';
+import { bodyBytes, checkInput } from './input-limits.ts';
+import { NewLocationKey } from './location-keys.ts';
+import { DataCenter, registerLocations } from './locations.ts';
+import { PrivateLocation, registerPrivateLocations } from './private-locations.ts';
+import type { ApiDeps } from './public-api.ts';
+
+/** Named schemas: they stand under `components` in the OpenAPI document. */
+const components = [
+  ErrorBody,
+  ...Object.values(checkSchemas).map(({ response }) => response),
+  AnyCheck,
+  CheckResult,
+  CheckStatus,
+  PrivateLocation,
+  DataCenter,
+  NewLocationKey,
+  Account,
+];
+
+/** Registers `/v1`: authentication, limits of input, and every resource. */
+export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
+  for (const schema of components) app.addSchema(schema);
+  const authenticate = createAuthentication({ db: deps.db, now: deps.now });
+  void app.register(async (instance) => {
+    instance.addHook('onRequest', authenticate);
+    instance.addHook('preValidation', checkInput);
+    instance.addHook('onRoute', (route) => {
+      route.bodyLimit ??= bodyBytes;
+    });
+    const api = instance.withTypeProvider<TypeBoxTypeProvider>();
+    registerChecks(instance, api, deps);
+    registerPrivateLocations(api, deps);
+    registerLocations(api, deps);
+    registerCheckResults(api, deps);
+    registerCheckStatuses(api, deps);
+    registerAccounts(api, deps);
+  });
+}

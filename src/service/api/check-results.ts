@@ -1,0 +1,140 @@
+import Type from 'typebox';
+import { AssertionResult } from '../../protocol/assertions.ts';
+import { checkTypes } from '../../protocol/check-types.ts';
+import { Reason } from '../../protocol/reasons.ts';
+import { Artifact, LogEntry, resultStatuses, Timings } from '../../protocol/result.ts';
+import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import { findCheck } from '../db/checks.ts';
+import { findResult, listResults } from '../db/results.ts';
+import { badRequest, notFound } from '../errors-http.ts';
+import { timeOfUuidv7 } from '../ids.ts';
+import { open, strict } from '../strict-schema.ts';
+import type { ApiDeps, PublicApi } from './public-api.ts';
+import { errorResponses } from './api-errors.ts';
+import { offsetOf, paginationFields } from './pagination.ts';
+import { isUuid } from './path-params.ts';
+import { presentListedResult, presentResult } from './result-form.ts';
+
+const OwnForm = (type: string) =>
+  Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: `Form of ${type} results; only where one result is read.`,
+    }),
+  );
+
+/** A result as shown. The fields from `assertions` on are absent where `isPartial` is true. */
+export const CheckResult = open(
+  Type.Object(
+    {
+      id: Type.String({ format: 'uuid' }),
+      checkId: Type.String({ format: 'uuid' }),
+      sequenceId: Type.String({ format: 'uuid', description: 'Shared by all attempts of one run.' }),
+      checkType: Type.String(),
+      runLocation: Type.String(),
+      resultType: StringEnum(['FINAL', 'ATTEMPT']),
+      status: StringEnum(resultStatuses),
+      hasFailures: Type.Boolean(),
+      hasErrors: Type.Boolean(),
+      isDegraded: Type.Boolean(),
+      overMaxResponseTime: Type.Boolean(),
+      isCancelled: Type.Boolean(),
+      responseTime: Type.Number({ description: 'Milliseconds.' }),
+      attempts: Type.Integer({ description: 'Retries so far.' }),
+      reason: Nullable(Reason),
+      startedAt: Type.String({ format: 'date-time' }),
+      stoppedAt: Type.String({ format: 'date-time' }),
+      created_at: Type.String({ format: 'date-time' }),
+      isPartial: Type.Boolean({ description: 'Too large for a list: read it by its id for the rest.' }),
+      assertions: Type.Optional(Type.Array(AssertionResult)),
+      timings: Type.Optional(Nullable(Timings)),
+      details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+      artifacts: Type.Optional(Type.Array(Artifact)),
+      log: Type.Optional(Type.Array(LogEntry)),
+      apiCheckResult: OwnForm('API'),
+      urlCheckResult: OwnForm('URL'),
+      tcpCheckResult: OwnForm('TCP'),
+      dnsCheckResult: OwnForm('DNS'),
+      icmpCheckResult: OwnForm('ICMP'),
+    },
+    { $id: 'CheckResult', title: 'CheckResult' },
+  ),
+);
+
+const UnixSeconds = (description: string) =>
+  Type.Optional(Type.Number({ minimum: 0, maximum: 253_402_300_799, description }));
+
+const ResultsQuery = strict(
+  Type.Object({
+    ...paginationFields,
+    location: Type.Optional(Type.String({ maxLength: 64 })),
+    checkType: Type.Optional(StringEnum(checkTypes)),
+    hasFailures: Type.Optional(Type.Boolean()),
+    resultType: StringEnum(['FINAL', 'ATTEMPT', 'ALL'], { default: 'FINAL' }),
+    from: UnixSeconds('Unix seconds: runs that started at or after it.'),
+    to: UnixSeconds('Unix seconds: runs that started at or before it.'),
+  }),
+);
+
+const instant = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
+
+export function registerCheckResults(api: PublicApi, { db }: ApiDeps): void {
+  api.get(
+    '/v1/check-results/:checkId',
+    {
+      schema: {
+        operationId: 'listCheckResults',
+        tags: ['Results'],
+        summary: "A check's results, newest first",
+        params: strict(Type.Object({ checkId: Type.String() })),
+        querystring: ResultsQuery,
+        response: { 200: Type.Array(Type.Ref('CheckResult')), ...errorResponses(400, 404) },
+      },
+    },
+    async (request) => {
+      const { accountId, query } = request;
+      const { checkId } = request.params;
+      if (query.from !== undefined && query.to !== undefined && query.from > query.to) {
+        throw badRequest({ from: ['must not be after to'] });
+      }
+      const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
+      if (check === undefined) throw notFound('check', checkId, 'checkId');
+      const rows = await listResults(db, {
+        accountId,
+        checkId,
+        runLocation: query.location ?? null,
+        checkType: query.checkType ?? null,
+        hasFailures: query.hasFailures ?? null,
+        resultType: query.resultType === 'ALL' ? null : query.resultType,
+        from: instant(query.from),
+        to: instant(query.to),
+        limit: query.limit,
+        offset: offsetOf(query),
+      });
+      return rows.map(presentListedResult);
+    },
+  );
+
+  api.get(
+    '/v1/check-results/:checkId/:checkResultId',
+    {
+      schema: {
+        operationId: 'getCheckResult',
+        tags: ['Results'],
+        summary: 'One result, whole',
+        params: strict(Type.Object({ checkId: Type.String(), checkResultId: Type.String() })),
+        response: { 200: Type.Ref('CheckResult'), ...errorResponses(404) },
+      },
+    },
+    async (request) => {
+      const { accountId } = request;
+      const { checkId, checkResultId: id } = request.params;
+      const time = timeOfUuidv7(id);
+      const row =
+        isUuid(checkId) && time !== null
+          ? await findResult(db, { accountId, checkId, id, startedAt: new Date(time) })
+          : undefined;
+      if (row === undefined) throw notFound('result', id, 'checkResultId');
+      return presentResult(row);
+    },
+  );
+}

@@ -1,0 +1,146 @@
+import Type, { type Static, type TProperties } from 'typebox';
+import type { JobType } from '../../protocol/check-types.ts';
+import {
+  ApiRequest,
+  DnsRequest,
+  IcmpRequest,
+  type requestSchemas,
+  TcpRequest,
+  UrlRequest,
+} from '../../protocol/requests.ts';
+import { Nullable } from '../../protocol/schema.ts';
+import { open, strict, strictPartial } from '../strict-schema.ts';
+import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './check-fields.ts';
+
+/** The bodies of each check type: what a create takes, what a change takes, what is returned. */
+
+const limits = (options: { degraded: number; max: number; maximum: number }) => ({
+  degradedResponseTime: ResponseTimeLimit({
+    default: options.degraded,
+    maximum: options.maximum,
+    effect: 'is degraded',
+  }),
+  maxResponseTime: ResponseTimeLimit({ default: options.max, maximum: options.maximum, effect: 'fails' }),
+});
+
+const PacketLoss = (value: number, effect: string) =>
+  Type.Number({
+    minimum: 0,
+    maximum: 100,
+    default: value,
+    description: `Percent of lost packets from which on a run ${effect}.`,
+  });
+
+const sslCheckDomain = Nullable(Type.String({ maxLength: 253 }), { default: null });
+
+/** TCP clients may say `url` for hostname and `body` for data; stored and returned under the first names. */
+const TcpRequestBody = Type.Object({
+  ...TcpRequest.properties,
+  hostname: Type.Optional(TcpRequest.properties.hostname),
+  url: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2048, description: 'Another name of hostname.' }),
+  ),
+  body: Type.Optional(Nullable(Type.String({ maxLength: 65_536 }), { description: 'Another name of data.' })),
+});
+
+/** What is returned always has text and a number: an empty name server is the system's own. */
+const DnsRequestStored = Type.Object({
+  ...DnsRequest.properties,
+  nameServer: Type.String(),
+  port: Type.Integer(),
+});
+
+/** Fields of one type: of its own, its request as sent, its request as stored. */
+const types = {
+  URL: {
+    own: { ...limits({ degraded: 3000, max: 5000, maximum: 30_000 }), sslCheckDomain },
+    request: UrlRequest,
+    stored: UrlRequest,
+  },
+  API: {
+    own: { ...limits({ degraded: 5000, max: 20_000, maximum: 30_000 }), sslCheckDomain },
+    request: ApiRequest,
+    stored: ApiRequest,
+  },
+  TCP: {
+    own: { ...limits({ degraded: 3000, max: 5000, maximum: 5000 }), sslCheckDomain },
+    request: TcpRequestBody,
+    stored: TcpRequest,
+  },
+  DNS: {
+    own: {
+      ...limits({ degraded: 500, max: 1000, maximum: 5000 }),
+      sslCheckDomain: Type.String({ maxLength: 253, default: '' }),
+      heartbeat: Type.Optional(
+        Type.Object({}, { additionalProperties: true, description: 'Stored and returned; has no effect.' }),
+      ),
+      script: Type.Optional(
+        Type.String({ maxLength: 1_048_576, description: 'Stored and returned; has no effect.' }),
+      ),
+    },
+    request: DnsRequest,
+    stored: DnsRequestStored,
+  },
+  ICMP: {
+    own: {
+      ...limits({ degraded: 10_000, max: 20_000, maximum: 30_000 }),
+      degradedPacketLossThreshold: PacketLoss(10, 'is degraded'),
+      maxPacketLossThreshold: PacketLoss(20, 'fails'),
+      sslCheckDomain,
+    },
+    request: IcmpRequest,
+    stored: IcmpRequest,
+  },
+} as const;
+
+const titles: { readonly [T in JobType]: string } = {
+  URL: 'UrlCheck',
+  API: 'ApiCheck',
+  TCP: 'TcpCheck',
+  DNS: 'DnsCheck',
+  ICMP: 'IcmpCheck',
+};
+
+function bodies<T extends JobType, Own extends TProperties>(type: T, own: Own) {
+  const create = Type.Object({ ...sharedFields, ...own });
+  return {
+    create: strict(create),
+    change: strictPartial(Type.Object({ ...sharedFields, ...own, ...ignoredFields })),
+    response: open(
+      Type.Object(
+        {
+          id: responseFields.id,
+          checkType: Type.Literal(type),
+          ...sharedFields,
+          ...own,
+          request: types[type].stored,
+          alertChannels: responseFields.alertChannels,
+          created_at: responseFields.created_at,
+          updated_at: responseFields.updated_at,
+        },
+        { $id: titles[type], title: titles[type] },
+      ),
+    ),
+  };
+}
+
+/** Schemas of each type's bodies. */
+export const checkSchemas = {
+  URL: bodies('URL', { ...types.URL.own, request: types.URL.request }),
+  API: bodies('API', { ...types.API.own, request: types.API.request }),
+  TCP: bodies('TCP', { ...types.TCP.own, request: types.TCP.request }),
+  DNS: bodies('DNS', { ...types.DNS.own, request: types.DNS.request }),
+  ICMP: bodies('ICMP', { ...types.ICMP.own, request: types.ICMP.request }),
+};
+
+export type CreateBody<T extends JobType> = Static<(typeof checkSchemas)[T]['create']>;
+export type ChangeBody<T extends JobType> = Static<(typeof checkSchemas)[T]['change']>;
+
+/** The request of a stored check. */
+export type StoredRequest<T extends JobType> = Static<(typeof requestSchemas)[T]>;
+
+/** Any check retrieved by its id. */
+export const AnyCheck = Type.Union(
+  (['URL', 'API', 'TCP', 'DNS', 'ICMP'] as const).map((type) => Type.Ref(titles[type])),
+  { $id: 'Check', title: 'Check' },
+);

@@ -1,0 +1,121 @@
+import { jobTypes, type JobType } from '../../protocol/check-types.ts';
+import type { CheckRow } from '../db/checks.ts';
+import { isSecretVariable, openVariables, sealVariables, type Encryption } from '../encryption.ts';
+import type { SettledCheck } from './check-rules.ts';
+import { checkSchemas } from './check-schemas.ts';
+
+/**
+ * A check's way into the database and back. Columns hold what statements select by; `definition` holds the rest as the
+ * API shows it, with these values encrypted in place: secret variables, locked headers and query parameters, and the
+ * password of basic authentication.
+ */
+
+type Variable = SettledCheck['environmentVariables'][number];
+type Pair = { key: string; value: string; locked: boolean };
+
+const isPair = (item: unknown): item is Pair => typeof item === 'object' && item !== null && 'value' in item;
+
+/** `request` with `change` applied to each value that is kept encrypted. */
+function mapRequestSecrets<R extends object>(request: R, change: (text: string) => string): R {
+  const changed = { ...request } as { [name: string]: unknown }; // any object has fields by name
+  for (const name of ['headers', 'queryParameters']) {
+    const pairs = changed[name];
+    if (Array.isArray(pairs)) {
+      changed[name] = pairs.map((pair: unknown) =>
+        isPair(pair) && pair.locked ? { ...pair, value: change(pair.value) } : pair,
+      );
+    }
+  }
+  const basicAuth = changed['basicAuth'];
+  if (typeof basicAuth === 'object' && basicAuth !== null && 'password' in basicAuth) {
+    changed['basicAuth'] = { ...basicAuth, password: change(String(basicAuth.password)) };
+  }
+  return changed as R; // the same fields, texts still texts
+}
+
+/** The `request` of a stored definition with its encrypted values in the clear, as a job needs it. Throws EncryptionError. */
+export function openRequest<R extends object>(request: R, encryption: Encryption): R {
+  return mapRequestSecrets(request, encryption.open);
+}
+
+/** Everything of a check that has no column, ready to be stored. */
+export function toDefinition(check: SettledCheck, encryption: Encryption): Record<string, unknown> {
+  const {
+    name: _name,
+    activated: _activated,
+    muted: _muted,
+    tags: _tags,
+    groupId: _groupId,
+    locations: _locations,
+    privateLocations: _privateLocations,
+    runParallel: _runParallel,
+    frequency: _frequency,
+    frequencyOffset: _frequencyOffset,
+    ...rest
+  } = check;
+  return {
+    ...rest,
+    environmentVariables: sealVariables(rest.environmentVariables, encryption),
+    request: mapRequestSecrets(rest.request, encryption.seal),
+  };
+}
+
+/** The check type of a row; null for a type of a newer version. */
+export function typeOf(row: CheckRow): JobType | null {
+  return jobTypes.find((type) => type === row.checkType) ?? null;
+}
+
+/** A stored check in the clear, secret values included: for merging a change into, never for an answer. */
+export function fromRow(row: CheckRow, encryption: Encryption): SettledCheck {
+  const definition = row.definition as Omit<SettledCheck, 'name'>; // written by toDefinition
+  const check = {
+    ...definition,
+    name: row.name,
+    activated: row.activated,
+    muted: row.muted,
+    tags: row.tags,
+    groupId: row.groupId,
+    locations: row.locations,
+    privateLocations: row.privateLocations,
+    runParallel: row.runParallel,
+    frequency: row.frequency,
+    ...(row.frequencyOffset === null ? {} : { frequencyOffset: row.frequencyOffset }),
+    environmentVariables: openVariables(definition.environmentVariables, encryption),
+    request: openRequest(definition.request, encryption),
+  };
+  return check as SettledCheck; // columns and definition together are the check that was stored
+}
+
+/** A check as the API shows it: secret values are left empty. */
+export function presentCheck(row: CheckRow, encryption: Encryption) {
+  const check = fromRow(row, encryption);
+  return inOrder(row, {
+    id: row.id,
+    checkType: row.checkType,
+    ...check,
+    environmentVariables: check.environmentVariables.map((variable) =>
+      isSecretVariable(variable) ? { ...variable, value: '' } : variable,
+    ),
+    alertChannels: { email: [], webhook: [], chat_a: [], sms: [] },
+    // The specification's created_at is a date, its updated_at a date-time.
+    created_at: row.createdAt.toISOString().slice(0, 10),
+    updated_at: row.updatedAt?.toISOString() ?? null,
+  });
+}
+
+/** The database sorts the fields of JSON by length; readers expect the schema's order. */
+function inOrder(row: CheckRow, check: { [field: string]: unknown }) {
+  const type = typeOf(row);
+  const order = type === null ? [] : Object.keys(checkSchemas[type].response.properties);
+  const known = order.filter((field) => field in check).map((field) => [field, check[field]] as const);
+  return { ...Object.fromEntries(known), ...check };
+}
+
+/** Secret values can't be read back, so in a change an empty one stands for the one that is stored. */
+export function keepSecretValues(variables: readonly Variable[], stored: readonly Variable[]): Variable[] {
+  return variables.map((variable) => {
+    const known = stored.find(({ key, secret }) => secret && key === variable.key);
+    if (known === undefined || variable.value !== '') return variable;
+    return isSecretVariable(variable) ? { ...variable, value: known.value } : variable;
+  });
+}

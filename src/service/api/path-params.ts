@@ -1,0 +1,11 @@
+import Type from 'typebox';
+import { uuidPattern } from '../ids.ts';
+import { strict } from '../strict-schema.ts';
+
+/** `:id` of a path. Any text is accepted: one that is no id names nothing, and the answer is 404. */
+export const IdParams = strict(Type.Object({ id: Type.String() }));
+
+/** Whether a text may be compared with an id column at all. */
+export function isUuid(text: string): boolean {
+  return uuidPattern.test(text);
+}

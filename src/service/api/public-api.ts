@@ -1,0 +1,17 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Db } from '../db/database.ts';
+import type { Encryption } from '../encryption.ts';
+
+/** A Fastify instance whose routes take their types from their schemas. */
+export type PublicApi = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+/** What the routes of the public API need. `now` is milliseconds since the epoch. */
+export type ApiDeps = { db: Db; encryption: Encryption; now: () => number };

@@ -1,0 +1,138 @@
+import type { ResultRow } from '../db/results.ts';
+
+/** How results are shown: our vocabulary, and beside it each type's public form, derived from `details` and `timings`. */
+
+type Json = { [name: string]: unknown };
+
+const object = (value: unknown): Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}; // any object is a Json
+
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
+// Sums of milliseconds with fractions would show the noise of binary fractions.
+const round = (value: number) => Math.round(value * 1000) / 1000;
+
+/** Phases in the public form: connecting includes a proxy's tunnel, and the TLS handshake counts as waiting for the first byte. */
+export function timingPhases(timings: unknown): Json | null {
+  if (typeof timings !== 'object' || timings === null) return null;
+  const { dns, connect, tunnel, tls, firstByte, download, remainder, total } = object(timings);
+  return {
+    wait: round(number(remainder)),
+    dns: round(number(dns)),
+    tcp: round(number(connect) + number(tunnel)),
+    firstByte: round(number(tls) + number(firstByte)),
+    download: round(number(download)),
+    total: round(number(total)),
+  };
+}
+
+type Parts = {
+  details: Json;
+  timings: unknown;
+  assertions: unknown[];
+  artifacts: unknown[];
+  log: unknown[];
+};
+
+/** The phases as moments: milliseconds from the start of the attempt to the end of each phase. */
+function moments(phases: Json | null): Json | null {
+  if (phases === null) return null;
+  const { wait, dns, tcp, firstByte, download } = phases;
+  let at = 0;
+  const after = (phase: unknown) => (at = round(at + number(phase)));
+  return {
+    socket: after(wait),
+    lookup: after(dns),
+    connect: after(tcp),
+    response: after(firstByte),
+    end: after(download),
+  };
+}
+
+const httpForm = ({ details, timings, assertions, artifacts, log }: Parts): Json => {
+  const phases = timingPhases(timings);
+  const response = details['response'] ?? null;
+  return {
+    request: details['request'] ?? null,
+    response:
+      response === null ? null : { ...object(response), timings: moments(phases), timingPhases: phases },
+    requestError: details['requestError'] ?? null,
+    assertions,
+    jobLog: { setup: [], request: log, teardown: [] },
+    jobAssets: artifacts,
+  };
+};
+
+const tcpForm = ({ details, timings, assertions }: Parts): Json => {
+  const { dns, connect, firstByte, download, remainder, total } = object(timings);
+  return {
+    ...details,
+    assertions,
+    timingPhases:
+      typeof timings !== 'object' || timings === null
+        ? null
+        : {
+            dns: round(number(dns)),
+            connect: round(number(connect)),
+            data: round(number(firstByte) + number(download) + number(remainder)),
+            total: round(number(total)),
+          },
+  };
+};
+
+const ownForm = ({ details, assertions }: Parts): Json => ({ ...details, assertions });
+
+/** Name of the field that holds a type's public form, and how the form is made. */
+const forms: { readonly [type: string]: { field: string; form: (parts: Parts) => Json } } = {
+  API: { field: 'apiCheckResult', form: httpForm },
+  URL: { field: 'urlCheckResult', form: httpForm },
+  TCP: { field: 'tcpCheckResult', form: tcpForm },
+  DNS: { field: 'dnsCheckResult', form: ownForm },
+  ICMP: { field: 'icmpCheckResult', form: ownForm },
+};
+
+const summaryOf = (row: ResultRow): Json => ({
+  id: row.id,
+  checkId: row.checkId,
+  sequenceId: row.sequenceId,
+  checkType: row.checkType,
+  runLocation: row.runLocation,
+  resultType: row.resultType,
+  status: row.status,
+  hasFailures: row.hasFailures,
+  hasErrors: row.hasErrors,
+  isDegraded: row.isDegraded,
+  overMaxResponseTime: row.overMaxResponseTime,
+  isCancelled: row.isCancelled,
+  responseTime: row.responseTime,
+  attempts: row.attempts,
+  reason: row.reason,
+  startedAt: row.startedAt.toISOString(),
+  stoppedAt: row.stoppedAt.toISOString(),
+  created_at: row.storedAt.toISOString(),
+});
+
+function partsOf(body: Json): Parts {
+  return {
+    details: object(body['details']),
+    timings: body['timings'] ?? null,
+    assertions: list(body['assertions']),
+    artifacts: list(body['artifacts']),
+    log: list(body['log']),
+  };
+}
+
+/** A result of a list. One whose body is too large for that has only its summary, and says so. */
+export function presentListedResult(row: ResultRow): Json {
+  if (row.body === null) return { ...summaryOf(row), isPartial: true };
+  const { assertions, timings, details, artifacts, log } = partsOf(row.body);
+  return { ...summaryOf(row), isPartial: false, assertions, timings, details, artifacts, log };
+}
+
+/** One result, whole, with its type's public form. */
+export function presentResult(row: ResultRow): Json {
+  const own = forms[row.checkType];
+  if (row.body === null || own === undefined) return presentListedResult(row);
+  return { ...presentListedResult(row), [own.field]: own.form(partsOf(row.body)) };
+}

@@ -1,0 +1,171 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { ServiceConfig } from '../config.ts';
+import { exitCodes, FatalError, toError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { Db, Queryable } from './db/database.ts';
+import { createEncryption, EncryptionError, type Encryption } from './encryption.ts';
+import { uuidv7 } from './ids.ts';
+import { keysFilePath, readKeysFile, writeKeysFile, type Keys } from './keys-file.ts';
+
+/** The first start's account, API key, private location and its key; at later starts, what the first one made. */
+
+export type Bootstrapped = {
+  accountId: string;
+  /** Where the keys are written; null when this machine has no such file (another replica made them). */
+  keysFile: string | null;
+  /** What keysFile holds; null when it is absent. */
+  keys: Keys | null;
+  encryption: Encryption;
+};
+
+type Options = {
+  db: Db;
+  config: Pick<
+    ServiceConfig,
+    'accountId' | 'apiKey' | 'locationSlug' | 'locationKey' | 'encryptionKey' | 'dataDir' | 'databaseUrl'
+  >;
+  now: () => number;
+  log?: Log | undefined;
+};
+
+/** Any number: it only has to be the same in every replica, and another than the migrations'. */
+const advisoryLock = 4_400_002;
+export const defaultLocationSlug = 'local';
+const encryptionCheck = 'encryption-check';
+
+/** SHA-256 of a key, as the database keeps it: keys are long and random, so a slow hash would add nothing. */
+export function hashKey(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}
+
+/** The end of a key, by which people tell keys apart. */
+export function maskKey(key: string): string {
+  return `...${key.slice(-4)}`;
+}
+
+/** A new key of a location. */
+export function newLocationKey(): string {
+  return `pl_${randomBytes(16).toString('hex')}`;
+}
+
+/**
+ * Makes or finds the account. Safe in replicas that start together: one creates, the others find. Throws FatalError
+ * CONFIGURATION when the encryption key is missing or not the one that the database was made with.
+ */
+export async function bootstrap({ db, config, now, log }: Options): Promise<Bootstrapped> {
+  const written = await readKeysFile(config.dataDir);
+  const made = await db.tx(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
+    const [account] = await tx.query<{ id: string }>(
+      'select id from accounts order by created_at, id limit 1',
+    );
+    if (account !== undefined) return { accountId: account.id, keys: written, first: false };
+    // Written before the commit: keys that were generated must not exist as hashes only.
+    const keys = await keep(config, written ?? chooseKeys(config, now()), log);
+    await create(tx, keys, now());
+    return { accountId: keys.accountId, keys, first: true };
+  });
+  const encryption = await openEncryption(db, config, made.keys);
+  const keys = made.keys?.accountId === made.accountId ? made.keys : null;
+  if (!made.first) await warnOfUnknownKeys({ db, config, log });
+  return { ...made, keys, keysFile: keys === null ? null : keysFilePath(config.dataDir), encryption };
+}
+
+function chooseKeys(config: Options['config'], now: number): Keys {
+  return {
+    accountId: config.accountId ?? uuidv7(now),
+    apiKey: config.apiKey?.reveal() ?? `sk_${randomBytes(24).toString('hex')}`,
+    locationSlug: config.locationSlug ?? defaultLocationSlug,
+    locationKey: config.locationKey?.reveal() ?? newLocationKey(),
+    ...(config.encryptionKey === null ? { encryptionKey: randomBytes(32).toString('base64') } : {}),
+  };
+}
+
+/** The keys as the file now holds them. Where nothing was generated, a folder that can't be written is no obstacle. */
+async function keep(config: Options['config'], keys: Keys, log: Log | undefined): Promise<Keys> {
+  try {
+    return await writeKeysFile(config.dataDir, keys);
+  } catch (error) {
+    const { apiKey, locationKey, encryptionKey } = config;
+    if (error instanceof FatalError) throw error;
+    if (apiKey === null || locationKey === null || encryptionKey === null) {
+      throw new FatalError(
+        'CONFIGURATION',
+        `cannot write ${keysFilePath(config.dataDir)} (${toError(error).message}): set another SERVICE_DATA_DIR, or all of SERVICE_API_KEY, SERVICE_LOCATION_KEY and SERVICE_ENCRYPTION_KEY`,
+        { exitCode: exitCodes.configuration, cause: error },
+      );
+    }
+    log?.warn(
+      { error: toError(error).message },
+      'keys.json could not be written; all keys come from the configuration',
+    );
+    return keys;
+  }
+}
+
+async function create(tx: Queryable, keys: Keys, now: number): Promise<void> {
+  const at = new Date(now);
+  await tx.query('insert into accounts (id, name, created_at) values ($1, $2, $3)', [
+    keys.accountId,
+    'Default',
+    at,
+  ]);
+  await tx.query(
+    `insert into api_keys (id, account_id, name, key_hash, masked_key, created_at) values ($1, $2, $3, $4, $5, $6)`,
+    [uuidv7(now), keys.accountId, 'Default', hashKey(keys.apiKey), maskKey(keys.apiKey), at],
+  );
+  const locationId = uuidv7(now);
+  await tx.query(
+    `insert into locations (id, account_id, kind, name, slug_name, created_at) values ($1, $2, 'private', $3, $3, $4)`,
+    [locationId, keys.accountId, keys.locationSlug, at],
+  );
+  await tx.query(
+    `insert into location_keys (id, location_id, key_hash, masked_key, created_at) values ($1, $2, $3, $4, $5)`,
+    [uuidv7(now), locationId, hashKey(keys.locationKey), maskKey(keys.locationKey), at],
+  );
+}
+
+/** The encryption that this database was made with, recognised by a text sealed at its first start. */
+async function openEncryption(db: Db, config: Options['config'], keys: Keys | null): Promise<Encryption> {
+  const key = config.encryptionKey?.reveal() ?? keys?.encryptionKey;
+  if (key === undefined) {
+    throw wrongKey(
+      `the encryption key is gone with ${keysFilePath(config.dataDir)}: restore that file, or set SERVICE_ENCRYPTION_KEY to the key`,
+    );
+  }
+  const encryption = createEncryption(key);
+  const [check] = await db.query<{ value: string }>(
+    // The update changes nothing: it only makes `returning` give the row that another replica wrote first.
+    `insert into settings (name, value) values ($1, $2)
+     on conflict (name) do update set value = settings.value returning value`,
+    [encryptionCheck, encryption.seal(encryptionCheck)],
+  );
+  try {
+    if (check !== undefined) encryption.open(check.value);
+  } catch (error) {
+    if (!(error instanceof EncryptionError)) throw error;
+    const from = config.encryptionKey === null ? keysFilePath(config.dataDir) : 'SERVICE_ENCRYPTION_KEY';
+    throw wrongKey(
+      `the encryption key from ${from} is not the one that the secrets in the database were encrypted with`,
+    );
+  }
+  return encryption;
+}
+
+function wrongKey(message: string): FatalError {
+  return new FatalError('CONFIGURATION', message, { exitCode: exitCodes.configuration });
+}
+
+/** A key that was set after the first start does nothing: say so instead of a puzzling 401. */
+async function warnOfUnknownKeys({ db, config, log }: Pick<Options, 'db' | 'config' | 'log'>): Promise<void> {
+  if (log === undefined) return;
+  for (const [variable, key, table] of [
+    ['SERVICE_API_KEY', config.apiKey, 'api_keys'],
+    ['SERVICE_LOCATION_KEY', config.locationKey, 'location_keys'],
+  ] as const) {
+    if (key === null) continue;
+    const rows = await db.query(`select 1 from ${table} where key_hash = $1`, [hashKey(key.reveal())]);
+    if (rows.length === 0)
+      log.warn({ variable }, 'ignored: it counts at the first start only, and the database has other keys');
+  }
+}

@@ -1,0 +1,96 @@
+import { PGlite, type Transaction } from '@electric-sql/pglite';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { toError } from '../../errors.ts';
+import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, type Db } from './database.ts';
+import { lockDatabase } from './database-lock.ts';
+import { createSpaceCheck } from './disk-space.ts';
+
+/** Opens (and at first makes) the database in `dataDir`/database. Throws FatalError: DATABASE_IN_USE, or CONFIGURATION when its disk is full. */
+export async function openEmbeddedDatabase(
+  options: Pick<DatabaseOptions, 'dataDir' | 'onStatement'>,
+): Promise<Db> {
+  const inMemory = options.dataDir === 'memory://';
+  const unlock = inMemory ? async () => undefined : await lockDatabase(options.dataDir);
+  try {
+    const folder = join(options.dataDir, 'database');
+    if (!inMemory) await mkdir(folder, { recursive: true, mode: 0o700 });
+    const checkSpace = inMemory ? () => undefined : createSpaceCheck(options.dataDir);
+    try {
+      checkSpace();
+    } catch (error) {
+      throw databaseUnusable(`SERVICE_DATA_DIR: ${toError(error).message}`, error);
+    }
+    const engine = await PGlite.create({
+      dataDir: inMemory ? 'memory://' : folder,
+      parsers: { ...valueParsers },
+      // Compiling a query costs more than running one here, and nothing here is parallel.
+      startParams: [...PGlite.defaultStartParams, '-c', 'jit=off', '-c', 'timezone=UTC'],
+    });
+    return embeddedDb(engine, { unlock, checkSpace, observe: options.onStatement });
+  } catch (error) {
+    await unlock();
+    throw error;
+  }
+}
+
+function embeddedDb(
+  engine: PGlite,
+  {
+    unlock,
+    checkSpace,
+    observe,
+  }: { unlock: () => Promise<void>; checkSpace: () => void; observe: DatabaseOptions['onStatement'] },
+): Db {
+  let closing: Promise<void> | null = null;
+  // The engine runs one statement after the other: a statement began when it was called, or when the one before ended.
+  let previousEnd = 0;
+  async function timed<T>(sql: string, run: () => Promise<T>): Promise<T> {
+    checkSpace();
+    if (observe === undefined) return run();
+    const called = performance.now();
+    try {
+      return await run();
+    } finally {
+      const end = performance.now();
+      observe({ sql, milliseconds: end - Math.max(called, previousEnd) });
+      previousEnd = end;
+    }
+  }
+
+  function statements(target: PGlite | Transaction): Pick<Db, 'query' | 'exec' | 'notify'> {
+    const query = async <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> => {
+      const result = await timed(sql, () => target.query<Row>(sql, [...params]));
+      return result.rows;
+    };
+    return {
+      query,
+      exec: async (sql) => void (await timed(sql, () => target.exec(sql))),
+      notify: async (channel, payload) => void (await query('select pg_notify($1, $2)', [channel, payload])),
+    };
+  }
+
+  function within(transaction: Transaction): Db {
+    const db: Db = {
+      kind: 'embedded',
+      ...statements(transaction),
+      tx: (fn) => fn(db),
+      listen: () => Promise.reject(new Error('listen is not for transactions')),
+      close: () => Promise.reject(new Error('close is not for transactions')),
+    };
+    return db;
+  }
+
+  return {
+    kind: 'embedded',
+    ...statements(engine),
+    tx: (fn) => engine.transaction((transaction) => fn(within(transaction))),
+    listen: async (channel, fn) => {
+      const stop = await engine.listen(checkChannel(channel), fn);
+      return async () => {
+        if (!engine.closed && closing === null) await stop();
+      };
+    },
+    close: () => (closing ??= engine.close().finally(unlock)),
+  };
+}

@@ -1,0 +1,183 @@
+import pg from 'pg';
+import type { Secret } from '../../secrets/secret.ts';
+import { toError } from '../../errors.ts';
+import {
+  checkChannel,
+  databaseUnusable,
+  sqlState,
+  valueParsers,
+  type DatabaseOptions,
+  type Db,
+} from './database.ts';
+
+const poolSize = 10;
+const connectTimeoutMs = 10_000;
+const statementTimeoutMs = 30_000;
+/** Runs of one transaction when others get in its way: deadlock_detected, serialization_failure. */
+const transactionTries = 4;
+const retryableStates = new Set(['40P01', '40001']);
+const relistenMs = 1_000;
+
+/** Opens a pool on a PostgreSQL server (15 or newer). Throws FatalError CONFIGURATION when it can't be reached. */
+export async function openServerDatabase(
+  options: Omit<DatabaseOptions, 'databaseUrl'> & { databaseUrl: Secret },
+): Promise<Db> {
+  const settings: pg.ClientConfig = {
+    connectionString: options.databaseUrl.reveal(),
+    connectionTimeoutMillis: connectTimeoutMs,
+    // The client's own limit is later than the server's: it is for a connection that has gone silent.
+    query_timeout: statementTimeoutMs + 5_000,
+    keepAlive: true,
+    types: { getTypeParser: typeParser },
+  };
+  const pool = new pg.Pool({
+    ...settings,
+    max: poolSize,
+    idleTimeoutMillis: 30_000,
+    // By statement and not by start parameter, which connection poolers refuse.
+    onConnect: async (client) => {
+      await client.query(`set timezone = 'UTC'; set statement_timeout = ${statementTimeoutMs}`);
+    },
+  });
+  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  pool.on('error', (error) => options.log?.warn({ error: error.message }, 'a database connection broke'));
+  try {
+    const { rows } = await pool.query<{ version: number }>(
+      "select current_setting('server_version_num')::int as version",
+    );
+    if ((rows[0]?.version ?? 0) < 150_000) throw new Error('PostgreSQL 15 or newer is needed');
+  } catch (error) {
+    await pool.end();
+    throw databaseUnusable(`DATABASE_URL: ${toError(error).message || String(sqlState(error))}`, error);
+  }
+  return serverDb(pool, settings, options);
+}
+
+// pg's own signature is generic over formats; only text is used here.
+const typeParser = ((oid: number, format?: string) =>
+  valueParsers[oid] ?? pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser;
+
+function serverDb(
+  pool: pg.Pool,
+  settings: pg.ClientConfig,
+  options: Pick<DatabaseOptions, 'log' | 'onStatement'>,
+): Db {
+  const stops = new Set<() => Promise<void>>();
+  let closing: Promise<void> | null = null;
+
+  async function timed<T>(sql: string, run: () => Promise<T>): Promise<T> {
+    const started = performance.now();
+    try {
+      return await run();
+    } finally {
+      options.onStatement?.({ sql, milliseconds: performance.now() - started });
+    }
+  }
+
+  function statements(target: pg.Pool | pg.PoolClient): Pick<Db, 'query' | 'exec' | 'notify'> {
+    const query = async <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> => {
+      const result = await timed(sql, () => target.query(sql, [...params]));
+      return result.rows as Row[]; // the caller names the row type of its own SQL
+    };
+    return {
+      query,
+      exec: async (sql) => void (await timed(sql, () => target.query(sql))),
+      notify: async (channel, payload) => void (await query('select pg_notify($1, $2)', [channel, payload])),
+    };
+  }
+
+  async function once<T>(fn: (db: Db) => Promise<T>): Promise<T> {
+    const client = await pool.connect();
+    let broken: Error | undefined;
+    const onError = (error: Error) => (broken = error);
+    client.on('error', onError);
+    try {
+      await client.query('begin');
+      const db: Db = {
+        kind: 'server',
+        ...statements(client),
+        tx: (inner) => inner(db),
+        listen: () => Promise.reject(new Error('listen is not for transactions')),
+        close: () => Promise.reject(new Error('close is not for transactions')),
+      };
+      const value = await fn(db);
+      await client.query('commit');
+      return value;
+    } catch (error) {
+      // A connection that can't even roll back is thrown away.
+      await client.query('rollback').catch((failure: unknown) => (broken = toError(failure)));
+      throw error;
+    } finally {
+      client.off('error', onError);
+      client.release(broken);
+    }
+  }
+
+  return {
+    kind: 'server',
+    ...statements(pool),
+    tx: async (fn) => {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await once(fn);
+        } catch (error) {
+          if (tries === transactionTries || !retryableStates.has(sqlState(error) ?? '')) throw error;
+        }
+      }
+    },
+    listen: async (channel, fn) => {
+      const stop = await listenForever(settings, checkChannel(channel), fn, options.log);
+      stops.add(stop);
+      return () => {
+        stops.delete(stop);
+        return stop();
+      };
+    },
+    close: () => (closing ??= Promise.all([...stops].map((stop) => stop())).then(() => pool.end())),
+  };
+}
+
+/** A connection of its own that listens, and is made anew when it breaks. */
+async function listenForever(
+  settings: pg.ClientConfig,
+  channel: string,
+  fn: (payload: string) => void,
+  log: DatabaseOptions['log'],
+): Promise<() => Promise<void>> {
+  let stopped = false;
+  let client: pg.Client | null = null;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function open(): Promise<void> {
+    const next = new pg.Client(settings);
+    let ended = false;
+    const again = (error?: Error) => {
+      if (ended) return;
+      ended = true;
+      client = null;
+      next.end().catch(() => undefined);
+      if (stopped) return;
+      log?.warn({ channel, error: error?.message ?? 'ended' }, 'listening connection broke');
+      timer = setTimeout(() => void open().catch(() => undefined), relistenMs);
+    };
+    next.on('error', again);
+    next.on('end', () => again());
+    next.on('notification', (message) => fn(message.payload ?? ''));
+    try {
+      await next.connect();
+      await next.query(`listen ${channel}`);
+      client = next;
+    } catch (error) {
+      again(toError(error));
+      throw error;
+    }
+    if (stopped) await next.end();
+  }
+
+  await open();
+  return async () => {
+    stopped = true;
+    clearTimeout(timer);
+    await client?.end();
+  };
+}

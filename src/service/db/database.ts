@@ -1,0 +1,78 @@
+import { FatalError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { Secret } from '../../secrets/secret.ts';
+
+/**
+ * One SQL dialect, two drivers: PostgreSQL compiled into this process (`embedded`, one connection, one process), or a
+ * server that many replicas share. Values come back alike from both: timestamptz as Date, int8 and numeric as number,
+ * json as parsed, bytea as Buffer, date and uuid as string.
+ *
+ * Parameters are strings, numbers, booleans, Dates, bytes, null, and arrays of them. A JSON parameter is passed as its
+ * text (`JSON.stringify`), because the drivers disagree about arrays.
+ */
+
+export type Db = {
+  readonly kind: 'embedded' | 'server';
+  query<Row = Record<string, unknown>>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
+  /** Several statements without parameters, as migrations have them. */
+  exec(sql: string): Promise<void>;
+  /**
+   * All or nothing. Use only the `db` that `fn` gets: on the embedded database the outer one waits for this
+   * transaction to end. On a deadlock or a serialisation failure `fn` runs again, so it must have no other effects.
+   */
+  tx<T>(fn: (db: Db) => Promise<T>): Promise<T>;
+  /** A hint, not a promise: a notification sent while the connection is being mended is lost. Not within a transaction. */
+  listen(channel: string, fn: (payload: string) => void): Promise<() => Promise<void>>;
+  /** Within a transaction it is sent at its commit. */
+  notify(channel: string, payload: string): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** What a statement needs: the database, or a transaction on it. */
+export type Queryable = Pick<Db, 'query'>;
+
+/** How long a statement took, without the time it queued for the connection where that is known (embedded). */
+export type StatementObserver = (statement: { sql: string; milliseconds: number }) => void;
+
+export type DatabaseOptions = {
+  /** null = embedded, in `dataDir`. */
+  databaseUrl: Secret | null;
+  /** `memory://` keeps the embedded database in memory (tests). */
+  dataDir: string;
+  log?: Log;
+  onStatement?: StatementObserver;
+};
+
+/** SQLSTATE of an error that a driver threw, or null. */
+export function sqlState(error: unknown): string | null {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return null;
+  return typeof error.code === 'string' && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : null;
+}
+
+/** Type parsers that both drivers share, by OID: text of the wire → value. */
+export const valueParsers: { readonly [oid: number]: (text: string) => unknown } = {
+  17: (text) => Buffer.from(text.slice(2), 'hex'), // bytea, always in hex form since 9.0
+  20: Number, // int8: counts and sizes stay far below 2^53
+  114: (text) => JSON.parse(text) as unknown, // json
+  1082: (text) => text, // date
+  1114: (text) => new Date(`${text}Z`), // timestamp
+  1184: (text) => new Date(isoOf(text)), // timestamptz
+  1700: Number, // numeric
+  3802: (text) => JSON.parse(text) as unknown, // jsonb
+};
+
+/** "2026-01-02 03:04:05.678+00" as ISO: an offset of whole hours is not one that every Node version parses. */
+function isoOf(text: string): string {
+  return text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
+}
+
+/** Channel names are put into SQL as they are. */
+export function checkChannel(channel: string): string {
+  if (!/^[a-z_]{1,60}$/.test(channel)) throw new Error(`not a channel name: ${channel}`);
+  return channel;
+}
+
+/** For a database that can't be opened at all. */
+export function databaseUnusable(message: string, cause: unknown): FatalError {
+  return new FatalError('CONFIGURATION', message, { exitCode: 78, cause });
+}

@@ -1,0 +1,98 @@
+import type { Queryable } from './database.ts';
+
+/** A job that has just been leased, with what its check says. */
+export type ClaimedJob = {
+  jobId: string;
+  runId: string;
+  sequenceId: string;
+  accountId: string;
+  checkId: string;
+  locationId: string;
+  runLocation: string;
+  runSource: string;
+  runParallel: boolean;
+  checkType: string;
+  lane: string;
+  dueAt: Date;
+  attempt: number;
+  firstAttemptAt: Date | null;
+  leaseToken: string;
+  leaseExpiresAt: Date;
+  checkName: string;
+  locationCount: number;
+  definition: Record<string, unknown>;
+};
+
+export type Claim = {
+  locationId: string;
+  agentId: string;
+  /** Slots of each lane. */
+  free: readonly { lane: string; slots: number }[];
+  checkTypes: readonly string[];
+  runtimes: readonly string[];
+  now: Date;
+  leaseExpiresAt: Date;
+};
+
+/** Leases jobs of a location to an agent, longest due first. Agents that claim at once never get the same job. */
+export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob[]> {
+  return db.query<ClaimedJob>(
+    `with picked as (
+       select candidate.id from unnest($1::text[], $2::integer[]) as free (lane, slots)
+       cross join lateral (
+         select id from jobs
+         where location_id = $3 and lane = free.lane and state = 'queued' and not_before <= $4 and expires_at > $4
+           and check_type = any($5::text[]) and (runtime_id is null or runtime_id = any($6::text[]))
+         order by not_before limit free.slots for update skip locked
+       ) as candidate
+     ), leased as (
+       update jobs set state = 'leased', lease_token = gen_random_uuid(), lease_expires_at = $7, agent_id = $8,
+         deliveries = deliveries + 1
+       from picked where jobs.id = picked.id
+       returning jobs.*
+     )
+     select j.id as "jobId", j.run_id as "runId", j.sequence_id as "sequenceId", j.account_id as "accountId",
+       j.check_id as "checkId", j.location_id as "locationId", j.run_location as "runLocation",
+       j.run_source as "runSource", j.run_parallel as "runParallel", j.check_type as "checkType", j.lane,
+       j.due_at as "dueAt", j.attempt, j.first_attempt_at as "firstAttemptAt", j.lease_token as "leaseToken",
+       j.lease_expires_at as "leaseExpiresAt", c.name as "checkName",
+       cardinality(c.locations) + cardinality(c.private_locations) as "locationCount", c.definition
+     from leased j join checks c on c.id = j.check_id order by j.not_before`,
+    [
+      claim.free.map(({ lane }) => lane),
+      claim.free.map(({ slots }) => slots),
+      claim.locationId,
+      claim.now,
+      claim.checkTypes,
+      claim.runtimes,
+      claim.leaseExpiresAt,
+      claim.agentId,
+    ],
+  );
+}
+
+/** When the next job of a location that waits for its moment (a retry) becomes claimable; null = none does. */
+export async function nextClaimable(
+  db: Queryable,
+  { locationId, now }: { locationId: string; now: Date },
+): Promise<Date | null> {
+  const rows = await db.query<{ at: Date | null }>(
+    `select min(not_before) as at from jobs where location_id = $1 and state = 'queued' and not_before > $2`,
+    [locationId, now],
+  );
+  return rows[0]?.at ?? null;
+}
+
+/** Takes back leases that no agent has learnt of: the connection ended before the answer. */
+export async function unclaimJobs(
+  db: Queryable,
+  leases: readonly { jobId: string; leaseToken: string }[],
+): Promise<void> {
+  await db.query(
+    `update jobs set state = 'queued', lease_token = null, lease_expires_at = null, agent_id = null,
+       deliveries = deliveries - 1
+     from unnest($1::uuid[], $2::uuid[]) as lease (id, token)
+     where jobs.id = lease.id and jobs.lease_token = lease.token`,
+    [leases.map(({ jobId }) => jobId), leases.map(({ leaseToken }) => leaseToken)],
+  );
+}

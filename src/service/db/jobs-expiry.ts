@@ -1,0 +1,75 @@
+import type { Queryable } from './database.ts';
+import { lockedColumns, type LockedJob } from './jobs.ts';
+
+/** Statements on jobs that nobody takes. */
+
+/** Queued jobs whose time to be claimed is over; locked. */
+export async function lockExpiredJobs(
+  tx: Queryable,
+  { now, limit }: { now: Date; limit: number },
+): Promise<LockedJob[]> {
+  return tx.query<LockedJob>(
+    `select ${lockedColumns} from jobs where state = 'queued' and expires_at <= $1
+     order by expires_at limit $2 for update skip locked`,
+    [now, limit],
+  );
+}
+
+/** What the connected agents of each location can run, all agents of a location taken together. */
+export async function connectedAbilities(
+  db: Queryable,
+  connectedSince: Date,
+): Promise<{ locationId: string; checkTypes: string[]; runtimes: string[] }[]> {
+  return db.query(
+    `select location_id as "locationId",
+       array(select distinct unnest(b.check_types) from agents b
+         where b.location_id = a.location_id and b.last_seen_at >= $1 order by 1) as "checkTypes",
+       array(select distinct unnest(b.runtimes) from agents b
+         where b.location_id = a.location_id and b.last_seen_at >= $1 order by 1) as runtimes
+     from agents a where last_seen_at >= $1 group by location_id`,
+    [connectedSince],
+  );
+}
+
+/** Jobs queued since `before` or longer at a location whose agents run none of that type or runtime; locked. */
+export async function lockUnrunnableJobs(
+  tx: Queryable,
+  wanted: {
+    locationId: string;
+    checkTypes: readonly string[];
+    runtimes: readonly string[];
+    before: Date;
+    limit: number;
+  },
+): Promise<LockedJob[]> {
+  return tx.query<LockedJob>(
+    `select ${lockedColumns} from jobs
+     where location_id = $1 and state = 'queued' and not_before <= $2
+       and (check_type <> all($3::text[]) or (runtime_id is not null and runtime_id <> all($4::text[])))
+     order by not_before limit $5 for update skip locked`,
+    [wanted.locationId, wanted.before, wanted.checkTypes, wanted.runtimes, wanted.limit],
+  );
+}
+
+/** Ends jobs that were missed: gone, or kept abandoned if an agent has had them and may still bring a result. */
+export async function endMissedJobs(tx: Queryable, ids: readonly string[]): Promise<void> {
+  await tx.query(
+    `with kept as (
+       update jobs set state = 'abandoned' where id = any($1::uuid[]) and past_tokens <> '{}' returning id
+     )
+     delete from jobs where id = any($1::uuid[]) and past_tokens = '{}'`,
+    [ids],
+  );
+}
+
+/** Deletes abandoned jobs whose time to be claimed ended before `before`. */
+export async function deleteAbandonedJobs(
+  db: Queryable,
+  { before, limit }: { before: Date; limit: number },
+): Promise<void> {
+  await db.query(
+    `delete from jobs where id in (
+       select id from jobs where state = 'abandoned' and expires_at < $1 order by expires_at limit $2)`,
+    [before, limit],
+  );
+}

@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { exitCodes, FatalError } from '../../errors.ts';
+import type { Db } from './database.ts';
+
+/** Numbered SQL files: `0001-core.sql` is version 1. Each is applied once, in order, and never changed after a release. */
+
+type Migration = { version: number; name: string; url: URL };
+
+/** Any number: it only has to be the same in every replica. */
+const advisoryLock = 4_400_001;
+
+// The compiled program runs from another folder of the package; the SQL files stay here (package.json, "files").
+const folderInPackage = 'src/service/db/migrations/';
+const mostFoldersUp = 8;
+
+/**
+ * Brings the database to this program's version; versions that were applied. Replicas that start together take turns.
+ * Throws FatalError CONFIGURATION when the database is newer than the program.
+ */
+export async function migrate(db: Db, folder: URL = migrationsFolder()): Promise<number[]> {
+  const migrations = await listMigrations(folder);
+  const newest = migrations.at(-1)?.version ?? 0;
+  return db.tx(async (tx) => {
+    await tx.query(`select set_config('statement_timeout', '0', true)`);
+    await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
+    await tx.exec(
+      `create table if not exists schema_migrations (
+         version integer primary key, name text not null, applied_at timestamptz not null default now())`,
+    );
+    const rows = await tx.query<{ version: number }>('select version from schema_migrations');
+    const applied = new Set(rows.map(({ version }) => version));
+    const highest = Math.max(0, ...applied);
+    if (highest > newest) {
+      throw new FatalError(
+        'CONFIGURATION',
+        `the database has schema version ${highest}, but this program knows only up to ${newest}: run a newer version of it`,
+        { exitCode: exitCodes.configuration },
+      );
+    }
+    const missing = migrations.filter(({ version }) => !applied.has(version));
+    for (const { version, name, url } of missing) {
+      await tx.exec(await readFile(url, 'utf8'));
+      await tx.query('insert into schema_migrations (version, name) values ($1, $2)', [version, name]);
+    }
+    return missing.map(({ version }) => version);
+  });
+}
+
+function migrationsFolder(): URL {
+  let folder = new URL('./', import.meta.url);
+  for (let up = 0; up < mostFoldersUp; up++, folder = new URL('../', folder)) {
+    const candidate = new URL(folderInPackage, folder);
+    if (existsSync(candidate)) return candidate;
+  }
+  throw new Error(`the package is incomplete: ${folderInPackage} is missing`);
+}
+
+async function listMigrations(folder: URL): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
+  return names.map((name, index) => {
+    const version = Number(/^(\d{4})-[a-z0-9-]+\.sql$/.exec(name)?.[1]);
+    if (version !== index + 1)
+      throw new Error(`${name}: migrations must be numbered 0001, 0002, … without gaps`);
+    return { version, name: name.slice(0, -'.sql'.length), url: new URL(name, folder) };
+  });
+}

@@ -1,0 +1,109 @@
+import type { Db, Queryable } from './database.ts';
+
+/** Tables that are partitioned by day (UTC), and the days that they have partitions for. */
+
+const tables = ['check_results', 'finished_jobs'] as const;
+type PartitionedTable = (typeof tables)[number];
+export const dayMs = 86_400_000;
+
+/** Any number: it only has to be the same in every replica. */
+const advisoryLock = 4_400_003;
+
+/** A row belongs to a day that has no partition yet: the transaction is given up, the partition made, and it runs again. */
+export class PartitionMissing extends Error {
+  readonly days: readonly number[];
+  constructor(days: readonly number[]) {
+    super(`no partitions for the days ${days.map(suffix).join(', ')}`);
+    this.name = 'PartitionMissing';
+    this.days = days;
+  }
+}
+
+export type Partitions = {
+  /** Throws PartitionMissing unless there is a partition for each of these times (milliseconds since the epoch). */
+  check(times: readonly number[]): void;
+  /** Runs `work` again after making the partitions that it misses. */
+  withDays<T>(work: () => Promise<T>): Promise<T>;
+  /** Makes the partitions of these times. Not within a transaction. */
+  make(times: readonly number[]): Promise<void>;
+  /** Drops partitions of days that ended before `time`; their names. */
+  drop(table: PartitionedTable, before: number): Promise<string[]>;
+};
+
+export function createPartitions(db: Db): Partitions {
+  /** Days (start, milliseconds) known to have partitions. */
+  const known = new Set<number>();
+
+  async function make(times: readonly number[]): Promise<void> {
+    const days = [...new Set(times.map(dayOf))].filter((day) => !known.has(day));
+    for (const day of days) {
+      await db.tx(async (tx) => {
+        await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
+        for (const table of tables) await makePartition(tx, table, day);
+      });
+      known.add(day);
+    }
+  }
+
+  return {
+    check: (times) => {
+      const missing = [...new Set(times.map(dayOf))].filter((day) => !known.has(day));
+      if (missing.length > 0) throw new PartitionMissing(missing);
+    },
+    withDays: async (work) => {
+      for (let tries = 0; ; tries++) {
+        try {
+          return await work();
+        } catch (error) {
+          if (!(error instanceof PartitionMissing) || tries === 3) throw error;
+          await make(error.days);
+        }
+      }
+    },
+    make,
+    drop: async (table, before) => {
+      const names = await partitionsOf(db, table);
+      // "check_results_20260304": names sort by day.
+      const old = names.filter((name) => name < `${table}_${suffix(dayOf(before))}`);
+      for (const name of old) {
+        await db.tx(async (tx) => {
+          // Waits for those who use the parent table, and they would wait behind it: better another time.
+          await tx.query(`select set_config('lock_timeout', '2000', true)`);
+          await tx.exec(`drop table if exists ${name}`);
+        });
+        known.delete(dayOfName(name));
+      }
+      return old;
+    },
+  };
+}
+
+export function dayOf(time: number): number {
+  return Math.floor(time / dayMs) * dayMs;
+}
+
+const suffix = (day: number) => new Date(day).toISOString().slice(0, 10).replaceAll('-', '');
+
+function dayOfName(name: string): number {
+  const [, year, month, day] = /(\d{4})(\d\d)(\d\d)$/.exec(name) ?? [];
+  return Date.UTC(Number(year), Number(month) - 1, Number(day));
+}
+
+async function partitionsOf(db: Queryable, table: PartitionedTable): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(
+    'select inhrelid::regclass::text as name from pg_inherits where inhparent = $1::regclass order by 1',
+    [table],
+  );
+  return rows.map(({ name }) => name).filter((name) => /^[a-z_]+_\d{8}$/.test(name));
+}
+
+async function makePartition(tx: Db, table: PartitionedTable, day: number): Promise<void> {
+  const name = `${table}_${suffix(day)}`;
+  const [found] = await tx.query<{ found: boolean }>('select to_regclass($1) is not null as found', [name]);
+  if (found?.found === true) return;
+  const from = new Date(day).toISOString();
+  const to = new Date(day + dayMs).toISOString();
+  // Attached rather than made as a partition: that takes a weaker lock on the parent, so nobody waits.
+  await tx.exec(`create table ${name} (like ${table} including defaults including constraints)`);
+  await tx.exec(`alter table ${table} attach partition ${name} for values from ('${from}') to ('${to}')`);
+}

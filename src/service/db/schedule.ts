@@ -1,0 +1,74 @@
+import type { Queryable } from './database.ts';
+
+/** Statements of the scheduler on checks. */
+
+export type DueCheck = {
+  id: string;
+  accountId: string;
+  checkType: string;
+  /** Null for a check without scripts, whatever runtime it names: any agent will do. */
+  runtimeId: string | null;
+  runParallel: boolean;
+  rotation: number;
+  intervalSeconds: number;
+  offsetSeconds: number;
+  nextDueAt: Date;
+  /** Slugs: data-centre codes, then private locations. */
+  slugs: string[];
+};
+
+/** Checks that are due, longest due first; locked, without those that another replica has locked. */
+export async function lockDueChecks(
+  tx: Queryable,
+  { now, limit }: { now: Date; limit: number },
+): Promise<DueCheck[]> {
+  return tx.query<DueCheck>(
+    `select id, account_id as "accountId", check_type as "checkType",
+       case when check_type in ('URL', 'TCP', 'DNS', 'ICMP') then null
+         when check_type = 'API' and coalesce(definition->>'localSetupScript', definition->>'localTearDownScript',
+           definition->>'setupSnippetId', definition->>'tearDownSnippetId') is null then null
+         else definition->>'runtimeId' end as "runtimeId",
+       run_parallel as "runParallel", rotation, interval_seconds as "intervalSeconds",
+       offset_seconds as "offsetSeconds", next_due_at as "nextDueAt", locations || private_locations as slugs
+     from checks where activated and next_due_at <= $1
+     order by next_due_at limit $2 for no key update skip locked`,
+    [now, limit],
+  );
+}
+
+/** When the next check is due; null when none is. */
+export async function earliestDue(db: Queryable): Promise<Date | null> {
+  const rows = await db.query<{ due: Date | null }>(
+    'select min(next_due_at) as due from checks where activated and next_due_at is not null',
+  );
+  return rows[0]?.due ?? null;
+}
+
+/** Ids of locations by account and slug; slugs that name none are absent. */
+export async function findLocationIds(
+  tx: Queryable,
+  wanted: readonly { accountId: string; slug: string }[],
+): Promise<{ id: string; accountId: string; slug: string }[]> {
+  return tx.query(
+    `select l.id, l.account_id as "accountId", l.slug_name as slug
+     from unnest($1::uuid[], $2::text[]) as wanted (account_id, slug)
+     join locations l on l.account_id = wanted.account_id and l.slug_name = wanted.slug`,
+    [wanted.map(({ accountId }) => accountId), wanted.map(({ slug }) => slug)],
+  );
+}
+
+export async function advanceChecks(
+  tx: Queryable,
+  checks: readonly { id: string; nextDueAt: Date; rotation: number }[],
+): Promise<void> {
+  await tx.query(
+    `update checks c set next_due_at = item.next_due_at, rotation = item.rotation
+     from unnest($1::uuid[], $2::timestamptz[], $3::integer[]) as item (id, next_due_at, rotation)
+     where c.id = item.id`,
+    [
+      checks.map(({ id }) => id),
+      checks.map(({ nextDueAt }) => nextDueAt),
+      checks.map(({ rotation }) => rotation),
+    ],
+  );
+}

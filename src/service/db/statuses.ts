@@ -1,0 +1,59 @@
+import type { Queryable } from './database.ts';
+
+/** Statements on the latest state of checks for the public API. */
+
+export type StatusRow = {
+  checkId: string;
+  name: string;
+  status: string;
+  hasFailures: boolean;
+  hasErrors: boolean;
+  isDegraded: boolean;
+  longestRun: number | null;
+  shortestRun: number | null;
+  lastRunLocation: string | null;
+  lastCheckRunId: string | null;
+  lastStartedAt: Date;
+  sslDaysRemaining: number | null;
+  reason: unknown;
+  createdAt: Date;
+  updatedAt: Date | null;
+};
+
+const columns = `s.check_id as "checkId", c.name, s.status, s.has_failures as "hasFailures", s.has_errors as "hasErrors",
+  s.is_degraded as "isDegraded", s.longest_run as "longestRun", s.shortest_run as "shortestRun",
+  s.last_run_location as "lastRunLocation", s.last_check_run_id as "lastCheckRunId",
+  s.last_started_at as "lastStartedAt", s.ssl_days_remaining as "sslDaysRemaining", s.reason,
+  s.created_at as "createdAt", s.updated_at as "updatedAt"`;
+
+/** A page of statuses, in the order of the checks. Checks that have not run yet have none. */
+export async function listStatuses(
+  db: Queryable,
+  { accountId, limit, offset }: { accountId: string; limit: number; offset: number },
+): Promise<StatusRow[]> {
+  return db.query<StatusRow>(
+    `select ${columns} from checks c join check_statuses s on s.check_id = c.id
+     where c.account_id = $1 order by c.created_at, c.id limit $2 offset $3`,
+    [accountId, limit, offset],
+  );
+}
+
+export async function findStatus(
+  db: Queryable,
+  { accountId, checkId }: { accountId: string; checkId: string },
+): Promise<StatusRow | undefined> {
+  const [row] = await statusesOf(db, { accountId, checkIds: [checkId] });
+  return row;
+}
+
+/** Statuses of all these checks at once. */
+export async function statusesOf(
+  db: Queryable,
+  { accountId, checkIds }: { accountId: string; checkIds: readonly string[] },
+): Promise<StatusRow[]> {
+  return db.query<StatusRow>(
+    `select ${columns} from check_statuses s join checks c on c.id = s.check_id
+     where s.check_id = any($1::uuid[]) and s.account_id = $2`,
+    [[...checkIds], accountId],
+  );
+}

@@ -1,0 +1,44 @@
+import { createHash, randomFillSync } from 'node:crypto';
+
+/** Ids are UUIDv7 (RFC 9562, section 5.7): they begin with their time, so that an id alone finds its partition. */
+
+/** A UUID of any version in the lower-case form of the database. Nothing else may reach a uuid column. */
+export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Largest time that fits into the 48 bits of a UUIDv7. */
+const maxTime = 2 ** 48 - 1;
+// Random bytes are drawn for many ids at once: a call per id costs more than the id.
+const pool = Buffer.alloc(4096);
+let used = pool.length;
+
+/** A new id whose time is `milliseconds` since the epoch (whole, not negative). */
+export function uuidv7(milliseconds: number = Date.now()): string {
+  if (used + 10 > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const random = pool.toString('hex', used, used + 10);
+  used += 10;
+  return format(milliseconds, random);
+}
+
+/** The id of a check's scheduled run at a moment: every replica comes to the same one. */
+export function scheduledRunId(checkId: string, dueAt: number): string {
+  return format(dueAt, createHash('sha256').update(`${checkId} ${dueAt}`).digest('hex').slice(0, 20));
+}
+
+function format(milliseconds: number, random: string): string {
+  if (!Number.isInteger(milliseconds) || milliseconds < 0 || milliseconds > maxTime) {
+    throw new RangeError(`not a time for an id: ${milliseconds}`);
+  }
+  const time = milliseconds.toString(16).padStart(12, '0');
+  // Variant 10xx: the first hex digit of the fourth group is 8 to b.
+  const variant = ((Number.parseInt(random.charAt(3), 16) & 0x3) | 0x8).toString(16);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`;
+}
+
+/** Milliseconds since the epoch in a UUIDv7; null for anything else. */
+export function timeOfUuidv7(id: string): number | null {
+  if (!uuidPattern.test(id) || id.charAt(14) !== '7') return null;
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}

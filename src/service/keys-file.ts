@@ -1,0 +1,80 @@
+import { link, mkdir, open, readFile, unlink } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { exitCodes, FatalError, toError } from '../errors.ts';
+
+/** SERVICE_DATA_DIR/keys.json: what the first start generated, so that people and `dev` find it again. Mode 0600. */
+export type Keys = {
+  accountId: string;
+  apiKey: string;
+  locationSlug: string;
+  locationKey: string;
+  /** Only when it was generated. */
+  encryptionKey?: string;
+};
+
+export function keysFilePath(dataDir: string): string {
+  return join(dataDir, 'keys.json');
+}
+
+/** The file's content, or null when there is none. Throws FatalError when it is not what was written. */
+export async function readKeysFile(dataDir: string): Promise<Keys | null> {
+  const path = keysFilePath(dataDir);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null; // readFile throws ErrnoException
+    throw unusable(path, toError(error).message);
+  }
+  let keys: unknown;
+  try {
+    keys = JSON.parse(text);
+  } catch {
+    throw unusable(path, 'it is not JSON');
+  }
+  if (!isKeys(keys)) throw unusable(path, 'a field is missing');
+  return keys;
+}
+
+/** Writes the file unless there is one; what it now holds. Of several writers the first wins. Throws on a failed write. */
+export async function writeKeysFile(dataDir: string, keys: Keys): Promise<Keys> {
+  const path = keysFilePath(dataDir);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`;
+  const file = await open(temporary, 'wx', 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify(keys, null, 2)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  try {
+    // A link, unlike a rename, fails when the name is taken; and the file is whole or absent.
+    await link(temporary, path);
+    return keys;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // link throws ErrnoException
+    return (await readKeysFile(dataDir)) ?? keys;
+  } finally {
+    await unlink(temporary);
+  }
+}
+
+function isKeys(value: unknown): value is Keys {
+  if (typeof value !== 'object' || value === null) return false;
+  const fields: Record<string, unknown> = { ...value };
+  return (
+    ['accountId', 'apiKey', 'locationSlug', 'locationKey'].every(
+      (name) => typeof fields[name] === 'string',
+    ) && ['string', 'undefined'].includes(typeof fields['encryptionKey'])
+  );
+}
+
+function unusable(path: string, why: string): FatalError {
+  return new FatalError(
+    'CONFIGURATION',
+    `${path} can't be used (${why}): mend it, or restore it from a backup`,
+    { exitCode: exitCodes.configuration },
+  );
+}

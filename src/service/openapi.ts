@@ -1,0 +1,48 @@
+import swagger from '@fastify/swagger';
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { version } from '../version.ts';
+
+const description = `Checks, locations, results and statuses.
+
+Every request carries an API key: \`Authorization: Bearer <API key>\`. The header \`x-service-account\` may name the account;
+the API key's account is the default, and any other is refused with 403.
+
+Every error is \`{message, attributes}\`; attributes names each bad field by its dotted path. Unknown fields are errors.
+A change (PUT) replaces the fields that it names and leaves the others as they are.`;
+
+const accountHeader = Type.Object({
+  'x-service-account': Type.Optional(
+    Type.String({ description: "Id of the account; only the API key's own is accepted." }),
+  ),
+});
+
+/** Collects the routes' schemas into an OpenAPI 3.1 document, served at /openapi.json. Register it before the routes. */
+export async function registerOpenApi(app: FastifyInstance): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Monitoring Service API',
+        version,
+        description,
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      tags: ['Checks', 'Locations', 'Results', 'Accounts', 'Service'].map((name) => ({ name })),
+      components: {
+        securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } },
+      },
+      security: [{ apiKey: [] }],
+    },
+    // For the document alone: the header is checked by the authentication, not by a schema.
+    transform: ({ schema, url }) => ({
+      schema: url.startsWith('/v1/') ? { ...schema, headers: accountHeader } : schema,
+      url,
+    }),
+    refResolver: {
+      buildLocalReference: (json, _baseUri, _fragment, index) =>
+        typeof json['$id'] === 'string' ? json['$id'] : `schema${index}`,
+    },
+  });
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+}

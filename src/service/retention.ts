@@ -1,0 +1,56 @@
+import type { Log } from '../log.ts';
+import { deleteOldAgents, trimAgentEvents } from './db/agents.ts';
+import type { Db } from './db/database.ts';
+import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
+import { createPartitions, dayMs } from './db/partitions.ts';
+import { createVacuum } from './retention-vacuum.ts';
+import { createLoop, type Loop } from './scheduler-loop.ts';
+
+/** How long things are kept. Results are dropped by the day, never row by row. */
+export const retentionDays = 30;
+/** Late and repeated results of an ended run are recognised for at least so long. */
+const finishedJobDays = 1;
+const agentEventDays = 30;
+const mostAgentEvents = 10_000;
+const everyMs = 10 * 60_000;
+/** Partitions are made so far ahead that no result has to wait for its own. */
+const daysAhead = 2;
+
+/** Makes the partitions of the next days and drops what is old. Harmless when several replicas do it. */
+export function createRetention({ db, now, log }: { db: Db; now: () => number; log: Log }): Loop {
+  const partitions = createPartitions(db);
+  const cleaning = createLoop({
+    name: 'retention',
+    log,
+    work: async () => {
+      const time = now();
+      await partitions.make(Array.from({ length: daysAhead + 1 }, (_, day) => time + day * dayMs));
+      const dropped = [
+        ...(await partitions.drop('check_results', time - retentionDays * dayMs)),
+        ...(await partitions.drop('finished_jobs', time - finishedJobDays * dayMs)),
+      ];
+      if (dropped.length > 0) log.info({ dropped }, 'old results dropped');
+      await deleteAbandonedJobs(db, { before: new Date(time - finishedJobDays * dayMs), limit: 500 });
+      await deleteOldAgents(db, new Date(time - dayMs));
+      await trimAgentEvents(db, {
+        before: new Date(time - agentEventDays * dayMs),
+        most: mostAgentEvents,
+        limit: 500,
+      });
+      return everyMs;
+    },
+  });
+  // A server does this itself.
+  const loops = db.kind === 'embedded' ? [cleaning, createVacuum({ db, log })] : [cleaning];
+  return {
+    start: () => {
+      for (const loop of loops) loop.start();
+    },
+    stop: async () => {
+      await Promise.all(loops.map((loop) => loop.stop()));
+    },
+    tick: async () => {
+      for (const loop of loops) await loop.tick();
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import type { AddressInfo } from 'node:net';
+import type { ServiceConfig } from '../config.ts';
+import { exitCodes, FatalError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { registerAgentRoutes } from './agent-routes.ts';
+import { buildApp } from './app.ts';
+import { bootstrap } from './bootstrap.ts';
+import { openDatabase } from './db/open-database.ts';
+import type { Db } from './db/database.ts';
+import { migrate } from './db/migrate.ts';
+import type { Keys } from './keys-file.ts';
+import { createRetention } from './retention.ts';
+import { createScheduler } from './scheduler.ts';
+
+export type RunningService = {
+  /** Where it listens, reachable from this machine. */
+  url: string;
+  accountId: string;
+  /** Null on a machine whose replica did not make the keys. */
+  keysFile: string | null;
+  keys: Keys | null;
+  db: Db;
+  /** Stops scheduling, answers what is under way, closes the database. */
+  close: () => Promise<void>;
+};
+
+type Options = {
+  config: ServiceConfig;
+  log: Log;
+  /** Milliseconds since the epoch. */
+  now?: () => number;
+  /** From 0 to 1. */
+  random?: () => number;
+};
+
+/**
+ * The whole service: database, first account, scheduler, HTTP. Listens when it resolves. Throws FatalError
+ * (configuration, database in use, port in use).
+ */
+export async function startService(options: Options): Promise<RunningService> {
+  const { config, log, now = Date.now } = options;
+  // oxlint-disable-next-line eslint/no-restricted-properties -- this is where chance comes in
+  const random = options.random ?? Math.random;
+  // What was opened, in order; closed in reverse.
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async () => {
+    for (const closer of closers.splice(0).reverse()) await closer();
+  };
+  try {
+    const db = await openDatabase({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
+    closers.push(() => db.close());
+    await migrate(db);
+    const { accountId, keysFile, keys, encryption } = await bootstrap({ db, config, now, log });
+    const retention = createRetention({ db, now, log });
+    // The partitions of today exist before the first result comes.
+    await retention.tick();
+    const app = await buildApp(
+      { db, encryption, now },
+      {
+        logger: log,
+        plugins: [(instance) => registerAgentRoutes(instance, { db, encryption, now, random, log })],
+      },
+    );
+    closers.push(() => app.close());
+    const scheduler = createScheduler({ db, now, random, log });
+    await listen(app, config);
+    closers.push(() => scheduler.stop());
+    scheduler.start();
+    closers.push(() => retention.stop());
+    retention.start();
+    const url = localUrl(app.server.address() as AddressInfo); // it listens on TCP
+    log.info({ url, database: db.kind }, 'service listens');
+    return { url, accountId, keysFile, keys, db, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+type Listening = { listen: (options: { host: string; port: number }) => Promise<string> };
+
+async function listen(app: Listening, { host, port }: ServiceConfig): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException; // net throws ErrnoException
+    const reasons: { [code: string]: string } = {
+      EADDRINUSE:
+        'is in use by another program: stop it, or set SERVICE_PORT to another one (0 = any free one)',
+      EACCES: 'may not be used by this user: set SERVICE_PORT to one above 1023',
+      EADDRNOTAVAIL: 'is not an address of this machine: set SERVICE_HOST to one that is',
+      ENOTFOUND: 'is not a host name that is known here: set SERVICE_HOST to an address of this machine',
+    };
+    const reason = reasons[code ?? ''];
+    if (reason === undefined) throw error;
+    throw new FatalError('PORT_IN_USE', `${host}:${port} ${reason}`, {
+      exitCode: exitCodes.couldNotRun,
+      cause: error,
+    });
+  }
+}
+
+/** The URL by which this machine reaches a listening address. */
+function localUrl({ address, port, family }: AddressInfo): string {
+  if (address === '0.0.0.0' || address === '::') return `http://127.0.0.1:${port}`;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}

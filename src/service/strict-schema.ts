@@ -1,0 +1,87 @@
+import type { TObject, TPartial, TProperties, TSchema } from 'typebox';
+
+type Json = { [keyword: string]: unknown };
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isNullSchema = (value: unknown): boolean => isObject(value) && value['type'] === 'null';
+
+/**
+ * `X or null` as one schema with two types instead of a union. Defaults inside a union are not filled in, and an error
+ * of a union names each branch; with two types there is one clear error and every default.
+ */
+function withoutNullUnion(schema: Json): Json {
+  const branches = schema['anyOf'];
+  if (!Array.isArray(branches) || branches.length !== 2 || !branches.some(isNullSchema)) return schema;
+  const branch: unknown = branches.find((candidate) => !isNullSchema(candidate));
+  if (!isObject(branch) || typeof branch['type'] !== 'string') return schema;
+  const { anyOf: _anyOf, ...own } = schema;
+  const values = branch['enum'];
+  return {
+    ...branch,
+    ...own,
+    type: [branch['type'], 'null'],
+    ...(Array.isArray(values) ? { enum: [...values, null] } : {}),
+  };
+}
+
+function normalise(schema: unknown, closed: boolean): unknown {
+  if (Array.isArray(schema)) return schema.map((item: unknown) => normalise(item, closed));
+  if (!isObject(schema)) return schema;
+  const flat = withoutNullUnion(schema);
+  const result: Json = {};
+  for (const [keyword, value] of Object.entries(flat)) {
+    if (keyword === 'properties' && isObject(value)) {
+      result[keyword] = Object.fromEntries(
+        Object.entries(value).map(([name, property]) => [name, normalise(property, closed)]),
+      );
+    } else {
+      // Values, not schemas: a default or an enum must stay as it is.
+      result[keyword] = ['default', 'enum', 'const', 'examples'].includes(keyword)
+        ? value
+        : normalise(value, closed);
+    }
+  }
+  if (closed && isObject(result['properties'])) {
+    result['additionalProperties'] ??= false;
+    requireOnlyWithoutDefault(result, result['properties']);
+  }
+  return result;
+}
+
+/** Who sends a field may leave it out when it has a default; TypeBox calls it required, since it is there afterwards. */
+function requireOnlyWithoutDefault(schema: Json, properties: Json): void {
+  const { required } = schema;
+  if (!Array.isArray(required)) return;
+  const needed = required.filter((name: unknown) => {
+    const property = properties[String(name)];
+    return !isObject(property) || property['default'] === undefined;
+  });
+  if (needed.length > 0) schema['required'] = needed;
+  else delete schema['required'];
+}
+
+/**
+ * A schema for what clients send: unknown fields are refused at every depth (an object that says
+ * `additionalProperties: true` itself stays open), fields with a default may be left out, and `X or null` is one schema
+ * with two types.
+ */
+export function strict<S extends TSchema>(schema: S): S {
+  return normalise(schema, true) as S; // only keywords change, never what a valid value looks like
+}
+
+/** A schema for what the service answers: the same form as `strict`, but open to later fields. */
+export function open<S extends TSchema>(schema: S): S {
+  return normalise(schema, false) as S; // as in strict
+}
+
+/** The strict schema of a change: every field may be left out, and one left out gets no default. */
+export function strictPartial<P extends TProperties>(schema: TObject<P>): TPartial<TObject<P>> {
+  const { required: _required, ...result } = strict(schema) as unknown as Json; // a schema is plain JSON
+  const properties = result['properties'] as { [name: string]: Json }; // a TObject has properties, each a schema
+  result['properties'] = Object.fromEntries(
+    Object.entries(properties).map(([name, { default: _default, ...property }]) => [name, property]),
+  );
+  return result as unknown as TPartial<TObject<P>>; // `required` and defaults are gone, as Partial says
+}

@@ -1,0 +1,235 @@
+/**
+ * The page's script, as served. It builds every node with textContent, so names from checks can't become markup. The
+ * key lives in sessionStorage; `#key=…` in the address sets it and is removed from the address at once.
+ */
+export const pageScript = String.raw`
+const storage = 'api-key';
+const refreshMs = 5000;
+const pageSize = 50;
+const $ = (id) => document.getElementById(id);
+const state = { page: 1, filter: '', open: null, checks: [], runs: [], timer: 0 };
+
+function element(tag, options = {}, ...children) {
+  const node = options.svg ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
+  if (options.class) node.setAttribute('class', options.class);
+  if (options.title) node.title = options.title;
+  for (const [name, value] of Object.entries(options.attributes ?? {})) node.setAttribute(name, value);
+  node.append(...children.filter((child) => child !== null && child !== undefined && child !== ''));
+  return node;
+}
+
+const word = (status) => ({ cancelled: 'idle', missed: 'idle' })[status] ?? status;
+
+function ago(iso) {
+  if (!iso) return 'never';
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(iso)) / 1000));
+  if (seconds < 100) return seconds + ' s ago';
+  if (seconds < 6000) return Math.round(seconds / 60) + ' min ago';
+  if (seconds < 172800) return Math.round(seconds / 3600) + ' h ago';
+  return Math.round(seconds / 86400) + ' days ago';
+}
+
+function milliseconds(value) {
+  if (value === null || value === undefined) return '–';
+  if (value < 10) return value.toFixed(1) + ' ms';
+  return value < 10000 ? Math.round(value) + ' ms' : (value / 1000).toFixed(1) + ' s';
+}
+
+const every = (check) => (check.frequency === 0 ? 'every ' + (check.frequencyOffset ?? 10) + ' s' : 'every ' + check.frequency + ' min');
+
+async function get(path) {
+  const answer = await fetch(path, { headers: { authorization: 'Bearer ' + sessionStorage.getItem(storage) } });
+  if (answer.status === 401) {
+    ask('This key was refused.');
+    throw new Error('refused');
+  }
+  const body = await answer.json();
+  if (!answer.ok) throw new Error(body.message);
+  return body;
+}
+
+function show(problem) {
+  $('problem').hidden = problem === null;
+  $('problem').textContent = problem ?? '';
+}
+
+function ask(problem) {
+  clearTimeout(state.timer);
+  sessionStorage.removeItem(storage);
+  show(problem);
+  $('main').hidden = true;
+  $('forget').hidden = true;
+  $('account').textContent = '';
+  $('updated').textContent = '';
+  $('ask').hidden = false;
+  $('key').focus();
+}
+
+function tile(count, name, status) {
+  return element('div', { class: 'tile ' + status }, element('b', {}, String(count)), element('span', {}, name));
+}
+
+/** The last runs, oldest first: one bar each, its height the response time. */
+function bars(runs) {
+  const height = 30;
+  const width = 8.2;
+  const highest = Math.max(...runs.map((run) => run.responseTime), 1);
+  const svg = element('svg', { svg: true, class: 'runs', attributes: { viewBox: '0 0 164 30', role: 'img', 'aria-label': runs.length + ' last runs' } });
+  const ordered = [...runs].reverse();
+  ordered.forEach((run, index) => {
+    const size = Math.max(4, (run.responseTime / highest) * height);
+    const x = (20 - ordered.length + index) * width;
+    const attributes = { x: x.toFixed(1), y: (height - size).toFixed(1), width: '6', height: size.toFixed(1), rx: '1.5' };
+    svg.append(
+      element('rect', { svg: true, class: word(run.status), attributes },
+        element('title', { svg: true }, run.status + ', ' + milliseconds(run.responseTime) + ', ' + run.runLocation + ', ' + ago(run.startedAt))),
+    );
+  });
+  return svg;
+}
+
+function statusOf(check) {
+  if (!check.activated) return { text: 'off', name: 'idle' };
+  if (!check.status) return { text: 'waiting', name: 'idle' };
+  return { text: check.status.status, name: word(check.status.status) };
+}
+
+function checkRow(check) {
+  const status = statusOf(check);
+  const name = element('button', { class: 'name', attributes: { type: 'button', 'aria-expanded': String(state.open === check.id) } }, check.name);
+  name.addEventListener('click', () => {
+    state.open = state.open === check.id ? null : check.id;
+    state.runs = [];
+    draw();
+    if (state.open) void loadRuns();
+  });
+  const reason = check.status?.reason && check.activated ? element('div', { class: 'reason' }, check.status.reason.message) : null;
+  const places = [...check.privateLocations, ...check.locations];
+  const last = check.results[0];
+  return element('tr', {},
+    element('td', {}, element('span', { class: 'status ' + status.name }, status.text)),
+    element('td', {}, name, element('div', { class: 'soft' }, element('span', { class: 'chip' }, check.checkType), every(check), check.muted ? ', muted' : ''), reason),
+    element('td', { class: 'wide soft' }, places.join(', ')),
+    element('td', {}, bars(check.results)),
+    element('td', { class: 'num' }, last ? milliseconds(last.responseTime) : '–'),
+    element('td', { class: 'num soft' }, ago(check.status?.lastStartedAt)),
+  );
+}
+
+function runRow(run) {
+  const retry = run.resultType === 'ATTEMPT' ? ' (retried)' : '';
+  return element('tr', {},
+    element('td', {}, element('span', { class: 'status ' + word(run.status) }, run.status + retry)),
+    element('td', {}, run.reason ? element('div', { class: 'reason' }, run.reason.message) : element('span', { class: 'soft' }, 'no findings')),
+    element('td', { class: 'soft' }, run.runLocation),
+    element('td', { class: 'num' }, milliseconds(run.responseTime)),
+    element('td', { class: 'num soft' }, element('time', { title: run.startedAt }, ago(run.startedAt))),
+  );
+}
+
+function detailRow() {
+  const rows = state.runs.length > 0 ? state.runs.map(runRow) : [element('tr', {}, element('td', { class: 'empty' }, 'No results yet.'))];
+  const table = element('table', { class: 'runs-table' }, element('tbody', {}, ...rows));
+  return element('tr', { class: 'detail' }, element('td', { attributes: { colspan: '6' } }, table));
+}
+
+function matches(check) {
+  const text = [check.name, check.checkType, statusOf(check).text, ...check.tags, ...check.locations, ...check.privateLocations].join(' ').toLowerCase();
+  return state.filter.split(/\s+/).every((part) => text.includes(part));
+}
+
+function draw() {
+  const count = (...names) => state.checks.filter((check) => names.includes(statusOf(check).text)).length;
+  $('tiles').replaceChildren(
+    tile(count('passed'), 'passed', 'passed'),
+    tile(count('degraded'), 'degraded', 'degraded'),
+    tile(count('failed'), 'failed', 'failed'),
+    tile(count('errored'), 'errored', 'errored'),
+    tile(count('off', 'waiting', 'missed', 'cancelled'), 'waiting or off', 'idle'),
+  );
+  const shown = state.checks.filter(matches);
+  const rows = shown.flatMap((check) => (check.id === state.open ? [checkRow(check), detailRow()] : [checkRow(check)]));
+  const nothing = state.checks.length === 0 ? 'There are no checks yet: POST /v1/checks/url makes the first.' : 'No check matches.';
+  const empty = element('tr', {}, element('td', { class: 'empty', attributes: { colspan: '6' } }, nothing));
+  $('checks').replaceChildren(...(rows.length > 0 ? rows : [empty]));
+  $('pages').hidden = state.page === 1 && state.checks.length < pageSize;
+  $('previous').disabled = state.page === 1;
+  $('next').disabled = state.checks.length < pageSize;
+  $('page').textContent = 'Page ' + state.page;
+}
+
+function drawLocations(locations) {
+  const rows = locations.map((location) =>
+    element('tr', {},
+      element('td', {}, element('span', { class: 'status ' + (location.agentCount > 0 ? 'passed' : 'idle') }, location.agentCount === 1 ? '1 agent' : location.agentCount + ' agents')),
+      element('td', {}, element('b', {}, location.name), element('div', { class: 'soft' }, location.slugName)),
+      element('td', { class: 'wide soft' }, location.runningAgents.map((agent) => agent.version + ' × ' + agent.count).join(', ')),
+      element('td', { class: 'num' }, String(location.keyCount)),
+      element('td', { class: 'num soft' }, ago(location.lastSeen)),
+    ),
+  );
+  const empty = element('tr', {}, element('td', { class: 'empty', attributes: { colspan: '5' } }, 'There are no locations yet: POST /v1/private-locations makes the first.'));
+  $('locations').replaceChildren(...(rows.length > 0 ? rows : [empty]));
+}
+
+async function loadRuns() {
+  const id = state.open;
+  const runs = await get('/v1/check-results/' + id + '?limit=10&resultType=ALL');
+  if (state.open !== id) return;
+  state.runs = runs;
+  draw();
+}
+
+async function refresh() {
+  clearTimeout(state.timer);
+  try {
+    const overview = await get('/web/overview?limit=' + pageSize + '&page=' + state.page);
+    state.checks = overview.checks;
+    $('account').textContent = overview.account.name;
+    $('updated').textContent = 'Updated ' + new Date().toLocaleTimeString();
+    $('ask').hidden = true;
+    $('main').hidden = false;
+    $('forget').hidden = false;
+    show(null);
+    draw();
+    drawLocations(overview.locations);
+    if (state.open) await loadRuns();
+  } catch (error) {
+    if (error.message !== 'refused') show('The service does not answer: ' + error.message);
+  }
+  if (sessionStorage.getItem(storage)) state.timer = setTimeout(refresh, refreshMs);
+}
+
+$('ask').addEventListener('submit', (event) => {
+  event.preventDefault();
+  sessionStorage.setItem(storage, $('key').value.trim());
+  $('key').value = '';
+  void refresh();
+});
+$('forget').addEventListener('click', () => ask(null));
+$('filter').addEventListener('input', (event) => {
+  state.filter = event.target.value.trim().toLowerCase();
+  draw();
+});
+const turn = (step) => {
+  state.page += step;
+  void refresh();
+};
+$('previous').addEventListener('click', () => turn(-1));
+$('next').addEventListener('click', () => turn(1));
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden && sessionStorage.getItem(storage)) void refresh();
+});
+
+function begin() {
+  const given = /^#key=(.+)$/.exec(location.hash);
+  if (given) {
+    history.replaceState(null, '', location.pathname);
+    sessionStorage.setItem(storage, decodeURIComponent(given[1]));
+  }
+  if (sessionStorage.getItem(storage)) void refresh();
+  else ask(null);
+}
+window.addEventListener('hashchange', begin);
+begin();
+`;

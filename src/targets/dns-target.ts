@@ -1,0 +1,204 @@
+import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import dnsPacket, { type Answer, type DecodedPacket } from 'dns-packet';
+import { sampleZone, zoneAuthority, type Zone, type ZoneName, type ZoneRecord } from './dns-zone.ts';
+import { closer, listen } from './tcp-target.ts';
+
+export type DnsTargetOptions = {
+  host?: string;
+  port?: number;
+  /** Names that are answered besides the sample zone's, lower case, without a final dot. */
+  zone?: Zone;
+};
+
+export type DnsTarget = {
+  /** The same for UDP and TCP. */
+  port: number;
+  /** Queries that came so far, over UDP and TCP. */
+  queries: () => number;
+  close: () => Promise<void>;
+};
+
+type Transport = 'udp' | 'tcp';
+
+// Bits of a header's flags (RFC 1035 section 4.1.1, RFC 4035 section 3.2.3).
+const authoritative = 1 << 10;
+const truncatedBit = 1 << 9;
+const recursionDesired = 1 << 8;
+const recursionAvailable = 1 << 7;
+const authenticData = 1 << 5;
+
+/** An authoritative server of the sample zone over UDP and TCP. Names outside the zone are NXDOMAIN. */
+export async function startDnsTarget(options: DnsTargetOptions = {}): Promise<DnsTarget> {
+  const host = options.host ?? '127.0.0.1';
+  const zone: Zone = { ...sampleZone, ...options.zone };
+  const timers = new Set<NodeJS.Timeout>();
+  let queries = 0;
+
+  const receive = (message: Buffer, transport: Transport, reply: (answer: Buffer) => void): void => {
+    queries += 1;
+    const answer = answerTo(message, transport, zone);
+    if (answer === null) return;
+    if (answer.delayMs === 0) return reply(answer.message);
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      reply(answer.message);
+    }, answer.delayMs);
+    timers.add(timer);
+  };
+
+  const tcp = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    readMessages(socket, (message) =>
+      receive(message, 'tcp', (answer) => {
+        if (!socket.destroyed)
+          socket.write(Buffer.concat([Buffer.from([answer.length >> 8, answer.length & 0xff]), answer]));
+      }),
+    );
+  });
+  const closeTcp = closer(tcp);
+  const port = await listen(tcp, { ...options, host });
+  let udp: UdpSocket;
+  try {
+    udp = await bindUdp(host, port);
+  } catch (error) {
+    await closeTcp();
+    // Any port will do with port 0, so a UDP port that somebody else has is no reason to give up.
+    if ((options.port ?? 0) === 0) return startDnsTarget(options);
+    throw error;
+  }
+  udp.on('message', (message: Buffer, from: RemoteInfo) =>
+    receive(message, 'udp', (answer) => udp.send(answer, from.port, from.address)),
+  );
+
+  let closed: Promise<void> | undefined;
+  return {
+    port,
+    queries: () => queries,
+    close: () =>
+      (closed ??= (async () => {
+        for (const timer of timers) clearTimeout(timer);
+        await Promise.all([closeTcp(), new Promise<void>((resolve) => udp.close(() => resolve()))]);
+      })()),
+  };
+}
+
+async function bindUdp(host: string, port: number): Promise<UdpSocket> {
+  const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+  socket.bind(port, host);
+  try {
+    await once(socket, 'listening');
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
+  socket.on('error', () => undefined);
+  return socket;
+}
+
+/** Splits a TCP stream into its messages: each has its length in two bytes before it (RFC 1035 section 4.2.2). */
+function readMessages(socket: Socket, receive: (message: Buffer) => void): void {
+  let buffered: Buffer = Buffer.alloc(0);
+  socket.on('data', (part: Buffer) => {
+    buffered = Buffer.concat([buffered, part]);
+    while (buffered.length >= 2) {
+      const end = 2 + buffered.readUInt16BE(0);
+      if (buffered.length < end) return;
+      receive(buffered.subarray(2, end));
+      buffered = buffered.subarray(end);
+    }
+  });
+}
+
+function answerTo(
+  message: Buffer,
+  transport: Transport,
+  zone: Zone,
+): { message: Buffer; delayMs: number } | null {
+  let query: DecodedPacket;
+  try {
+    query = dnsPacket.decode(message);
+  } catch {
+    return null;
+  }
+  const question = query.questions?.[0];
+  if (question === undefined || query.type !== 'query') return null;
+  const found = lookUp(zone, question.name.toLowerCase());
+  if (found.silent === true) return null;
+  const delayMs = found.delayMs ?? 0;
+  if (found.garbage !== undefined)
+    return { message: Buffer.concat([message.subarray(0, 2), found.garbage]), delayMs };
+
+  const answers = answersOf(zone, question.name, typeName(question.type));
+  const edns = query.additionals?.find((record) => record.type === 'OPT');
+  const flags =
+    authoritative |
+    recursionAvailable |
+    ((query.flags ?? 0) & recursionDesired) |
+    (found.authentic === true ? authenticData : 0) |
+    (found.rcode ?? 0);
+  const response = {
+    type: 'response' as const,
+    id: query.id ?? 0,
+    flags,
+    questions: [question],
+    answers,
+    authorities: answers.length === 0 && (found.rcode ?? 0) !== 2 ? [zoneAuthority] : [],
+    additionals: edns === undefined ? [] : [optRecord()],
+  };
+  const encoded = dnsPacket.encode(response);
+  const room = edns !== undefined && 'udpPayloadSize' in edns ? Math.max(512, edns.udpPayloadSize) : 512;
+  if (transport === 'udp' && (found.truncated === true || encoded.length > room)) {
+    const cut = { ...response, flags: flags | truncatedBit, answers: [], authorities: [] };
+    return { message: dnsPacket.encode(cut), delayMs };
+  }
+  return { message: encoded, delayMs };
+}
+
+function lookUp(zone: Zone, name: string): ZoneName {
+  return Object.hasOwn(zone, name) ? (zone[name] ?? {}) : { rcode: 3 };
+}
+
+/** Records of the type asked for; a CNAME stands for its target's records, and comes first. */
+function answersOf(zone: Zone, name: string, type: string): Answer[] {
+  const answers: Answer[] = [];
+  let owner = name;
+  for (let hops = 0; hops < 8; hops += 1) {
+    const records = lookUp(zone, owner.toLowerCase()).records ?? [];
+    const wanted = records.filter((record) => type === 'ANY' || record.type === type);
+    answers.push(...wanted.map((record) => answerOf(owner, record)));
+    const alias = records.find((record) => record.type === 'CNAME');
+    if (wanted.length > 0 || alias === undefined) break;
+    answers.push(answerOf(owner, alias));
+    owner = String(alias.data);
+  }
+  return answers;
+}
+
+// dns-packet knows neither HTTPS nor SVCB; by number it takes any type, with bytes as data.
+const numbered: { readonly [type: string]: string } = {
+  HTTPS: 'UNKNOWN_65',
+  SVCB: 'UNKNOWN_64',
+  URI: 'UNKNOWN_256',
+};
+const named = Object.fromEntries(Object.entries(numbered).map(([name, number]) => [number, name]));
+
+function typeName(type: string): string {
+  return named[type] ?? type;
+}
+
+function answerOf(name: string, record: ZoneRecord): Answer {
+  // The zone leaves types open, so that it can hold those that dns-packet's own types don't name.
+  return {
+    name,
+    type: numbered[record.type] ?? record.type,
+    ttl: record.ttl ?? 60,
+    data: record.data,
+  } as Answer;
+}
+
+function optRecord(): Answer {
+  // Only the fields that matter on the wire; dns-packet fills in the rest.
+  return { type: 'OPT', name: '.', udpPayloadSize: 1232, flags: 0, options: [] } as unknown as Answer;
+}

@@ -1,0 +1,7 @@
+import { readFileSync } from 'node:fs';
+
+/** The package's version. From src/ as from dist/, package.json is one folder up. */
+export const version: string = (
+  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+) // our own file
+.version;

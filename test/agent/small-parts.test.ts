@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest';
+import { backoffMs, pause } from '../../src/agent/backoff.ts';
+import { withoutParticulars } from '../../src/agent/fault-events.ts';
+import { judge, type GuardSources } from '../../src/agent/guards.ts';
+import { browserSlots, machine } from '../../src/agent/machine.ts';
+import { createHistogram, observe } from '../../src/agent/metrics.ts';
+import { serialised } from '../../src/agent/result.ts';
+import { createSession } from '../../src/agent/session.ts';
+import { createTurnWatch } from '../../src/agent/turn-watch.ts';
+import { createLog } from '../../src/log.ts';
+import type { Result } from '../../src/protocol/result.ts';
+
+describe('backoff', () => {
+  test.each([
+    [1, 0, 250],
+    [1, 1, 500],
+    [2, 1, 1000],
+    [3, 0.5, 1500],
+    [6, 1, 15_000],
+    [1000, 1, 15_000],
+    [1000, 0, 7500],
+  ])('failure %d, chance %d: %d ms', (failures, chance, expected) => {
+    expect(backoffMs(failures, () => chance)).toBe(expected);
+  });
+
+  test('a pause ends with its signal', async () => {
+    const controller = new AbortController();
+    const began = performance.now();
+    const waiting = pause(60_000, controller.signal);
+    controller.abort();
+    await waiting;
+    await pause(60_000, controller.signal);
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
+});
+
+describe('turn watch', () => {
+  let clock = 0;
+  const watch = createTurnWatch(() => clock);
+  test('is stuck only after the time that the step was given', () => {
+    clock = 0;
+    expect(watch.isStuck()).toBe(false);
+    watch.turn(100);
+    clock = 100;
+    expect(watch.isStuck()).toBe(false);
+    clock = 101;
+    expect(watch.isStuck()).toBe(true);
+    watch.turn(100);
+    expect(watch.isStuck()).toBe(false);
+    watch.rest();
+    clock = 1e9;
+    expect(watch.isStuck()).toBe(false);
+  });
+});
+
+test('a clock that is set is noticed, and compared with the service again', async () => {
+  let time = 1_000_000;
+  let steady = 0;
+  let hellos = 0;
+  const session = createSession({
+    client: {
+      call: <R>() => {
+        hellos += 1;
+        // The service's clock agrees with ours as it was at first.
+        return Promise.resolve({
+          agentId: 'a',
+          time: new Date(1_000_000 + steady).toISOString(),
+          location: {},
+        } as R);
+      },
+      failingSince: () => null,
+      close: () => undefined,
+    },
+    log: createLog({ level: 'ERROR', scrub: (line) => line, destination: { write: () => undefined } }),
+    watch: createTurnWatch(),
+    instanceId: 'i',
+    version: '1',
+    checkTypes: [],
+    lanes: {},
+    now: () => time,
+    steadyNow: () => steady,
+    random: () => 0,
+    stopped: new AbortController().signal,
+    onAccepted: () => undefined,
+  });
+  const { signal } = new AbortController();
+  await session.get(signal);
+  expect(session.clockSkewMs()).toBe(0);
+  time += 500;
+  steady += 500;
+  await session.get(signal);
+  expect({ hellos, skew: session.clockSkewMs() }).toEqual({ hellos: 1, skew: 0 });
+  time += 3_600_000;
+  expect(session.clockSkewMs()).toBe(3_600_000);
+  await session.get(signal);
+  expect({ hellos, skew: session.clockSkewMs() }).toEqual({ hellos: 2, skew: 3_600_000 });
+});
+
+describe('guards', () => {
+  const state = (more: object = {}): Parameters<typeof judge>[0] => ({
+    ...({
+      dataDir: '/',
+      memoryLimitBytes: 1000 * 2 ** 20,
+      serviceFailingSince: () => null,
+      clockSkewMs: () => null,
+      outbox: () => ({ diskBytes: 0, memoryBytes: 0, diskError: null }),
+      outboxCapBytes: 1000 * 2 ** 20,
+      outboxMemoryBytes: 100 * 2 ** 20,
+      now: () => 1_000_000,
+    } satisfies GuardSources),
+    freeBytes: 2 ** 30,
+    lateByMs: 0,
+    rssBytes: 2 ** 20,
+    ...more,
+  });
+  test.each([
+    [{}, []],
+    [{ freeBytes: null }, []],
+    [{ freeBytes: 64 * 2 ** 20 }, []],
+    [{ freeBytes: 64 * 2 ** 20 - 1 }, ['disk']],
+    [{ outbox: () => ({ diskBytes: 0, memoryBytes: 0, diskError: new Error('ENOSPC') }) }, ['disk']],
+    [{ outbox: () => ({ diskBytes: 0, memoryBytes: 51 * 2 ** 20, diskError: null }) }, ['outbox']],
+    [{ outbox: () => ({ diskBytes: 901 * 2 ** 20, memoryBytes: 0, diskError: null }) }, ['outbox']],
+    [{ rssBytes: 921 * 2 ** 20 }, ['memory']],
+    [{ lateByMs: 201 }, ['event-loop']],
+    [{ serviceFailingSince: () => 970_000 }, []],
+    [{ serviceFailingSince: () => 969_999 }, ['service']],
+    [{ clockSkewMs: () => -5001 }, ['clock']],
+    [{ clockSkewMs: () => 5000 }, []],
+  ])('%#', (more, expected) => {
+    expect(judge(state(more)).map(({ name }) => name)).toEqual(expected);
+  });
+});
+
+test.each([
+  [{ cores: 8, memoryBytes: 16 * 2 ** 30 }, 8],
+  [{ cores: 8, memoryBytes: 4 * 2 ** 30 }, 2],
+  [{ cores: 8, memoryBytes: 2 ** 30 }, 1],
+  [{ cores: 1, memoryBytes: 64 * 2 ** 30 }, 1],
+])('browser slots of %j', (host, expected) => {
+  expect(browserSlots(host)).toBe(expected);
+});
+
+test('the machine has cores and memory', () => {
+  const { cores, memoryBytes } = machine();
+  expect(cores).toBeGreaterThanOrEqual(1);
+  expect(Number.isSafeInteger(memoryBytes) && memoryBytes > 2 ** 20).toBe(true);
+});
+
+test('a histogram counts a value at a bound below it', () => {
+  const histogram = createHistogram([1, 2]);
+  for (const value of [0.5, 1, 1.5, 2, 3]) observe(histogram, value);
+  expect(histogram).toEqual({ bounds: [1, 2], counts: [2, 2, 1], sum: 8, count: 5 });
+});
+
+describe('error events say nothing of a customer', () => {
+  test.each([
+    ['GET https://user:pw@intern.example.org/path?token=1 failed', 'GET [url] failed'],
+    [
+      'Unexpected token \'<\', "<html>secret</html>" is not valid JSON',
+      'Unexpected token [text], [text] is not valid JSON',
+    ],
+    ['connect ECONNREFUSED 10.20.30.40:8080', 'connect ECONNREFUSED [address]'],
+    ['connect ECONNREFUSED fd00:1:2::5', 'connect ECONNREFUSED [address]'],
+    ['getaddrinfo ENOTFOUND db.intern.example.org', 'getaddrinfo ENOTFOUND [host]'],
+    ['ENOSPC: no space left on device, write', 'ENOSPC: no space left on device, write'],
+    ["open '/var/lib/agent/outbox'", 'open [text]'],
+    ['open /var/lib/agent/outbox', 'open [path]'],
+    ['    at runJob (src/agent/run-job.ts:10:5)', '    at runJob (src/agent/run-job.ts:10:5)'],
+  ])('%s', (text, expected) => {
+    expect(withoutParticulars(text)).toBe(expected);
+  });
+});
+
+describe('size of a result', () => {
+  const result = (more: Partial<Result> = {}): Result => ({
+    jobId: 'j',
+    leaseToken: 't',
+    attempt: 1,
+    sequenceId: 's',
+    checkId: 'c',
+    checkType: 'URL',
+    resultType: 'FINAL',
+    status: 'failed',
+    hasFailures: true,
+    hasErrors: false,
+    isDegraded: false,
+    overMaxResponseTime: false,
+    isCancelled: false,
+    responseTime: 1,
+    startedAt: '2026-01-01T00:00:00.000Z',
+    stoppedAt: '2026-01-01T00:00:00.001Z',
+    runLocation: 'l',
+    attempts: 0,
+    reason: { code: 'HTTP_STATUS', owner: 'target', message: 'status 500' },
+    assertions: [],
+    timings: { total: 1 },
+    details: { status: 500, body: 'x' },
+    artifacts: [],
+    log: [],
+    ...more,
+  });
+  const read = (json: string) => JSON.parse(json) as Result;
+
+  test('a small one stays as it is', () => {
+    expect(serialised(result(), 10_000)).toEqual({ json: JSON.stringify(result()), trimmed: false });
+  });
+
+  test('a large one keeps its verdict and loses long texts', () => {
+    const { json, trimmed } = serialised(
+      result({ details: { status: 500, body: 'ä'.repeat(50_000) } }),
+      10_000,
+    );
+    expect(trimmed).toBe(true);
+    expect(Buffer.byteLength(json)).toBeLessThanOrEqual(10_000);
+    expect(read(json)).toMatchObject({
+      status: 'failed',
+      reason: { code: 'HTTP_STATUS' },
+      details: { status: 500 },
+    });
+    expect(read(json).log.at(-1)?.msg).toContain('more than 10000');
+  });
+
+  test('one that is large in every way keeps its verdict alone', () => {
+    const details = Object.fromEntries(
+      Array.from({ length: 90 }, (_, index) => [`k${index}`, 'x'.repeat(2000)]),
+    );
+    const { json } = serialised(result({ details }), 5000);
+    expect(Buffer.byteLength(json)).toBeLessThanOrEqual(5000);
+    expect(read(json)).toMatchObject({
+      status: 'failed',
+      reason: { code: 'HTTP_STATUS' },
+      details: {},
+      assertions: [],
+    });
+  });
+
+  test('the limit is counted in bytes', () => {
+    const exact = Buffer.byteLength(JSON.stringify(result({ details: { body: '€'.repeat(1000) } })));
+    const of = (limit: number) => serialised(result({ details: { body: '€'.repeat(1000) } }), limit).trimmed;
+    expect([of(exact), of(exact - 1)]).toEqual([false, true]);
+  });
+});

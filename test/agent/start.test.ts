@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import net, { type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { killAll, startProgram, until, type Program } from '../e2e/program.ts';
+import { builtProgram } from '../helpers/build.ts';
+import { ownError, peerKey, startProtocolPeer, tcpJob, type ProtocolPeer } from './protocol-peer.ts';
+
+/** `location-agent start` as a process: signals, exit codes, what it writes. */
+
+let main: string;
+let folder: string;
+let peer: ProtocolPeer;
+const sockets = new Set<Socket>();
+const silent = net.createServer((socket) => {
+  sockets.add(socket);
+  socket.on('error', () => undefined);
+});
+
+beforeAll(async () => {
+  main = await builtProgram();
+}, 180_000);
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'start-'));
+  peer = await startProtocolPeer();
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+});
+afterEach(async () => {
+  killAll();
+  await peer.close();
+  for (const socket of sockets) socket.destroy();
+  sockets.clear();
+  silent.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function start(env: Record<string, string> = {}): Program {
+  return startProgram(main, ['start'], {
+    API_KEY: peerKey,
+    SERVICE_URL: peer.url.href,
+    AGENT_HEALTH_PORT: '0',
+    AGENT_DATA_DIR: folder,
+    ...env,
+  });
+}
+
+const healthUrl = (program: Program) =>
+  until(() => /"healthUrl":"(http:[^"]+)"/.exec(program.stderr())?.[1], 'the health port');
+
+/** A job that goes on until somebody ends it. */
+async function startLongJob(program: Program): Promise<void> {
+  await healthUrl(program);
+  peer.add(tcpJob((silent.address() as AddressInfo).port, { request: { data: 'x' } }));
+  await until(() => sockets.size > 0, 'the connection of the job');
+}
+
+test('SIGTERM ends an idle agent with 0, and the key is in no line', async () => {
+  const program = start();
+  await until(() => program.stderr().includes('hello accepted'), 'hello');
+  program.kill('SIGTERM');
+  expect(await program.exited).toBe(0);
+  expect(program.stdout()).toBe('');
+  expect(program.stderr()).not.toContain(peerKey);
+  for (const line of program.stderr().trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('msg');
+});
+
+test('a second SIGTERM cuts what runs: 75, and the job is handed back', async () => {
+  const program = start({ AGENT_SHUTDOWN_GRACE_SECONDS: '60' });
+  await startLongJob(program);
+  const url = await healthUrl(program);
+  program.kill('SIGTERM');
+  await until(async () => (await fetch(`${url}/-/readiness`)).status === 503, 'readiness to go');
+  program.kill('SIGTERM');
+  expect(await program.exited).toBe(75);
+  expect(peer.releases).toMatchObject([{ reason: 'draining', nextAttempt: 1 }]);
+});
+
+test('the end of the grace period does so too', async () => {
+  const program = start({ AGENT_SHUTDOWN_GRACE_SECONDS: '0' });
+  await startLongJob(program);
+  program.kill('SIGINT');
+  expect(await program.exited).toBe(75);
+  expect(peer.releases).toHaveLength(1);
+});
+
+test.each([
+  [
+    { API_KEY: 'pl_' },
+    78,
+    'location-agent: API_KEY is not a key of a private location: it must begin with pl_\n',
+  ],
+  [
+    { AGENT_DATA_DIR: '/dev/null/x' },
+    78,
+    'location-agent: AGENT_DATA_DIR: cannot write in /dev/null/x (ENOTDIR): name a folder that this user may write in\n',
+  ],
+  [
+    { AGENT_DATA_DIR: '/proc/x' },
+    78,
+    'location-agent: AGENT_DATA_DIR: cannot write in /proc/x (ENOENT): name a folder that this user may write in\n',
+  ],
+  [
+    { NODE_EXTRA_CA_CERTS: '/etc/hostname' },
+    78,
+    'location-agent: NODE_EXTRA_CA_CERTS: cannot use /etc/hostname (it holds no certificate in PEM form)\n',
+  ],
+] as const)('%j is one line', async (env, code, line) => {
+  const program = start(env);
+  expect(await program.exited).toBe(code);
+  // Newer Nodes call a parent that is no folder EEXIST.
+  expect(program.stderr().replace('EEXIST', 'ENOTDIR')).toBe(line);
+});
+
+test('a refused key is one line of its own and 77', async () => {
+  peer.misbehave('hello', (_request, response) => {
+    response.writeHead(401).end(JSON.stringify(ownError('no such key')));
+    return true;
+  });
+  const program = start({ LOG_LEVEL: 'ERROR' });
+  expect(await program.exited).toBe(77);
+  expect(program.stderr()).toBe(
+    `location-agent: API_KEY was refused by ${peer.url.origin}: set it to an active key of the private location\n`,
+  );
+});
+
+test('kill -9 loses no result that was finished', async () => {
+  peer.misbehave('results', (_request, response) => {
+    response.destroy();
+    return true;
+  });
+  const program = start();
+  await healthUrl(program);
+  const closed = net.createServer();
+  await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+  const { port } = closed.address() as AddressInfo;
+  closed.close();
+  const jobs = Array.from({ length: 20 }, () => peer.add(tcpJob(port)));
+  await until(
+    () =>
+      peer.calls.some(
+        ({ route, body }) => route === 'results' && JSON.stringify(body).includes(jobs.at(-1)?.jobId ?? ''),
+      ),
+    'all results in a batch',
+  );
+  program.kill('SIGKILL');
+  await program.exited;
+  expect(peer.results).toEqual([]);
+  peer.behave();
+  start();
+  await until(() => peer.results.length === 20, 'the results of the killed agent');
+  expect(new Set(peer.results.map(({ jobId }) => jobId))).toEqual(new Set(jobs.map(({ jobId }) => jobId)));
+});

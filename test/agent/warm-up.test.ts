@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { warmUp } from '../../src/agent/warm-up.ts';
+import type { Executor, Outcome } from '../../src/executors/executor.ts';
+import type { Network } from '../../src/executors/network.ts';
+import { createNetwork } from '../../src/executors/system-network.ts';
+import { executors } from '../../src/executors/table.ts';
+import { jobTypes, type JobType } from '../../src/protocol/check-types.ts';
+import { settledAt } from '../helpers/http.ts';
+
+let network: Network;
+beforeEach(() => {
+  network = createNetwork({ useOsDnsResolver: false });
+});
+afterEach(() => network.close());
+
+test('each executor that measures here has met a peer that answered, and nothing is left of it', async () => {
+  const loaded = new Map<JobType, Executor<JobType>>();
+  const seen: { type: JobType; ok: boolean }[] = [];
+  for (const type of jobTypes) {
+    const execute = (await executors[type]()) as Executor<JobType>; // jobs of its own type alone reach it
+    loaded.set(type, async (job, context): Promise<Outcome> => {
+      const outcome = await execute(job, context);
+      seen.push({ type, ok: outcome.base.ok });
+      return outcome;
+    });
+  }
+  const executorOf = (type: JobType): Executor<JobType> => {
+    const execute = loaded.get(type);
+    if (execute === undefined) throw new Error(`no executor of ${type}`);
+    return execute;
+  };
+
+  await warmUp(jobTypes, executorOf, { network, now: Date.now });
+
+  const times = (type: JobType) => seen.filter((one) => one.type === type && one.ok).length;
+  expect(Object.fromEntries(jobTypes.map((type) => [type, times(type)]))).toEqual({
+    URL: 3,
+    API: 3,
+    TCP: 3,
+    DNS: 3,
+    ICMP: 0,
+  });
+  const sockets = () =>
+    process.getActiveResourcesInfo().filter((name) => /^(TCPSocket|TCPServer|UDP)Wrap$/.test(name)).length;
+  expect(await settledAt(0, sockets)).toBe(0);
+});
+
+test('an executor that cannot be had, or fails, spoils nothing', async () => {
+  let calls = 0;
+  const broken = (type: JobType): Executor<JobType> => {
+    if (type === 'DNS') throw new Error('it could not be loaded');
+    return () => {
+      calls += 1;
+      return Promise.reject(new Error('broken'));
+    };
+  };
+  await expect(warmUp(jobTypes, broken, { network, now: Date.now })).resolves.toBeUndefined();
+  expect(calls).toBe(3);
+});

@@ -1,0 +1,70 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { attemptTimeoutMs, checkTypes, jobTypes, laneOf } from '../src/protocol/check-types.ts';
+import { assertionGrammar } from '../src/protocol/assertions.ts';
+import { jobSchemas } from '../src/protocol/job.ts';
+import { requestSchemas } from '../src/protocol/requests.ts';
+import { executors } from '../src/executors/table.ts';
+
+/** A new check type needs a row or a file in each of these places; this test names whichever was forgotten. */
+
+const root = resolve(import.meta.dirname, '..');
+const read = (...parts: string[]) => readFileSync(join(root, ...parts), 'utf8');
+
+describe.each(jobTypes)('check type %s', (type) => {
+  const fileName = type.toLowerCase().replaceAll('_', '-');
+
+  test('is one of the specification', () => {
+    expect(checkTypes).toContain(type);
+  });
+
+  test('has its schemas, its lane and its time', () => {
+    expect(requestSchemas).toHaveProperty(type);
+    expect(jobSchemas).toHaveProperty(type);
+    expect(assertionGrammar).toHaveProperty(type);
+    expect(laneOf[type]).toBeTypeOf('string');
+    expect(attemptTimeoutMs[type]).toBeGreaterThan(0);
+  });
+
+  test('has an executor that loads', async () => {
+    expect(await executors[type]()).toBeTypeOf('function');
+    expect(existsSync(join(root, 'src', 'executors', `${fileName}.ts`))).toBe(true);
+  });
+
+  test('has tests of its executor', () => {
+    const tests = readdirSync(join(root, 'test', 'executors')).filter((name) => name.startsWith(fileName));
+    expect(tests.length).toBeGreaterThan(0);
+  });
+
+  test('can be created, read and changed through the public API', () => {
+    const openapi = JSON.parse(read('docs', 'openapi.json')) as { paths: Record<string, object> }; // our own generated file
+    expect(Object.keys(openapi.paths[`/v1/checks/${fileName}`] ?? {})).toContain('post');
+    expect(Object.keys(openapi.paths[`/v1/checks/${fileName}/{id}`] ?? {})).toContain('put');
+  });
+
+  test('is told to users', () => {
+    expect(read('README.md')).toContain(type);
+    expect(read('CHANGELOG.md')).toContain(type);
+  });
+});
+
+test('README names every variable that the configuration reads', () => {
+  const names = new Set(
+    read('src', 'config.ts')
+      .match(/'[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+'/g)
+      ?.map((name) => name.slice(1, -1)),
+  );
+  const codes = ['CONFIGURATION'];
+  const readme = read('README.md');
+  const missing = [...names].filter((name) => !codes.includes(name) && !readme.includes(name));
+  expect(missing).toEqual([]);
+});
+
+test('README names every command', () => {
+  const readme = read('README.md');
+  const missing = ['start', 'service', 'dev', 'run', 'doctor'].filter(
+    (name) => !readme.includes(`location-agent ${name}`),
+  );
+  expect(missing).toEqual([]);
+});

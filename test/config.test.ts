@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { readAgentConfig, readServiceConfig } from '../src/config.ts';
+
+const key = 'pl_0123456789abcdef0123456789abcdef';
+
+function told(read: () => unknown): unknown {
+  try {
+    read();
+    return 'accepted';
+  } catch (error) {
+    const { message, exitCode } = error as { message: string; exitCode: number };
+    return [exitCode, message];
+  }
+}
+
+describe('a malformed value of the agent is one line and 78', () => {
+  test.each([
+    ['API_KEY', 'abc', 'API_KEY is not a key of a private location: it must begin with pl_'],
+    ['API_KEY_FILE', '/x', 'set API_KEY or API_KEY_FILE, not both'],
+    ['SERVICE_URL', 'ftp://x', 'SERVICE_URL must begin with http:// or https://'],
+    [
+      'SERVICE_URL',
+      'https://user:word@service.example',
+      'SERVICE_URL takes no user, password or query: the key is what the agent shows',
+    ],
+    ['UPTIME_CONCURRENCY', '0', 'UPTIME_CONCURRENCY must be a whole number from 1 to 10000, but is "0"'],
+    ['JOB_CONCURRENCY', 'many', 'JOB_CONCURRENCY must be a whole number from 1 to 1000, but is "many"'],
+    ['SUITE_CONCURRENCY', '1.5', 'SUITE_CONCURRENCY must be a whole number from 1 to 100, but is "1.5"'],
+    [
+      'AGENT_HEALTH_PORT',
+      '65536',
+      'AGENT_HEALTH_PORT must be a whole number from 0 to 65535, but is "65536"',
+    ],
+    [
+      'AGENT_SHUTDOWN_GRACE_SECONDS',
+      '-1',
+      'AGENT_SHUTDOWN_GRACE_SECONDS must be a whole number from 0 to 86400, but is "-1"',
+    ],
+    ['HTTP_PROXY', 'socks5://p:1', 'HTTP_PROXY must be a URL like http://user:password@proxy:3128'],
+    [
+      'HTTPS_PROXY',
+      'http://user:50%off@p:1',
+      'HTTPS_PROXY: user and password must be percent-encoded, a % as %25',
+    ],
+    ['USE_OS_DNS_RESOLVER', 'maybe', 'USE_OS_DNS_RESOLVER must be true or false, but is "maybe"'],
+    ['DEPENDENCY_CACHE', 's3', 'DEPENDENCY_CACHE must be one of local, off, but is "s3"'],
+    ['EXTERNAL_OBSERVABILITY', 'some', 'EXTERNAL_OBSERVABILITY must be true or false, but is "some"'],
+  ])('%s=%s', (name, value, message) => {
+    expect(told(() => readAgentConfig({ API_KEY: key, [name]: value }))).toEqual([78, message]);
+  });
+});
+
+describe('and so is one of the service', () => {
+  test.each([
+    ['SERVICE_PORT', 'x', 'SERVICE_PORT must be a whole number from 0 to 65535, but is "x"'],
+    ['SERVICE_PUBLIC_URL', 'x', 'SERVICE_PUBLIC_URL is not a URL'],
+    ['DATABASE_URL', 'mysql://x', 'DATABASE_URL must begin with postgres:// or postgresql://'],
+    ['SERVICE_LOCATION_KEY', 'x', 'SERVICE_LOCATION_KEY must begin with pl_'],
+    [
+      'SERVICE_API_KEY',
+      'two words',
+      'SERVICE_API_KEY must have 8 to 200 letters, digits and signs, without blanks',
+    ],
+    ['SMTP_URL', 'mail', 'SMTP_URL must be a URL like smtp://user:password@mail.example.com:587'],
+    ['SMTP_URL', 'http://mail', 'SMTP_URL must be a URL like smtp://user:password@mail.example.com:587'],
+  ])('%s=%s', (name, value, message) => {
+    expect(told(() => readServiceConfig({ [name]: value }))).toEqual([78, message]);
+  });
+
+  test('a mail server with a password is taken', () => {
+    expect(told(() => readServiceConfig({ SMTP_URL: 'smtps://user:word@mail.example:465' }))).toBe(
+      'accepted',
+    );
+  });
+});

@@ -1,0 +1,287 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { startHttpTarget } from '../../src/targets/http-target.ts';
+import { startTcpTarget } from '../../src/targets/tcp-target.ts';
+import { builtProgram } from '../helpers/build.ts';
+import { emptyDataDir } from '../helpers/database.ts';
+import {
+  apiOf,
+  killAll,
+  processesWith,
+  readyLine,
+  startProgram,
+  until,
+  type Program,
+  type ReadyLine,
+} from './program.ts';
+
+/** `location-agent dev` as a person has it: everything starts, results come, everything ends. */
+
+type Check = { id: string; name: string; checkType: string };
+type Result = {
+  id: string;
+  status: string;
+  checkType: string;
+  reason: { code: string } | null;
+  responseTime: number;
+  runLocation: string;
+  startedAt: string;
+};
+
+let main: string;
+let folder: string;
+beforeAll(async () => {
+  main = await builtProgram();
+  folder = mkdtempSync(join(tmpdir(), 'dev-'));
+}, 180_000);
+afterAll(() => {
+  killAll();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const startDev = (env: Record<string, string> = {}) =>
+  startProgram(main, ['dev'], {
+    SERVICE_PORT: '0',
+    AGENT_HEALTH_PORT: '0',
+    SERVICE_DATA_DIR: join(folder, 'service'),
+    AGENT_DATA_DIR: join(folder, 'agent'),
+    ...env,
+  });
+
+const agentPids = () =>
+  processesWith(folder)
+    .filter(({ command }) => command.endsWith('main.js start'))
+    .map(({ pid }) => pid);
+
+describe.sequential('dev', () => {
+  let program: Program;
+  let ready: ReadyLine;
+  let checks: Check[];
+
+  const latestResults = async () => {
+    const api = apiOf(ready.serviceUrl, ready.apiKey ?? '');
+    return Promise.all(
+      checks.map(async (check) => {
+        const { body } = await api<Result[]>('GET', `/v1/check-results/${check.id}?limit=1`);
+        return { check, result: body[0] };
+      }),
+    );
+  };
+
+  test('says in one line that everything answers', async () => {
+    program = startDev();
+    ready = await readyLine(program);
+    expect(ready).toEqual({
+      ready: true,
+      serviceUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      accountId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      apiKey: expect.any(String),
+      locationKey: expect.stringMatching(/^pl_/),
+      agentHealthUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      webUrl: `${ready.serviceUrl}/`,
+    });
+    const status = async (url: string) => (await fetch(url)).status;
+    expect({
+      page: await status(ready.webUrl),
+      service: await status(`${ready.serviceUrl}/health`),
+      readiness: await status(`${ready.agentHealthUrl}/-/readiness`),
+      liveness: await status(`${ready.agentHealthUrl}/-/liveness`),
+      health: await status(`${ready.agentHealthUrl}/health`),
+      metrics: await status(`${ready.agentHealthUrl}/metrics`),
+    }).toEqual({ page: 200, service: 200, readiness: 200, liveness: 200, health: 200, metrics: 200 });
+    expect((await fetch(ready.webUrl)).headers.get('content-type')).toMatch(/^text\/html/);
+  }, 90_000);
+
+  test('shows passed, degraded and failed results of all five types within half a minute', async () => {
+    const api = apiOf(ready.serviceUrl, ready.apiKey ?? '');
+    checks = (await api<Check[]>('GET', '/v1/checks?limit=100')).body;
+    expect(new Set(checks.map(({ checkType }) => checkType))).toEqual(
+      new Set(['URL', 'API', 'TCP', 'DNS', 'ICMP']),
+    );
+
+    const results = await until(
+      async () => {
+        const latest = await latestResults();
+        return latest.every(({ result }) => result !== undefined) && latest;
+      },
+      'a result of each sample check',
+      30_000,
+    );
+    const verdicts = Object.fromEntries(
+      results.map(({ check, result }) => [
+        check.name,
+        [result?.status, result?.reason?.code].join(' ').trim(),
+      ]),
+    );
+    const { 'Sample: host answers': icmp, 'Sample: flaky endpoint, one retry': flaky, ...others } = verdicts;
+    expect(others).toEqual({
+      'Sample: page answers': 'passed',
+      'Sample: page is slow': 'degraded RESPONSE_TOO_SLOW',
+      'Sample: certificate is valid': 'passed',
+      'Sample: certificate has expired': 'failed CERT_HAS_EXPIRED',
+      'Sample: products are in stock': 'passed',
+      'Sample: lamp costs too much': 'failed ASSERTION_FAILED',
+      'Sample: port answers': 'passed',
+      'Sample: port hangs up': 'failed CONNECTION_CLOSED',
+      'Sample: name resolves': 'passed',
+      'Sample: name resolves slowly': 'degraded RESPONSE_TOO_SLOW',
+    });
+    expect(flaky).toBe('passed');
+    // A machine that grants no ICMP says so, and blames itself.
+    expect(['passed', 'errored ICMP_UNAVAILABLE']).toContain(icmp);
+    // The summary asks the service for itself, so it may come after what was read above.
+    const line = /degraded +URL +Sample: page is slow +\d+ ms {2}RESPONSE_TOO_SLOW\n/;
+    await vi.waitFor(() => expect(program.stderr()).toMatch(line), { timeout: 20_000, interval: 100 });
+  }, 60_000);
+
+  test('starts a killed agent again, at the same health port', async () => {
+    const [pid] = agentPids();
+    expect(pid).toBeTypeOf('number');
+    process.kill(pid ?? 0, 'SIGKILL');
+    await until(async () => {
+      const pids = agentPids();
+      if (pids.length !== 1 || pids[0] === pid) return false;
+      const readiness = await fetch(`${ready.agentHealthUrl}/-/readiness`).catch(() => null);
+      return readiness?.status === 200;
+    }, 'the next agent');
+    const since = new Date().toISOString();
+    await until(
+      async () =>
+        (await latestResults()).some(({ result }) => result !== undefined && result.startedAt > since),
+      'a result of the next agent',
+      60_000,
+    );
+  }, 90_000);
+
+  test('ends in order on SIGTERM, and leaves no process', async () => {
+    program.kill('SIGTERM');
+    expect(await program.exited).toBe(0);
+    expect(processesWith(folder)).toEqual([]);
+    expect(program.stdout().split('\n')).toHaveLength(2);
+    for (const key of [ready.apiKey, ready.locationKey]) expect(program.stderr()).not.toContain(key);
+    await expect(fetch(ready.serviceUrl)).rejects.toThrow();
+  }, 60_000);
+
+  test('a later start has the same keys and the same checks, at the new targets', async () => {
+    const before = new Map(checks.map(({ id, name }) => [name, id]));
+    const start = new Date().toISOString();
+    program = startDev();
+    const again = await readyLine(program);
+    expect([again.accountId, again.apiKey, again.locationKey]).toEqual([
+      ready.accountId,
+      ready.apiKey,
+      ready.locationKey,
+    ]);
+    ready = again;
+    const api = apiOf(ready.serviceUrl, ready.apiKey ?? '');
+    checks = (await api<Check[]>('GET', '/v1/checks?limit=100')).body;
+    expect(new Map(checks.map(({ id, name }) => [name, id]))).toEqual(before);
+    await until(
+      async () =>
+        (await latestResults()).some(
+          ({ check, result }) =>
+            check.name === 'Sample: port answers' && result?.status === 'passed' && result.startedAt > start,
+        ),
+      'a passed result at the new port',
+      30_000,
+    );
+  }, 90_000);
+
+  test('an agent does not outlive a dev that was killed', async () => {
+    program.kill('SIGKILL');
+    await program.exited;
+    await until(() => processesWith(folder).length === 0, 'the end of the agent', 40_000);
+  }, 60_000);
+});
+
+describe('what can not start says so in one line', () => {
+  test.each([
+    [
+      'a port in use',
+      (port: number) => ({ SERVICE_PORT: String(port) }),
+      2,
+      /^location-agent: 127\.0\.0\.1:\d+ is in use .*SERVICE_PORT.*\n$/,
+    ],
+    [
+      'a health port in use',
+      (port: number) => ({ AGENT_HEALTH_PORT: String(port) }),
+      2,
+      /^location-agent: AGENT_HEALTH_PORT: port \d+ is in use; .*\n$/,
+    ],
+    [
+      'a malformed variable',
+      () => ({ SERVICE_PORT: 'many' }),
+      78,
+      /^location-agent: SERVICE_PORT must be .*\n$/,
+    ],
+  ])(
+    '%s',
+    async (_name, env, code, line) => {
+      const blocker = await startTcpTarget('silent');
+      const own = await emptyDataDir();
+      const program = startDev({ SERVICE_DATA_DIR: own, AGENT_DATA_DIR: own, ...env(blocker.port) });
+      expect(await program.exited).toBe(code);
+      expect(program.stdout()).toBe('');
+      expect(program.stderr().replace(/^\d\d:.*\n/gm, '')).toMatch(line);
+      await blocker.close();
+      rmSync(own, { recursive: true, force: true });
+    },
+    60_000,
+  );
+
+  test.each([
+    [['nonsense'], 64, 'location-agent: unknown command "nonsense"\nusage: location-agent <command>'],
+    [[], 64, 'usage: location-agent <command>'],
+    [['start'], 78, 'location-agent: API_KEY is missing'],
+    [['run'], 64, 'location-agent: run needs the file of a check'],
+    [['dev', 'x'], 64, 'location-agent: dev takes no arguments'],
+  ])('%j', async (args, code, text) => {
+    const program = startProgram(main, args, {});
+    expect(await program.exited).toBe(code);
+    expect(program.stderr().slice(0, text.length)).toBe(text);
+    expect(program.stdout()).toBe('');
+  });
+
+  test('help and version are answers, not errors', async () => {
+    const help = startProgram(main, ['--help'], {});
+    const version = startProgram(main, ['--version'], {});
+    expect([await help.exited, await version.exited]).toEqual([0, 0]);
+    expect(help.stdout()).toContain('\n  doctor [--json]');
+    expect(version.stdout()).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});
+
+describe('commands that end by themselves', () => {
+  test('Ctrl-C cancels a run: its result says so', async () => {
+    const target = await startHttpTarget();
+    const file = join(folder, 'never.json');
+    writeFileSync(file, JSON.stringify({ checkType: 'URL', request: { url: `${target.url}/never` } }));
+    const program = startProgram(main, ['run', file, '--json'], {});
+    await until(() => target.requests() === 1, 'the request');
+    program.kill('SIGINT');
+    expect(await program.exited).toBe(2);
+    expect(JSON.parse(program.stdout())).toMatchObject({
+      status: 'cancelled',
+      isCancelled: true,
+      reason: { code: 'CANCELLED' },
+    });
+    await target.close();
+  }, 30_000);
+
+  test('doctor looks at this machine', async () => {
+    const program = startProgram(main, ['doctor', '--json'], {
+      AGENT_DATA_DIR: folder,
+      SERVICE_URL: 'http://127.0.0.1:9',
+    });
+    expect(await program.exited).toBe(1);
+    const report = JSON.parse(program.stdout()) as {
+      healthy: boolean;
+      findings: { name: string; status: string }[];
+    };
+    expect(report.healthy).toBe(false);
+    expect(report.findings.find(({ name }) => name === 'service')?.status).toBe('problem');
+    expect(report.findings.find(({ name }) => name === 'data directory')?.status).toMatch(/^(ok|note)$/);
+  }, 30_000);
+});

@@ -1,0 +1,125 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** The compiled program in processes of its own, as a user starts it. */
+
+export type Program = {
+  pid: number;
+  stdout: () => string;
+  stderr: () => string;
+  /** Exit code; null when a signal ended it. */
+  exited: Promise<number | null>;
+  kill: (signal: NodeJS.Signals) => void;
+};
+
+export type ReadyLine = {
+  ready: true;
+  serviceUrl: string;
+  accountId: string;
+  apiKey: string | null;
+  locationKey: string | null;
+  agentHealthUrl: string | null;
+  webUrl: string;
+  keysFile?: string;
+};
+
+const running = new Set<ChildProcess>();
+
+/** Starts `location-agent` with these arguments, and no variable but PATH, HOME and `env`. */
+export function startProgram(main: string, args: readonly string[], env: Record<string, string>): Program {
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const exited = new Promise<number | null>((resolve) =>
+    child.once('close', (code) => {
+      running.delete(child);
+      resolve(code);
+    }),
+  );
+  return {
+    pid: child.pid ?? 0,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    exited,
+    kill: (signal) => void child.kill(signal),
+  };
+}
+
+/** Kills what a failed test has left running. */
+export function killAll(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
+/** The line that says that everything answers. Fails with the program's own words when it ends before. */
+export async function readyLine(program: Program, timeoutMs = 60_000): Promise<ReadyLine> {
+  let ended = false;
+  void program.exited.then(() => (ended = true));
+  await until(
+    () => program.stdout().includes('\n') || ended,
+    `ready line; it says\n${program.stderr()}`,
+    timeoutMs,
+  );
+  const [line = ''] = program.stdout().split('\n');
+  if (line === '') throw new Error(`it ended before it was ready:\n${program.stderr()}`);
+  return JSON.parse(line) as ReadyLine;
+}
+
+/** Waits for something to become true (not null, undefined or false) and returns it. */
+export async function until<T>(
+  look: () => T | Promise<T>,
+  what: string,
+  timeoutMs = 20_000,
+): Promise<Exclude<T, null | undefined | false>> {
+  const end = performance.now() + timeoutMs;
+  for (;;) {
+    const found = await look();
+    if (found !== null && found !== undefined && found !== false) {
+      return found as Exclude<T, null | undefined | false>;
+    }
+    if (performance.now() > end) throw new Error(`waited ${timeoutMs} ms in vain for: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** Processes whose environment names `marker`, for example a temporary directory of the test. */
+export function processesWith(marker: string): { pid: number; command: string }[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        if (!readFileSync(`/proc/${pid}/environ`, 'utf8').includes(marker)) return [];
+        return [
+          {
+            pid: Number(pid),
+            command: readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim(),
+          },
+        ];
+      } catch {
+        return []; // gone meanwhile, or somebody else's
+      }
+    });
+}
+
+export type Api = <T>(method: string, path: string, body?: unknown) => Promise<{ status: number; body: T }>;
+
+/** Calls of the public API. */
+export function apiOf(serviceUrl: string, apiKey: string): Api {
+  return async <T>(method: string, path: string, body?: unknown) => {
+    const response = await fetch(serviceUrl + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as T };
+  };
+}

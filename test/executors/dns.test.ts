@@ -1,0 +1,627 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createSecureServer } from 'node:http2';
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
+import type { Answer } from 'dns-packet';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { InvalidJobError, JobAborted } from '../../src/errors.ts';
+import { executeDns } from '../../src/executors/dns.ts';
+import type { ExecutionContext, Outcome } from '../../src/executors/executor.ts';
+import type { Network } from '../../src/executors/network.ts';
+import { createNetwork } from '../../src/executors/system-network.ts';
+import type { JobOf } from '../../src/protocol/job.ts';
+import { dnsProtocols } from '../../src/protocol/requests.ts';
+import {
+  flagBits,
+  makeCertificate,
+  startDnsServer,
+  type DnsServerOptions,
+  type ReceivedQuery,
+  type TestDnsServer,
+} from '../helpers/dns-server.ts';
+
+type Request = JobOf<'DNS'>['request'];
+type Assertion = Request['assertions'][number];
+
+let folder: string;
+let certificate: { key: string; cert: string };
+const servers = new Set<TestDnsServer>();
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dns-test-'));
+  certificate = makeCertificate();
+  writeFileSync(
+    join(folder, 'hosts'),
+    '127.0.0.1 ns.test localhost\n127.0.0.2 first.test\n127.0.0.1 first.test\n',
+  );
+});
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  // No attempt has left a socket behind.
+  await vi.waitFor(() => expect(openHandles()).toEqual([]));
+});
+
+afterEach(async () => {
+  for (const server of servers) await server.close();
+  servers.clear();
+});
+
+async function serve(answer: DnsServerOptions['answer'], options: Partial<DnsServerOptions> = {}) {
+  const server = await startDnsServer({ answer, ...options });
+  servers.add(server);
+  return server;
+}
+
+const a = (data: string, name = 'www.example.com', ttl = 300): Answer => ({ type: 'A', name, ttl, data });
+
+function networkWith(...nameServers: string[]): Network {
+  const conf = join(folder, 'resolv.conf');
+  writeFileSync(conf, nameServers.map((server) => `nameserver ${server}\n`).join(''));
+  return createNetwork({ useOsDnsResolver: false, hostsFile: join(folder, 'hosts'), resolvConfFile: conf });
+}
+
+const openHandles = () => process.getActiveResourcesInfo().filter((kind) => /TCP|UDP|TLS|HTTP/.test(kind));
+
+function job(request: Partial<Request>): JobOf<'DNS'> {
+  const id = '00000000-0000-4000-8000-000000000000';
+  return {
+    jobId: id,
+    runId: id,
+    sequenceId: id,
+    checkId: id,
+    checkName: 'dns',
+    lane: 'uptime',
+    runLocation: 'here',
+    runSource: 'SCHEDULER',
+    dueAt: '2026-01-01T00:00:00.000Z',
+    attempt: 1,
+    firstAttemptAt: null,
+    leaseToken: id,
+    leaseExpiresAt: '2026-01-01T00:00:30.000Z',
+    deadline: '2026-01-01T00:01:00.000Z',
+    shouldFail: false,
+    degradedResponseTime: null,
+    maxResponseTime: null,
+    retryStrategy: null,
+    environmentVariables: [],
+    proxyUrl: null,
+    checkType: 'DNS',
+    request: {
+      query: 'www.example.com',
+      recordType: 'A',
+      nameServer: '127.0.0.1',
+      port: null,
+      protocol: 'UDP',
+      skipSSL: true,
+      assertions: [],
+      ...request,
+    },
+  };
+}
+
+type RunOptions = { signal?: AbortSignal; network?: Network };
+
+function run(request: Partial<Request>, { signal, network }: RunOptions = {}): Promise<Outcome> {
+  const context: ExecutionContext = {
+    signal: signal ?? new AbortController().signal,
+    log: () => {},
+    network: network ?? networkWith(),
+    now: () => 0,
+  };
+  return executeDns(job(request), context);
+}
+
+function deadlineIn(ms: number): AbortSignal {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(new JobAborted('deadline')), ms);
+  return controller.signal;
+}
+
+const portOf = (server: TestDnsServer, protocol: Request['protocol']) =>
+  protocol === 'DOT' ? server.dotPort : protocol === 'DOH' ? server.dohPort : server.port;
+
+function sumOfParts(timings: Outcome['timings']): number {
+  const { total: _total, ...parts } = timings ?? { total: Number.NaN };
+  return Object.values(parts).reduce((sum, ms) => sum + ms, 0);
+}
+
+const assertion = (
+  source: Assertion['source'],
+  comparison: Assertion['comparison'],
+  target: string,
+  property = '',
+): Assertion => ({ source, property, comparison, target, regex: null });
+
+const codeOf = ({ base }: Outcome) => (base.ok ? 'ok' : base.reason.code);
+
+describe.each(dnsProtocols)('by %s', (protocol) => {
+  const phases = {
+    UDP: ['firstByte'],
+    TCP: ['connect', 'download', 'firstByte'],
+    DOT: ['connect', 'download', 'firstByte', 'tls'],
+    DOH: ['connect', 'download', 'firstByte', 'tls'],
+  }[protocol];
+
+  test('passes, with the answer as JSON and as text', async () => {
+    const server = await serve(
+      (query) => query.reply([a('192.0.2.1'), a('192.0.2.2')], { flags: flagBits.ad }),
+      { certificate },
+    );
+    const port = portOf(server, protocol);
+    const outcome = await run({ protocol, nameServer: 'ns.test', port });
+    expect(outcome).toEqual({
+      base: { ok: true },
+      responseTime: expect.any(Number),
+      timings: expect.any(Object),
+      assertions: [],
+      details: {
+        request: { query: 'www.example.com', recordType: 'A', protocol, nameServer: 'ns.test', port },
+        nameServerInfo: { name: 'ns.test', host: '127.0.0.1', port },
+        response: {
+          returnCode: 'NOERROR',
+          answer: {
+            Answer: [
+              { name: 'www.example.com.', type: 'A', TTL: 300, data: '192.0.2.1' },
+              { name: 'www.example.com.', type: 'A', TTL: 300, data: '192.0.2.2' },
+            ],
+            Question: [{ name: 'www.example.com.', type: 'A' }],
+            Status: 'NOERROR',
+            TC: false,
+            RD: true,
+            RA: true,
+            AD: true,
+            CD: false,
+          },
+          text: expect.stringMatching(
+            /^;; ->>HEADER<<- opcode: QUERY, status: NOERROR, id: \d+\n;; flags: qr rd ra ad; QUERY: 1, ANSWER: 2, AUTHORITY: 0, ADDITIONAL: 0\n\n;; QUESTION SECTION:\n;www\.example\.com\.\tIN\tA\n\n;; ANSWER SECTION:\nwww\.example\.com\.\t300\tIN\tA\t192\.0\.2\.1\nwww\.example\.com\.\t300\tIN\tA\t192\.0\.2\.2$/,
+          ),
+          responseTime: outcome.responseTime,
+          truncated: false,
+        },
+        tries: 1,
+        servers: [{ address: '127.0.0.1', port, ms: expect.any(Number) }],
+        truncatedRetry: false,
+        ednsRetry: false,
+        ignoredAnswers: 0,
+        tls:
+          protocol === 'DOT' || protocol === 'DOH'
+            ? {
+                protocol: 'TLSv1.3',
+                cipher: expect.any(String),
+                authorized: false,
+                error: expect.any(String),
+              }
+            : null,
+        httpVersion: protocol === 'DOH' ? '2' : null,
+      },
+    });
+    expect(Object.keys(outcome.timings ?? {}).sort()).toEqual(
+      ['dns', ...phases, 'remainder', 'total'].sort(),
+    );
+    expect(sumOfParts(outcome.timings)).toBeCloseTo(outcome.timings?.total ?? Number.NaN, 2);
+    const { packet, http } = server.queries[0] as ReceivedQuery; // one came
+    expect(packet).toMatchObject({
+      flag_rd: true,
+      flag_ad: true,
+      additionals: [{ type: 'OPT', udpPayloadSize: 1232, flag_do: true }],
+    });
+    expect(http).toEqual(
+      protocol === 'DOH'
+        ? { version: '2.0', method: 'POST', path: '/dns-query', contentType: 'application/dns-message' }
+        : undefined,
+    );
+  });
+
+  test('an assertion fails', async () => {
+    const server = await serve((query) => query.reply([a('192.0.2.1')]), { certificate });
+    const assertions = [
+      assertion('JSON_ANSWER', 'EQUALS', '192.0.2.9', '$.Answer[0].data'),
+      assertion('RESPONSE_CODE', 'EQUALS', 'NOERROR'),
+      assertion('TEXT_ANSWER', 'EQUALS', '192.0.2.1', String.raw`IN\tA\t(\S+)`),
+      assertion('RESPONSE_TIME', 'LESS_THAN', '10000'),
+    ];
+    const outcome = await run({ protocol, port: portOf(server, protocol), assertions });
+    expect(outcome.base).toEqual({ ok: true });
+    expect(outcome.assertions).toEqual([
+      { ...assertions[0], actual: '192.0.2.1', error: expect.any(String) },
+      { ...assertions[1], actual: 'NOERROR', error: null },
+      { ...assertions[2], actual: '192.0.2.1', error: null },
+      { ...assertions[3], actual: outcome.responseTime, error: null },
+    ]);
+  });
+
+  test('refused', async () => {
+    const free = createServer().listen(0, '127.0.0.1');
+    await once(free, 'listening');
+    const { port } = free.address() as AddressInfo; // listening on TCP
+    free.close();
+    await once(free, 'close');
+    const outcome = await run({ protocol, port });
+    expect(outcome.base).toMatchObject({ ok: false, reason: { code: 'ECONNREFUSED', owner: 'target' } });
+    expect(outcome.assertions).toEqual([]);
+    expect(outcome.details).toMatchObject({
+      response: null,
+      servers: [{ address: '127.0.0.1', port, ms: expect.any(Number), error: 'ECONNREFUSED' }],
+    });
+  });
+
+  test('unknown host', async () => {
+    const names = await serve((query) => query.reply([], { rcode: 3 }));
+    const network = networkWith(`[127.0.0.1]:${names.port}`);
+    const outcome = await run({ protocol, nameServer: 'ns.example.' }, { network });
+    expect(outcome.base).toMatchObject({ ok: false, reason: { code: 'ENOTFOUND', owner: 'target' } });
+    expect(Object.keys(outcome.timings ?? {})).toEqual(['total', 'dns', 'remainder']);
+    expect(outcome.details).toMatchObject({ servers: [], tries: 0 });
+  });
+
+  test('a deadline with a silent server', async () => {
+    const server = await serve(() => null, { certificate });
+    const port = portOf(server, protocol);
+    const outcome = await run({ protocol, port }, { signal: deadlineIn(500) });
+    expect(outcome.base).toEqual({
+      ok: false,
+      reason: { code: 'TIMEOUT', owner: 'target', message: `no answer from 127.0.0.1 port ${port} in time` },
+    });
+    expect(Object.keys(outcome.timings ?? {}).sort()).toEqual(
+      [...phases.filter((phase) => phase !== 'download'), 'remainder', 'total'].sort(),
+    );
+    expect(outcome.timings?.firstByte).toBeGreaterThan(0);
+    expect(sumOfParts(outcome.timings)).toBeCloseTo(outcome.timings?.total ?? Number.NaN, 2);
+    expect(outcome.details).toMatchObject({ servers: [{ error: 'TIMEOUT' }], tries: 1 });
+  });
+
+  test('cancelled', async () => {
+    const server = await serve(() => null, { certificate });
+    const controller = new AbortController();
+    const reason = new JobAborted('cancelled');
+    setTimeout(() => controller.abort(reason), 50);
+    await expect(
+      run({ protocol, port: portOf(server, protocol) }, { signal: controller.signal }),
+    ).rejects.toBe(reason);
+  });
+
+  test('another rcode fails, unless an assertion judges it', async () => {
+    const server = await serve((query) => query.reply([], { rcode: 3 }), { certificate });
+    const port = portOf(server, protocol);
+    const outcome = await run({ protocol, port });
+    expect(outcome.base).toEqual({
+      ok: false,
+      reason: { code: 'DNS_RCODE', owner: 'target', message: 'the name server answered NXDOMAIN' },
+    });
+    expect(outcome.details['response']).toMatchObject({
+      returnCode: 'NXDOMAIN',
+      answer: { Answer: [], Status: 'NXDOMAIN' },
+    });
+    const judged = await run({
+      protocol,
+      port,
+      assertions: [assertion('RESPONSE_CODE', 'EQUALS', 'NXDOMAIN')],
+    });
+    expect(judged.base).toEqual({ ok: true });
+    expect(judged.assertions).toMatchObject([{ actual: 'NXDOMAIN', error: null }]);
+  });
+
+  test('an answer with a bad pointer is malformed', async () => {
+    const server = await serve(
+      (query) => {
+        const message = query.reply([a('192.0.2.1')]);
+        const answerAt = message.indexOf(Buffer.from('\x03www\x07example\x03com\0', 'latin1'), 20);
+        message.writeUInt16BE(0xc000 + answerAt, answerAt); // points to itself
+        return message;
+      },
+      { certificate },
+    );
+    const outcome = await run({ protocol, port: portOf(server, protocol) });
+    expect(outcome.base).toMatchObject({ ok: false, reason: { code: 'DNS_MALFORMED', owner: 'target' } });
+  });
+
+  test('data that do not fit their type are malformed', async () => {
+    const server = await serve(
+      (query) => {
+        const message = query.reply([a('192.0.2.1')]);
+        message.writeUInt16BE(3, message.length - 6);
+        return message.subarray(0, -1);
+      },
+      { certificate },
+    );
+    expect(codeOf(await run({ protocol, port: portOf(server, protocol) }))).toBe('DNS_MALFORMED');
+  });
+});
+
+describe('UDP', () => {
+  test('is sent again while no answer comes', async () => {
+    let count = 0;
+    const server = await serve((query) => ((count += 1) < 2 ? null : query.reply([a('192.0.2.1')])));
+    const outcome = await run({ port: server.port });
+    expect(outcome.base).toEqual({ ok: true });
+    expect(outcome.details).toMatchObject({ tries: 2, servers: [{ ms: expect.any(Number) }] });
+    expect(outcome.responseTime).toBeGreaterThan(900);
+  });
+
+  test('a truncated answer is asked for again by TCP', async () => {
+    const many = Array.from({ length: 200 }, (_, i) => a(`192.0.2.${i}`));
+    const server = await serve((query) =>
+      query.transport === 'udp' ? query.reply([], { flags: flagBits.tc }) : query.reply(many),
+    );
+    const outcome = await run({ port: server.port });
+    expect(outcome.base).toEqual({ ok: true });
+    expect(outcome.details).toMatchObject({
+      truncatedRetry: true,
+      tries: 2,
+      response: { answer: { TC: false } },
+    });
+    expect(Object.keys(outcome.timings ?? {}).sort()).toEqual([
+      'connect',
+      'download',
+      'firstByte',
+      'remainder',
+      'total',
+    ]);
+    expect(server.queries.map(({ transport }) => transport)).toEqual(['udp', 'tcp']);
+  });
+
+  test('datagrams that do not belong to the query are ignored', async () => {
+    const server = await serve((query) => {
+      const good = query.reply([a('192.0.2.1')]);
+      const otherId = Buffer.from(good);
+      otherId.writeUInt16BE(otherId.readUInt16BE(0) ^ 1);
+      const query_ = Buffer.from(good);
+      query_.writeUInt8(query_.readUInt8(2) & 0x7f, 2);
+      const otherName = Buffer.from(good);
+      otherName.write('x', 13);
+      return [Buffer.from('short'), otherId, query_, otherName, Buffer.alloc(0), good];
+    });
+    const outcome = await run({ port: server.port });
+    expect(outcome.base).toEqual({ ok: true });
+    expect(outcome.details).toMatchObject({ ignoredAnswers: 5, tries: 1 });
+  });
+
+  test('only such datagrams until the deadline', async () => {
+    const server = await serve((query) => {
+      const message = query.reply([a('192.0.2.1')]);
+      message.writeUInt16BE(message.readUInt16BE(0) ^ 1);
+      return message;
+    });
+    const outcome = await run({ port: server.port }, { signal: deadlineIn(300) });
+    expect(outcome.base).toEqual({
+      ok: false,
+      reason: {
+        code: 'TIMEOUT',
+        owner: 'target',
+        message: `no answer from 127.0.0.1 port ${server.port} in time; 1 answers did not belong to the query (the last was for another query id)`,
+      },
+    });
+  });
+
+  test('a server that does not know EDNS is asked without', async () => {
+    const server = await serve((query) =>
+      query.packet.additionals?.length === 0 ? query.reply([a('192.0.2.1')]) : query.reply([], { rcode: 1 }),
+    );
+    const outcome = await run({ port: server.port });
+    expect(outcome.base).toEqual({ ok: true });
+    expect(outcome.details).toMatchObject({ ednsRetry: true, tries: 2 });
+  });
+
+  test("the system's name servers in order, with failover", async () => {
+    const server = await serve((query) => query.reply([a('192.0.2.1')]));
+    const free = createServer().listen(0, '127.0.0.1');
+    await once(free, 'listening');
+    const { port } = free.address() as AddressInfo; // nothing on the same port by UDP
+    const network = networkWith(`[127.0.0.1]:${port}`, `[127.0.0.1]:${server.port}`);
+    const outcome = await run({ nameServer: null }, { network });
+    free.close();
+    expect(outcome.base).toEqual({ ok: true });
+    expect(outcome.details).toMatchObject({
+      nameServerInfo: { name: '127.0.0.1', host: '127.0.0.1', port: server.port },
+      servers: [
+        { address: '127.0.0.1', port, error: 'ECONNREFUSED' },
+        { address: '127.0.0.1', port: server.port, ms: expect.any(Number) },
+      ],
+    });
+  });
+
+  test('a silent server of several is given up after its share', { timeout: 15_000 }, async () => {
+    const silent = await serve(() => null);
+    const server = await serve((query) => query.reply([a('192.0.2.1')]));
+    const network = networkWith(`[127.0.0.1]:${silent.port}`, `[127.0.0.1]:${server.port}`);
+    const outcome = await run({ nameServer: '' }, { network });
+    expect(outcome.base).toEqual({ ok: true });
+    expect(outcome.responseTime).toBeLessThan(3000);
+    expect(outcome.timings?.total).toBeGreaterThan(4900);
+    expect(outcome.details).toMatchObject({ tries: 4, servers: [{ error: 'TIMEOUT' }, {}] });
+    expect(sumOfParts(outcome.timings)).toBeCloseTo(outcome.timings?.total ?? Number.NaN, 2);
+  });
+
+  test('every address of a name server is tried', async () => {
+    const server = await serve((query) => query.reply([a('192.0.2.1')]));
+    const outcome = await run({ nameServer: 'first.test', port: server.port });
+    expect(outcome.base).toEqual({ ok: true });
+    expect(outcome.details).toMatchObject({
+      nameServerInfo: { name: 'first.test', host: '127.0.0.1' },
+      servers: [{ address: '127.0.0.2', error: 'ECONNREFUSED' }, { address: '127.0.0.1' }],
+    });
+  });
+});
+
+describe.each(['TCP', 'DOT'] as const)('a stream by %s', (protocol) => {
+  const cases: [
+    string,
+    (query: ReceivedQuery) => { raw: Buffer; end?: boolean; reset?: boolean } | Buffer,
+    string,
+  ][] = [
+    ['a length of nothing', () => ({ raw: Buffer.from([0, 0]) }), 'DNS_MALFORMED'],
+    [
+      'a length that is not kept',
+      () => ({ raw: Buffer.from([0, 200, 1, 2, 3]), end: true }),
+      'DNS_MALFORMED',
+    ],
+    ['a length that is never reached', () => ({ raw: Buffer.from([0xff, 0xff, 1, 2, 3]) }), 'TIMEOUT'],
+    ['an end without an answer', () => ({ raw: Buffer.alloc(0), end: true }), 'DNS_MALFORMED'],
+    ['a reset', () => ({ raw: Buffer.alloc(0), reset: true }), 'ECONNRESET'],
+    [
+      'another id',
+      (query) => {
+        const message = query.reply();
+        message.writeUInt16BE(message.readUInt16BE(0) ^ 1);
+        return message;
+      },
+      'DNS_MALFORMED',
+    ],
+    [
+      'more behind the answer',
+      (query) => {
+        const message = query.reply([a('192.0.2.1')]);
+        const length = Buffer.alloc(2);
+        length.writeUInt16BE(message.length);
+        return { raw: Buffer.concat([length, message, Buffer.alloc(1_000_000)]) };
+      },
+      'ok',
+    ],
+  ];
+  test.each(cases)('%s', async (_title, answer, code) => {
+    const server = await serve(answer, { certificate });
+    const outcome = await run({ protocol, port: portOf(server, protocol) }, { signal: deadlineIn(1000) });
+    expect(codeOf(outcome)).toBe(code);
+  });
+});
+
+describe('certificates', () => {
+  test.each(['DOT', 'DOH'] as const)('%s refuses one that nobody vouches for', async (protocol) => {
+    const server = await serve((query) => query.reply(), { certificate });
+    const outcome = await run({ protocol, port: portOf(server, protocol), skipSSL: false });
+    expect(outcome.base).toMatchObject({
+      ok: false,
+      reason: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT', owner: 'target' },
+    });
+    expect(Object.keys(outcome.timings ?? {}).sort()).toEqual(['connect', 'remainder', 'tls', 'total']);
+  });
+
+  test.each(['DOT', 'DOH'] as const)('%s to a server without TLS', async (protocol) => {
+    const server = await serve(() => ({ raw: Buffer.from('220 hello\r\n'), end: true }));
+    const plain = createServer(
+      (socket) =>
+        void socket
+          .on('error', () => {})
+          .resume()
+          .end('220 hello\r\n'),
+    );
+    plain.listen(0, '127.0.0.1');
+    await once(plain, 'listening');
+    const { port } = plain.address() as AddressInfo; // listening on TCP
+    // OpenSSL's words alone, without the places in its build.
+    expect((await run({ protocol, port })).base).toMatchObject({
+      reason: { code: 'TLS_ERROR', message: 'wrong version number' },
+    });
+    plain.close();
+    await server.close();
+    servers.delete(server);
+  });
+});
+
+describe('DOH', () => {
+  test('by HTTP/1.1, at a URL', async () => {
+    const server = await serve((query) => query.reply([a('192.0.2.1')]), { certificate, alpn: ['http/1.1'] });
+    const nameServer = `https://localhost:${server.dohPort}/custom{?dns}`;
+    const outcome = await run({ protocol: 'DOH', nameServer, port: 1 });
+    expect(outcome.base).toEqual({ ok: true });
+    expect(outcome.details).toMatchObject({
+      httpVersion: '1.1',
+      nameServerInfo: { name: nameServer, host: '127.0.0.1', port: server.dohPort },
+    });
+    expect(server.queries[0]?.http).toMatchObject({ version: '1.1', path: '/custom' });
+    expect(server.queries[0]?.bytes.readUInt16BE(0)).toBe(0);
+  });
+
+  test.each([
+    ['a status', { status: 503, body: Buffer.from('busy') }, 'HTTP_STATUS'],
+    ['a redirect', { status: 302, body: Buffer.from('') }, 'HTTP_STATUS'],
+    ['a web page', { status: 200, contentType: 'text/html', body: Buffer.from('<p>') }, 'DNS_MALFORMED'],
+    ['an empty body', { status: 200, body: Buffer.alloc(0) }, 'DNS_MALFORMED'],
+    ['a body without end', { status: 200, body: Buffer.alloc(2_000_000) }, 'DNS_MALFORMED'],
+  ])('%s', async (_title, reply, code) => {
+    for (const alpn of [['h2'], ['http/1.1']]) {
+      const server = await serve(() => reply, { certificate, alpn });
+      const outcome = await run({ protocol: 'DOH', port: server.dohPort }, { signal: deadlineIn(5000) });
+      expect(codeOf(outcome)).toBe(code);
+    }
+  });
+
+  test.each(['h2', 'http/1.1'])('a server that answers without end or leaves, %s', async (alpn) => {
+    const server = createSecureServer({ ...certificate, allowHTTP1: true, ALPNProtocols: [alpn] });
+    let leaves = false;
+    server.on('request', (request, response) => {
+      if (leaves) {
+        request.socket.destroy();
+        return;
+      }
+      response.writeHead(200, { 'content-type': 'application/dns-message' });
+      const timer = setInterval(() => void response.write(Buffer.alloc(16_384)), 5);
+      const stop = () => clearInterval(timer);
+      response.on('close', stop).on('error', stop);
+    });
+    server.on('sessionError', () => {});
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo; // listening on TCP
+    const endless = await run({ protocol: 'DOH', port }, { signal: deadlineIn(5000) });
+    expect(endless.base).toMatchObject({
+      reason: { code: 'DNS_MALFORMED', message: 'the answer is longer than 65535 bytes' },
+    });
+    leaves = true;
+    const left = await run({ protocol: 'DOH', port }, { signal: deadlineIn(5000) });
+    expect(['CONNECTION_CLOSED', 'ECONNRESET']).toContain(codeOf(left));
+    server.close();
+  });
+
+  test.each([['h2'], ['http/1.1']])('a server that leaves after the handshake, %s', async (alpn) => {
+    const server = createTlsServer({ ...certificate, ALPNProtocols: [alpn] }, (socket) =>
+      // Read to the end, or newer Nodes keep the server's socket open.
+      socket
+        .on('error', () => {})
+        .resume()
+        .end(),
+    );
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo; // listening on TCP
+    const outcome = await run({ protocol: 'DOH', port }, { signal: deadlineIn(5000) });
+    server.close();
+    expect(['CONNECTION_CLOSED', 'ECONNRESET']).toContain(codeOf(outcome));
+  });
+
+  test.each(['http://127.0.0.1/dns-query', 'https://user:secret@127.0.0.1/', 'https://'])(
+    '%s is refused',
+    async (url) => {
+      const outcome = await run({ protocol: 'DOH', nameServer: url });
+      expect(outcome.base).toMatchObject({ ok: false, reason: { code: 'INVALID_URL' } });
+      expect(JSON.stringify(outcome.base)).not.toContain('secret');
+    },
+  );
+});
+
+describe('the name asked for', () => {
+  test.each([
+    ['bücher.example.', 'A', 'xn--bcher-kva.example'],
+    ['192.0.2.10', 'PTR', '10.2.0.192.in-addr.arpa'],
+    [
+      '[2001:db8::567:89ab]',
+      'PTR',
+      'b.a.9.8.7.6.5.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa',
+    ],
+    ['_sip._tcp.example.com', 'SRV', '_sip._tcp.example.com'],
+    ['.', 'NS', '.'],
+  ] as const)('%s %s', async (query, recordType, expected) => {
+    const server = await serve((received) => received.reply());
+    const outcome = await run({ port: server.port, query, recordType });
+    expect(outcome.base).toEqual({ ok: true });
+    expect(server.queries[0]?.name).toBe(expected);
+  });
+
+  test.each(['a..b', '.a', 'a b', 'x'.repeat(64), 'a\\.b', 'ü..b'])('%s is no name', async (query) => {
+    await expect(run({ query })).rejects.toThrow(InvalidJobError);
+  });
+});

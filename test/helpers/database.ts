@@ -1,0 +1,131 @@
+import { PGlite } from '@electric-sql/pglite';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openDatabase } from '../../src/service/db/open-database.ts';
+import type { Db, DatabaseOptions } from '../../src/service/db/database.ts';
+import { migrate } from '../../src/service/db/migrate.ts';
+import { Secret } from '../../src/secrets/secret.ts';
+import { postgresBinaries, startPostgres, type Postgres } from './postgres.ts';
+
+/**
+ * Both kinds of database, for `describe.each(databases)`:
+ *
+ *   describe.each(databases)('jobs on $name', (database) => {
+ *     describe.skipIf(database.unavailable)(…) { const [db] = await database.open(); … await database.close() }
+ */
+export type TestDatabase = {
+  name: 'embedded' | 'server';
+  /** Why the tests of this kind can't run here; null = they can. */
+  unavailable: string | null;
+  /** A new database, migrated unless told otherwise. Several replicas are several pools on it (server only). */
+  open(options?: OpenOptions): Promise<Db>;
+  openReplicas(count: number, options?: OpenOptions): Promise<Db[]>;
+  /** Closes all that was opened. */
+  close(): Promise<void>;
+};
+type OpenOptions = { migrated?: boolean; onStatement?: DatabaseOptions['onStatement'] };
+
+const binaries = await postgresBinaries();
+
+export const databases: readonly TestDatabase[] = [embedded(), server()];
+
+function embedded(): TestDatabase {
+  const closers: (() => Promise<void>)[] = [];
+  async function open(options: OpenOptions = {}): Promise<Db> {
+    const dataDir = await emptyDataDir();
+    const db = await openDatabase({ databaseUrl: null, dataDir, ...observed(options) });
+    closers.push(async () => {
+      await db.close();
+      await rm(dataDir, { recursive: true, force: true });
+    });
+    if (options.migrated !== false) await migrate(db);
+    return db;
+  }
+  return {
+    name: 'embedded',
+    unavailable: null,
+    open,
+    // One process, one connection: its replicas share it.
+    openReplicas: async (count, options) => Array<Db>(count).fill(await open(options)),
+    close: () => closeAll(closers),
+  };
+}
+
+function server(): TestDatabase {
+  const closers: (() => Promise<void>)[] = [];
+  let postgres: Promise<Postgres> | null = null;
+  let made = 0;
+  async function openReplicas(count: number, options: OpenOptions = {}): Promise<Db[]> {
+    if (binaries === null) throw new Error('no PostgreSQL binaries');
+    postgres ??= startPostgres(binaries);
+    const { url } = await postgres;
+    const name = `test_${++made}`;
+    const admin = await openDatabase({ databaseUrl: new Secret(url('postgres')), dataDir: '' });
+    await admin.exec(`create database ${name}`);
+    await admin.close();
+    const replicas = await Promise.all(
+      Array.from({ length: count }, () =>
+        openDatabase({ databaseUrl: new Secret(url(name)), dataDir: '', ...observed(options) }),
+      ),
+    );
+    closers.push(...replicas.map((db) => () => db.close()));
+    const [first] = replicas;
+    if (options.migrated !== false && first !== undefined) await migrate(first);
+    return replicas;
+  }
+  return {
+    name: 'server',
+    unavailable: binaries === null ? 'no PostgreSQL binaries: apt-get install postgresql' : null,
+    open: async (options) => {
+      const [db] = await openReplicas(1, options);
+      if (db === undefined) throw new Error('not opened');
+      return db;
+    },
+    openReplicas,
+    close: async () => {
+      await closeAll(closers);
+      const running = await postgres;
+      postgres = null;
+      await running?.stop();
+    },
+  };
+}
+
+const observed = ({ onStatement }: OpenOptions) => (onStatement === undefined ? {} : { onStatement });
+
+async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
+  for (const close of closers.splice(0).reverse()) await close();
+}
+
+const packageRoot = fileURLToPath(new URL('../../', import.meta.url));
+
+/** A data directory with an empty embedded database: making one takes seconds, so it is made once and copied. */
+export async function emptyDataDir(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'location-agent-test-'));
+  await cp(await template(), join(dataDir, 'database'), { recursive: true });
+  return dataDir;
+}
+
+async function template(): Promise<string> {
+  const manifest = JSON.parse(
+    await readFile(join(packageRoot, 'node_modules/@electric-sql/pglite/package.json'), 'utf8'),
+  ) as { version: string };
+  const folder = join(packageRoot, 'node_modules/.cache/location-agent', `pglite-${manifest.version}`);
+  if (await exists(folder)) return folder;
+  await mkdir(join(folder, '..'), { recursive: true });
+  const making = await mkdtemp(`${folder}-`);
+  const engine = await PGlite.create(making);
+  await engine.close();
+  // Another test file may have been quicker.
+  await rename(making, folder).catch(() => rm(making, { recursive: true, force: true }));
+  return folder;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,2 @@
+/** Runs in every test file: nothing yet that all tests need. */
+export {};

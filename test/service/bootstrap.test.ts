@@ -1,0 +1,133 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { bootstrap, hashKey } from '../../src/service/bootstrap.ts';
+import type { Db } from '../../src/service/db/database.ts';
+import { Secret } from '../../src/secrets/secret.ts';
+import { databases } from '../helpers/database.ts';
+
+const now = () => Date.parse('2026-03-04T05:06:07Z');
+const nothing = {
+  accountId: null,
+  apiKey: null,
+  locationSlug: null,
+  locationKey: null,
+  encryptionKey: null,
+  databaseUrl: null,
+};
+
+describe.each(databases)('bootstrap: $name', (database) => {
+  describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
+    let dataDir: string;
+    beforeEach(async () => {
+      dataDir = await mkdtemp(join(tmpdir(), 'location-agent-bootstrap-'));
+    });
+    afterEach(() => rm(dataDir, { recursive: true }));
+    afterAll(() => database.close());
+
+    const rows = (db: Db) =>
+      db.query(
+        `select a.id as account, k.key_hash as "apiKey", l.kind, l.slug_name as slug, lk.key_hash as "locationKey"
+         from accounts a left join api_keys k on k.account_id = a.id left join locations l on l.account_id = a.id
+         left join location_keys lk on lk.location_id = l.id`,
+      );
+
+    it('generates what the configuration leaves open, and finds it again', async () => {
+      const db = await database.open();
+      const config = { ...nothing, dataDir };
+      const first = await bootstrap({ db, config, now });
+      expect(first.keysFile).toBe(join(dataDir, 'keys.json'));
+      expect(JSON.parse(await readFile(join(dataDir, 'keys.json'), 'utf8'))).toEqual(first.keys);
+      expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
+      expect(first.keys).toEqual({
+        accountId: first.accountId,
+        apiKey: expect.stringMatching(/^sk_[0-9a-f]{48}$/),
+        locationSlug: 'local',
+        locationKey: expect.stringMatching(/^pl_[0-9a-f]{32}$/),
+        encryptionKey: expect.stringMatching(/^[A-Za-z0-9+/]{43}=$/),
+      });
+      expect(await rows(db)).toEqual([
+        {
+          account: first.accountId,
+          apiKey: hashKey(first.keys?.apiKey ?? ''),
+          kind: 'private',
+          slug: 'local',
+          locationKey: hashKey(first.keys?.locationKey ?? ''),
+        },
+      ]);
+      const second = await bootstrap({ db, config, now });
+      expect(second).toMatchObject({
+        accountId: first.accountId,
+        keysFile: first.keysFile,
+        keys: first.keys,
+      });
+      expect(second.encryption.open(first.encryption.seal('kept'))).toBe('kept');
+      expect((await rows(db)).length).toBe(1);
+    });
+
+    it('takes what the configuration gives, and keeps a given encryption key out of the file', async () => {
+      const db = await database.open();
+      const config = {
+        dataDir,
+        databaseUrl: null,
+        accountId: '0198c0de-0000-7000-8000-00000000000a',
+        apiKey: new Secret('my-api-key-of-choice'),
+        locationSlug: 'office',
+        locationKey: new Secret('pl_my-location-key'),
+        encryptionKey: new Secret('a passphrase of mine'),
+      };
+      const { keys } = await bootstrap({ db, config, now });
+      expect(keys).toEqual({
+        accountId: '0198c0de-0000-7000-8000-00000000000a',
+        apiKey: 'my-api-key-of-choice',
+        locationSlug: 'office',
+        locationKey: 'pl_my-location-key',
+      });
+      const wrong = { ...config, encryptionKey: new Secret('another passphrase') };
+      await expect(bootstrap({ db, config: wrong, now })).rejects.toMatchObject({
+        code: 'CONFIGURATION',
+        exitCode: 78,
+        message:
+          'the encryption key from SERVICE_ENCRYPTION_KEY is not the one that the secrets in the database were encrypted with',
+      });
+    });
+
+    it('is done once by replicas that start together, each in its own folder', async () => {
+      const replicas = await database.openReplicas(3);
+      const folders = await Promise.all(
+        replicas.map(() => mkdtemp(join(tmpdir(), 'location-agent-bootstrap-'))),
+      );
+      const encryptionKey = new Secret('a passphrase of mine');
+      const made = await Promise.all(
+        replicas.map((db, n) =>
+          bootstrap({ db, config: { ...nothing, encryptionKey, dataDir: folders[n] ?? '' }, now }),
+        ),
+      );
+      expect(new Set(made.map(({ accountId }) => accountId)).size).toBe(1);
+      // One has generated the keys and written them; the others have none to show.
+      expect(made.filter(({ keys }) => keys !== null).length).toBe(1);
+      expect((await rows(replicas[0] as Db)).length).toBe(1);
+      await Promise.all(folders.map((folder) => rm(folder, { recursive: true })));
+    });
+
+    it('uses keys that a start wrote but, being killed, never stored', async () => {
+      const [one, two] = [await database.open(), await database.open()];
+      const config = { ...nothing, dataDir };
+      const first = await bootstrap({ db: one, config, now });
+      const second = await bootstrap({ db: two, config, now });
+      expect(second.keys).toEqual(first.keys);
+      expect(await rows(two)).toEqual(await rows(one));
+    });
+
+    it('says that the encryption key is gone with its file', async () => {
+      const db = await database.open();
+      await bootstrap({ db, config: { ...nothing, dataDir }, now });
+      await rm(join(dataDir, 'keys.json'));
+      await expect(bootstrap({ db, config: { ...nothing, dataDir }, now })).rejects.toMatchObject({
+        code: 'CONFIGURATION',
+        message: `the encryption key is gone with ${join(dataDir, 'keys.json')}: restore that file, or set SERVICE_ENCRYPTION_KEY to the key`,
+      });
+    });
+  });
+});
