@@ -10,6 +10,7 @@ import { connect as connectTls, createSecureContext } from 'node:tls';
 import { Client } from 'undici';
 import type { ExecutionContext } from '../src/executors/executor.ts';
 import { createNetwork } from '../src/executors/system-network.ts';
+import { withoutScripts } from '../src/executors/without-scripts.ts';
 import { executeUrl } from '../src/executors/url.ts';
 import type { JobOf } from '../src/protocol/job.ts';
 import {
@@ -65,6 +66,7 @@ async function loop(httpPort: number, httpsPort: number): Promise<void> {
   const context: ExecutionContext = {
     signal: new AbortController().signal,
     log: () => undefined,
+    ...withoutScripts,
     network: createNetwork({ useOsDnsResolver: false }),
     now: Date.now,
   };

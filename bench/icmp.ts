@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import type { ExecutionContext } from '../src/executors/executor.ts';
 import { createIcmpExecutor } from '../src/executors/icmp.ts';
 import { createNetwork } from '../src/executors/system-network.ts';
+import { withoutScripts } from '../src/executors/without-scripts.ts';
 import type { JobOf } from '../src/protocol/job.ts';
 import { machine, percentile, report } from './lib/processes.ts';
 
@@ -52,7 +53,11 @@ type Target = { address: string; job: JobOf<'ICMP'>; context: ExecutionContext }
 const targets: Target[] = Array.from({ length: inFlight }, (_, index) => {
   const address = `127.0.1.${index + 1}`;
   const { signal } = new AbortController();
-  return { address, job: jobOf(address), context: { signal, network, log: () => undefined, now: Date.now } };
+  return {
+    address,
+    job: jobOf(address),
+    context: { ...withoutScripts, signal, network, log: () => undefined, now: Date.now },
+  };
 });
 
 type Figures = { cpuMs: number; p50: number; p99: number; lost: number };

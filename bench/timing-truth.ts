@@ -1,9 +1,10 @@
 /**
  * Timing truth: 400 URL checks per second from the parsed job to the result in the outbox on disk, open loop, against a
- * local target that delays about 50 ms and tells each delay that it really made, while a scrub of 150 MB repeats
+ * local target (in C) that delays about 50 ms and tells each delay that it really made, while a scrub of 150 MB repeats
  * throughout. Error = reported minus recorded. Beside it, in the same process, run and weather, a bare loop over undici with
  * its own clock. Limits: p99 at most 3 ms, and at most 1.2 times the bare loop's.
  */
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream, mkdtempSync, rmSync, statfsSync } from 'node:fs';
@@ -25,26 +26,16 @@ import { protocolLimits } from '../src/protocol/agent-calls.ts';
 import type { Result } from '../src/protocol/result.ts';
 import { scrubFile } from '../src/secrets/scrub-file.ts';
 import { createScrubber } from '../src/secrets/scrubber.ts';
-import {
-  machine,
-  makeCertificates,
-  percentile,
-  report,
-  startChild,
-  stopChild,
-  temporaryFolder,
-} from './lib/processes.ts';
+import { machine, percentile, report, startProgram, stopChild, temporaryFolder } from './lib/processes.ts';
 import { jobOf } from './lib/protocol-peer.ts';
 
 const seconds = Number(process.argv[2] ?? 15);
 const perSecond = 400;
 const folder = temporaryFolder();
-const certificates = makeCertificates(folder);
-const targets = await startChild<{ http: number }>(join(import.meta.dirname, 'lib', 'targets-process.js'), [
-  certificates.cert,
-  certificates.key,
-]);
-const target = `http://127.0.0.1:${targets.hello.http}/delay?ms=50`;
+const delayTarget = join(folder, 'delay-target');
+execFileSync('cc', ['-O2', '-o', delayTarget, join('bench', 'lib', 'delay-target.c')]);
+const targets = await startProgram<{ port: number }>(delayTarget, ['50']);
+const target = `http://127.0.0.1:${targets.hello.port}/`;
 
 // In memory where there is room: the scrub is to compete for the processor, not to measure the disk's write-back.
 const memory = statfsSync('/dev/shm', { bigint: false });

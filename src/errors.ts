@@ -19,6 +19,8 @@ export type ErrorCode =
   | 'DISK_FULL'
   | 'ICMP_UNAVAILABLE'
   | 'NETWORK_UNAVAILABLE'
+  | 'BROWSER_UNAVAILABLE'
+  | 'SANDBOX_UNAVAILABLE'
   // ServiceError
   | 'SERVICE_UNREACHABLE'
   | 'SERVICE_REFUSED'
@@ -51,7 +53,12 @@ export class InvalidJobError extends CodedError<'INVALID_JOB' | 'TYPE_UNAVAILABL
 
 /** Our own fault while running a job. Result `errored`; never charged to the target. */
 export class AgentError extends CodedError<
-  'INTERNAL' | 'DISK_FULL' | 'ICMP_UNAVAILABLE' | 'NETWORK_UNAVAILABLE'
+  | 'INTERNAL'
+  | 'DISK_FULL'
+  | 'ICMP_UNAVAILABLE'
+  | 'NETWORK_UNAVAILABLE'
+  | 'BROWSER_UNAVAILABLE'
+  | 'SANDBOX_UNAVAILABLE'
 > {}
 
 /**

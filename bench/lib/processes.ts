@@ -38,12 +38,21 @@ export function temporaryFolder(): string {
 }
 
 /** A compiled file of the benchmarks as a child whose first line on standard output is JSON. */
-export async function startChild<T>(
+export function startChild<T>(
   file: string,
   args: readonly string[] = [],
   env: NodeJS.ProcessEnv = {},
 ): Promise<{ child: ChildProcess; hello: T }> {
-  const child = spawn(process.execPath, [file, ...args], {
+  return startProgram(process.execPath, [file, ...args], env);
+}
+
+/** Any program as a child whose first line on standard output is JSON. */
+export async function startProgram<T>(
+  file: string,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): Promise<{ child: ChildProcess; hello: T }> {
+  const child = spawn(file, args, {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
   });

@@ -5,7 +5,7 @@ import { exitCodes, FatalError, toError } from '../errors.ts';
 import { executors } from '../executors/table.ts';
 import type { Log } from '../log.ts';
 import { protocolLimits } from '../protocol/agent-calls.ts';
-import { jobTypes, laneOf, lanes as allLanes, type JobType, type Lane } from '../protocol/check-types.ts';
+import { laneOf, lanes as allLanes, probeTypes, type JobType, type Lane } from '../protocol/check-types.ts';
 import { createScrubber } from '../secrets/scrubber.ts';
 import { pause } from './backoff.ts';
 import { createFaultEvents } from './fault-events.ts';
@@ -109,7 +109,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   });
   const client = createServiceClient({ transport, serviceUrl: config.serviceUrl, now, onKeyRefused: fail });
 
-  const types = jobTypes.filter((type) => type in executors);
+  const types = probeTypes.filter((type) => type in executors);
   const lanes = createLanes(slotsOf(config, types));
   const leases = createLeases({ client, log, metrics, random });
   const helloWatch = createTurnWatch();

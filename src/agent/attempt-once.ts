@@ -1,6 +1,7 @@
 import { AgentError, InvalidJobError, JobAborted, toError } from '../errors.ts';
 import type { Executor, Outcome } from '../executors/executor.ts';
 import type { Network } from '../executors/network.ts';
+import { withoutScripts } from '../executors/without-scripts.ts';
 import { attemptTimeoutMs, type JobType } from '../protocol/check-types.ts';
 import type { Job } from '../protocol/job.ts';
 import { reasonOf } from '../protocol/reasons.ts';
@@ -49,6 +50,7 @@ export async function attemptOnce(
     const execute = parts.executorOf(job.checkType);
     const outcome = await within(limitMs, hold, (signal) =>
       execute(job, {
+        ...withoutScripts,
         signal,
         log: (level, msg) => {
           if (log.length < logEntries) log.push({ time: now(), level, msg });

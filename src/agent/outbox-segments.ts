@@ -121,8 +121,8 @@ export class SegmentStore {
     for (const name of await this.#options.home.adopt()) {
       const path = join(this.#options.home.folder, name);
       const opened = await openSegment(path);
-      if (opened === null) {
-        await this.#setAside(path, 'a whole segment');
+      if (typeof opened === 'string') {
+        if (opened === 'damaged') await this.#setAside(path, 'a whole segment');
         await fs.rm(path, { force: true });
         continue;
       }

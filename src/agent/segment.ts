@@ -47,18 +47,26 @@ export function framed(payloads: readonly Buffer[], time: number, scratch?: Buff
   return bytes;
 }
 
-/** Opens a segment for reading and for its acknowledgements; null when its header is not one of ours. */
+/**
+ * Opens a segment for reading and for its acknowledgements. 'empty' when it holds no frame, as after a crash before its
+ * header was written; 'damaged' when its header is not one of ours.
+ */
 export async function openSegment(
   path: PathLike,
-): Promise<{ file: fs.FileHandle; size: number; acknowledged: number } | null> {
+): Promise<{ file: fs.FileHandle; size: number; acknowledged: number } | 'empty' | 'damaged'> {
   const file = await fs.open(path, constants.O_RDWR);
   const { size } = await file.stat();
   const { buffer, bytesRead } = await file.read(Buffer.alloc(headerBytes), 0, headerBytes, 0);
+  // Cut short while it was written: no frame has ever stood behind it.
+  if (size <= headerBytes && buffer.subarray(0, size).equals(header().subarray(0, size))) {
+    await file.close();
+    return 'empty';
+  }
   const acknowledged = Number(buffer.readBigUInt64LE(8));
   const ours = bytesRead === headerBytes && buffer.subarray(0, magic.length).equals(magic);
   if (!ours || acknowledged < headerBytes || acknowledged > size) {
     await file.close();
-    return null;
+    return 'damaged';
   }
   return { file, size, acknowledged };
 }

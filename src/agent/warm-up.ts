@@ -1,3 +1,4 @@
+import { withoutScripts } from '../executors/without-scripts.ts';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
@@ -74,7 +75,7 @@ export async function warmUp(
     for (const type of types) {
       const warmer = warmers[type];
       if (warmer === undefined) continue;
-      const whole = { ...context, signal: controller.signal, log: () => undefined };
+      const whole = { ...withoutScripts, ...context, signal: controller.signal, log: () => undefined };
       await warmUpOne(warmer, executorOf(type), whole).catch(() => undefined);
     }
     if (types.includes('URL') || types.includes('API')) {

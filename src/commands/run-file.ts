@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { exitCodes, FatalError, toError } from '../errors.ts';
-import { attemptTimeoutMs, jobTypes, laneOf, type JobType } from '../protocol/check-types.ts';
+import { attemptTimeoutMs, probeTypes, laneOf, type ProbeType } from '../protocol/check-types.ts';
 import type { Job, RetryStrategy } from '../protocol/job.ts';
 import { createProblems, settleCheck, type SettledCheck } from '../service/api/check-rules.ts';
 import { checkSchemas, type CreateBody } from '../service/api/check-schemas.ts';
@@ -44,15 +44,15 @@ export function parseRunBody(body: unknown, now: number): { job: Job } | { error
     return { errors: { file: ['must hold one object: a create body plus checkType'] } };
   }
   const { checkType, ...rest } = body as { [field: string]: unknown }; // an object, as seen above
-  const type = jobTypes.find((known) => known === checkType);
+  const type = probeTypes.find((known) => known === checkType);
   if (type === undefined) {
-    const known = `must be one of ${jobTypes.join(', ')}`;
+    const known = `must be one of ${probeTypes.join(', ')}`;
     return { errors: { checkType: [checkType === undefined ? `is required: it ${known}` : known] } };
   }
   return parseCheck(type, rest, now);
 }
 
-function parseCheck<T extends JobType>(
+function parseCheck<T extends ProbeType>(
   type: T,
   body: { [field: string]: unknown },
   now: number,
@@ -70,7 +70,7 @@ function parseCheck<T extends JobType>(
   return between === null ? { job: jobOf(type, settled, now) } : { errors: between };
 }
 
-function jobOf<T extends JobType>(type: T, check: SettledCheck<T>, now: number): Job {
+function jobOf<T extends ProbeType>(type: T, check: SettledCheck<T>, now: number): Job {
   const retryStrategy = retriesOf(check);
   const time = new Date(now).toISOString();
   const retries = retryStrategy?.maxRetries ?? 0;

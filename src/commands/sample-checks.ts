@@ -1,8 +1,8 @@
-import type { JobType } from '../protocol/check-types.ts';
+import type { ProbeType } from '../protocol/check-types.ts';
 import type { TargetPorts } from '../targets/targets.ts';
 
 /** A check to create: its type and the public API's body. */
-export type SampleCheck = { type: JobType; name: string; body: { [field: string]: unknown } };
+export type SampleCheck = { type: ProbeType; name: string; body: { [field: string]: unknown } };
 
 /** By it `dev` knows its own checks again at later starts. */
 export const sampleTag = 'sample';
@@ -14,7 +14,7 @@ export const sampleTag = 'sample';
 export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCheck[] {
   const http = `http://127.0.0.1:${ports.http}`;
   const https = (port: number) => `https://127.0.0.1:${port}`;
-  const check = (type: JobType, name: string, fields: { [field: string]: unknown }): SampleCheck => ({
+  const check = (type: ProbeType, name: string, fields: { [field: string]: unknown }): SampleCheck => ({
     type,
     name,
     body: {

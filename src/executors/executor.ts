@@ -2,7 +2,8 @@ import type { AssertionResult } from '../protocol/assertions.ts';
 import type { JobType } from '../protocol/check-types.ts';
 import type { JobOf } from '../protocol/job.ts';
 import type { Reason } from '../protocol/reasons.ts';
-import type { LogEntry, Timings } from '../protocol/result.ts';
+import type { ArtifactType, LogEntry, Timings } from '../protocol/result.ts';
+import type { Scripts } from '../script/scripts.ts';
 import type { Network } from './network.ts';
 
 /**
@@ -31,8 +32,24 @@ export type ExecutionContext = {
   /** A line of the run's own log; it becomes part of the result. */
   log: (level: LogEntry['level'], msg: string) => void;
   network: Network;
+  /** Where customer code runs; null in an agent that carries none of it. */
+  scripts: Scripts | null;
+  /** A folder of this attempt's own (mode 0700), made at the first call and removed when the attempt is over. */
+  workDir: () => Promise<string>;
+  artifacts: ArtifactSink;
+  /** Tells of a secret that came up during the run: it is masked in all of the run that leaves the agent from now on. */
+  addSecret: (name: string, value: string) => void;
   /** Milliseconds since the epoch. Durations are measured with performance.now(). */
   now: () => number;
+};
+
+/** Takes files of an attempt that are to reach the service; they are scrubbed on the way. */
+export type ArtifactSink = {
+  /**
+   * Hands over the file at `path`, in the attempt's workDir; it must not change any more. `name` becomes one of
+   * `[A-Za-z0-9._-]`, at most 200 long, and is made unique.
+   */
+  add: (file: { path: string; name: string; type: ArtifactType; contentType: string }) => void;
 };
 
 /**

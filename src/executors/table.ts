@@ -11,4 +11,6 @@ export const executors: { readonly [T in JobType]: () => Promise<Executor<T>> } 
   TCP: async () => (await import('./tcp.ts')).executeTcp,
   DNS: async () => (await import('./dns.ts')).executeDns,
   ICMP: async () => (await import('./icmp.ts')).executeIcmp,
+  BROWSER: async () => (await import('./browser.ts')).executeBrowser,
+  MULTI_STEP: async () => (await import('./multi-step.ts')).executeMultiStep,
 };

@@ -13,8 +13,16 @@ export const checkTypes = [
 ] as const;
 export type CheckType = (typeof checkTypes)[number];
 
+/** Types that make one request of their own; the agent measures them itself. */
+export const probeTypes = ['URL', 'API', 'TCP', 'DNS', 'ICMP'] as const;
+export type ProbeType = (typeof probeTypes)[number];
+
+/** Types whose script runs in a child process on the packages of a runtime. */
+export const scriptTypes = ['BROWSER', 'MULTI_STEP'] as const;
+export type ScriptType = (typeof scriptTypes)[number];
+
 /** Check types that reach agents as jobs today. HEARTBEAT and AGENTIC never do. */
-export const jobTypes = ['URL', 'API', 'TCP', 'DNS', 'ICMP'] as const;
+export const jobTypes = [...probeTypes, ...scriptTypes] as const;
 export type JobType = (typeof jobTypes)[number];
 
 /** The three lanes: separate queues, so that no kind of job delays another. */
@@ -28,15 +36,27 @@ export const laneOf: { readonly [T in JobType]: Lane } = {
   TCP: 'uptime',
   DNS: 'uptime',
   ICMP: 'uptime',
+  BROWSER: 'browser',
+  MULTI_STEP: 'browser',
 };
 
-/** Time that one attempt may take, in milliseconds; the executor's signal fires then. */
+/** Longest time that the script of a browser or multi-step check may run, in milliseconds (facts, 2.8). */
+export const scriptTimeoutMs = 240_000;
+/** Longest time of one setup or teardown script of an API check, in milliseconds (facts, 2.3). */
+export const phaseTimeoutMs = 10_000;
+
+/**
+ * Time that one attempt may take, in milliseconds; the executor's signal fires then. For scripts it spans what surrounds
+ * them, too: the files before, the artifacts after.
+ */
 export const attemptTimeoutMs: { readonly [T in JobType]: number } = {
   URL: 30_000,
   API: 30_000,
   TCP: 30_000,
   DNS: 30_000,
   ICMP: 30_000,
+  BROWSER: scriptTimeoutMs + 60_000,
+  MULTI_STEP: scriptTimeoutMs + 60_000,
 };
 
 /** The service's own data-centre locations (specification, Check.locations): each may be joined with a key. */

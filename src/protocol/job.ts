@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { lanes, type JobType } from './check-types.ts';
 import { requestSchemas } from './requests.ts';
 import { Nullable, StringEnum } from './schema.ts';
+import { ApiScripts, CheckScript } from './script.ts';
 
 const Uuid = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' });
 // A pattern, not the format `date-time`: every job has three of them, and the pattern costs a tenth.
@@ -67,6 +68,8 @@ const jobFields = {
   maxResponseTime: Nullable(Type.Number({ minimum: 0 })),
   retryStrategy: Nullable(RetryStrategy),
   environmentVariables: Type.Array(EnvironmentVariable, { maxItems: 1000 }),
+  /** A run that a person or a pipeline waits for: scripts see CI=1, traces and videos are kept whatever comes of it. */
+  testSession: Type.Optional(Type.Boolean()),
   /** Proxy of the private location for API and URL checks; may hold {{VARIABLE}}. */
   proxyUrl: Nullable(Type.String({ maxLength: 2048 })),
 };
@@ -81,6 +84,10 @@ export const ApiJob = Type.Object({
   checkType: Type.Literal('API'),
   request: requestSchemas.API,
   clientCertificates: Type.Array(ClientCertificate, { maxItems: 100 }),
+  /** Absent = no setup and no teardown. */
+  scripts: Type.Optional(ApiScripts),
+  /** `{{GROUP_BASE_URL}}`: the url of the group's API defaults. */
+  groupBaseUrl: Type.Optional(Type.String({ maxLength: 2048 })),
 });
 export const TcpJob = Type.Object({
   ...jobFields,
@@ -101,6 +108,15 @@ export const IcmpJob = Type.Object({
   maxPacketLossThreshold: Type.Number({ minimum: 0, maximum: 100 }),
 });
 
+const scriptJobFields = {
+  ...jobFields,
+  script: CheckScript,
+  /** Host whose certificate is looked at once the script has passed; an invalid or expired one fails the run. */
+  sslCheckDomain: Nullable(Type.String({ maxLength: 253 }), { default: null }),
+};
+export const BrowserJob = Type.Object({ ...scriptJobFields, checkType: Type.Literal('BROWSER') });
+export const MultiStepJob = Type.Object({ ...scriptJobFields, checkType: Type.Literal('MULTI_STEP') });
+
 /** The job's schema by type: what an agent checks before it runs anything. */
 export const jobSchemas = {
   URL: UrlJob,
@@ -108,6 +124,8 @@ export const jobSchemas = {
   TCP: TcpJob,
   DNS: DnsJob,
   ICMP: IcmpJob,
+  BROWSER: BrowserJob,
+  MULTI_STEP: MultiStepJob,
 } as const satisfies { [T in JobType]: unknown };
 
 export type JobOf<T extends JobType> = Static<(typeof jobSchemas)[T]>;

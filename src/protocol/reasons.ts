@@ -61,10 +61,16 @@ export const reasonOwner = {
   PACKET_LOSS: 'target',
   // verdicts
   ASSERTION_FAILED: 'target',
+  /** A test of a browser or multi-step check. */
+  TEST_FAILED: 'target',
   RESPONSE_TOO_SLOW: 'target',
   SHOULD_HAVE_FAILED: 'target',
   // scripts
   SCRIPT_THREW: 'script',
+  /** Syntax, no tests, a path that leaves the folder, a package that the runtime does not have. */
+  SCRIPT_INVALID: 'script',
+  SCRIPT_TIMEOUT: 'script',
+  /** It took more memory, processor time, output or disk than it may; the message says which. */
   SCRIPT_KILLED: 'script',
   // the job
   INVALID_JOB: 'ours',
@@ -74,6 +80,9 @@ export const reasonOwner = {
   INTERNAL: 'ours',
   DISK_FULL: 'ours',
   ICMP_UNAVAILABLE: 'ours',
+  BROWSER_UNAVAILABLE: 'ours',
+  /** The limits that a script must run under can't be set on this host. */
+  SANDBOX_UNAVAILABLE: 'ours',
   NETWORK_UNAVAILABLE: 'ours',
   RESULT_TOO_LARGE: 'ours',
   // the service

@@ -24,6 +24,10 @@ export const Timings = Type.Object({
 });
 export type Timings = Static<typeof Timings>;
 
+/** What an artifact is (facts, 2.3). */
+export const artifactTypes = ['log', 'trace', 'video', 'screenshot', 'pcap', 'report', 'file'] as const;
+export type ArtifactType = (typeof artifactTypes)[number];
+
 export const Artifact = Type.Object({
   name: Type.String({ pattern: '^[A-Za-z0-9._-]{1,200}$' }),
   type: Type.String({ maxLength: 64 }),

@@ -14,6 +14,10 @@ export type ScrubbedFile = {
   readonly maskedCount: number;
 };
 
+/** What the scrubbing thread says to a task. An error goes by its fields: a clone of one has lost them. */
+export type ScrubAnswer =
+  { scrubbed: ScrubbedFile } | { error: { message: string; code?: string | undefined } };
+
 /**
  * Scrubs the file `source` into the new file `target` (mode 0600) on this thread, without letting go of it: only for a
  * thread that has nothing else to do. Throws what the file system throws.

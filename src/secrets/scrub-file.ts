@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { rename, rm, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { Worker } from 'node:worker_threads';
-import type { ScrubbedFile, ScrubFileTask } from './scrub-file-here.ts';
+import type { ScrubAnswer, ScrubbedFile, ScrubFileTask } from './scrub-file-here.ts';
 import { createScrubber, scrubChunkBytes, type NamedSecret } from './scrubber.ts';
 
 // Beside this file, with this file's ending: .js in a build, .ts where sources run as they are.
@@ -13,6 +13,7 @@ const workerUrl = new URL(`./scrub-worker${ending}`, import.meta.url);
 const workerLoads = ending === '.js' || 'typescript' in process.features;
 
 const maxHeapMegabytes = 64;
+const idleMs = 10_000;
 
 // One file after the other: more threads at once would take memory and the processors from what is being measured.
 let turn: Promise<unknown> = Promise.resolve();
@@ -57,31 +58,61 @@ async function scrubInTurn(
   }
 }
 
-async function scrubInThread(task: ScrubFileTask, signal: AbortSignal | undefined): Promise<ScrubbedFile> {
-  const worker = new Worker(workerUrl, {
+/** The thread that scrubs, kept for the next file; it ends after a while without work, for it holds memory. */
+let thread: Worker | null = null;
+let idleTimer: NodeJS.Timeout | undefined;
+
+function runningThread(): Worker {
+  clearTimeout(idleTimer);
+  thread ??= new Worker(workerUrl, {
     name: 'scrub',
-    workerData: task,
     env: {},
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 8 },
   });
-  const stop = (): void => void worker.terminate();
-  signal?.addEventListener('abort', stop, { once: true });
+  thread.ref();
+  return thread;
+}
+
+function endThread(): void {
+  void thread?.terminate();
+  thread = null;
+}
+
+async function scrubInThread(task: ScrubFileTask, signal: AbortSignal | undefined): Promise<ScrubbedFile> {
+  const worker = runningThread();
+  const { promise, resolve, reject } = withResolvers<ScrubbedFile>();
+  const hear = (answer: ScrubAnswer): void => {
+    if ('scrubbed' in answer) resolve(answer.scrubbed);
+    else reject(Object.assign(new Error(answer.error.message), answer.error));
+  };
+  const ended = (why: unknown): void => {
+    if (thread === worker) thread = null;
+    reject(why instanceof Error ? why : new Error(`the scrubbing thread ended with code ${String(why)}`));
+  };
+  worker.on('message', hear).on('error', ended).on('exit', ended);
+  signal?.addEventListener('abort', endThread, { once: true });
   try {
-    return await new Promise<ScrubbedFile>((resolve, reject) => {
-      let scrubbed: ScrubbedFile | null = null;
-      worker.once('message', (message: ScrubbedFile) => {
-        scrubbed = message;
-      });
-      worker.once('error', reject);
-      worker.once('exit', (code) => {
-        if (scrubbed !== null) resolve(scrubbed);
-        else reject(new Error(`the scrubbing thread ended with code ${code}`));
-      });
-    });
+    worker.postMessage(task);
+    return await promise;
   } finally {
-    signal?.removeEventListener('abort', stop);
+    signal?.removeEventListener('abort', endThread);
+    worker.off('message', hear).off('error', ended).off('exit', ended);
+    // Nothing waits for a thread that has nothing to do.
+    worker.unref();
+    idleTimer = setTimeout(endThread, idleMs).unref();
   }
+}
+
+function withResolvers<T>(): {
+  promise: Promise<T>;
+  resolve: (value: T) => void;
+  reject: (reason: Error) => void;
+} {
+  let resolve: (value: T) => void = () => undefined;
+  let reject: (reason: Error) => void = () => undefined;
+  const promise = new Promise<T>((...both) => ([resolve, reject] = both));
+  return { promise, resolve, reject };
 }
 
 async function scrubAsStream(task: ScrubFileTask, signal: AbortSignal | undefined): Promise<ScrubbedFile> {

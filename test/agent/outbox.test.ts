@@ -207,6 +207,15 @@ describe('damage', () => {
     expect(faults).toEqual([]);
   });
 
+  test.each([0, 7, 32])('a new segment that was cut after %d bytes lost nothing', async (bytes) => {
+    const file = await leaveThree();
+    const torn = join(dirname(file), `999999999999999-000001-torn.seg`);
+    writeFileSync(torn, readFileSync(file).subarray(0, bytes));
+    expect(await drainAll(await openOutbox())).toEqual(['"one"', '"two"', '"three"']);
+    expect(faults).toEqual([]);
+    expect(existsSync(torn)).toBe(false);
+  });
+
   test('space that was reserved and never filled', async () => {
     const file = await leaveThree();
     appendFileSync(file, Buffer.alloc(4096));

@@ -4,7 +4,7 @@ import type { Executor, Outcome } from '../../src/executors/executor.ts';
 import type { Network } from '../../src/executors/network.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import { executors } from '../../src/executors/table.ts';
-import { jobTypes, type JobType } from '../../src/protocol/check-types.ts';
+import { probeTypes, type JobType } from '../../src/protocol/check-types.ts';
 import { settledAt } from '../helpers/http.ts';
 
 let network: Network;
@@ -16,7 +16,7 @@ afterEach(() => network.close());
 test('each executor that measures here has met a peer that answered, and nothing is left of it', async () => {
   const loaded = new Map<JobType, Executor<JobType>>();
   const seen: { type: JobType; ok: boolean }[] = [];
-  for (const type of jobTypes) {
+  for (const type of probeTypes) {
     const execute = (await executors[type]()) as Executor<JobType>; // jobs of its own type alone reach it
     loaded.set(type, async (job, context): Promise<Outcome> => {
       const outcome = await execute(job, context);
@@ -30,10 +30,10 @@ test('each executor that measures here has met a peer that answered, and nothing
     return execute;
   };
 
-  await warmUp(jobTypes, executorOf, { network, now: Date.now });
+  await warmUp(probeTypes, executorOf, { network, now: Date.now });
 
   const times = (type: JobType) => seen.filter((one) => one.type === type && one.ok).length;
-  expect(Object.fromEntries(jobTypes.map((type) => [type, times(type)]))).toEqual({
+  expect(Object.fromEntries(probeTypes.map((type) => [type, times(type)]))).toEqual({
     URL: 3,
     API: 3,
     TCP: 3,
@@ -54,6 +54,6 @@ test('an executor that cannot be had, or fails, spoils nothing', async () => {
       return Promise.reject(new Error('broken'));
     };
   };
-  await expect(warmUp(jobTypes, broken, { network, now: Date.now })).resolves.toBeUndefined();
+  await expect(warmUp(probeTypes, broken, { network, now: Date.now })).resolves.toBeUndefined();
   expect(calls).toBe(3);
 });

@@ -12,6 +12,7 @@ import { executeDns } from '../../src/executors/dns.ts';
 import type { ExecutionContext, Outcome } from '../../src/executors/executor.ts';
 import type { Network } from '../../src/executors/network.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
+import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import { dnsProtocols } from '../../src/protocol/requests.ts';
 import {
@@ -109,6 +110,7 @@ function run(request: Partial<Request>, { signal, network }: RunOptions = {}): P
   const context: ExecutionContext = {
     signal: signal ?? new AbortController().signal,
     log: () => {},
+    ...withoutScripts,
     network: network ?? networkWith(),
     now: () => 0,
   };

@@ -4,6 +4,7 @@ import type { ExecutionContext, Outcome } from '../../src/executors/executor.ts'
 import { createIcmpExecutor } from '../../src/executors/icmp.ts';
 import { openPingSocket } from '../../src/executors/icmp/ping-socket-open.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
+import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import type { Assertion } from '../../src/protocol/assertions.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import { canUseNamespaces, compileChild, inNamespace } from './ping-namespace.ts';
@@ -47,6 +48,7 @@ afterAll(() => network.close());
 const context = (fields: Partial<ExecutionContext> = {}): ExecutionContext => ({
   signal: new AbortController().signal,
   log: () => undefined,
+  ...withoutScripts,
   network,
   now: () => 0,
   ...fields,

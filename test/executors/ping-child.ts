@@ -6,6 +6,7 @@ import { createIcmpExecutor } from '../../src/executors/icmp.ts';
 import type { IpFamily } from '../../src/executors/network.ts';
 import { openPingSocket } from '../../src/executors/icmp/ping-socket-open.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
+import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 
 /** How a rogue host answers the echo request of each sequence in a series. */
@@ -37,7 +38,7 @@ async function carryOut(order: Order): Promise<unknown> {
   }
   if (order.kind === 'job') {
     const execute = createIcmpExecutor({ intervalMs: order.intervalMs, timeoutMs: order.timeoutMs });
-    return execute(order.job, { signal, network, log: () => undefined, now: () => 0 });
+    return execute(order.job, { ...withoutScripts, signal, network, log: () => undefined, now: () => 0 });
   }
   if (order.kind === 'shell') {
     await new Promise((resolve) => setTimeout(resolve, order.afterMs));

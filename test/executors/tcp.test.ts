@@ -9,6 +9,7 @@ import { JobAborted } from '../../src/errors.ts';
 import type { ExecutionContext, Outcome } from '../../src/executors/executor.ts';
 import type { Network } from '../../src/executors/network.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
+import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import { executeTcp } from '../../src/executors/tcp.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import { startDnsServer, type TestDnsServer } from '../helpers/dns-server.ts';
@@ -115,7 +116,7 @@ function job(request: Partial<Request>): JobOf<'TCP'> {
 }
 
 function context(signal: AbortSignal = new AbortController().signal): ExecutionContext {
-  return { signal, log: () => {}, network, now: () => 0 };
+  return { ...withoutScripts, signal, log: () => {}, network, now: () => 0 };
 }
 
 function deadlineIn(ms: number): AbortSignal {

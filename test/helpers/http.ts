@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { ExecutionContext } from '../../src/executors/executor.ts';
 import type { Network } from '../../src/executors/network.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
+import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import { startDnsServer } from './dns-server.ts';
 
@@ -131,6 +132,7 @@ export type TestContext = ExecutionContext & { lines: string[] };
 export function testContext(options: { signal?: AbortSignal; network?: Network } = {}): TestContext {
   const lines: string[] = [];
   return {
+    ...withoutScripts,
     signal: options.signal ?? new AbortController().signal,
     log: (level, msg) => void lines.push(`${level} ${msg}`),
     network: options.network ?? systemNetwork,

@@ -113,7 +113,10 @@ export function exchange(
         received.cut = true;
         settle(null);
       },
-      onResponseEnd: () => settle(null),
+      onResponseEnd: () => {
+        settle(null);
+        withoutStacks();
+      },
       onResponseError: (_controller, error) => settle(described(error, socket)),
     };
 
@@ -146,6 +149,19 @@ export function exchange(
       },
       handler,
     );
+  });
+}
+
+/**
+ * Once a response is complete undici makes an error of its own to end the connection with, which nobody ever sees; its
+ * stack would cost a tenth of a whole probe. Errors of this turn of the event loop go without.
+ */
+function withoutStacks(): void {
+  const { stackTraceLimit } = Error;
+  if (stackTraceLimit === 0) return;
+  Error.stackTraceLimit = 0;
+  queueMicrotask(() => {
+    Error.stackTraceLimit = stackTraceLimit;
   });
 }
 

@@ -1,4 +1,4 @@
-import type { JobType } from '../../protocol/check-types.ts';
+import type { ProbeType } from '../../protocol/check-types.ts';
 import type { Assertion } from '../../protocol/assertions.ts';
 import { isSecretVariable } from '../encryption.ts';
 import type { ErrorAttributes } from '../errors-http-validation.ts';
@@ -116,7 +116,7 @@ const isNumber = (text: string) => text.trim() !== '' && Number.isFinite(Number(
 /** Null stands for "no retries"; fields that a kind of retry does not have are refused, the others get their defaults. */
 function settleRetryStrategy(
   strategy: PublicRetryStrategy | null,
-  type: JobType,
+  type: ProbeType,
   problems: Problems,
 ): PublicRetryStrategy | null {
   if (strategy === null) return null;
@@ -135,7 +135,7 @@ function settleRetryStrategy(
 }
 
 /** A check whose fields are settled: no aliases, no null lists, each default written down. */
-export type SettledCheck<T extends JobType = JobType> = Omit<
+export type SettledCheck<T extends ProbeType = ProbeType> = Omit<
   CreateBody<T>,
   'locations' | 'privateLocations' | 'environmentVariables' | 'request'
 > & {
@@ -145,8 +145,8 @@ export type SettledCheck<T extends JobType = JobType> = Omit<
   request: StoredRequest<T>;
 };
 
-function settleRequest<T extends JobType>(type: T, request: CreateBody<T>['request'], problems: Problems) {
-  const settled: { [K in JobType]: () => StoredRequest<K> } = {
+function settleRequest<T extends ProbeType>(type: T, request: CreateBody<T>['request'], problems: Problems) {
+  const settled: { [K in ProbeType]: () => StoredRequest<K> } = {
     URL: () => {
       const own = request as StoredRequest<'URL'>; // `request` is the body's of `type`; so in each row
       checkUrl(own.url, problems);
@@ -179,7 +179,7 @@ function checkOrder(
 }
 
 /** A whole check with aliases resolved and defaults written down; what is wrong between its fields goes to `problems`. */
-export function settleCheck<T extends JobType>(
+export function settleCheck<T extends ProbeType>(
   type: T,
   body: CreateBody<T>,
   problems: Problems,

@@ -1,5 +1,5 @@
 import Type, { type Static, type TProperties } from 'typebox';
-import type { JobType } from '../../protocol/check-types.ts';
+import type { ProbeType } from '../../protocol/check-types.ts';
 import {
   ApiRequest,
   DnsRequest,
@@ -93,7 +93,7 @@ const types = {
   },
 } as const;
 
-const titles: { readonly [T in JobType]: string } = {
+const titles: { readonly [T in ProbeType]: string } = {
   URL: 'UrlCheck',
   API: 'ApiCheck',
   TCP: 'TcpCheck',
@@ -101,7 +101,7 @@ const titles: { readonly [T in JobType]: string } = {
   ICMP: 'IcmpCheck',
 };
 
-function bodies<T extends JobType, Own extends TProperties>(type: T, own: Own) {
+function bodies<T extends ProbeType, Own extends TProperties>(type: T, own: Own) {
   const create = Type.Object({ ...sharedFields, ...own });
   return {
     create: strict(create),
@@ -133,11 +133,11 @@ export const checkSchemas = {
   ICMP: bodies('ICMP', { ...types.ICMP.own, request: types.ICMP.request }),
 };
 
-export type CreateBody<T extends JobType> = Static<(typeof checkSchemas)[T]['create']>;
-export type ChangeBody<T extends JobType> = Static<(typeof checkSchemas)[T]['change']>;
+export type CreateBody<T extends ProbeType> = Static<(typeof checkSchemas)[T]['create']>;
+export type ChangeBody<T extends ProbeType> = Static<(typeof checkSchemas)[T]['change']>;
 
 /** The request of a stored check. */
-export type StoredRequest<T extends JobType> = Static<(typeof requestSchemas)[T]>;
+export type StoredRequest<T extends ProbeType> = Static<(typeof requestSchemas)[T]>;
 
 /** Any check retrieved by its id. */
 export const AnyCheck = Type.Union(

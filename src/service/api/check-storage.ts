@@ -1,4 +1,4 @@
-import { jobTypes, type JobType } from '../../protocol/check-types.ts';
+import { probeTypes, type ProbeType } from '../../protocol/check-types.ts';
 import type { CheckRow } from '../db/checks.ts';
 import { isSecretVariable, openVariables, sealVariables, type Encryption } from '../encryption.ts';
 import type { SettledCheck } from './check-rules.ts';
@@ -61,8 +61,8 @@ export function toDefinition(check: SettledCheck, encryption: Encryption): Recor
 }
 
 /** The check type of a row; null for a type of a newer version. */
-export function typeOf(row: CheckRow): JobType | null {
-  return jobTypes.find((type) => type === row.checkType) ?? null;
+export function typeOf(row: CheckRow): ProbeType | null {
+  return probeTypes.find((type) => type === row.checkType) ?? null;
 }
 
 /** A stored check in the clear, secret values included: for merging a change into, never for an answer. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { checkTypes, jobTypes, type JobType } from '../../protocol/check-types.ts';
+import { checkTypes, probeTypes, type ProbeType } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
 import {
   deleteCheck,
@@ -27,7 +27,7 @@ import { ensureDataCenterRows } from './locations.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';
 
-const responseNames: { readonly [T in JobType]: string } = {
+const responseNames: { readonly [T in ProbeType]: string } = {
   URL: 'UrlCheck',
   API: 'ApiCheck',
   TCP: 'TcpCheck',
@@ -71,7 +71,7 @@ function refuse(problems: Problems): void {
 
 /** Routes of checks. `app` is `api` without types: the five types' routes are one piece of code. */
 export function registerChecks(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
-  for (const type of jobTypes) registerType(app, deps, type);
+  for (const type of probeTypes) registerType(app, deps, type);
   registerAnyType(api, deps);
 }
 
@@ -79,7 +79,7 @@ export function registerChecks(app: FastifyInstance, api: PublicApi, deps: ApiDe
 async function prepare(
   tx: Db,
   deps: ApiDeps,
-  options: { type: JobType; body: CreateBody<JobType>; id: string; accountId: string },
+  options: { type: ProbeType; body: CreateBody<ProbeType>; id: string; accountId: string },
 ): Promise<CheckWrite> {
   const { type, body, id, accountId } = options;
   const problems = createProblems();
@@ -112,7 +112,7 @@ async function prepare(
   };
 }
 
-function registerType(api: FastifyInstance, deps: ApiDeps, type: JobType): void {
+function registerType(api: FastifyInstance, deps: ApiDeps, type: ProbeType): void {
   const { db, encryption, now } = deps;
   const path = `/v1/checks/${type.toLowerCase()}`;
   const { create, change } = checkSchemas[type];
@@ -145,7 +145,7 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: JobType): void 
     },
     async (request, reply) => {
       const { accountId } = request;
-      const body = request.body as CreateBody<JobType>; // validated by `create` above
+      const body = request.body as CreateBody<ProbeType>; // validated by `create` above
       const id = uuidv7(now());
       const check = await db.tx(async (tx) => {
         await insertCheck(tx, await prepare(tx, deps, { type, body, id, accountId }));
@@ -170,7 +170,7 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: JobType): void 
     async (request) => {
       const { accountId } = request;
       const { id } = request.params as { id: string }; // IdParams
-      const changes = request.body as ChangeBody<JobType>; // validated by `change` above
+      const changes = request.body as ChangeBody<ProbeType>; // validated by `change` above
       return db.tx(async (tx) => {
         const row = isUuid(id) ? await lockCheck(tx, { accountId, id }) : undefined;
         if (row === undefined) throw notFound('check', id);
@@ -192,7 +192,11 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: JobType): void 
 }
 
 /** The stored check with a change laid over it. */
-function merged({ encryption }: ApiDeps, row: CheckRow, changes: ChangeBody<JobType>): CreateBody<JobType> {
+function merged(
+  { encryption }: ApiDeps,
+  row: CheckRow,
+  changes: ChangeBody<ProbeType>,
+): CreateBody<ProbeType> {
   const stored = fromRow(row, encryption);
   const {
     id: _id,
@@ -218,7 +222,7 @@ function merged({ encryption }: ApiDeps, row: CheckRow, changes: ChangeBody<JobT
   ) {
     delete body.frequencyOffset;
   }
-  return body as CreateBody<JobType>; // a stored check of the type, every changed field validated
+  return body as CreateBody<ProbeType>; // a stored check of the type, every changed field validated
 }
 
 function registerAnyType(api: PublicApi, { db, encryption }: ApiDeps): void {

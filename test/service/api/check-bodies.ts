@@ -1,9 +1,9 @@
-import type { JobType } from '../../../src/protocol/check-types.ts';
+import type { ProbeType } from '../../../src/protocol/check-types.ts';
 
 /** Bodies of checks, and what the service makes of the smallest ones. */
 
 /** The least that a create needs, but for where it runs. */
-export const minimalRequests: { readonly [T in JobType]: { [field: string]: unknown } } = {
+export const minimalRequests: { readonly [T in ProbeType]: { [field: string]: unknown } } = {
   URL: { url: 'https://shop.example/' },
   API: { url: 'https://shop.example/api' },
   TCP: { hostname: 'db.example', port: 5432 },
@@ -11,11 +11,11 @@ export const minimalRequests: { readonly [T in JobType]: { [field: string]: unkn
   ICMP: { hostname: 'gateway.example' },
 };
 
-export function minimalBody(type: JobType, fields: { [field: string]: unknown } = {}) {
+export function minimalBody(type: ProbeType, fields: { [field: string]: unknown } = {}) {
   return { name: `A ${type} check`, locations: ['eu-west-1'], request: minimalRequests[type], ...fields };
 }
 
-const storedRequests: { readonly [T in JobType]: { [field: string]: unknown } } = {
+const storedRequests: { readonly [T in ProbeType]: { [field: string]: unknown } } = {
   URL: {
     method: 'GET',
     url: 'https://shop.example/',
@@ -50,7 +50,7 @@ const storedRequests: { readonly [T in JobType]: { [field: string]: unknown } } 
   ICMP: { hostname: 'gateway.example', ipFamily: 'IPv4', pingCount: 10, assertions: [] },
 };
 
-const typeDefaults: { readonly [T in JobType]: { [field: string]: unknown } } = {
+const typeDefaults: { readonly [T in ProbeType]: { [field: string]: unknown } } = {
   URL: { degradedResponseTime: 3000, maxResponseTime: 5000, sslCheckDomain: null },
   API: { degradedResponseTime: 5000, maxResponseTime: 20_000, sslCheckDomain: null },
   TCP: { degradedResponseTime: 3000, maxResponseTime: 5000, sslCheckDomain: null },
@@ -65,7 +65,7 @@ const typeDefaults: { readonly [T in JobType]: { [field: string]: unknown } } = 
 };
 
 /** What the service answers to the smallest body; the id is the caller's to add. */
-export function storedMinimal(type: JobType) {
+export function storedMinimal(type: ProbeType) {
   return {
     checkType: type,
     name: `A ${type} check`,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { dataCenterLocations, jobTypes, type JobType } from '../../../src/protocol/check-types.ts';
+import { dataCenterLocations, probeTypes, type ProbeType } from '../../../src/protocol/check-types.ts';
 import { assertionGrammar } from '../../../src/protocol/assertions.ts';
 import { recordTypes } from '../../../src/protocol/requests.ts';
 import { databases } from '../../helpers/database.ts';
@@ -22,18 +22,18 @@ afterAll(async () => {
   await database?.close();
 });
 
-async function attributesOf(type: JobType, fields: Fields): Promise<unknown> {
+async function attributesOf(type: ProbeType, fields: Fields): Promise<unknown> {
   const { status, body } = await service.call('POST', `/v1/checks/${type.toLowerCase()}`, {
     body: minimalBody(type, fields),
   });
   return status === 201 ? 'accepted' : body['attributes'];
 }
 
-const request = (type: JobType, fields: Fields) => ({ request: { ...minimalRequests[type], ...fields } });
+const request = (type: ProbeType, fields: Fields) => ({ request: { ...minimalRequests[type], ...fields } });
 const locationCodes = dataCenterLocations.join(', ');
 const text = (length: number) => 'x'.repeat(length);
 
-const refusals: [type: JobType, fields: Fields, attributes: { [path: string]: string[] }][] = [
+const refusals: [type: ProbeType, fields: Fields, attributes: { [path: string]: string[] }][] = [
   ['URL', { name: undefined }, { name: ['is required'] }],
   ['URL', { name: '' }, { name: ['must have 1 to 1024 characters'] }],
   ['URL', { name: text(1025) }, { name: ['must have 1 to 1024 characters'] }],
@@ -350,7 +350,7 @@ test.each(refusals)('%s %j', async (type, fields, attributes) => {
   expect(await attributesOf(type, fields)).toEqual(attributes);
 });
 
-const assertionRefusals: [type: JobType, assertion: Fields, attributes: { [field: string]: string[] }][] = [
+const assertionRefusals: [type: ProbeType, assertion: Fields, attributes: { [field: string]: string[] }][] = [
   ['URL', {}, { source: ['is required'], comparison: ['is required'] }],
   ['API', { source: 'STATUS_CODE', comparison: 'EQUALS', target: 200 }, { target: ['must be a string'] }],
   [
@@ -403,7 +403,7 @@ test('a number that is too large to be one is refused', async () => {
   expect([status, answer['attributes']]).toEqual([400, { 'heartbeat.grace': ['is too large a number'] }]);
 });
 
-test.each(jobTypes)('%s: an unknown source or comparison lists the known ones', async (type) => {
+test.each(probeTypes)('%s: an unknown source or comparison lists the known ones', async (type) => {
   const assertions = [{ source: 'MOON', comparison: 'ROUGHLY' }];
   expect(await attributesOf(type, request(type, { assertions }))).toEqual({
     'request.assertions.0.source': [`must be one of ${assertionGrammar[type].sources.join(', ')}`],
@@ -446,7 +446,7 @@ test('a body with thousands of wrong fields gets a bounded answer', async () => 
   });
 });
 
-const edges: [JobType, Fields][] = [
+const edges: [ProbeType, Fields][] = [
   ['URL', { name: text(1024), description: text(500) }],
   ['URL', { frequency: 0, frequencyOffset: 10 }],
   ['API', { frequency: 0, frequencyOffset: 20 }],
@@ -537,7 +537,7 @@ test('whatever is sent, the answer is 201, or 400 with the fields at fault', asy
   const random = seeded(20_260_304);
   const statuses = new Set<number>();
   for (let round = 0; round < 400; round += 1) {
-    const type = jobTypes[round % jobTypes.length] ?? 'URL';
+    const type = probeTypes[round % probeTypes.length] ?? 'URL';
     const assertion = { source: assertionGrammar[type].sources[0], comparison: 'EQUALS', target: '1' };
     const whole = minimalBody(type, {
       ...fullFields,

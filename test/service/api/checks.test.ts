@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { jobTypes, type JobType } from '../../../src/protocol/check-types.ts';
+import { probeTypes, type ProbeType } from '../../../src/protocol/check-types.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 import { fullFields, minimalBody, storedMinimal } from './check-bodies.ts';
@@ -25,7 +25,7 @@ describe.each(databases)('checks ($name)', (database) => {
     await database.close();
   });
 
-  async function create(type: JobType, fields: Fields = {}): Promise<Check> {
+  async function create(type: ProbeType, fields: Fields = {}): Promise<Check> {
     const { status, body } = await service.call<Check>('POST', `/v1/checks/${type.toLowerCase()}`, {
       body: minimalBody(type, fields),
     });
@@ -38,7 +38,7 @@ describe.each(databases)('checks ($name)', (database) => {
     });
 
   describe.skipIf(database.unavailable)('with a database', () => {
-    test.each(jobTypes)('%s: the smallest body gets every default, and reads back the same', async (type) => {
+    test.each(probeTypes)('%s: the smallest body gets every default, and reads back the same', async (type) => {
       const created = await create(type);
       expect(created).toEqual({ id: created.id, ...storedMinimal(type), created_at: day });
       expect(created.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -46,13 +46,13 @@ describe.each(databases)('checks ($name)', (database) => {
       expect([read.status, read.body]).toEqual([200, created]);
     });
 
-    test.each(jobTypes)('%s: every field of the specification is stored and returned', async (type) => {
+    test.each(probeTypes)('%s: every field of the specification is stored and returned', async (type) => {
       const created = await create(type, fullFields);
       expect(created).toEqual({ ...storedMinimal(type), ...fullFields, id: created.id, created_at: day });
       expect((await service.call('GET', `/v1/checks/${created.id}`)).body).toEqual(created);
     });
 
-    test.each(jobTypes)(
+    test.each(probeTypes)(
       '%s: what was read can be sent back, and changes nothing but updated_at',
       async (type) => {
         const created = await create(type, { ...fullFields, name: 'Round trip' });
@@ -88,7 +88,7 @@ describe.each(databases)('checks ($name)', (database) => {
         regex: null,
         ...more,
       });
-      const requests: { [T in JobType]: Fields } = {
+      const requests: { [T in ProbeType]: Fields } = {
         URL: {
           method: 'GET',
           url: 'http://[::1]:8080/x?y=1',
@@ -137,7 +137,7 @@ describe.each(databases)('checks ($name)', (database) => {
           assertions: [assertion('LATENCY', 'LESS_THAN', '20', { property: 'avg' })],
         },
       };
-      for (const type of jobTypes) {
+      for (const type of probeTypes) {
         expect((await create(type, { request: requests[type] }))['request']).toEqual(requests[type]);
       }
     });

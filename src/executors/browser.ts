@@ -1,0 +1,5 @@
+import type { Executor } from './executor.ts';
+import { runCheckScript } from './check-script.ts';
+
+/** One run of a browser check's script. */
+export const executeBrowser: Executor<'BROWSER'> = (job, context) => runCheckScript(job, context);
