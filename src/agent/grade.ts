@@ -18,12 +18,13 @@ export type Grade = {
   isCancelled: boolean;
 };
 
-/** Nothing was asked of the target: the check itself is at fault, so shouldFail has nothing to invert. */
+/** Nothing was asked of the target: the check itself, or the way to the target, is at fault, so shouldFail has nothing to invert. */
 const neverAsked: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'INVALID_URL',
   'INVALID_REQUEST',
   'TEMPLATE_INVALID',
   'CLIENT_CERTIFICATE_INVALID',
+  'PROXY_FAILED',
 ]);
 
 function gradeOf(status: ResultStatus, reason: Reason | null, overMaxResponseTime = false): Grade {
@@ -43,7 +44,8 @@ function inverted(base: Outcome['base']): Outcome['base'] {
     const message = 'the check is to fail, but the target answered as if all were well';
     return { ok: false, reason: reasonOf('SHOULD_HAVE_FAILED', message) };
   }
-  return neverAsked.has(base.reason.code) ? base : { ok: true };
+  const { code, owner } = base.reason;
+  return owner === 'script' || neverAsked.has(code) ? base : { ok: true };
 }
 
 function assertionReason(assertions: AssertionResult[]): Reason | null {

@@ -128,6 +128,16 @@ describe('shouldFail inverts the base verdict alone', () => {
       ['passed', null, false],
     ],
     [
+      'a proxy that fails says nothing of the target',
+      outcome({ base: { ok: false, reason: reasonOf('PROXY_FAILED', '') } }),
+      ['failed', 'PROXY_FAILED', false],
+    ],
+    [
+      'a script that threw stays failed',
+      outcome({ base: { ok: false, reason: reasonOf('SCRIPT_THREW', '') } }),
+      ['failed', 'SCRIPT_THREW', false],
+    ],
+    [
       'an assertion still decides',
       outcome({ base: failedBase, assertions: [assertion('no')] }),
       ['failed', 'ASSERTION_FAILED', false],

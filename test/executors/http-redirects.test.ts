@@ -239,6 +239,7 @@ describe('credentials', () => {
     pair('Authorization', 'Bearer abc'),
     pair('Cookie', 'own=1'),
     pair('Host', 'shop.test'),
+    pair('X-API-Key', 'k'),
     pair('X-Other', 'o'),
   ];
 
@@ -261,6 +262,7 @@ describe('credentials', () => {
     expect(seen[1]).toMatchObject({ url: '/end', host: `localhost:${target.port}` });
     expect(Object.keys(seen[1]?.headers ?? {})).not.toEqual(expect.arrayContaining(['authorization']));
     expect(seen[1]?.headers['cookie']).toBeUndefined();
+    expect(seen[1]?.headers['x-api-key']).toBeUndefined();
     expect(seen[1]?.headers['x-other']).toBe('o');
   });
 });

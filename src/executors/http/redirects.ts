@@ -16,7 +16,14 @@ export const maxRedirects = 10;
 const followed = new Set([301, 302, 303, 307, 308]);
 
 /** Headers that must not leave the origin they were meant for. */
-const bound = new Set(['authorization', 'cookie', 'proxy-authorization', 'host']);
+const bound = new Set([
+  'authorization',
+  'cookie',
+  'proxy-authorization',
+  'x-api-key',
+  'x-auth-token',
+  'host',
+]);
 /** Headers that describe a body, and go with it (RFC 9110 section 15.4). */
 const ofBody = new Set(['content-type', 'content-encoding', 'content-language', 'content-location']);
 
@@ -27,7 +34,7 @@ export function isRedirect(response: Received): boolean {
 
 /**
  * The request of the hop after a redirect. 303 becomes GET (HEAD stays), 301 and 302 turn POST into GET, 307 and 308 keep
- * method and body. Credentials, cookies and the Host header stay behind when the origin changes. Throws HttpFailure
+ * method and body. Credentials, keys, cookies and the Host header stay behind when the origin changes. Throws HttpFailure
  * INVALID_REDIRECT when Location is no http(s) URL or several that differ.
  */
 export function redirected(request: HopRequest, response: Received): HopRequest {

@@ -1,7 +1,7 @@
 import { PGlite, type Transaction } from '@electric-sql/pglite';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { toError } from '../../errors.ts';
+import { FatalError, toError } from '../../errors.ts';
 import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, type Db } from './database.ts';
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
@@ -11,7 +11,15 @@ export async function openEmbeddedDatabase(
   options: Pick<DatabaseOptions, 'dataDir' | 'onStatement'>,
 ): Promise<Db> {
   const inMemory = options.dataDir === 'memory://';
-  const unlock = inMemory ? async () => undefined : await lockDatabase(options.dataDir);
+  const unlock = inMemory
+    ? async () => undefined
+    : await lockDatabase(options.dataDir).catch((error: unknown) => {
+        // The file system's errors have a code; a database in use is told by its own.
+        const { code } = error as NodeJS.ErrnoException;
+        if (error instanceof FatalError || code === undefined) throw error;
+        const text = `SERVICE_DATA_DIR: cannot write in ${options.dataDir} (${code}): name a folder that this user may write in`;
+        throw databaseUnusable(text, error);
+      });
   try {
     const folder = join(options.dataDir, 'database');
     if (!inMemory) await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -157,6 +157,19 @@ describe('server', () => {
   );
 });
 
+describe('folder of the embedded database', () => {
+  it('that is a file is named, as a mistake in the configuration', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'location-agent-file-'));
+    const dataDir = join(folder, 'data');
+    await writeFile(dataDir, '');
+    await expect(openDatabase({ dataDir, databaseUrl: null })).rejects.toMatchObject({
+      exitCode: 78,
+      message: expect.stringMatching(/^SERVICE_DATA_DIR: cannot write in .*EEXIST.*name a folder/) as unknown,
+    });
+    await rm(folder, { recursive: true });
+  });
+});
+
 describe('lock of the embedded database', () => {
   const holder = (dataDir: string) => {
     // Only what another process would have: a socket that listens.
