@@ -14,13 +14,13 @@ export async function syncSamples(api: ApiClient, samples: readonly SampleCheck[
   })[];
   const result: KnownCheck[] = [];
   for (const { type, name, body } of samples) {
-    const path = `/v1/checks/${type.toLowerCase()}`;
+    const path = `/v1/checks/${type.toLowerCase().replace('_', '')}`;
     const known = existing.find((check) => check.name === name && check.checkType === type);
     const check = (
       known === undefined
         ? await api.post(path, body)
         : await api.put(`${path}/${known.id}`, {
-            request: body['request'],
+            ...('script' in body ? { script: body['script'] } : { request: body['request'] }),
             privateLocations: body['privateLocations'],
           })
     ) as KnownCheck; // as above

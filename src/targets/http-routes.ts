@@ -1,6 +1,7 @@
 import { Http2ServerResponse } from 'node:http2';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Route, TargetResponse } from './http-target.ts';
+import { shopPage } from './shop-page.ts';
 
 /** Longest wait and largest body that a query may ask for. */
 const maxWaitMs = 120_000;
@@ -22,7 +23,7 @@ export const sampleDocument = {
 /**
  * The sample endpoints, by the path's first part:
  * /ok · /slow?ms= · /flaky?every= (each third request fails) · /status/{code} · /json · /echo · /redirect/{n} · /gzip ·
- * /deflate · /br · /drip?bytes=&ms= · /large?bytes= · /never · /reset. Anything else is 404.
+ * /deflate · /br · /drip?bytes=&ms= · /large?bytes= · /shop (a page) · /never · /reset. Anything else is 404.
  */
 export const httpRoutes: { readonly [name: string]: Route } = {
   '': ({ response }) => text(response, 200, 'sample target'),
@@ -85,6 +86,10 @@ export const httpRoutes: { readonly [name: string]: Route } = {
       if (!write(response, part)) await drained(response);
     }
     response.end();
+  },
+  shop: ({ response, url }) => {
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
+    response.end(shopPage(url.searchParams.has('broken')));
   },
   never: () => undefined,
   reset: ({ request }) => void request.socket.destroy(),

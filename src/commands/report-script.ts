@@ -1,0 +1,115 @@
+/** What a person looks for first in the result of a script: its tests and steps, pages, calls, and where the artifacts are. */
+
+type Facts = { [name: string]: unknown };
+const isFacts = (value: unknown): value is Facts =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const list = (value: unknown): Facts[] => (Array.isArray(value) ? value.filter(isFacts) : []);
+const texts = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+
+const maxTests = 100;
+const maxSteps = 60;
+const maxLine = 200;
+const maxErrorLines = 12;
+
+/** Lines about a run of a browser or multi-step check; none where `details` hold no tests. */
+export function scriptLines(details: Facts): string[] {
+  const tests = list(details['tests']);
+  return [
+    ...tests.slice(0, maxTests).flatMap(testLines),
+    ...list(details['apiCalls']).slice(0, maxSteps).map(callLine),
+    ...list(details['pages']).slice(0, maxSteps).flatMap(pageLines),
+    // Errors of tests stand with their tests.
+    ...(tests.length === 0 ? texts(details['errors']).slice(0, 5).flatMap(errorLines) : []),
+  ];
+}
+
+/** One line per file, for `run`, which leaves them in a folder. */
+export function artifactLines(files: readonly { name: string; type: string; size: number }[]): string[] {
+  return files.map(({ name, type, size }) => `${type.padEnd(10)}  ${name}  ${bytes(size)}`);
+}
+
+const marks: { readonly [status: string]: string } = {
+  passed: 'ok    ',
+  skipped: 'skip  ',
+};
+
+function testLines(test: Facts): string[] {
+  const mark = test['degraded'] === true ? 'DEGR  ' : (marks[String(test['status'])] ?? 'FAILED');
+  const title = texts(test['titlePath']).slice(1).join(' › ') || String(test['title']);
+  return [
+    `${mark}  ${oneLine(title)}  ${milliseconds(test['durationMs'])}`,
+    ...stepLines(list(test['steps']), 1).slice(0, maxSteps),
+    ...texts(test['errors']).slice(0, 5).flatMap(errorLines),
+  ];
+}
+
+/** Steps that the script's author named, and calls that failed; everything else is in the trace. */
+function stepLines(steps: readonly Facts[], depth: number): string[] {
+  if (depth > 5) return [];
+  return steps.flatMap((step) => {
+    const failed = typeof step['error'] === 'string';
+    const shown = step['category'] === 'test.step' || failed;
+    const inner = stepLines(list(step['steps']), shown ? depth + 1 : depth);
+    if (!shown) return inner;
+    const line = `${' '.repeat(6 + depth * 2)}${failed ? '✗' : '·'} ${oneLine(String(step['title']))}  ${milliseconds(step['durationMs'])}`;
+    return [line, ...inner];
+  });
+}
+
+function callLine(call: Facts): string {
+  const request = isFacts(call['request']) ? call['request'] : {};
+  const response = isFacts(call['response']) ? call['response'] : null;
+  const answer = response === null ? String(call['error'] ?? 'no answer') : String(response['status']);
+  return `call    ${String(request['method'])} ${oneLine(String(request['url']))}  ${oneLine(answer)}  ${milliseconds(call['durationMs'])}`;
+}
+
+function pageLines(page: Facts): string[] {
+  const vitals = isFacts(page['webVitals']) ? page['webVitals'] : {};
+  const shown = Object.entries(vitals).flatMap(([name, vital]) =>
+    isFacts(vital)
+      ? [
+          `${name} ${rounded(name, vital['value'])} ${String(vital['score']).toLowerCase().replaceAll('_', ' ')}`,
+        ]
+      : [],
+  );
+  return [
+    `page    ${oneLine(String(page['url']))}`,
+    ...(shown.length === 0 ? [] : [`        ${shown.join(', ')}`]),
+    ...texts(page['consoleErrors'])
+      .slice(0, 5)
+      .map((text) => `        console: ${oneLine(text)}`),
+    ...texts(page['networkErrors'])
+      .slice(0, 5)
+      .map((text) => `        network: ${oneLine(text)}`),
+  ];
+}
+
+function rounded(name: string, value: unknown): string {
+  if (typeof value !== 'number') return '?';
+  return name === 'CLS' ? value.toFixed(3) : `${Math.round(value)} ms`;
+}
+
+function errorLines(text: string): string[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const cut = lines.length > maxErrorLines ? ['…'] : [];
+  return [...lines.slice(0, maxErrorLines), ...cut].map((line) => `        ${plain(line).slice(0, maxLine)}`);
+}
+
+function milliseconds(value: unknown): string {
+  return typeof value === 'number' ? `${Math.round(value)} ms` : '';
+}
+
+function bytes(size: number): string {
+  if (size < 1024) return `${size} bytes`;
+  if (size < 1024 * 1024) return `${(size / 1024).toFixed(0)} KB`;
+  return `${(size / 1024 / 1024).toFixed(1)} MB`;
+}
+
+const oneLine = (text: string): string => {
+  const line = plain(text.replaceAll('\n', ' '));
+  return line.length > maxLine ? `${line.slice(0, maxLine)}…` : line;
+};
+
+/** Terminals obey control characters, and a page may have put any into a text. */
+const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
