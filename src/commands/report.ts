@@ -1,5 +1,6 @@
 import type { AssertionResult } from '../protocol/assertions.ts';
 import type { Result, Timings } from '../protocol/result.ts';
+import { artifactLines, scriptLines } from './report-script.ts';
 
 /** How a person reads a result on a terminal: plain text, bounded, without colours. */
 
@@ -21,7 +22,9 @@ export function resultReport(name: string, results: readonly Result[]): string {
     phaseLines(last.timings),
     assertionLines(last.assertions),
     factLines(last.details),
+    scriptLines(last.details),
     last.log.map(({ level, msg }) => `${level.padEnd(6)}${oneLine(msg, 500)}`),
+    artifactLines(last.artifacts),
   ];
   return `${sections
     .filter((lines) => lines.length > 0)
@@ -36,7 +39,7 @@ export function resultLine(
 ): string {
   const reason = result.reason === null ? '' : `  ${result.reason.code}`;
   const time = `${milliseconds(result.responseTime)} ms`;
-  return `${result.status.padEnd(9)} ${result.checkType.padEnd(5)} ${name.padEnd(40)} ${time.padStart(10)}${reason}`;
+  return `${result.status.padEnd(9)} ${result.checkType.padEnd(10)} ${name.padEnd(40)} ${time.padStart(10)}${reason}`;
 }
 
 const ownerWords = { target: "the target's", script: "the script's", ours: 'our own fault' } as const;
