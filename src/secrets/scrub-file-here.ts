@@ -1,22 +1,6 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
-import { createScrubber, scrubChunkBytes, type NamedSecret } from './scrubber.ts';
-
-export type ScrubFileTask = {
-  readonly source: string;
-  readonly target: string;
-  readonly secrets: readonly NamedSecret[];
-};
-
-/** Bytes read and written, and masks written. */
-export type ScrubbedFile = {
-  readonly bytesIn: number;
-  readonly bytesOut: number;
-  readonly maskedCount: number;
-};
-
-/** What the scrubbing thread says to a task. An error goes by its fields: a clone of one has lost them. */
-export type ScrubAnswer =
-  { scrubbed: ScrubbedFile } | { error: { message: string; code?: string | undefined } };
+import type { ScrubbedFile, ScrubFileTask } from './scrub-task.ts';
+import { createScrubber, scrubChunkBytes } from './scrubber.ts';
 
 /**
  * Scrubs the file `source` into the new file `target` (mode 0600) on this thread, without letting go of it: only for a

@@ -1,8 +1,12 @@
 import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
-import { scrubFileHere, type ScrubAnswer, type ScrubFileTask } from './scrub-file-here.ts';
+import { scrubFileHere } from './scrub-file-here.ts';
+import type { ScrubAnswer, ScrubTask } from './scrub-task.ts';
 
-/** The thread in which `scrubFile` scrubs, one file after the other. It steps back behind the main thread, whose times are measured. */
+/**
+ * The thread in which files and artifacts are scrubbed, one after the other. It steps back behind the main thread, whose
+ * times are measured.
+ */
 
 // On Linux priorities belong to threads; elsewhere this would slow the whole program.
 if (process.platform === 'linux') {
@@ -12,14 +16,17 @@ if (process.platform === 'linux') {
     // Only a courtesy: a host that forbids it is served all the same.
   }
 }
-parentPort?.on('message', (task: ScrubFileTask) => {
-  // scrub-file.ts alone starts this thread and writes to it.
-  parentPort?.postMessage(answerTo(task));
+parentPort?.on('message', (task: ScrubTask) => {
+  // scrub-thread.ts alone starts this thread and writes to it, one task at a time.
+  void answerTo(task).then((answer) => parentPort?.postMessage(answer));
 });
 
-function answerTo(task: ScrubFileTask): ScrubAnswer {
+async function answerTo(task: ScrubTask): Promise<ScrubAnswer> {
   try {
-    return { scrubbed: scrubFileHere(task) };
+    if (task.kind === 'file') return { scrubbed: scrubFileHere(task) };
+    // Loaded with the first artifact: agents that run no scripts have none.
+    const { scrubArtifactHere } = await import('./scrub-artifact-here.ts');
+    return { scrubbed: await scrubArtifactHere(task) };
   } catch (error) {
     return { error: { ...(error as NodeJS.ErrnoException), message: String((error as Error).message) } }; // the file system's, or one of ours
   }
