@@ -134,6 +134,6 @@ test('pings are counted', () => {
 
 test('one line of a list', () => {
   expect(resultLine({ ...passed, reason: reasonOf('TIMEOUT', 'late'), status: 'failed' }, 'page')).toBe(
-    `failed    URL   ${'page'.padEnd(40)}    40.0 ms  TIMEOUT`,
+    `failed    URL        ${'page'.padEnd(40)}    40.0 ms  TIMEOUT`,
   );
 });
