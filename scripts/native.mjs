@@ -1,6 +1,7 @@
 /**
- * Builds the native addon, src/native/addon → build/native/location_agent.node, with the system's C compiler and the headers
- * of any Node: it uses only interfaces that are the same in all of them, so one build serves every Node.
+ * Builds what is written in C, with the system's compiler: the native addon, src/native/addon →
+ * build/native/location_agent.node, with the headers of any Node (it uses only interfaces that are the same in all of them,
+ * so one build serves every Node), and the launcher of scripts, src/native/launcher → build/native/launcher.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -9,11 +10,20 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const sources = join(root, 'src', 'native', 'addon');
-const output = join(root, 'build', 'native', 'location_agent.node');
-const consequence = 'the agent pings through the raw-socket package, if that could be built, or not at all';
+const addon = {
+  name: 'the native addon',
+  sources: join(root, 'src', 'native', 'addon'),
+  output: join(root, 'build', 'native', 'location_agent.node'),
+  consequence: 'the agent pings through the raw-socket package, if that could be built, or not at all',
+};
+const launcher = {
+  name: 'the launcher',
+  sources: join(root, 'src', 'native', 'launcher'),
+  output: join(root, 'build', 'native', 'launcher'),
+  consequence: 'scripts run without confinement',
+};
 
-function isFresh() {
+function isFresh({ sources, output }) {
   if (!existsSync(output)) return false;
   const built = statSync(output).mtimeMs;
   return readdirSync(sources).every((name) => statSync(join(sources, name)).mtimeMs <= built);
@@ -40,38 +50,16 @@ function compilers() {
   );
 }
 
-/**
- * Builds what is missing or older than its sources. Null when all is well, else one line: the reason and the remedy. The
- * product goes on without the addon.
- */
-export function buildNative() {
-  if (process.platform !== 'linux') return `the native addon is for Linux only: ${consequence}`;
-  if (isFresh()) return null;
-  const [compiler] = compilers();
-  if (!compiler)
-    return `no C compiler for the native addon: install gcc and libc6-dev; until then ${consequence}`;
-  const headers = headerFolders().find((folder) =>
-    ['node_api.h', 'uv.h'].every((name) => existsSync(join(folder, name))),
-  );
-  if (!headers) {
-    return `no headers of Node for the native addon: install libnode-dev, or set npm_config_nodedir to a folder that holds include/node; until then ${consequence}`;
-  }
-  mkdirSync(dirname(output), { recursive: true });
-  const unfinished = `${output}.${process.pid}`;
-  const files = readdirSync(sources).filter((name) => name.endsWith('.c'));
-  const flags = [
-    '-std=gnu11',
-    '-O2',
-    '-fPIC',
-    '-shared',
-    '-fvisibility=hidden',
-    '-Wall',
-    '-Wextra',
-    '-D_FORTIFY_SOURCE=2',
-  ];
+const warnings = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-D_FORTIFY_SOURCE=2'];
+
+/** Compiles one part; null, or the compiler's own word on why not. */
+function compile(compiler, part, flags) {
+  mkdirSync(dirname(part.output), { recursive: true });
+  const unfinished = `${part.output}.${process.pid}`;
+  const files = readdirSync(part.sources).filter((name) => name.endsWith('.c'));
   const done = spawnSync(
     compiler,
-    [...flags, '-isystem', headers, '-o', unfinished, ...files.map((name) => join(sources, name))],
+    [...warnings, ...flags, '-o', unfinished, ...files.map((name) => join(part.sources, name))],
     { encoding: 'utf8' },
   );
   if (done.status !== 0) {
@@ -79,11 +67,47 @@ export function buildNative() {
     const line =
       `${done.stderr ?? ''}${done.error?.message ?? ''}`.split('\n').find((one) => /error/i.test(one)) ??
       'no message';
-    return `the native addon does not compile (${line.trim()}): install gcc and libc6-dev; until then ${consequence}`;
+    return `${part.name} does not compile (${line.trim()}): install gcc and libc6-dev; until then ${part.consequence}`;
   }
   if (done.stderr) process.stderr.write(done.stderr); // warnings
-  renameSync(unfinished, output); // at once: another process may be loading it
+  renameSync(unfinished, part.output); // at once: another process may be loading it
   return null;
+}
+
+function buildAddon(compiler) {
+  const headers = headerFolders().find((folder) =>
+    ['node_api.h', 'uv.h'].every((name) => existsSync(join(folder, name))),
+  );
+  if (!headers) {
+    return `no headers of Node for the native addon: install libnode-dev, or set npm_config_nodedir to a folder that holds include/node; until then ${addon.consequence}`;
+  }
+  return compile(compiler, addon, ['-fPIC', '-shared', '-fvisibility=hidden', '-isystem', headers]);
+}
+
+/** Without a dynamic loader it starts sooner, and nothing can be put under it. Not every system has the static C library. */
+function buildLauncher(compiler) {
+  const reason = compile(compiler, launcher, ['-static']);
+  return reason === null ? null : compile(compiler, launcher, []);
+}
+
+/**
+ * Builds what is missing or older than its sources. Null when all is well, else one line: the reason and the remedy. The
+ * product goes on without.
+ */
+export function buildNative() {
+  if (process.platform !== 'linux') {
+    return `the native parts are for Linux only: ${addon.consequence}; ${launcher.consequence}`;
+  }
+  const stale = [addon, launcher].filter((part) => !isFresh(part));
+  if (stale.length === 0) return null;
+  const [compiler] = compilers();
+  if (!compiler) {
+    const names = stale.map(({ name }) => name).join(' and ');
+    const consequences = stale.map(({ consequence }) => consequence).join('; ');
+    return `no C compiler for ${names}: install gcc and libc6-dev; until then ${consequences}`;
+  }
+  const reasons = stale.map((part) => (part === addon ? buildAddon(compiler) : buildLauncher(compiler)));
+  return reasons.filter((reason) => reason !== null).join('\n') || null;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -31,17 +31,19 @@ describe('scripts/native.mjs', () => {
     folder = mkdtempSync(join(tmpdir(), 'location-agent-build-'));
     mkdirSync(join(folder, 'scripts'));
     cpSync(join(root, 'scripts', 'native.mjs'), join(folder, 'scripts', 'native.mjs'));
-    cpSync(join(root, 'src', 'native', 'addon'), join(folder, 'src', 'native', 'addon'), { recursive: true });
+    for (const part of ['addon', 'launcher']) {
+      cpSync(join(root, 'src', 'native', part), join(folder, 'src', 'native', part), { recursive: true });
+    }
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  const consequence =
-    'until then the agent pings through the raw-socket package, if that could be built, or not at all\n';
+  const pings = 'the agent pings through the raw-socket package, if that could be built, or not at all';
+  const unconfined = 'scripts run without confinement';
 
   it('says what is missing without a compiler', () => {
     expect(build({ PATH: join(folder, 'nothing'), CC: '' })).toEqual({
       status: 1,
-      stderr: `no C compiler for the native addon: install gcc and libc6-dev; ${consequence}`,
+      stderr: `no C compiler for the native addon and the launcher: install gcc and libc6-dev; until then ${pings}; ${unconfined}\n`,
     });
   });
 
@@ -56,7 +58,11 @@ describe('scripts/native.mjs', () => {
     );
     expect(build({ CC: broken })).toEqual({
       status: 1,
-      stderr: `the native addon does not compile (a.c:1: error: no): install gcc and libc6-dev; ${consequence}`,
+      stderr: [
+        `the native addon does not compile (a.c:1: error: no): install gcc and libc6-dev; until then ${pings}`,
+        `the launcher does not compile (a.c:1: error: no): install gcc and libc6-dev; until then ${unconfined}`,
+        '',
+      ].join('\n'),
     });
     expect(existsSync(addon())).toBe(false);
   });

@@ -1,0 +1,45 @@
+/* Bytes below the writable folders. Follows no link and stops at a number of files. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher.h"
+
+enum { most_files = 200000, deepest = 64 };
+
+static uint64_t bytes_below(int parent, const char *name, int depth, size_t *files) {
+  int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return 0;
+  DIR *folder = fdopendir(fd);
+  if (folder == NULL) {
+    close(fd);
+    return 0;
+  }
+  uint64_t sum = 0;
+  struct dirent *entry;
+  while (*files < most_files && (entry = readdir(folder)) != NULL) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    struct stat status;
+    (*files)++;
+    if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    sum += (uint64_t)status.st_blocks * 512;
+    if (!S_ISDIR(status.st_mode)) continue;
+    /* Nobody nests so deep for a good reason. */
+    if (depth == deepest) *files = most_files;
+    else sum += bytes_below(fd, entry->d_name, depth + 1, files);
+  }
+  closedir(folder);
+  return sum;
+}
+
+uint64_t written_bytes(const struct plan *plan) {
+  uint64_t sum = 0;
+  size_t files = 0;
+  for (size_t at = 0; at < plan->rule_count; at++) {
+    if (plan->rules[at].access == access_write) sum += bytes_below(AT_FDCWD, plan->rules[at].path, 0, &files);
+  }
+  return files >= most_files ? UINT64_MAX : sum;
+}

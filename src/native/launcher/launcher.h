@@ -1,0 +1,93 @@
+/*
+ * Starts one program of a customer with as little reach as this host allows, stays beside it, and leaves nothing of it
+ * behind. File descriptor 4 is the line to the agent: the program's environment comes in, one line per event goes out.
+ */
+#ifndef LAUNCHER_H
+#define LAUNCHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { agent_line = 4, most_paths = 256, most_protected = 256 };
+
+/* What a folder or file is opened for. */
+enum access { access_read, access_use, access_write };
+
+struct path_rule {
+  const char *path;
+  enum access access;
+};
+
+struct plan {
+  pid_t agent;
+  /* Process and thread ids that get no signal, and groups as negative numbers. */
+  int protected[most_protected];
+  size_t protected_count;
+  /* Own PID, IPC and mount namespaces. */
+  bool namespaces;
+  /* It may start programs of its own. */
+  bool programs;
+  /* A browser's own sandbox may make user namespaces. */
+  bool user_namespaces;
+  bool landlock;
+  struct path_rule rules[most_paths];
+  size_t rule_count;
+  /* 0 = no bound. */
+  uint64_t memory_bytes;
+  uint64_t cpu_seconds;
+  uint64_t disk_bytes;
+  uint64_t processes;
+  char **program;
+  char **environment;
+};
+
+/* What a step of the child's own set-up came to; `step` is empty when the program runs. */
+struct step_failure {
+  char step[24];
+  int error;
+};
+
+/* environment.c: reads the environment from the agent's line; NULL when it is not whole. */
+char **read_environment(void);
+
+/* confine.c: makes this process the program. Returns only when that failed, in `failure`. */
+void become_program(const struct plan *plan, bool in_namespaces, int failures, struct step_failure *failure);
+int drop_capabilities(void);
+
+/* filter.c: 0 or an errno. `own` is the process that will be the program. */
+int install_filter(const struct plan *plan, bool in_namespaces, pid_t own);
+bool filter_supported(void);
+
+/* landlock.c */
+int landlock_version(void);
+int install_landlock(const struct plan *plan);
+
+/* namespaces.c */
+bool needs_user_namespace(void);
+pid_t fork_into_namespaces(void);
+int enter_own_proc(void);
+int be_init(const struct plan *plan, int failures, int statuses);
+
+/* usage.c: of all descendants of this process. */
+struct usage {
+  uint64_t processes;
+  uint64_t rss_bytes;
+  double cpu_seconds;
+};
+void measure_descendants(struct usage *usage);
+uint64_t proportional_bytes_of_descendants(void);
+void kill_descendants(void);
+
+/* disk.c: bytes below the writable folders; a tree of too many files counts as endless. */
+uint64_t written_bytes(const struct plan *plan);
+
+/* supervise.c: waits for the program's end. */
+int supervise(const struct plan *plan);
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* probe.c */
+int print_probe(void);
+
+#endif

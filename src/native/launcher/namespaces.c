@@ -1,0 +1,108 @@
+/*
+ * Namespaces of processes, mounts and System V objects: the program sees no process but its own, and when the first one in
+ * there ends, the kernel ends all others. Without CAP_SYS_ADMIN they hang in a user namespace that maps our own user alone.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launcher.h"
+
+bool needs_user_namespace(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct data[2];
+  if (syscall(SYS_capget, &header, data) != 0) return true;
+  return (data[0].effective & (1U << CAP_SYS_ADMIN)) == 0;
+}
+
+static bool write_text(const char *path, const char *text) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t length = (ssize_t)strlen(text), written = write(fd, text, (size_t)length);
+  close(fd);
+  return written == length;
+}
+
+/* Whose namespaces they are; asked before they are made, because inside nobody is mapped at first. */
+static bool own_user;
+static uid_t own_uid;
+static gid_t own_gid;
+
+/* The namespace's first process maps its own user and group: that needs no privilege. 0 or an errno. */
+static int map_own_user(void) {
+  char map[64];
+  write_text("/proc/self/setgroups", "deny");
+  snprintf(map, sizeof map, "%u %u 1", own_uid, own_uid);
+  if (!write_text("/proc/self/uid_map", map)) return errno;
+  snprintf(map, sizeof map, "%u %u 1", own_gid, own_gid);
+  return write_text("/proc/self/gid_map", map) ? 0 : errno;
+}
+
+/* Like fork. In the child all is new but what `enter_own_proc` has yet to do; -1 and errno where they are refused. */
+pid_t fork_into_namespaces(void) {
+  own_user = needs_user_namespace();
+  own_uid = geteuid();
+  own_gid = getegid();
+  unsigned long flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | (own_user ? CLONE_NEWUSER : 0);
+  /* A process that is not dumpable belongs to root in /proc, and its child could not write its own maps. */
+  if (own_user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
+  int error = errno;
+  if (pid != 0) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  errno = error;
+  return pid;
+}
+
+/* To be called first in such a child: 0 or an errno. */
+int enter_own_proc(void) {
+  int error = own_user ? map_own_user() : 0;
+  if (error != 0) return error;
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return errno;
+  return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 ? 0 : errno;
+}
+
+static void report(int to, const struct step_failure *failure) {
+  ssize_t written = write(to, failure, sizeof *failure);
+  (void)written;
+}
+
+/* The first process of the namespace: starts the program, collects orphans, ends with the program. */
+int be_init(const struct plan *plan, int failures, int statuses) {
+  struct step_failure failure = {.step = ""};
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if ((failure.error = enter_own_proc()) != 0) {
+    snprintf(failure.step, sizeof failure.step, "namespaces");
+    report(failures, &failure);
+    return 1;
+  }
+  pid_t program = fork();
+  if (program == 0) {
+    close(statuses);
+    close(agent_line);
+    become_program(plan, true, failures, &failure);
+    report(failures, &failure);
+    _exit(127);
+  }
+  close(failures);
+  for (int fd = 0; fd <= agent_line; fd++) close(fd);
+  int status = 0;
+  for (;;) {
+    pid_t ended = wait(&status);
+    if (ended == program) break;
+    if (ended < 0 && errno != EINTR) return 1;
+  }
+  ssize_t written = write(statuses, &status, sizeof status);
+  (void)written;
+  return 0;
+}

@@ -1,0 +1,193 @@
+/*
+ * The process that stays: it starts the program, watches what all of it uses, and ends last. Events to the agent, one line
+ * each: `running`, `missing STEP ERRNO`, `failed STEP ERRNO`, `exceeded LIMIT`, `ended code N`, `ended signal N`.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launcher.h"
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int number) {
+  if (number != SIGCHLD) told_to_end = 1;
+}
+
+static double now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1000 + (double)now.tv_nsec / 1e6;
+}
+
+/* Signals reach us only while we wait, so that none is missed between a look and the wait. */
+static void catch_signals(sigset_t *while_waiting) {
+  struct sigaction action = {.sa_handler = on_signal};
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  for (const int *number = (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0}; *number != 0; number++) {
+    sigaction(*number, &action, NULL);
+    sigaddset(&blocked, *number);
+  }
+  signal(SIGPIPE, SIG_IGN);
+  sigprocmask(SIG_BLOCK, &blocked, NULL);
+  sigemptyset(while_waiting);
+}
+
+struct started {
+  pid_t pid;
+  int statuses; /* where the namespace's first process tells how the program ended; -1 without namespaces */
+};
+
+/* Passes on what the child could not set, until the program runs or can't. True when it runs. */
+static bool wait_for_exec(int failures, bool *without_namespaces) {
+  struct step_failure failure;
+  for (;;) {
+    ssize_t got = read(failures, &failure, sizeof failure);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != (ssize_t)sizeof failure) return true;
+    failure.step[sizeof failure.step - 1] = '\0';
+    if (strcmp(failure.step, "namespaces") == 0) {
+      say("missing namespaces %d", failure.error);
+      *without_namespaces = true;
+      return false;
+    }
+    if (strcmp(failure.step, "exec") == 0) {
+      say("failed exec %d", failure.error);
+      return false;
+    }
+    say("missing %s %d", failure.step, failure.error);
+  }
+}
+
+static bool start(struct plan *plan, struct started *started) {
+  int failures[2], statuses[2] = {-1, -1};
+  if (pipe2(failures, O_CLOEXEC) != 0 || (plan->namespaces && pipe2(statuses, O_CLOEXEC) != 0)) {
+    say("failed pipe %d", errno);
+    return false;
+  }
+  bool in_namespaces = plan->namespaces;
+  pid_t pid = in_namespaces ? fork_into_namespaces() : fork();
+  if (pid == 0 && in_namespaces) {
+    close(failures[0]);
+    close(statuses[0]);
+    _exit(be_init(plan, failures[1], statuses[1]));
+  }
+  if (pid == 0) {
+    struct step_failure failure = {.step = ""};
+    close(failures[0]);
+    close(agent_line);
+    become_program(plan, false, failures[1], &failure);
+    ssize_t written = write(failures[1], &failure, sizeof failure);
+    (void)written;
+    _exit(127);
+  }
+  int error = errno;
+  close(failures[1]);
+  if (statuses[1] >= 0) close(statuses[1]);
+  if (pid < 0 && !in_namespaces) {
+    close(failures[0]);
+    say("failed fork %d", error);
+    return false;
+  }
+  bool without_namespaces = pid < 0;
+  if (pid < 0) say("missing namespaces %d", error);
+  bool running = pid > 0 && wait_for_exec(failures[0], &without_namespaces);
+  close(failures[0]);
+  if (running) {
+    *started = (struct started){pid, statuses[0]};
+    return true;
+  }
+  if (statuses[0] >= 0) close(statuses[0]);
+  if (pid > 0) waitpid(pid, NULL, 0);
+  if (!without_namespaces) return false;
+  plan->namespaces = false;
+  return start(plan, started);
+}
+
+/* The name of the limit that is broken, or NULL. */
+static const char *broken_limit(const struct plan *plan, unsigned round) {
+  struct usage usage;
+  measure_descendants(&usage);
+  if (plan->processes > 0 && usage.processes > plan->processes) return "processes";
+  if (plan->cpu_seconds > 0 && usage.cpu_seconds > (double)plan->cpu_seconds) return "cpuSeconds";
+  if (plan->memory_bytes > 0 && usage.rss_bytes > plan->memory_bytes &&
+      proportional_bytes_of_descendants() > plan->memory_bytes) {
+    return "memoryBytes";
+  }
+  if (plan->disk_bytes > 0 && round % 4 == 3 && written_bytes(plan) > plan->disk_bytes) return "diskBytes";
+  return NULL;
+}
+
+static void end_everything(const struct plan *plan, const struct started *started) {
+  /* The first process of a namespace takes all others with it. */
+  if (plan->namespaces) kill(started->pid, SIGKILL);
+  kill_descendants();
+}
+
+static int tell_end(int status) {
+  if (WIFSIGNALED(status)) say("ended signal %d", WTERMSIG(status));
+  else say("ended code %d", WEXITSTATUS(status));
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int supervise(const struct plan *asked) {
+  static struct plan plan;
+  plan = *asked;
+  sigset_t while_waiting;
+  catch_signals(&while_waiting);
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  /* The agent's end is ours. It started us from its main thread, whose end is the process's. */
+  prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+  if (plan.agent != 0 && getppid() != plan.agent) return 70;
+  plan.protected[plan.protected_count++] = getpid();
+  struct started started;
+  if (!start(&plan, &started)) return 127;
+  say("running");
+  for (int fd = 0; fd < agent_line; fd++) close(fd);
+
+  int status = SIGKILL; /* what stands when the program did not end by itself */
+  bool ended = false;
+  double wait_ms = 100;
+  unsigned round = 0;
+  double next = now_ms() + wait_ms;
+  struct pollfd line = {agent_line, POLLIN, 0};
+  while (!ended && !told_to_end) {
+    double left = next - now_ms();
+    if (left > 0) {
+      struct timespec timeout = {(time_t)(left / 1000), (long)((long)left % 1000) * 1000000L + 999999L};
+      if (timeout.tv_nsec > 999999999L) timeout.tv_nsec = 999999999L;
+      if (ppoll(&line, 1, &timeout, &while_waiting) > 0) told_to_end = 1; /* the agent is gone, or wants the end */
+    }
+    int one;
+    pid_t pid;
+    while ((pid = waitpid(-1, &one, WNOHANG)) > 0) {
+      if (pid != started.pid) continue;
+      status = one;
+      ended = true;
+    }
+    if (ended || told_to_end || now_ms() < next) continue;
+    double before = now_ms();
+    const char *limit = broken_limit(&plan, round++);
+    if (limit != NULL) {
+      say("exceeded %s", limit);
+      break;
+    }
+    /* At most 1 % of a core, however many processes the host has. */
+    wait_ms = (now_ms() - before) * 100;
+    if (wait_ms < 200) wait_ms = 200;
+    next = now_ms() + wait_ms;
+  }
+  end_everything(&plan, &started);
+  if (ended && started.statuses >= 0 && read(started.statuses, &status, sizeof status) != sizeof status) {
+    status = SIGKILL;
+  }
+  return tell_end(status);
+}

@@ -1,0 +1,142 @@
+/*
+ * What all descendants use, and how to be rid of them. They can't leave: this process is their subreaper, so the parent of
+ * whoever daemonises is this process. One pass over /proc, which every kernel has.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launcher.h"
+
+struct process {
+  pid_t pid;
+  pid_t parent;
+  bool ours;
+  char state;
+  unsigned long ticks;
+  unsigned long threads;
+  long rss_pages;
+};
+
+static struct process *table;
+static size_t table_size, table_room;
+
+static bool read_process(int proc, const char *name, struct process *process) {
+  char path[32], text[1024];
+  snprintf(path, sizeof path, "%.16s/stat", name);
+  int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t length = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (length <= 0) return false;
+  text[length] = '\0';
+  /* The name in parentheses may hold anything, also parentheses. */
+  char *rest = strrchr(text, ')');
+  if (rest == NULL) return false;
+  unsigned long user, system;
+  long waited_user, waited_system;
+  process->pid = (pid_t)atoi(name);
+  process->ours = false;
+  if (sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld %*d %*d %lu %*d %*u %*u %ld",
+             &process->state, &process->parent, &user, &system, &waited_user, &waited_system, &process->threads,
+             &process->rss_pages) != 8) {
+    return false;
+  }
+  process->ticks = user + system + (unsigned long)waited_user + (unsigned long)waited_system;
+  return true;
+}
+
+static void mark_descendants(void) {
+  pid_t self = getpid();
+  bool grew = true;
+  while (grew) {
+    grew = false;
+    for (size_t at = 0; at < table_size; at++) {
+      struct process *process = &table[at];
+      if (process->ours) continue;
+      bool ours = process->parent == self;
+      for (size_t other = 0; other < table_size && !ours; other++) {
+        ours = table[other].ours && table[other].pid == process->parent;
+      }
+      if (ours) process->ours = grew = true;
+    }
+  }
+}
+
+static void read_table(void) {
+  table_size = 0;
+  DIR *folder = opendir("/proc");
+  if (folder == NULL) return;
+  struct dirent *entry;
+  while ((entry = readdir(folder)) != NULL) {
+    if (!isdigit((unsigned char)entry->d_name[0])) continue;
+    if (table_size == table_room) {
+      size_t room = table_room == 0 ? 256 : table_room * 2;
+      struct process *larger = realloc(table, room * sizeof *table);
+      if (larger == NULL) break;
+      table = larger;
+      table_room = room;
+    }
+    if (read_process(dirfd(folder), entry->d_name, &table[table_size])) table_size++;
+  }
+  closedir(folder);
+  mark_descendants();
+}
+
+void measure_descendants(struct usage *usage) {
+  read_table();
+  struct rusage waited;
+  getrusage(RUSAGE_CHILDREN, &waited);
+  double ticks_per_second = (double)sysconf(_SC_CLK_TCK);
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  *usage = (struct usage){0};
+  usage->cpu_seconds = (double)(waited.ru_utime.tv_sec + waited.ru_stime.tv_sec);
+  for (size_t at = 0; at < table_size; at++) {
+    if (!table[at].ours) continue;
+    usage->processes += table[at].threads;
+    usage->rss_bytes += (uint64_t)(table[at].rss_pages < 0 ? 0 : table[at].rss_pages) * page;
+    usage->cpu_seconds += (double)table[at].ticks / ticks_per_second;
+  }
+}
+
+/* Shared pages count once: a browser's processes share much. Dear, so only asked when the plain sum is too high. */
+uint64_t proportional_bytes_of_descendants(void) {
+  uint64_t sum = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
+  for (size_t at = 0; at < table_size; at++) {
+    if (!table[at].ours) continue;
+    char path[40], line[128];
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", table[at].pid);
+    FILE *file = fopen(path, "re");
+    unsigned long kilobytes = 0;
+    bool found = false;
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
+      found = sscanf(line, "Pss: %lu kB", &kilobytes) == 1;
+    }
+    if (file != NULL) fclose(file);
+    sum += found ? (uint64_t)kilobytes * 1024 : (uint64_t)table[at].rss_pages * page;
+  }
+  return sum;
+}
+
+/* Until none is left: a process that forks faster than one pass is met by the next. */
+void kill_descendants(void) {
+  for (;;) {
+    read_table();
+    for (size_t at = 0; at < table_size; at++) {
+      if (table[at].ours && table[at].state != 'Z') kill(table[at].pid, SIGKILL);
+    }
+    pid_t ended;
+    while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) continue;
+    if (ended < 0 && errno == ECHILD) return;
+    usleep(500);
+  }
+}
