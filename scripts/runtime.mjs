@@ -11,6 +11,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -22,6 +23,9 @@ import { withLock } from './lock.mjs';
 const listFiles = ['package.json', 'package-lock.json', '.npmrc'];
 /** Inside node_modules, written last; src/script/runtimes.ts looks for it. */
 const stampName = '.runtime-stamp';
+
+/** The runtime of checks that name none. */
+export const defaultRuntime = '2026.04';
 
 /** A text that changes with whatever an install depends on. */
 function stampOf(folder, runtimesFolder) {
@@ -113,7 +117,7 @@ export async function installRuntime(name, runtimesFolder, say) {
 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const [action, name, folder = join(root, 'runtimes')] = process.argv.slice(2);
   try {
     if (action !== 'install' || name === undefined)

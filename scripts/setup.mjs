@@ -9,6 +9,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withLock } from './lock.mjs';
+import { defaultRuntime, installRuntime } from './runtime.mjs';
 import { installSystemPackages } from './system-packages.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -115,3 +116,12 @@ await withLock(path('build', '.setup-lock'), async () => {
   compile();
   if (mode !== 'build') installSystemPackages(mode, say);
 });
+// `npm start` need not wait for it: dev installs it beside the running service.
+if (mode === 'test') {
+  const runtimes = path('runtimes');
+  await installRuntime(defaultRuntime, runtimes, say).catch(({ message }) =>
+    say(
+      `left out: scripts of checks, ${message}; once npm works here: node scripts/runtime.mjs install ${defaultRuntime}`,
+    ),
+  );
+}

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { defaultRuntime } from './runtime.mjs';
 
 const onPath = (name) =>
   (process.env.PATH ?? '').split(':').some((folder) => folder !== '' && existsSync(`${folder}/${name}`)) ||
@@ -21,6 +22,18 @@ const wanted = [
     has: () => ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'].some(onPath),
     packages: ['chromium'],
     purpose: 'a Chromium for browser checks',
+  },
+  {
+    modes: ['start', 'test'],
+    has: () => onPath('ffmpeg'),
+    packages: ['ffmpeg'],
+    purpose: 'videos of browser checks',
+  },
+  {
+    modes: ['test'],
+    has: () => onPath('bwrap'),
+    packages: ['bubblewrap'],
+    purpose: 'a closed room for scripts in the tests',
   },
   {
     modes: ['test'],
@@ -79,13 +92,15 @@ export function installSystemPackages(mode, say) {
   }
 }
 
-/** What `npm test` should find after its set-up on Debian as root, and does not: purposes, and the built addon. */
+/** What `npm test` should find after its set-up on Debian as root, and does not: purposes, the built addon, the runtime. */
 export function missingForTests() {
   const missing = wanted
     .filter((item) => item.modes.includes('test') && !item.has())
     .map((item) => item.purpose);
   const addon = new URL('../build/native/location_agent.node', import.meta.url);
   if (!existsSync(addon)) missing.push('the native addon');
+  const runtime = new URL(`../runtimes/${defaultRuntime}/node_modules/.runtime-stamp`, import.meta.url);
+  if (!existsSync(runtime)) missing.push(`the runtime ${defaultRuntime}`);
   try {
     createRequire(import.meta.url)('raw-socket');
   } catch (error) {
