@@ -2,13 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { AgentConfig } from '../config.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
-import { executors } from '../executors/table.ts';
 import type { Log } from '../log.ts';
 import { protocolLimits } from '../protocol/agent-calls.ts';
-import { laneOf, lanes as allLanes, probeTypes, type JobType, type Lane } from '../protocol/check-types.ts';
+import {
+  jobTypes,
+  laneOf,
+  lanes as allLanes,
+  probeTypes,
+  scriptTypes,
+  type JobType,
+  type Lane,
+} from '../protocol/check-types.ts';
 import { createScrubber } from '../secrets/scrubber.ts';
+import type { KeepArtifacts } from './attempt-files.ts';
 import { pause } from './backoff.ts';
 import { createFaultEvents } from './fault-events.ts';
+import { silentOwnerMs } from './folder-owner.ts';
 import { createGuards } from './guards.ts';
 import { startHealthServer, type AgentState } from './health.ts';
 import { createIntake, type RunningTools } from './intake.ts';
@@ -18,12 +27,14 @@ import { browserSlots, machine } from './machine.ts';
 import { createMetrics } from './metrics.ts';
 import { Outbox, outboxLimits, type OutboxLimits } from './outbox.ts';
 import { ownSecrets } from './own-secrets.ts';
-import { createPoller } from './poller.ts';
+import { createPoller, type Poller } from './poller.ts';
 import { createResultSender } from './result-sender.ts';
+import { createScriptHost, packageRuntimes } from './script-host.ts';
 import { createServiceClient } from './service-client.ts';
 import { createSession } from './session.ts';
 import { createTransport, readAuthorities } from './transport.ts';
 import { createTurnWatch } from './turn-watch.ts';
+import { createWorkDirs } from './work-dir.ts';
 
 /** The daemon: claims jobs of its private location, runs them, and brings the results to the service. */
 export type Agent = {
@@ -53,10 +64,15 @@ export type AgentOptions = {
   /** From 0 to 1. */
   random?: () => number;
   outboxLimits?: OutboxLimits;
+  /** The folder whose subfolders are runtimes; the package's own unless a test names another. */
+  runtimesFolder?: string;
+  /** How often runtimes are looked for, in milliseconds: one may be installed while the agent runs. */
+  runtimesEveryMs?: number;
 };
 
 const unsettledMs = 10_000;
 const lastSendMs = 3000;
+const runtimesEveryMs = 5000;
 /** Renewals carry at most this many leases, so no more jobs are held at a time. */
 const mostHeld = 10_000;
 
@@ -109,8 +125,17 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   });
   const client = createServiceClient({ transport, serviceUrl: config.serviceUrl, now, onKeyRefused: fail });
 
-  const types = probeTypes.filter((type) => type in executors);
-  const lanes = createLanes(slotsOf(config, types));
+  const slots = slotsOf(config);
+  const host = createScriptHost({
+    runtimesFolder: options.runtimesFolder ?? packageRuntimes(),
+    dataFolder: config.dataDir,
+    slots: slots.browser,
+    warn: (line) => log.warn(line),
+  });
+  await host.look();
+  const types = () => (host.runtimes().length > 0 ? [...probeTypes, ...scriptTypes] : [...probeTypes]);
+  const lanes = createLanes(lanesOf(slots, types()));
+  const workDirs = createWorkDirs(join(config.dataDir, 'runs'), instanceId);
   const leases = createLeases({ client, log, metrics, random });
   const helloWatch = createTurnWatch();
   const watches = [helloWatch];
@@ -122,8 +147,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     random,
     instanceId,
     watch: helloWatch,
-    checkTypes: types,
-    lanes: lanes.slots,
+    abilities: () => ({ checkTypes: types(), runtimes: host.runtimes(), lanes: lanes.slots }),
     stopped: stopped.signal,
     onAccepted: (hello) => {
       if (state === 'starting') state = 'running';
@@ -159,6 +183,11 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     now,
   });
 
+  const keepArtifacts: KeepArtifacts = (_attempt, files, { note }) => {
+    note('warn', `${files.length} files are not sent: this agent cannot send artifacts yet`);
+    return Promise.resolve([]);
+  };
+
   let closeNetwork = () => {};
   /** What only an agent with work needs: the schemas, the executors, the network and the grading. */
   const load = async (): Promise<RunningTools> => {
@@ -179,8 +208,8 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     ]);
     const network = createNetwork({ useOsDnsResolver: config.useOsDnsResolver });
     closeNetwork = network.close;
-    const executorOf = await loadExecutors(types, fault);
-    await warmUp(types, executorOf, { network, now });
+    const executorOf = await loadExecutors(host.carriesScripts ? jobTypes : probeTypes, fault);
+    await warmUp(probeTypes, executorOf, { network, now });
     return {
       parseJob,
       runJob,
@@ -192,6 +221,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
         metrics,
         executorOf,
         network,
+        ...(host.carriesScripts ? { forScripts: { scripts: host.scripts, workDirs, keepArtifacts } } : {}),
         fault,
         now,
         scrubberOf: jobScrubbers(secrets, scrubber),
@@ -204,11 +234,12 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   };
   const intake = createIntake({ load, available: types, leases, log, metrics, fault });
 
-  const pollers = ownLanes(lanes.slots).map((lane) => {
+  const pollers: Poller[] = [];
+  const addPoller = (lane: Lane): Poller => {
     const watch = createTurnWatch();
     watches.push(watch);
     const blocked = () => guards.stopClaiming() || leases.size() >= mostHeld;
-    return createPoller({
+    const poller = createPoller({
       lane,
       lanes,
       client,
@@ -220,7 +251,26 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
       blocked,
       accept: intake.accept,
     });
-  });
+    pollers.push(poller);
+    return poller;
+  };
+  for (const lane of ownLanes(lanes.slots)) addPoller(lane);
+
+  /** Announces what runtimes that have come or gone make of the agent. */
+  const lookForRuntimes = async () => {
+    if (!(await host.look()) || intake.isClosed()) return;
+    log.info({ runtimes: host.runtimes() }, 'runtimes have changed');
+    const isNew = lanes.slots.browser === undefined && host.runtimes().length > 0;
+    if (isNew) lanes.open('browser', slots.browser);
+    await session.renew();
+    if (isNew && !intake.isClosed()) addPoller('browser').start();
+  };
+  let runtimesTimer: NodeJS.Timeout | undefined;
+  const watchRuntimes = () => {
+    const everyMs = options.runtimesEveryMs ?? runtimesEveryMs;
+    runtimesTimer = setTimeout(() => void lookForRuntimes().finally(watchRuntimes), everyMs);
+    runtimesTimer.unref();
+  };
 
   let metricsPage: (() => Promise<{ contentType: string; body: string }>) | null = null;
   const health = await startHealthServer({
@@ -248,7 +298,14 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   guards.start();
   sender.start();
   for (const poller of pollers) poller.start();
-  log.info({ healthUrl: health.url, lanes: lanes.slots, checkTypes: types, version }, 'agent started');
+  if (host.carriesScripts) {
+    await workDirs.removeDead();
+    // An agent of another container counts as dead after a silence only.
+    setTimeout(() => void workDirs.removeDead(), 2 * silentOwnerMs).unref();
+    watchRuntimes();
+  }
+  const started = { healthUrl: health.url, lanes: lanes.slots, checkTypes: types(), version };
+  log.info({ ...started, runtimes: host.runtimes() }, 'agent started');
 
   const cancelled = new AbortController();
   let stopping: Promise<void> | null = null;
@@ -257,11 +314,14 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const stopParts = async () => {
     state = 'draining';
     intake.close();
+    clearTimeout(runtimesTimer);
     stopped.abort(new Error('the agent stops'));
     for (const poller of pollers) poller.cut();
     leases.cancel();
     await atMost(leases.whenIdle(), unsettledMs);
     leases.stop();
+    await atMost(host.scripts.close(), unsettledMs);
+    await workDirs.close();
     await sender.stop();
     await outbox.close();
     events?.stop();
@@ -309,13 +369,17 @@ function uselessDataDir(dataDir: string, error: unknown): FatalError {
   return new FatalError('CONFIGURATION', text, { exitCode: exitCodes.configuration, cause: error });
 }
 
-/** Slots of the lanes that have a check type in this agent. */
-function slotsOf(config: AgentConfig, types: readonly JobType[]): { [L in Lane]?: number } {
-  const all: { [L in Lane]: number } = {
+/** Slots of each lane, whether this agent has a check type for it or not. */
+function slotsOf(config: AgentConfig): { [L in Lane]: number } {
+  return {
     uptime: config.uptimeConcurrency,
     browser: config.jobConcurrency ?? browserSlots(machine()),
     suite: config.suiteConcurrency,
   };
+}
+
+/** The lanes that have one of these check types. */
+function lanesOf(all: { [L in Lane]: number }, types: readonly JobType[]): { [L in Lane]?: number } {
   const used = new Set(types.map((type) => laneOf[type]));
   return Object.fromEntries(allLanes.filter((lane) => used.has(lane)).map((lane) => [lane, all[lane]]));
 }

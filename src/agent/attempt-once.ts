@@ -5,15 +5,19 @@ import { withoutScripts } from '../executors/without-scripts.ts';
 import { attemptTimeoutMs, type JobType } from '../protocol/check-types.ts';
 import type { Job } from '../protocol/job.ts';
 import { reasonOf } from '../protocol/reasons.ts';
-import type { LogEntry } from '../protocol/result.ts';
+import type { Artifact, LogEntry } from '../protocol/result.ts';
+import { openAttemptFiles, type AttemptFiles, type ScriptParts } from './attempt-files.ts';
 import { erroredGrade, grade, type Grade } from './grade.ts';
 import type { Hold } from './leases.ts';
+import type { JobScrubber } from './own-secrets.ts';
 
 /** What one attempt needs of the agent. */
 export type AttemptParts = {
   /** The executor of a type; all are loaded by the time a job runs. */
   executorOf: (type: JobType) => Executor<JobType>;
   network: Network;
+  /** What customer code needs; absent in an agent that carries none of it. */
+  forScripts?: ScriptParts;
   fault: (error: Error, message: string) => void;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -23,6 +27,7 @@ export type AttemptParts = {
 export type Attempted = {
   outcome: Outcome;
   grade: Grade;
+  artifacts: Artifact[];
   log: LogEntry[];
   startedAt: number;
   stoppedAt: number;
@@ -31,11 +36,66 @@ export type Attempted = {
 /** Time in which an executor must return after its signal fired; then it is abandoned. */
 const settleMs = 5000;
 const logEntries = 500;
+/** Time in which the files of an attempt must be scrubbed and on their way; what is not by then is lost. */
+const keepMs = 120_000;
 
-/** One attempt: the executor under its deadline, then the verdict. Rejects with JobAborted only. */
-export async function attemptOnce(
+type AttemptOptions = {
+  attempt: number;
+  hold: Hold;
+  deadline: number;
+  scrubber: JobScrubber;
+  parts: AttemptParts;
+};
+
+/** One attempt: the executor under its deadline, the verdict, the files. Rejects with JobAborted only. */
+export async function attemptOnce(job: Job, options: AttemptOptions): Promise<Attempted> {
+  const { parts, scrubber } = options;
+  if (parts.forScripts === undefined) return execution(job, options, null);
+  const files = openAttemptFiles(parts.forScripts, scrubber);
+  try {
+    const attempted = await execution(job, options, files);
+    if (files.isEmpty()) return attempted;
+    return { ...attempted, artifacts: await keptFiles(job, options, files, attempted.log) };
+  } finally {
+    await files.remove().catch((error: unknown) => {
+      parts.fault(toError(error), 'the folder of an attempt cannot be removed');
+    });
+  }
+}
+
+/** Takes the artifacts while the slot is still held: what they need of the disk and the processors is bounded by it. */
+async function keptFiles(
   job: Job,
-  { hold, deadline, parts }: { hold: Hold; deadline: number; parts: AttemptParts },
+  { attempt, hold, parts }: AttemptOptions,
+  files: AttemptFiles,
+  log: LogEntry[],
+): Promise<Artifact[]> {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), keepMs);
+  if (hold.aborted !== null) controller.abort(hold.aborted);
+  hold.onAbort = () => controller.abort(hold.aborted ?? new JobAborted('cancelled'));
+  try {
+    return await files.keep(
+      { job, attempt },
+      { signal: controller.signal, note: (level, msg) => void log.push({ time: parts.now(), level, msg }) },
+    );
+  } catch (error) {
+    if (hold.aborted !== null) throw hold.aborted;
+    const { message } = toError(error);
+    if (!(error instanceof JobAborted)) parts.fault(toError(error), 'artifacts of an attempt are lost');
+    log.push({ time: parts.now(), level: 'warn', msg: `the artifacts of this attempt are lost: ${message}` });
+    return [];
+  } finally {
+    clearTimeout(timer);
+    hold.onAbort = null;
+  }
+}
+
+/** The executor under its deadline, then the verdict. */
+async function execution(
+  job: Job,
+  { hold, deadline, parts }: AttemptOptions,
+  files: AttemptFiles | null,
 ): Promise<Attempted> {
   const { now } = parts;
   const startedAt = now();
@@ -50,7 +110,7 @@ export async function attemptOnce(
     const execute = parts.executorOf(job.checkType);
     const outcome = await within(limitMs, hold, (signal) =>
       execute(job, {
-        ...withoutScripts,
+        ...(files?.context ?? withoutScripts),
         signal,
         log: (level, msg) => {
           if (log.length < logEntries) log.push({ time: now(), level, msg });
@@ -59,13 +119,13 @@ export async function attemptOnce(
         now,
       }),
     );
-    return { outcome, grade: grade(job, outcome), log, startedAt, stoppedAt: now() };
+    return { outcome, grade: grade(job, outcome), artifacts: [], log, startedAt, stoppedAt: now() };
   } catch (error) {
     const times = { startedAt, stoppedAt: now(), log };
     if (error instanceof JobAborted && error.code === 'deadline') {
       const elapsed = performance.now() - began;
       const outcome = nothingSeen(elapsed, `no result within ${Math.round(limitMs)} ms`);
-      return { outcome, grade: grade(job, outcome), ...times };
+      return { outcome, grade: grade(job, outcome), artifacts: [], ...times };
     }
     if (error instanceof JobAborted) throw error;
     if (hold.aborted !== null) {
@@ -132,5 +192,5 @@ export function unseen(
     assertions: [],
     details: {},
   };
-  return { outcome, grade: verdict, log: [], ...times };
+  return { outcome, grade: verdict, artifacts: [], log: [], ...times };
 }

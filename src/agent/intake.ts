@@ -12,6 +12,7 @@ export type Intake = {
   accept: (jobs: unknown[]) => Promise<void>;
   /** From now on jobs are handed back unread. */
   close: () => void;
+  isClosed: () => boolean;
 };
 
 /** What an agent loads with its first job, and not before. */
@@ -24,7 +25,8 @@ export type RunningTools = {
 
 export function createIntake(options: {
   load: () => Promise<RunningTools>;
-  available: readonly JobType[];
+  /** Types that this agent runs at present. */
+  available: () => readonly JobType[];
   leases: Leases;
   log: Log;
   metrics: AgentMetrics;
@@ -36,7 +38,7 @@ export function createIntake(options: {
   let tools: RunningTools | null = null;
 
   const begin = (raw: unknown, { parseJob, runJob, reportInvalid, parts }: RunningTools): Promise<void> => {
-    const parsed = parseJob(raw, options.available);
+    const parsed = parseJob(raw, options.available());
     if (parsed.job !== null) return runJob(parsed.job, parts);
     metrics.jobsUnreadable += 1;
     log.warn({ jobId: parsed.envelope?.jobId, err: parsed.error }, 'job cannot be run');
@@ -75,5 +77,6 @@ export function createIntake(options: {
     close: () => {
       closed = true;
     },
+    isClosed: () => closed,
   };
 }

@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import type { Lane } from '../protocol/check-types.ts';
+import { lanes as allLanes, type Lane } from '../protocol/check-types.ts';
 
 /**
  * Slots of each lane. One p-queue per lane, so that no lane delays another; p-queue gives concurrency only (its
@@ -15,19 +15,28 @@ export type Lanes = {
   run: <T>(lane: Lane, task: () => Promise<T>) => Promise<T>;
   /** Calls `listener` whenever a slot of the lane becomes free; returns the way to stop that. */
   onFree: (lane: Lane, listener: () => void) => () => void;
+  /** Adds a lane that this agent did not have. */
+  open: (lane: Lane, slots: number) => void;
 };
 
 export function createLanes(slots: { readonly [L in Lane]?: number }): Lanes {
-  const queues = new Map(
-    Object.entries(slots).map(([lane, concurrency]) => [lane, new PQueue({ concurrency })] as const),
-  );
+  const own: { [L in Lane]?: number } = {};
+  const queues = new Map<Lane, PQueue>();
+  const open = (lane: Lane, concurrency: number) => {
+    own[lane] = concurrency;
+    queues.set(lane, new PQueue({ concurrency }));
+  };
+  for (const lane of allLanes) {
+    const concurrency = slots[lane];
+    if (concurrency !== undefined) open(lane, concurrency);
+  }
   const queueOf = (lane: Lane): PQueue => {
     const queue = queues.get(lane);
     if (queue === undefined) throw new Error(`this agent has no lane ${lane}`);
     return queue;
   };
   return {
-    slots,
+    slots: own,
     free: (lane) => {
       const queue = queueOf(lane);
       return Math.max(0, queue.concurrency - queue.pending - queue.size);
@@ -39,5 +48,6 @@ export function createLanes(slots: { readonly [L in Lane]?: number }): Lanes {
       queue.on('next', listener);
       return () => queue.off('next', listener);
     },
+    open,
   };
 }

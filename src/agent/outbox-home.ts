@@ -1,6 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { promises as fs } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import {
+  beatFolder,
+  isOutOfSpace,
+  isOwnerGone,
+  ownerFiles,
+  signFolder,
+  unsignFolder,
+} from './folder-owner.ts';
 
 /**
  * The folder in which one agent process keeps its outbox. Every process has its own below `outbox/`, so that agents may
@@ -19,28 +26,21 @@ export type OutboxHome = {
   close: () => Promise<void>;
 };
 
-/** Owners of another machine or container can't be looked at; they are dead after this silence. */
-export const silentOwnerMs = 20_000;
-
 const segmentEnding = '.seg';
-
-type Owner = { boot: string; namespace: string; pid: number; startedAt: string };
 
 /** Opens the folder. On a full disk it is made and signed later: what older agents left must be sent for room to come. */
 export async function openOutboxHome(root: string, instanceId: string): Promise<OutboxHome> {
   const folder = join(root, instanceId);
-  const alive = join(folder, 'alive');
-  const ownerFile = join(folder, 'owner.json');
+  const alive = join(folder, ownerFiles.alive);
   let signed = false;
   const sign = async () => {
     if (signed) return;
-    makeFolder(folder);
-    await fs.writeFile(ownerFile, JSON.stringify(thisProcess()));
+    await signFolder(folder);
     signed = true;
   };
   const beat = async () => {
     await sign();
-    await fs.writeFile(alive, '');
+    await beatFolder(folder);
   };
   await beat().catch((error: unknown) => {
     if (!isOutOfSpace(error)) throw error;
@@ -58,8 +58,7 @@ export async function openOutboxHome(root: string, instanceId: string): Promise<
       );
       if (won) moved.push(file);
     }
-    await fs.rm(join(other, 'alive'), { force: true });
-    await fs.rm(join(other, 'owner.json'), { force: true });
+    await unsignFolder(other);
     // Quarantined results and damaged files stay for a person to look at.
     await fs.rmdir(other).catch(() => undefined);
     return moved;
@@ -74,96 +73,18 @@ export async function openOutboxHome(root: string, instanceId: string): Promise<
       const adopted: string[] = [];
       for (const entry of entries) {
         if (!entry.isDirectory() || entry.name === instanceId) continue;
-        const gone = await isGone(join(root, entry.name), alive).catch(() => false);
+        const gone = await isOwnerGone(join(root, entry.name), alive, holdsSegments).catch(() => false);
         if (gone) adopted.push(...(await adoptFrom(entry.name).catch(() => [])));
       }
       return adopted.sort();
     },
     close: async () => {
-      await fs.rm(alive, { force: true });
-      await fs.rm(ownerFile, { force: true });
+      await unsignFolder(folder);
       await fs.rmdir(folder).catch(() => undefined);
     },
   };
 }
 
-/**
- * Makes a folder and those above it that are missing. Not by mkdir's own `recursive`, which never returns where a parent
- * exists but holds no folders (/proc).
- */
-export function makeFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  if (dirname(folder) !== folder) makeFolder(dirname(folder));
-  try {
-    mkdirSync(folder, { mode: 0o700 });
-  } catch (error) {
-    // Another agent may have made it meanwhile.
-    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
-  }
-}
-
-export function isOutOfSpace(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
-  return code === 'ENOSPC' || code === 'EDQUOT';
-}
-
-/** Whether the owner of `folder` is dead. `ownBeat` is a file that this process has just touched on the same volume. */
-async function isGone(folder: string, ownBeat: string): Promise<boolean> {
-  const silentMs = async (path: string) => (await fs.stat(ownBeat)).mtimeMs - (await fs.stat(path)).mtimeMs;
-  const owner = readOwner(join(folder, 'owner.json'));
-  if (owner === null) {
-    // Given up by its owner; or made this very moment by one that has not signed it yet.
-    const names = await fs.readdir(folder);
-    return names.some((name) => name.endsWith(segmentEnding)) || (await silentMs(folder)) > silentOwnerMs;
-  }
-  const self = thisProcess();
-  if (self.boot !== '' && owner.boot === self.boot && owner.namespace === self.namespace) {
-    return processStart(owner.pid) !== owner.startedAt;
-  }
-  return (await silentMs(join(folder, 'alive'))) > silentOwnerMs;
-}
-
-function readOwner(file: string): Owner | null {
-  if (!existsSync(file)) return null;
-  try {
-    const owner = JSON.parse(readFileSync(file, 'utf8')) as Partial<Owner>; // checked below
-    const { boot, namespace, pid, startedAt } = owner;
-    if (typeof boot !== 'string' || typeof namespace !== 'string') return null;
-    if (typeof pid !== 'number' || typeof startedAt !== 'string') return null;
-    return { boot, namespace, pid, startedAt };
-  } catch {
-    return null;
-  }
-}
-
-function thisProcess(): Owner {
-  return {
-    boot: readOr('/proc/sys/kernel/random/boot_id'),
-    namespace: linkOr('/proc/self/ns/pid'),
-    pid: process.pid,
-    startedAt: processStart(process.pid),
-  };
-}
-
-/** When a process began, in clock ticks since boot (field 22 of its stat); empty when there is no such process. */
-function processStart(pid: number): string {
-  const stat = readOr(`/proc/${pid}/stat`);
-  // The command's name, in parentheses, may hold blanks.
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-}
-
-function readOr(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch {
-    return '';
-  }
-}
-
-function linkOr(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return '';
-  }
+function holdsSegments(names: readonly string[]): boolean {
+  return names.some((name) => name.endsWith(segmentEnding));
 }

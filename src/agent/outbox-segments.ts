@@ -3,7 +3,8 @@ import { basename, join } from 'node:path';
 import { toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { AgentMetrics } from './metrics.ts';
-import { isOutOfSpace, makeFolder, type OutboxHome } from './outbox-home.ts';
+import { isOutOfSpace, makeFolder } from './folder-owner.ts';
+import type { OutboxHome } from './outbox-home.ts';
 import {
   framed,
   header,

@@ -1,7 +1,7 @@
 import type { AgentConfig } from '../config.ts';
 import type { Job } from '../protocol/job.ts';
 import { createScrubberCache } from '../secrets/scrubber-cache.ts';
-import type { NamedSecret, Scrubber } from '../secrets/scrubber.ts';
+import { createScrubber, type NamedSecret, type Scrubber } from '../secrets/scrubber.ts';
 
 const secretPrefix = 'SERVICE_SECRET_';
 
@@ -19,15 +19,59 @@ export function ownSecrets(
   ];
 }
 
+/** What masks everything of one job that leaves the agent. It learns of secrets that come up while the job runs. */
+export type JobScrubber = {
+  text: (text: string) => string;
+  json: <T>(tree: T) => T;
+  /** One line for each value that can't be looked for everywhere. */
+  readonly warnings: readonly string[];
+  /** All that is masked at present: for files, which are scrubbed on a thread of their own. */
+  secrets: () => readonly NamedSecret[];
+  /** Masks a value from now on. */
+  add: (name: string, value: string) => void;
+};
+
+/** Secrets that one job may add while it runs, and their bytes in all. */
+const mostAdded = 1000;
+const mostAddedBytes = 1024 * 1024;
+
 /**
- * The scrubber of each job: the agent's own secrets and the job's. Jobs without secrets of their own share `base`, the
- * others one scrubber per set of secrets.
+ * The scrubber of each job: the agent's own secrets, the job's, and those that come up. Jobs without secrets of their own
+ * share `base`, the others one scrubber per set of secrets.
  */
-export function jobScrubbers(own: readonly NamedSecret[], base: Scrubber): (job: Job) => Scrubber {
+export function jobScrubbers(own: readonly NamedSecret[], base: Scrubber): (job: Job) => JobScrubber {
   const cache = createScrubberCache();
   return (job) => {
     const secrets = secretsOf(job);
-    return secrets.length === 0 ? base : cache.scrubberFor([...own, ...secrets]);
+    const given = secrets.length === 0 ? base : cache.scrubberFor([...own, ...secrets]);
+    return growing([...own, ...secrets], given);
+  };
+}
+
+function growing(given: readonly NamedSecret[], scrubber: Scrubber): JobScrubber {
+  const added = new Map<string, NamedSecret>();
+  let addedBytes = 0;
+  let tooMany = false;
+  let current: Scrubber | null = scrubber;
+  const now = () => (current ??= createScrubber([...given, ...added.values()]));
+  return {
+    text: (text) => now().text(text),
+    json: (tree) => now().json(tree),
+    get warnings() {
+      const more = `more than ${mostAdded} secrets, or ${mostAddedBytes} bytes of them, came up in the run: the others are not masked`;
+      return tooMany ? [...now().warnings, more] : now().warnings;
+    },
+    secrets: () => [...given, ...added.values()],
+    add: (name, value) => {
+      if (value === '' || added.has(value) || given.some((secret) => secret.value === value)) return;
+      addedBytes += Buffer.byteLength(value);
+      if (added.size >= mostAdded || addedBytes > mostAddedBytes) {
+        tooMany = true;
+        return;
+      }
+      added.set(value, { name, value });
+      current = null;
+    },
   };
 }
 

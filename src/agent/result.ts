@@ -15,7 +15,7 @@ export function resultOf(
   job: Reported,
   end: { attempt: number; attempted: Attempted; resultType: Result['resultType']; version: string },
 ): Result {
-  const { outcome, grade: verdict, log, startedAt, stoppedAt } = end.attempted;
+  const { outcome, grade: verdict, artifacts, log, startedAt, stoppedAt } = end.attempted;
   return {
     jobId: job.jobId,
     leaseToken: job.leaseToken,
@@ -39,7 +39,7 @@ export function resultOf(
     assertions: outcome.assertions,
     timings: outcome.timings,
     details: outcome.details,
-    artifacts: [],
+    artifacts,
     log,
     agentVersion: end.version,
   };
@@ -90,7 +90,6 @@ export function serialised(result: Result, limit: number): { json: string; trimm
     reason: cut.reason ?? (cut.status === 'passed' ? null : reasonOf('RESULT_TOO_LARGE', note.msg)),
     assertions: [],
     details: {},
-    artifacts: [],
     log: [note],
   };
   return { json: JSON.stringify(bare), trimmed: true };

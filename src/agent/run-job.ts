@@ -9,7 +9,8 @@ import { cancelledGrade, erroredGrade, type Grade } from './grade.ts';
 import type { Lanes } from './lanes.ts';
 import type { Hold, Leases } from './leases.ts';
 import { countAttempt, countResult, observe, type AgentMetrics } from './metrics.ts';
-import { resultOf, scrubbed, serialised, type TreeScrubber } from './result.ts';
+import type { JobScrubber } from './own-secrets.ts';
+import { resultOf, scrubbed, serialised } from './result.ts';
 
 /** What running a job needs of the agent. */
 export type RunParts = AttemptParts & {
@@ -18,7 +19,7 @@ export type RunParts = AttemptParts & {
   leases: Pick<Leases, 'hold' | 'release'>;
   metrics: AgentMetrics;
   /** Masks the job's secrets and the agent's own in any tree of values. */
-  scrubberOf: (job: Job) => TreeScrubber & { readonly warnings: readonly string[] };
+  scrubberOf: (job: Job) => JobScrubber;
   /** Hands a serialised result to the outbox; resolves when it is safe. */
   deliver: (json: string) => Promise<void>;
   resultBytes: () => number;
@@ -57,7 +58,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
       const attempted = await inSlot(job, hold, parts.lanes, () => {
         if (lastAttempted === null)
           observe(metrics.startDelay, Math.max(0, now() - Date.parse(job.dueAt)) / 1000);
-        return attemptOnce(job, { hold, deadline, parts });
+        return attemptOnce(job, { attempt, hold, deadline, scrubber, parts });
       });
       lastAttempted = attempted;
       firstAttemptAt ??= attempted.startedAt;

@@ -19,8 +19,16 @@ export type Session = {
   get: (signal: AbortSignal) => Promise<Hello>;
   /** The service does not know `agentId` any more. */
   forget: (agentId: string) => void;
+  /** Says hello again at once, for the agent can do something else than before. Never rejects. */
+  renew: () => Promise<void>;
   /** Our clock minus the service's in milliseconds, as far as known since the last hello; null before it. */
   clockSkewMs: () => number | null;
+};
+
+export type Abilities = {
+  checkTypes: readonly string[];
+  runtimes: readonly string[];
+  lanes: { readonly [L in Lane]?: number };
 };
 
 /** A clock that was set by more than this is compared with the service's again. */
@@ -32,8 +40,8 @@ export function createSession(options: {
   watch: TurnWatch;
   instanceId: string;
   version: string;
-  checkTypes: readonly string[];
-  lanes: { readonly [L in Lane]?: number };
+  /** What the agent can do at present. */
+  abilities: () => Abilities;
   now: () => number;
   /** Milliseconds of a clock that never jumps. */
   steadyNow?: () => number;
@@ -50,7 +58,7 @@ export function createSession(options: {
   const stepMs = () => Math.round(options.now() - steadyNow() - clockOffset);
   let asking: Promise<Hello> | null = null;
 
-  const request: RequestOf<'hello'> = {
+  const request = (): RequestOf<'hello'> => ({
     instanceId: options.instanceId,
     version: options.version,
     protocolMinor,
@@ -61,9 +69,11 @@ export function createSession(options: {
       nodeVersion: process.version,
       ...machine(),
     },
-    checkTypes: [...options.checkTypes],
-    runtimes: [],
-    lanes: options.lanes,
+    ...abilitiesNow(),
+  });
+  const abilitiesNow = () => {
+    const { checkTypes, runtimes, lanes } = options.abilities();
+    return { checkTypes: [...checkTypes], runtimes: [...runtimes], lanes: { ...lanes } };
   };
 
   const sayHello = async (): Promise<Hello> => {
@@ -72,7 +82,7 @@ export function createSession(options: {
       watch.turn(60_000);
       try {
         const sentAt = options.now();
-        const hello = await client.call('hello', request, { timeoutMs: 15_000, signal: stopped });
+        const hello = await client.call('hello', request(), { timeoutMs: 15_000, signal: stopped });
         if (hello === null) throw new Error('hello: an answer without content');
         const serviceTime = Date.parse(hello.time);
         clockSkewMs = Number.isNaN(serviceTime)
@@ -96,19 +106,26 @@ export function createSession(options: {
     }
   };
 
+  const ask = () =>
+    (asking ??= sayHello().finally(() => {
+      asking = null;
+      watch.rest();
+    }));
+
   return {
     current: () => current,
+    renew: async () => {
+      // One under way may have been sent before the change.
+      await asking?.catch(() => undefined);
+      await ask().catch(() => undefined);
+    },
     get: async (signal) => {
       if (current !== null && Math.abs(stepMs()) > toleratedStepMs) {
         log.warn({ stepMs: stepMs() }, 'the clock was set: it is compared with the service again');
         current = null;
       }
       if (current !== null) return current;
-      asking ??= sayHello().finally(() => {
-        asking = null;
-        watch.rest();
-      });
-      const answer = await Promise.race([asking, whenAborted(signal)]);
+      const answer = await Promise.race([ask(), whenAborted(signal)]);
       signal.throwIfAborted();
       return answer;
     },

@@ -55,7 +55,9 @@ async function startAgent(env: Record<string, string> = {}): Promise<Agent> {
     scrub: (line) => line,
     destination: { write: (line) => void lines.push(line) },
   });
-  agent = createAgent({ config: config(env), log, version: '1.2.3', random: () => 0 });
+  const options = { config: config(env), log, version: '1.2.3', random: () => 0 };
+  // What this machine has installed must not change what these tests see.
+  agent = createAgent({ ...options, runtimesFolder: join(folder, 'no-runtimes') });
   await agent.start();
   return agent;
 }

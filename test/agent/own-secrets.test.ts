@@ -5,8 +5,7 @@ import { apiJob } from '../helpers/http.ts';
 
 test('passwords and locked values that stand in a check are secrets of its job', () => {
   const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];
-  const base = createScrubber(own);
-  const scrubberOf = jobScrubbers(own, base);
+  const scrubberOf = jobScrubbers(own, createScrubber(own));
   const job = apiJob({
     url: 'http://someone:url-password@target.test/',
     basicAuth: { username: 'someone', password: 'basic-password' },
@@ -19,5 +18,19 @@ test('passwords and locked values that stand in a check are secrets of its job',
   });
   const text = 'url-password basic-password locked-header open-header {{TOKEN}} locked-query';
   expect(scrubberOf(job).text(text)).toBe('********* ********* ********* open-header {{TOKEN}} *********');
-  expect(scrubberOf(apiJob({ url: 'http://target.test/' }))).toBe(base);
+  expect(scrubberOf(apiJob({ url: 'http://target.test/' })).secrets()).toEqual(own);
+});
+
+test('a secret that comes up during a run is masked from then on, in that job alone', () => {
+  const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];
+  const scrubberOf = jobScrubbers(own, createScrubber(own));
+  const one = scrubberOf(apiJob({ url: 'http://target.test/' }));
+  const other = scrubberOf(apiJob({ url: 'http://target.test/' }));
+  expect(one.text('session-token-77')).toBe('session-token-77');
+  one.add('session', 'session-token-77');
+  one.add('session', 'session-token-77');
+  one.add('empty', '');
+  expect(one.json({ a: 'session-token-77 pl_0123456789abcdef' })).toEqual({ a: '********* *********' });
+  expect(one.secrets()).toHaveLength(2);
+  expect(other.text('session-token-77')).toBe('session-token-77');
 });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createLanes } from '../../src/agent/lanes.ts';
 import type { Hold } from '../../src/agent/leases.ts';
 import { createMetrics } from '../../src/agent/metrics.ts';
+import { jobScrubbers } from '../../src/agent/own-secrets.ts';
 import { parseJob } from '../../src/agent/parse-job.ts';
 import { runJob, type RunParts } from '../../src/agent/run-job.ts';
 import { AgentError, JobAborted } from '../../src/errors.ts';
@@ -15,6 +16,7 @@ import { retryStrategy, tcpJob } from './protocol-peer.ts';
 
 /** What becomes of a job when its executor misbehaves: executors of the test's own, everything else as in the agent. */
 
+const secrets = [{ name: 'TOKEN', value: 'very/secret' }];
 const network = createNetwork({ useOsDnsResolver: false });
 
 function parts(execute: Executor<JobType>, more: Partial<RunParts> = {}) {
@@ -48,7 +50,7 @@ function parts(execute: Executor<JobType>, more: Partial<RunParts> = {}) {
     metrics: createMetrics(),
     executorOf: () => execute,
     network,
-    scrubberOf: () => createScrubber([{ name: 'TOKEN', value: 'very/secret' }]),
+    scrubberOf: jobScrubbers(secrets, createScrubber(secrets)),
     deliver: (json) => {
       results.push(JSON.parse(json) as Result); // what runJob has just serialised
       return Promise.resolve();

@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { AgentError, toError } from '../errors.ts';
+import type { Scripts } from '../script/scripts.ts';
+
+/**
+ * Customer code, as far as this agent has it: which runtimes stand in the package, looked at again and again (one may be
+ * installed while the agent runs), and the processes that run it, which are loaded with the first job that has a script.
+ */
+export type ScriptHost = {
+  /** False where the package has no runtimes at all (the uptime image): nothing of scripts is ever loaded. */
+  readonly carriesScripts: boolean;
+  /** Names of the runtimes that can be used, newest first, as last looked at. */
+  runtimes: () => readonly string[];
+  /** Looks; true when there is another set of runtimes than before. Never rejects. */
+  look: () => Promise<boolean>;
+  readonly scripts: Scripts;
+};
+
+/** `runtimes/` of the package that this program is part of. */
+export function packageRuntimes(): string {
+  // From src/agent as from dist/agent, package.json is two folders up.
+  return join(fileURLToPath(new URL('../..', import.meta.url)), 'runtimes');
+}
+
+export function createScriptHost(options: {
+  runtimesFolder: string;
+  dataFolder: string;
+  slots: number;
+  warn: (line: string) => void;
+}): ScriptHost {
+  const carriesScripts = existsSync(options.runtimesFolder);
+  const told = new Set<string>();
+  // Runtimes are looked at often, and what is wrong with one stays wrong.
+  const warn = (line: string) => {
+    if (!told.has(line)) options.warn(line);
+    told.add(line);
+  };
+  let names: readonly string[] = [];
+  let opened: Promise<Scripts> | null = null;
+  let closed = false;
+
+  const open = async (): Promise<Scripts> => {
+    if (closed) throw new AgentError('INTERNAL', 'the agent stops');
+    const { createScripts } = await import('../script/create-scripts.ts').catch((error: unknown) => {
+      throw new AgentError('INTERNAL', `this agent carries no script code (${toError(error).message})`);
+    });
+    return createScripts({ ...options, warn });
+  };
+  const current = (): Promise<Scripts> => (opened ??= open());
+
+  return {
+    carriesScripts,
+    runtimes: () => names,
+    look: async () => {
+      if (!carriesScripts || closed) return false;
+      try {
+        const { installedRuntimes } = await import('../script/runtimes.ts');
+        const found = installedRuntimes(options.runtimesFolder, warn).map(({ name }) => name);
+        if (same(found, names)) return false;
+        names = found;
+        return true;
+      } catch (error) {
+        warn(`runtimes cannot be looked for: ${toError(error).message}`);
+        return false;
+      }
+    },
+    scripts: {
+      get runtimes() {
+        return names;
+      },
+      openApiScripts: async (run) => (await current()).openApiScripts(run),
+      runPlaywright: async (run) => (await current()).runPlaywright(run),
+      close: async () => {
+        closed = true;
+        const scripts = await opened?.catch(() => null);
+        await scripts?.close();
+      },
+    },
+  };
+}
+
+function same(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((name, index) => name === b[index]);
+}

@@ -1,0 +1,80 @@
+import { promises as fs } from 'node:fs';
+import { join } from 'node:path';
+import { beatFolder, isOwnerGone, ownerBeatMs, signFolder } from './folder-owner.ts';
+
+/**
+ * Folders in which scripts run, one per attempt (mode 0700), below `runs/<agent>` of the data directory. They are gone
+ * when the attempt is; what a killed agent left goes at the next start, but never what belongs to a living one.
+ */
+export type WorkDirs = {
+  /** Removes the folders of dead agents. Never rejects. */
+  removeDead: () => Promise<void>;
+  /** A new folder of an attempt. Rejects with what the file system says. */
+  make: () => Promise<string>;
+  /** Removes a folder with all that is in it, whatever its modes. */
+  remove: (folder: string) => Promise<void>;
+  /** Removes everything of this agent. */
+  close: () => Promise<void>;
+};
+
+/** `root`: the folder that all agents of a data directory share. Nothing is made in it before the first attempt. */
+export function createWorkDirs(root: string, instanceId: string): WorkDirs {
+  // Short: sockets that browsers and tools make below it may have paths of 108 bytes only.
+  const home = join(root, instanceId.slice(0, 13));
+  let signing: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | undefined;
+
+  const sign = async () => {
+    await signFolder(home);
+    await beatFolder(home);
+    timer = setInterval(() => void beatFolder(home).catch(() => undefined), ownerBeatMs);
+    timer.unref();
+  };
+
+  return {
+    removeDead: async () => {
+      const entries = await fs.readdir(root, { withFileTypes: true }).catch(() => []);
+      const others = entries.filter((entry) => entry.isDirectory() && join(root, entry.name) !== home);
+      if (others.length === 0) return;
+      const clock = join(root, `.clock-${instanceId}`);
+      await fs.writeFile(clock, '').catch(() => undefined);
+      for (const { name } of others) {
+        const other = join(root, name);
+        if (await isOwnerGone(other, clock).catch(() => false)) await removeAll(other).catch(() => undefined);
+      }
+      await fs.rm(clock, { force: true }).catch(() => undefined);
+    },
+    make: async () => {
+      signing ??= sign();
+      await signing.catch((error: unknown) => {
+        signing = null;
+        throw error;
+      });
+      return fs.mkdtemp(join(home, 'run-'));
+    },
+    remove: removeAll,
+    close: async () => {
+      clearInterval(timer);
+      if (signing !== null) await removeAll(home).catch(() => undefined);
+    },
+  };
+}
+
+async function removeAll(folder: string): Promise<void> {
+  const options = { recursive: true, force: true, maxRetries: 3 };
+  try {
+    await fs.rm(folder, options);
+  } catch {
+    // A folder in it may have been made unreadable.
+    await openFolders(folder);
+    await fs.rm(folder, options);
+  }
+}
+
+/** Gives this user every right on a folder and those below it; links are not followed. */
+async function openFolders(folder: string): Promise<void> {
+  await fs.chmod(folder, 0o700);
+  for (const entry of await fs.readdir(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) await openFolders(join(folder, entry.name));
+  }
+}

@@ -1,0 +1,91 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createAgent, type Agent } from '../../src/agent/agent.ts';
+import { readAgentConfig } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import type { RequestOf } from '../../src/protocol/routes.ts';
+import { peerKey, startProtocolPeer, type ProtocolPeer } from './protocol-peer.ts';
+
+/** What an agent says of its runtimes: none, and one that is installed while it runs. */
+
+let folder: string;
+let runtimes: string;
+let peer: ProtocolPeer;
+let agent: Agent | null = null;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'script-host-'));
+  runtimes = join(folder, 'runtimes');
+  peer = await startProtocolPeer();
+});
+afterEach(async () => {
+  await agent?.stop();
+  agent = null;
+  await peer.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(): Promise<void> {
+  agent = createAgent({
+    config: readAgentConfig({
+      API_KEY: peerKey,
+      SERVICE_URL: peer.url.href,
+      AGENT_HEALTH_PORT: '0',
+      AGENT_DATA_DIR: join(folder, 'data'),
+      JOB_CONCURRENCY: '3',
+    }),
+    log: createLog({ level: 'ERROR', scrub: (line) => line }),
+    version: '1.2.3',
+    runtimesFolder: runtimes,
+    runtimesEveryMs: 20,
+  });
+  await agent.start();
+}
+
+/** What a runtime's install leaves, as far as an agent looks at it. */
+function install(name: string): void {
+  const packages = join(runtimes, name, 'node_modules');
+  const node = join(packages, `node-${process.platform}-${process.arch}`);
+  mkdirSync(join(node, 'bin'), { recursive: true });
+  mkdirSync(join(packages, 'playwright'), { recursive: true });
+  symlinkSync(process.execPath, join(node, 'bin', 'node'));
+  const write = (path: string, value: object) => writeFileSync(path, JSON.stringify(value));
+  write(join(node, 'package.json'), { version: '24.0.0' });
+  write(join(packages, 'playwright', 'package.json'), { version: '1.59.1' });
+  write(join(runtimes, name, 'package.json'), { dependencies: { playwright: '1.59.1' } });
+  write(join(runtimes, name, 'runtime.json'), { name, stage: 'CURRENT', multiStepSupport: true });
+  writeFileSync(join(packages, '.runtime-stamp'), '');
+}
+
+const hellos = () =>
+  peer.calls.flatMap(({ route, body }) => (route === 'hello' ? [body as RequestOf<'hello'>] : []));
+const claimedLanes = () =>
+  peer.calls.flatMap(({ route, body }) =>
+    route === 'claim' ? Object.keys((body as RequestOf<'claim'>).free) : [],
+  );
+
+test('an agent without a runtime announces neither browser nor multi-step checks', async () => {
+  mkdirSync(runtimes);
+  await start();
+  await expect.poll(hellos, { timeout: 10_000 }).toHaveLength(1);
+  expect(hellos()[0]).toMatchObject({ runtimes: [], checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP'] });
+  expect(hellos()[0]?.lanes).toEqual({ uptime: 200 });
+});
+
+test('a runtime that comes while the agent runs is announced, and its lane asks for jobs', async () => {
+  mkdirSync(runtimes);
+  await start();
+  await expect.poll(claimedLanes, { timeout: 10_000 }).toEqual(['uptime']);
+  install('2026.04');
+  await expect.poll(claimedLanes, { timeout: 10_000 }).toContain('browser');
+  expect(hellos().at(-1)).toMatchObject({
+    runtimes: ['2026.04'],
+    checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP', 'BROWSER', 'MULTI_STEP'],
+    lanes: { uptime: 200, browser: 3 },
+  });
+  expect(hellos()[0]?.instanceId).toBe(hellos().at(-1)?.instanceId);
+  install('2025.04');
+  await expect.poll(() => hellos().at(-1)?.runtimes, { timeout: 10_000 }).toEqual(['2026.04', '2025.04']);
+});
