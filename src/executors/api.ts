@@ -1,10 +1,13 @@
 import type { Assertion } from '../protocol/assertions.ts';
-import { reasonOf } from '../protocol/reasons.ts';
+import { attemptTimeoutMs } from '../protocol/check-types.ts';
+import type { JobOf } from '../protocol/job.ts';
+import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import { JobAborted, toError } from '../errors.ts';
 import { apiRequest } from './http/api-request.ts';
 import { parseJsonDocument } from './assertions/json-path-document.ts';
 import { evaluateAssertions, type Found } from './assertions/evaluate.ts';
-import type { ExecutionContext, Executor } from './executor.ts';
+import type { ScriptedRun } from './api-scripts.ts';
+import type { ExecutionContext, Executor, Outcome } from './executor.ts';
 import { decodeBody, mediaTypeOf, storedBody, textOf, type DecodedBody } from './http/body.ts';
 import { HttpFailure } from './http/failures.ts';
 import type { Received } from './http/exchange.ts';
@@ -13,20 +16,54 @@ import { maxBodyBytes, performRequest, type HttpReport, type HttpRequest } from 
 import { shortened } from './shorten.ts';
 
 /**
- * One request of an API check. Passes with a status below 400 and a body that can be decoded; a body over 25 MB is cut
- * there (`truncated`), which only assertions on it notice.
+ * One request of an API check, with its setup and teardown scripts around it. Passes with a status below 400 and a body
+ * that can be decoded; a body over 25 MB is cut there (`truncated`), which only assertions on it notice.
  */
 export const executeApi: Executor<'API'> = async (job, context) => {
-  const check = job.request;
-  let request: HttpRequest;
+  const { scripts } = job;
+  if (scripts === undefined || scripts.setup.length + scripts.teardown.length === 0) {
+    return runRequest(job, context, null);
+  }
+  const { openScriptedRun } = await import('./api-scripts.ts');
+  const run = await openScriptedRun(job, scripts, context);
   try {
-    request = await apiRequest(job, context);
+    return await runRequest(job, context, run);
+  } finally {
+    await run.close();
+  }
+};
+
+async function runRequest(
+  job: JobOf<'API'>,
+  whole: ExecutionContext,
+  run: ScriptedRun | null,
+): Promise<Outcome> {
+  const check = job.request;
+  const prepared = await run?.setup();
+  if (prepared !== undefined && prepared.failure !== null) return neverSent(check, prepared.failure);
+  const limit = run === null ? null : requestLimit(whole.signal);
+  const context = limit === null ? whole : { ...whole, signal: limit.signal };
+  let request: HttpRequest;
+  let report: HttpReport;
+  let body: ResponseBody | null;
+  try {
+    request = await apiRequest(job, context, prepared?.scripted);
+    report = await performRequest(request, context);
+    body = report.response === null ? null : await bodyOf(report.response, report, context);
   } catch (error: unknown) {
     return unsendable(error, { method: check.method, url: check.url });
+  } finally {
+    limit?.end();
   }
-  const report = await performRequest(request, context);
   const { response } = report;
-  const body = response === null ? null : await bodyOf(response, report, context);
+  let failure: Reason | null = null;
+  if (run !== null && response !== null && body !== null && !isFatal(report)) {
+    const { charset } = mediaTypeOf(response.headers['content-type']);
+    const torn = await run.teardown(request, { report, response, body: { bytes: body.bytes, charset } });
+    failure = torn.failure;
+    if (torn.body !== null)
+      body = { bytes: Buffer.from(torn.body), cut: false, error: null, rewritten: true };
+  }
   const details = commonDetails(report, request, context);
   const asText = check.assertions.some(({ source }) => source === 'TEXT_BODY');
   details['request'] = {
@@ -35,7 +72,7 @@ export const executeApi: Executor<'API'> = async (job, context) => {
     ...bodyDetails(request.body),
   };
   if (response !== null && body !== null) {
-    const media = mediaTypeOf(response.headers['content-type']);
+    const media = mediaOf(response, body);
     details['response'] = {
       ...(details['response'] as object), // commonDetails made it from the same response
       ...(response.headers['content-encoding'] === undefined ? {} : { decodedSize: body.bytes.length }),
@@ -46,15 +83,46 @@ export const executeApi: Executor<'API'> = async (job, context) => {
     response === null || body === null || isFatal(report)
       ? []
       : evaluateAssertions(check.assertions, sourcesOf(report, response, body));
-  return outcomeOf(report, { base: verdictOf(report), assertions, details });
-};
+  const base = failure === null ? verdictOf(report) : { ok: false as const, reason: failure };
+  return outcomeOf(report, { base, assertions, details });
+}
+
+/** The request alone has the time of an attempt without scripts, whatever these took. */
+function requestLimit(whole: AbortSignal): { signal: AbortSignal; end: () => void } {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), attemptTimeoutMs.API);
+  const onAbort = () => controller.abort(whole.reason);
+  if (whole.aborted) onAbort();
+  whole.addEventListener('abort', onAbort, { once: true });
+  return {
+    signal: controller.signal,
+    end: () => {
+      clearTimeout(timer);
+      whole.removeEventListener('abort', onAbort);
+    },
+  };
+}
+
+/** What there is to tell when setup failed: nothing was asked of the target. */
+function neverSent({ method, url }: JobOf<'API'>['request'], reason: Reason): Outcome {
+  const details = { request: { method, url }, response: null, hops: [], addresses: [], requestError: null };
+  return { base: { ok: false, reason }, responseTime: 0, timings: null, assertions: [], details };
+}
+
+/** A response's body; `rewritten` by a teardown script it is UTF-8, whatever the response's own charset. */
+type ResponseBody = DecodedBody & { error: string | null; rewritten?: true };
+
+function mediaOf(response: Received, body: ResponseBody): { type: string; charset: string | null } {
+  const media = mediaTypeOf(response.headers['content-type']);
+  return body.rewritten === true ? { ...media, charset: null } : media;
+}
 
 /** The response's body without its codings. A body that can't be decoded becomes the report's failure. */
 async function bodyOf(
   response: Received,
   report: HttpReport,
   context: ExecutionContext,
-): Promise<DecodedBody & { error: string | null }> {
+): Promise<ResponseBody> {
   const bytes =
     response.chunks.length === 1 && response.chunks[0] !== undefined
       ? response.chunks[0]
@@ -90,12 +158,8 @@ function isFatal({ failure }: HttpReport): boolean {
 
 type Sources = Parameters<typeof evaluateAssertions>[1];
 
-function sourcesOf(
-  report: HttpReport,
-  response: Received,
-  body: DecodedBody & { error: string | null },
-): Sources {
-  const media = mediaTypeOf(response.headers['content-type']);
+function sourcesOf(report: HttpReport, response: Received, body: ResponseBody): Sources {
+  const media = mediaOf(response, body);
   let text: string | null = null;
   const wholeText = () => (text ??= textOf(body.bytes, media.charset));
   let json: Found | null = null;

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { lanes, type JobType } from './check-types.ts';
+import { attemptTimeoutMs, lanes, phaseTimeoutMs, type JobType } from './check-types.ts';
 import { requestSchemas } from './requests.ts';
 import { Nullable, StringEnum } from './schema.ts';
 import { ApiScripts, CheckScript } from './script.ts';
@@ -130,6 +130,19 @@ export const jobSchemas = {
 
 export type JobOf<T extends JobType> = Static<(typeof jobSchemas)[T]>;
 export type Job = { [T in JobType]: JobOf<T> }[JobType];
+
+/**
+ * Time that one attempt of a job may take, in milliseconds: of its type, and of the setup and teardown scripts of an API
+ * check with the wait for a process.
+ */
+export function attemptLimitMs(
+  job: Pick<Job, 'checkType'> & { scripts?: Static<typeof ApiScripts> },
+): number {
+  const base = attemptTimeoutMs[job.checkType];
+  if (job.scripts === undefined) return base;
+  const scripts = job.scripts.setup.length + job.scripts.teardown.length;
+  return scripts === 0 ? base : base + scripts * phaseTimeoutMs + 10_000;
+}
 
 /** What is readable of any job, even one of a type that this side does not know: enough to answer for it. */
 export const JobEnvelope = Type.Object({

@@ -1,11 +1,262 @@
-import { AgentError } from '../errors.ts';
+import { phaseTimeoutMs } from '../protocol/check-types.ts';
+import { reasonOf, type Reason } from '../protocol/reasons.ts';
+import type { PhaseScript } from '../protocol/script.ts';
+import { endText, memoryMegabytes, type ApiChild } from './api-scripts-child.ts';
+import { createApiChildPool, type ApiChildPool } from './api-scripts-pool.ts';
+import { readReply } from './api-scripts-reply.ts';
+import {
+  bytesBetween,
+  logLines,
+  secretCount,
+  type FromChild,
+  type OpenMessage,
+  type Phase,
+  type RunMessage,
+} from './child/api-script-messages.ts';
+import type { ChildEnd } from './child-process.ts';
+import { childSlots } from './child-slots.ts';
 import type { Runtime } from './runtimes.ts';
-import type { ApiScriptOptions, ApiScriptSession } from './scripts.ts';
+import { checkedScriptFiles } from './script-files.ts';
+import type {
+  ApiScriptOptions,
+  ApiScriptSession,
+  PhaseFailure,
+  ScriptRequest,
+  ScriptResponse,
+} from './scripts.ts';
 
-/** Starts the child that serves the setup and teardown scripts of one run of an API check. */
-export async function openApiScripts(
-  _runtime: Runtime,
-  _options: ApiScriptOptions,
-): Promise<ApiScriptSession> {
-  return Promise.reject(new AgentError('INTERNAL', 'setup and teardown scripts cannot run yet'));
+/** Setup and teardown scripts on this machine. */
+export type ApiScriptHost = {
+  /** As `Scripts.openApiScripts`, on a runtime that is there. */
+  open: (runtime: Runtime, options: ApiScriptOptions) => Promise<ApiScriptSession>;
+  close: () => Promise<void>;
+};
+
+export function createApiScriptHost(): ApiScriptHost {
+  const pool = createApiChildPool();
+  return {
+    open: async (runtime, options) => {
+      const release = await childSlots.take('api', options.signal);
+      return createSession({ runtime, options, pool, release });
+    },
+    close: () => pool.close(),
+  };
+}
+
+type Done = Extract<FromChild, { kind: 'done' }>;
+
+/** What the agent holds of one script that runs. */
+type Running = {
+  id: number;
+  who: string;
+  settle: (end: Done | Reason) => void;
+};
+
+/** Messages that a child may send besides its log lines and secrets: a few, for answers that came too late. */
+const otherMessages = 20;
+/** Raw lines on standard output and error that are kept. */
+const rawLines = 100;
+
+function createSession(parts: {
+  runtime: Runtime;
+  options: ApiScriptOptions;
+  pool: ApiChildPool;
+  release: () => void;
+}): ApiScriptSession {
+  const { runtime, options, pool } = parts;
+  const { scripts, signal } = options;
+  // No prototype: a variable may have any name.
+  const env = Object.assign(Object.create(null) as { [name: string]: string }, options.env);
+  const files = checkedScriptFiles({ files: scripts.files, reserved: ['script.js'] });
+  let child: ApiChild | null = null;
+  let closed: Promise<void> | null = null;
+  let running: Running | null = null;
+  let phase: Phase = 'setup';
+  let lastId = 0;
+  let messages = 0;
+  let raw = 0;
+  let heapExhausted = false;
+
+  /** The child writes what ours never does, or more than it ever would: nothing it says counts any more. */
+  const distrust = () => {
+    running?.settle(
+      reasonOf(
+        'SCRIPT_KILLED',
+        `${running.who} was ended: it wrote to the channel between the agent and its process`,
+      ),
+    );
+    void child?.kill();
+  };
+
+  const onMessage = (message: unknown) => {
+    messages += 1;
+    const reply = messages > logLines + secretCount + otherMessages ? null : readReply(message);
+    if (reply === null) return distrust();
+    switch (reply.kind) {
+      case 'log':
+        return options.log(reply.level, `${phase}: ${reply.msg}`);
+      case 'secret':
+        return options.addSecret(reply.name, reply.value);
+      case 'done':
+        if (reply.id === running?.id) running.settle(reply);
+        return;
+      case 'failed':
+        if (reply.id === running?.id) running.settle(failureOf(reply, running.who));
+        return;
+      case 'ready':
+        return;
+    }
+  };
+
+  const onLine = (line: string, stream: 'stdout' | 'stderr') => {
+    if (line.includes('heap out of memory')) heapExhausted = true;
+    raw += 1;
+    if (raw === rawLines) options.log('warn', `${phase}: the rest of what the scripts print is left out`);
+    if (raw < rawLines)
+      options.log(stream === 'stdout' ? 'info' : 'warn', `${phase}: ${line.slice(0, 4096)}`);
+  };
+
+  /** The run's child: the one that is there, or, after one was ended, another. */
+  const openChild = async (): Promise<ApiChild> => {
+    if (child !== null && !child.hasEnded()) return child;
+    const next = pool.take(runtime);
+    child = next;
+    messages = 0;
+    heapExhausted = false;
+    next.attend({ onLine, onMessage });
+    await next.ready;
+    const open: OpenMessage = {
+      kind: 'open',
+      runtime: runtime.name,
+      env,
+      files: files instanceof Map ? [...files].map(([path, content]) => ({ path, content })) : [],
+    };
+    next.send(open);
+    return next;
+  };
+
+  const endedOf = (how: ChildEnd, who: string): Reason => {
+    if (how.exceeded !== null)
+      return reasonOf('SCRIPT_KILLED', `${who} was ended: it took ${boundText[how.exceeded]}`);
+    if (heapExhausted || how.signal === 'SIGABRT' || how.code === 134) {
+      return reasonOf(
+        'SCRIPT_KILLED',
+        `${who} was ended: it took more than ${memoryMegabytes / 2} MB for its objects`,
+      );
+    }
+    if (how.signal !== null) return reasonOf('SCRIPT_KILLED', `${who} was ended by ${endText(how)}`);
+    return reasonOf(
+      'SCRIPT_THREW',
+      `${who} ended its process (${endText(how)}) before it was done; return from the script instead of process.exit`,
+    );
+  };
+
+  const runScript = async (
+    script: PhaseScript,
+    message: Omit<RunMessage, 'kind' | 'id' | 'phase' | 'content'>,
+  ): Promise<Done | Reason> => {
+    signal.throwIfAborted();
+    const who = `the ${script.origin}'s ${phase} script`;
+    const mine = await openChild();
+    signal.throwIfAborted();
+    const id = ++lastId;
+    const end = await new Promise<Done | Reason | 'aborted'>((resolve) => {
+      const timer = setTimeout(() => {
+        settle(reasonOf('SCRIPT_TIMEOUT', `${who} did not end within ${phaseTimeoutMs / 1000} s`));
+        void mine.kill();
+      }, phaseTimeoutMs);
+      const onAbort = () => settle('aborted');
+      const settle = (how: Done | Reason | 'aborted') => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+        running = null;
+        resolve(how);
+      };
+      running = { id, who, settle };
+      signal.addEventListener('abort', onAbort, { once: true });
+      void mine.ended.then((how) => {
+        if (running?.id === id) settle(endedOf(how, who));
+      });
+      mine.send({ kind: 'run', id, phase, content: script.content, ...message });
+    });
+    if (end === 'aborted') {
+      await mine.kill();
+      throw signal.reason;
+    }
+    if ('kind' in end) {
+      for (const name of end.env.unset) delete env[name];
+      Object.assign(env, end.env.set);
+    }
+    return end;
+  };
+
+  /** What globals besides request and response a script finds. */
+  const globals = (requestUrl: string) => ({
+    REGION: env['REGION'] ?? '',
+    REQUEST_URL: requestUrl,
+    GROUP_BASE_URL: env['GROUP_BASE_URL'] ?? '',
+  });
+
+  return {
+    setup: async (given) => {
+      phase = 'setup';
+      let request = given;
+      if (!(files instanceof Map))
+        return { request, env: { ...env }, failure: { reason: files, origin: 'check' } };
+      for (const script of scripts.setup) {
+        const shown = { ...request, body: cut(request.body, 'request', phase, options) };
+        const end = await runScript(script, { request: shown, globals: globals(request.url) });
+        if (!('kind' in end))
+          return { request, env: { ...env }, failure: { reason: end, origin: script.origin } };
+        if (end.request !== null) request = { ...end.request, body: end.request.body ?? request.body };
+      }
+      return { request, env: { ...env }, failure: null };
+    },
+    teardown: async (request: ScriptRequest, given: ScriptResponse) => {
+      phase = 'teardown';
+      let response = given;
+      let failure: PhaseFailure = null;
+      for (const script of scripts.teardown) {
+        const end = await runScript(script, {
+          request: { ...request, body: cut(request.body, 'request', phase, options) },
+          response: { ...response, body: cut(response.body, 'response', phase, options) },
+          globals: globals(request.url),
+        });
+        // A teardown that fails stops nothing; the first failure is the one that is told.
+        if (!('kind' in end)) failure ??= { reason: end, origin: script.origin };
+        else if (end.body !== null) response = { ...response, body: end.body };
+      }
+      return { response, env: { ...env }, failure };
+    },
+    close: () => {
+      closed ??= (async () => {
+        await child?.kill();
+        parts.release();
+      })();
+      return closed;
+    },
+  };
+}
+
+const boundText: { readonly [B in NonNullable<ChildEnd['exceeded']>]: string } = {
+  memoryBytes: `more than ${memoryMegabytes} MB of memory`,
+  cpuSeconds: 'more processor time than it may',
+  outputBytes: 'more than 1 MB of output',
+  diskBytes: 'more disk space than it may',
+  processes: 'more processes than it may',
+};
+
+function failureOf(reply: Extract<FromChild, { kind: 'failed' }>, who: string): Reason {
+  const at = reply.at === null ? '' : ` (${reply.at})`;
+  const verb = reply.code === 'SCRIPT_THREW' ? 'threw' : 'is not valid:';
+  return reasonOf(reply.code, `${who} ${verb} ${reply.message}${at}`);
+}
+
+/** A body as it passes to a script: at most 256 KB of it, with a line in the log that says so. */
+function cut(body: string, whose: 'request' | 'response', phase: Phase, { log }: ApiScriptOptions): string {
+  const bytes = Buffer.byteLength(body);
+  if (bytes <= bytesBetween) return body;
+  log('warn', `${phase}: the script sees the first ${bytesBetween} of ${bytes} bytes of ${whose}.body`);
+  // Up to three bytes of a character that was cut in two are left out.
+  return new TextDecoder().decode(Buffer.from(body).subarray(0, bytesBetween), { stream: true });
 }

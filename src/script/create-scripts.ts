@@ -1,4 +1,4 @@
-import { openApiScripts } from './api-scripts.ts';
+import { createApiScriptHost } from './api-scripts.ts';
 import { createPlaywrightRunner } from './playwright.ts';
 import { installedRuntimes, type Runtime } from './runtimes.ts';
 import type { Scripts } from './scripts.ts';
@@ -16,21 +16,30 @@ export type ScriptsOptions = {
 
 /** Customer code on this machine: its runtimes, and the processes that run it. */
 export function createScripts(options: ScriptsOptions): Scripts {
-  const runtimes = installedRuntimes(options.runtimesFolder, options.warn);
+  let runtimes: Runtime[] = [];
   const runtimeOf = (name: string): Runtime => {
-    const runtime = runtimes.find((each) => each.name === name);
+    const known = (): Runtime | undefined => runtimes.find((each) => each.name === name);
+    // It may have been installed since the last look.
+    if (known() === undefined) runtimes = installedRuntimes(options.runtimesFolder, options.warn);
+    const runtime = known();
     if (runtime !== undefined) return runtime;
-    const known = runtimes.length === 0 ? 'none' : runtimes.map((each) => each.name).join(', ');
+    const others = runtimes.length === 0 ? 'none' : runtimes.map((each) => each.name).join(', ');
     throw new InvalidJobError(
       'RUNTIME_UNAVAILABLE',
-      `runtime ${name} is not in this agent; it has: ${known}`,
+      `runtime ${name} is not in this agent; it has: ${others}`,
     );
   };
+  const apiScripts = createApiScriptHost();
   const playwright = createPlaywrightRunner(options);
   return {
-    runtimes: runtimes.map(({ name }) => name),
-    openApiScripts: async (run) => openApiScripts(runtimeOf(run.scripts.runtimeId), run),
+    get runtimes() {
+      runtimes = installedRuntimes(options.runtimesFolder, options.warn);
+      return runtimes.map(({ name }) => name);
+    },
+    openApiScripts: async (run) => apiScripts.open(runtimeOf(run.scripts.runtimeId), run),
     runPlaywright: async (run) => playwright.run(runtimeOf(run.script.runtimeId), run),
-    close: () => playwright.close(),
+    close: async () => {
+      await Promise.all([apiScripts.close(), playwright.close()]);
+    },
   };
 }

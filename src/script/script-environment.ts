@@ -6,8 +6,8 @@ import { hostFolders } from './script-files.ts';
 export type ScriptedJob = JobOf<'API'> | JobOf<'BROWSER'> | JobOf<'MULTI_STEP'>;
 
 export type EnvironmentOptions = {
-  /** The attempt's folder; home and temporary files are below it (`hostFolders`). */
-  workDir: string;
+  /** The attempt's folder; home and temporary files are below it (`hostFolders`). Absent = the script may write nowhere. */
+  workDir?: string;
   /** The addresses under which the agent is seen, as far as it knows them. */
   publicIp?: { v4?: string; v6?: string };
 };
@@ -24,13 +24,16 @@ const steering =
  * ones are left out, so are names and values that no environment can hold. Nothing of the agent's own environment and not
  * the location's proxyUrl. One value may be as long as a job allows: longer than what `execve` takes (128 KiB with its name).
  */
-export function scriptEnvironment(job: ScriptedJob, options: EnvironmentOptions): { [name: string]: string } {
+export function scriptEnvironment(
+  job: ScriptedJob,
+  options: EnvironmentOptions = {},
+): { [name: string]: string } {
   const { workDir, publicIp } = options;
   const runtime = job.checkType === 'API' ? job.scripts?.runtimeId : job.script.runtimeId;
   const builtIn: { [name: string]: string | undefined } = {
     PATH: '/usr/local/bin:/usr/bin:/bin',
-    HOME: join(workDir, hostFolders.home),
-    TMPDIR: join(workDir, hostFolders.temporary),
+    HOME: workDir === undefined ? undefined : join(workDir, hostFolders.home),
+    TMPDIR: workDir === undefined ? undefined : join(workDir, hostFolders.temporary),
     LANG: 'C.UTF-8',
     TZ: 'UTC',
     SERVICE_RUN: '1',

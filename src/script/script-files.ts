@@ -25,8 +25,8 @@ export type ScriptFilesOptions = {
  * DISK_FULL or INTERNAL.
  */
 export async function writeScriptFiles(folder: string, options: ScriptFilesOptions): Promise<Reason | null> {
-  const checked = checkedPaths(options);
-  if ('code' in checked) return checked;
+  const checked = checkedScriptFiles(options);
+  if (!(checked instanceof Map)) return checked;
   try {
     for (const name of Object.values(hostFolders))
       await mkdir(join(folder, name), { recursive: true, mode: 0o700 });
@@ -68,7 +68,8 @@ export function normalScriptPath(
   return { path: normal };
 }
 
-function checkedPaths({ files, reserved }: ScriptFilesOptions): Map<string, string> | Reason {
+/** The files by their normal paths, or a SCRIPT_INVALID reason that names the first path that may not be. */
+export function checkedScriptFiles({ files, reserved }: ScriptFilesOptions): Map<string, string> | Reason {
   const byPath = new Map<string, string>();
   const folders = new Set<string>();
   let bytes = 0;

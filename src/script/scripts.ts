@@ -33,7 +33,8 @@ export type ScriptRunOptions = {
   addSecret: (name: string, value: string) => void;
 };
 
-export type ApiScriptOptions = ScriptRunOptions & { scripts: ApiScripts };
+/** No folder: scripts and their files come by message, and they may write nowhere. */
+export type ApiScriptOptions = Omit<ScriptRunOptions, 'workDir'> & { scripts: ApiScripts };
 
 /** The request as setup scripts see and may change it (facts, 2.3). */
 export type ScriptRequest = {

@@ -10,10 +10,26 @@ import { shortened } from '../shorten.ts';
 
 const plain: Renderer = (_field, template) => template;
 
-/** The request that an API job stands for: templates rendered, body wrapped, headers completed. Throws HttpFailure. */
-export async function apiRequest(job: JobOf<'API'>, context: ExecutionContext): Promise<HttpRequest> {
-  const check = job.request;
-  const { render, variables } = await rendererOf(job, context);
+/** What setup scripts made of a check: its request, and the variables that its templates see. */
+export type ScriptedRequest = {
+  request: ApiRequest;
+  variables: readonly { key: string; value: string }[];
+};
+
+/**
+ * The request that an API job stands for, or that its setup scripts left: templates rendered, body wrapped, headers
+ * completed. Throws HttpFailure.
+ */
+export async function apiRequest(
+  job: JobOf<'API'>,
+  context: ExecutionContext,
+  scripted: ScriptedRequest = { request: job.request, variables: job.environmentVariables },
+): Promise<HttpRequest> {
+  const check = scripted.request;
+  const { render, variables } = await rendererOf(scripted, {
+    context,
+    groupBaseUrl: job.groupBaseUrl ?? '',
+  });
   const url = withQuery(parseTarget(render('url', check.url)), check, render);
   variables.set('REQUEST_URL', url.href);
   const body = bodyOf(check, render);
@@ -33,10 +49,9 @@ export async function apiRequest(job: JobOf<'API'>, context: ExecutionContext): 
 
 /** The job's renderer; one that leaves everything as it is when no field is a template, without loading the parser. */
 async function rendererOf(
-  job: JobOf<'API'>,
-  context: ExecutionContext,
+  { request: check, variables: own }: ScriptedRequest,
+  { context, groupBaseUrl }: { context: ExecutionContext; groupBaseUrl: string },
 ): Promise<{ render: Renderer; variables: Map<string, string> }> {
-  const check = job.request;
   const variables = new Map<string, string>();
   const fields = [
     check.url,
@@ -47,8 +62,8 @@ async function rendererOf(
     ...check.queryParameters.map(({ value }) => value),
   ];
   if (!fields.some(isTemplate)) return { render: plain, variables };
-  variables.set('GROUP_BASE_URL', '').set('REQUEST_URL', '');
-  for (const { key, value } of job.environmentVariables) variables.set(key, value);
+  variables.set('GROUP_BASE_URL', groupBaseUrl).set('REQUEST_URL', '');
+  for (const { key, value } of own) variables.set(key, value);
   const { createRenderer } = await import('./templates.ts');
   const render = await createRenderer({
     variables,
