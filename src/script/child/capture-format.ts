@@ -1,0 +1,128 @@
+/**
+ * What the capture in a Playwright process writes, one JSON record a line, and what the reporter writes: the two files that
+ * src/script/playwright-report.ts reads. A script can write the same files, so the reader trusts none of it.
+ */
+
+/** Bounds that both sides keep. */
+export const bounds = {
+  /** Bytes of the records of one process. */
+  recordBytes: 8 * 1024 * 1024,
+  calls: 200,
+  visits: 100,
+  /** Console or network errors of one page visit. */
+  pageErrors: 50,
+  /** Characters. */
+  bodyText: 32 * 1024,
+  headerValue: 2048,
+  headers: 100,
+  url: 4096,
+  shortText: 1024,
+  title: 500,
+  errorText: 8192,
+  errors: 20,
+  tests: 200,
+  steps: 2000,
+  stepDepth: 12,
+  attachments: 200,
+  /** Of all attachments that a test hands over as text or bytes, not as files. */
+  attachedBytes: 16 * 1024 * 1024,
+} as const;
+
+/** The test that was running, as the reporter knows it too. Null = none was. */
+export type TestKey = { testId: string; retry: number } | null;
+
+export type CallRecord = {
+  kind: 'call';
+  test: TestKey;
+  /** Milliseconds since the epoch. */
+  startTime: number;
+  durationMs: number;
+  request: { method: string; url: string; headers: { [name: string]: string }; body: string | null };
+  response: {
+    status: number;
+    statusText: string;
+    headers: { [name: string]: string };
+    body: string | null;
+    bodyBytes: number;
+  } | null;
+  error: string | null;
+  timingPhases: { [phase: string]: number };
+};
+
+/** Written again whenever it changes: the last one of an id stands. */
+export type VisitRecord = {
+  kind: 'visit';
+  id: number;
+  startTime: number;
+  url: string;
+  /** Raw values; the reader scores them. */
+  vitals: { [name: string]: number };
+  onContentLoad: number | null;
+  onLoad: number | null;
+  encoded: number;
+  decoded: number;
+  consoleErrors: string[];
+  networkErrors: string[];
+};
+
+/** Of the process so far: the last one stands. */
+export type CountsRecord = {
+  kind: 'counts';
+  consoleErrors: number;
+  /** Requests without an answer, and answers of 400 and above. */
+  networkErrors: number;
+  /** Exceptions that nobody in the page caught. */
+  documentErrors: number;
+};
+
+export type CaptureRecord =
+  | CallRecord
+  | VisitRecord
+  | CountsRecord
+  /** A soft assertion failed. */
+  | { kind: 'soft'; test: TestKey }
+  | { kind: 'degraded'; test: TestKey; reason: string }
+  | { kind: 'secret'; value: string };
+
+export type StepReport = {
+  title: string;
+  category: string;
+  startTime: number;
+  durationMs: number;
+  error: string | null;
+  steps: StepReport[];
+};
+
+export type TestReport = {
+  id: string;
+  retry: number;
+  title: string;
+  titlePath: string[];
+  /** As Playwright says it of the last try. */
+  status: string;
+  expectedStatus: string;
+  /** It came out as expected, or was skipped. */
+  ok: boolean;
+  startTime: number;
+  durationMs: number;
+  /** At most `bounds.errors`. */
+  errors: string[];
+  /** All of them. */
+  errorCount: number;
+  steps: StepReport[];
+  attachments: { name: string; path: string; contentType: string }[];
+};
+
+export type RunReport = {
+  version: 1;
+  /** False = written while the run went on. */
+  complete: boolean;
+  playwrightVersion: string;
+  startTime: number;
+  endTime: number;
+  /** Tests were found and began. */
+  began: boolean;
+  /** Errors outside of tests. */
+  errors: string[];
+  tests: TestReport[];
+};

@@ -1,0 +1,39 @@
+/** Texts for people: no terminal colours, no endless ones. */
+
+// oxlint-disable-next-line no-control-regex -- terminal sequences are made of control characters
+const terminalSequence = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-_])/g;
+
+/** `text` without terminal sequences, cut to `longest` characters. */
+export function plainText(text: string, longest: number): string {
+  // Twice the bound leaves room for what is taken out, and bounds the work on a text of many megabytes.
+  const plain = text.slice(0, longest * 2).replaceAll(terminalSequence, '');
+  return plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
+}
+
+export type ErrorParts = {
+  message?: string | undefined;
+  stack?: string | undefined;
+  value?: string | undefined;
+  snippet?: string | undefined;
+};
+
+/**
+ * One readable text of an error as Playwright reports it: message, the lines of the script around it, and the script's own
+ * stack frames, with paths relative to `folder`.
+ */
+export function errorText(error: ErrorParts, folder: string, longest: number): string {
+  const message = error.message ?? error.value ?? firstLines(error.stack) ?? 'unknown error';
+  const frames = (error.stack ?? '')
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line) && !/node_modules|node:internal|\/script\/child\//.test(line))
+    .slice(0, 10);
+  const parts = [message.trimEnd(), error.snippet?.trimEnd() ?? '', frames.join('\n')].filter(
+    (part) => part !== '',
+  );
+  const text = plainText(parts.join('\n\n'), longest);
+  return folder === '' ? text : text.split(`${folder}/`).join('');
+}
+
+function firstLines(stack: string | undefined): string | undefined {
+  return stack?.split(/\n\s+at /)[0];
+}

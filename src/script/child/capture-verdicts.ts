@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RecordFile } from './capture-file.ts';
+import { bounds, type TestKey } from './capture-format.ts';
+import type { Method, Methods } from './capture-wrap.ts';
+
+/** Set while tests run; the helpers package of the runtime calls it. */
+const hooks = Symbol.for('location-agent.hooks');
+
+export type VerdictOptions = {
+  /** `require` of the runtime. */
+  require: NodeJS.Require;
+  /** The folder of the package `playwright`. */
+  runnerFolder: string;
+  file: RecordFile;
+  currentTest: () => TestKey;
+};
+
+/** Makes the helpers work, and tells soft assertions that failed from hard ones. */
+export function captureVerdicts(options: VerdictOptions): void {
+  const { file, currentTest } = options;
+  let marks = 0;
+  let secrets = 0;
+  Object.defineProperty(globalThis, hooks, {
+    configurable: true,
+    value: {
+      markDegraded: (reason: unknown) => {
+        if (marks++ >= 1000) return;
+        const text = typeof reason === 'string' ? reason.slice(0, bounds.shortText) : '';
+        file.write({ kind: 'degraded', test: currentTest(), reason: text });
+      },
+      secret: (value: unknown) => {
+        if (typeof value !== 'string' || value === '' || value.length > 131_072 || secrets++ >= 1000) return;
+        file.write({ kind: 'secret', value });
+      },
+    },
+  });
+  watchSoftFailures(options);
+}
+
+/**
+ * Playwright reports errors of `expect.soft` like all others. In the process of the test they differ: only `expect` hands a
+ * soft one over while the test goes on. Where a release has no such method, all failures count as hard.
+ */
+function watchSoftFailures({ require, runnerFolder, file, currentTest }: VerdictOptions): void {
+  try {
+    const path = join(runnerFolder, 'lib', 'worker', 'testInfo.js');
+    if (!existsSync(path)) return;
+    const { TestInfoImpl } = require(path) as { TestInfoImpl?: { prototype: Methods } }; // feature detection follows
+    const prototype = TestInfoImpl?.prototype;
+    const original = prototype?.['_failWithError'];
+    if (prototype === undefined || typeof original !== 'function') return;
+    prototype['_failWithError'] = function (this: unknown, ...args: unknown[]): unknown {
+      // Frames: this one, then the caller.
+      const caller = new Error('where').stack?.split('\n')[2] ?? '';
+      if (/matchers[\\/]expect\.js/.test(caller)) file.write({ kind: 'soft', test: currentTest() });
+      return (original as Method).apply(this, args);
+    };
+  } catch {
+    // As if the release had no such method.
+  }
+}
