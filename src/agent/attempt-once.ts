@@ -2,8 +2,8 @@ import { AgentError, InvalidJobError, JobAborted, toError } from '../errors.ts';
 import type { Executor, Outcome } from '../executors/executor.ts';
 import type { Network } from '../executors/network.ts';
 import { withoutScripts } from '../executors/without-scripts.ts';
-import { attemptTimeoutMs, type JobType } from '../protocol/check-types.ts';
-import type { Job } from '../protocol/job.ts';
+import type { JobType } from '../protocol/check-types.ts';
+import { attemptLimitMs, type Job } from '../protocol/job.ts';
 import { reasonOf } from '../protocol/reasons.ts';
 import type { Artifact, LogEntry } from '../protocol/result.ts';
 import { openAttemptFiles, type AttemptFiles, type ScriptParts } from './attempt-files.ts';
@@ -99,7 +99,7 @@ async function execution(
 ): Promise<Attempted> {
   const { now } = parts;
   const startedAt = now();
-  const limitMs = Math.min(attemptTimeoutMs[job.checkType], deadline - startedAt);
+  const limitMs = Math.min(attemptLimitMs(job), deadline - startedAt);
   if (limitMs <= 0) {
     const reason = reasonOf('INTERNAL', 'the agent had no free slot before the deadline of the job');
     return unseen(erroredGrade(reason), { startedAt, stoppedAt: startedAt });
