@@ -8,8 +8,8 @@ export type TreeRules = {
   /** Whether any of these texts, joined by NUL, holds a secret. */
   holdsSecret(joined: string): boolean;
   text(text: string): string;
-  /** Whether a text was cut where a secret stood. */
-  endsInSecret(text: string): boolean;
+  /** Whether a text has to change although no secret is seen in it: it was cut within one, or has colours or headers. */
+  hidesSecret(text: string): boolean;
   bytes(bytes: Buffer): Buffer;
   /** Texts that are masked where they are a whole value. */
   readonly wholeTexts: ReadonlySet<string>;
@@ -80,7 +80,7 @@ export function scrubTree(tree: unknown, rules: TreeRules): unknown {
 function hasWork(value: unknown, rules: TreeRules, texts: string[], depth: number): boolean {
   if (typeof value === 'string') {
     if (value.length * 3 >= rules.shortestText) texts.push(value);
-    return isWhole(value, rules) || rules.endsInSecret(value);
+    return isWhole(value, rules) || rules.hidesSecret(value);
   }
   if (typeof value === 'number') return rules.wholeNumbers.size > 0 && rules.wholeNumbers.has(value);
   if (!isObject(value)) return typeof value === 'bigint';

@@ -1,9 +1,11 @@
 import { Transform } from 'node:stream';
+import { escapeSequence, withoutColours } from './colours.ts';
 import { encodedForms, shortSecretBytes } from './forms.ts';
 import { createMatcher } from './matcher.ts';
 import type { Pattern } from './pattern-store.ts';
 import { scrubTree, type TreeRules } from './scrub-tree.ts';
 import { mask } from './secret.ts';
+import { hasHeaderLine, maskHeaderLines } from './sensitive-headers.ts';
 import { createSieve, sift, type Counters, type Sieve } from './sieve.ts';
 import { json } from './text-escapes.ts';
 
@@ -31,6 +33,8 @@ export type Scrubber = {
   stream(): Transform;
   /** The same without a stream, for callers that read and write themselves. */
   sieve(): Sieve;
+  /** Where secrets stand in `bytes`: pairs of start and end, ascending. Nothing is masked or counted. */
+  find(bytes: Uint8Array): readonly number[];
   /** Values that can't be looked for everywhere, one line each with the variable's name. */
   readonly warnings: readonly string[];
   /** Masks written so far. */
@@ -55,6 +59,9 @@ const scratchUnits = 16 * 1024;
 const cutMark = '…';
 // From this length on a text may have been cut without a mark, as bodies and other contents are.
 const silentlyCut = 3000;
+
+/** Playwright's errors end in a log of the request, headers and all. */
+const callLog = 'Call log:';
 
 function mayBeCut(text: string): boolean {
   return text.length >= silentlyCut || text.includes(cutMark);
@@ -123,10 +130,28 @@ function scrubberOf(
   }
 
   function text(source: string): string {
-    if (matcher.patternCount === 0) return source;
-    if (source.length * 3 < matcher.shortest) return withoutCuts(source);
-    const { bytes, length } = utf8(source);
-    return withoutCuts(sift(matcher, bytes, length, counters)?.toString() ?? source);
+    const readable = withoutHidingColours(
+      source.includes(callLog) ? maskHeaderLines(source, counters) : source,
+    );
+    if (matcher.patternCount === 0) return readable;
+    if (readable.length * 3 < matcher.shortest) return withoutCuts(readable);
+    const { bytes, length } = utf8(readable);
+    return withoutCuts(sift(matcher, bytes, length, counters)?.toString() ?? readable);
+  }
+
+  /** `source` without its colours where they stand inside a secret, as in the differences that assertions print. */
+  function withoutHidingColours(source: string): string {
+    if (matcher.patternCount === 0 || !source.includes(escapeSequence)) return source;
+    const plain = withoutColours(source);
+    return holdsSecret(plain) ? plain : source;
+  }
+
+  function holdsSecret(source: string): boolean {
+    const { bytes: encoded, length } = utf8(source);
+    const spans: number[] = [];
+    counters.scannedBytes += length;
+    matcher.find(encoded, { from: 0, until: length, end: length }, spans);
+    return spans.length > 0;
   }
 
   /** `source` with a mask for each beginning of a secret at a place where a text was cut. */
@@ -160,15 +185,12 @@ function scrubberOf(
 
   const rules: TreeRules = {
     shortestText: matcher.patternCount === 0 ? Infinity : matcher.shortest,
-    holdsSecret(joined) {
-      const { bytes: encoded, length } = utf8(joined);
-      const spans: number[] = [];
-      counters.scannedBytes += length;
-      matcher.find(encoded, { from: 0, until: length, end: length }, spans);
-      return spans.length > 0;
-    },
+    holdsSecret,
     text,
-    endsInSecret: (source) => matcher.patternCount > 0 && withoutCuts(source) !== source,
+    hidesSecret: (source) =>
+      (matcher.patternCount > 0 &&
+        (withoutCuts(source) !== source || withoutHidingColours(source) !== source)) ||
+      (source.includes(callLog) && hasHeaderLine(source)),
     bytes,
     wholeTexts,
     longestWhole: Math.max(0, ...[...wholeTexts].map((whole) => whole.length)),
@@ -184,6 +206,11 @@ function scrubberOf(
     json: <T>(tree: T): T => scrubTree(tree, rules) as T, // the same shape, with masks for some strings and numbers
     stream: () => scrubbingStream(createSieve(matcher, counters)),
     sieve: () => createSieve(matcher, counters),
+    find(source) {
+      const spans: number[] = [];
+      matcher.find(source, { from: 0, until: source.length, end: source.length }, spans);
+      return spans;
+    },
     warnings: Object.freeze(warnings),
     get maskedCount() {
       return counters.maskedCount;

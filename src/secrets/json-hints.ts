@@ -1,0 +1,36 @@
+import { createMatcher, type Matcher } from './matcher.ts';
+
+/** Quick signs that a JSON text has to be read value by value, though no secret was seen in it. */
+
+/** A few letters in every case, since names of headers have any. */
+function inEveryCase(letters: string): string[] {
+  let all = [''];
+  for (const letter of letters) {
+    const cases = [...new Set([letter.toLowerCase(), letter.toUpperCase()])];
+    all = all.flatMap((start) => cases.map((next) => start + next));
+  }
+  return all;
+}
+
+const matcherOf = (texts: readonly string[]): Matcher =>
+  createMatcher(texts.map((text) => ({ bytes: Buffer.from(text) })));
+
+// Parts of every sensitive header's name, and Playwright's name for user and password.
+const headerHints = matcherOf([
+  ...['uthori', 'cookie', '-api-k', '-auth-t'].flatMap(inEveryCase),
+  'httpCredentials',
+]);
+
+// Colours and cut texts can hide a secret; request logs hold headers.
+const textHints = matcherOf(['\\u001b[', '\\u001B[', '…', 'Call log:']);
+
+function has(matcher: Matcher, bytes: Buffer): boolean {
+  const spans: number[] = [];
+  matcher.find(bytes, { from: 0, until: bytes.length, end: bytes.length }, spans);
+  return spans.length > 0;
+}
+
+/** Whether `json` may hold sensitive headers, or texts in which a search sees no secrets that are there. */
+export function hintsIn(json: Buffer): { headers: boolean; texts: boolean } {
+  return { headers: has(headerHints, json), texts: has(textHints, json) };
+}

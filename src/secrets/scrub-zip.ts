@@ -1,0 +1,117 @@
+import type { Entry } from 'yauzl';
+import { Unscrubbable, type ArtifactScrubbing } from './artifact-scrubbing.ts';
+import { contentOfBuffer, joined, type Content } from './content.ts';
+import { isPacked, scrubbedPieces } from './scrub-content.ts';
+import { isSmall, openZip, type ZipReader } from './zip-reader.ts';
+import { ZipWriter, type ZipEntryHead } from './zip-writer.ts';
+
+const deflated = 8;
+
+/**
+ * Writes the archive `source` (a path or its bytes) to the new file `target`, every entry scrubbed: its content, archives
+ * within it, its name. Entries in which nothing changes are copied as they are packed. Comments, extra fields and bytes
+ * between entries are left behind. An entry that can't be scrubbed is replaced by a line that says so.
+ */
+export async function scrubZip(
+  source: string | Buffer,
+  target: string,
+  scrubbing: ArtifactScrubbing,
+  depth: number,
+): Promise<void> {
+  const reader = await openZip(source);
+  try {
+    const writer = new ZipWriter(target);
+    try {
+      const taken = new Set<string>();
+      for await (const entry of reader.entries()) {
+        scrubbing.chargeEntry();
+        scrubbing.chargeBytes(Math.max(entry.compressedSize, entry.uncompressedSize));
+        const head = headOfEntry(entry, scrubbing, taken);
+        try {
+          await scrubEntry(entry, head, { reader, writer, scrubbing, depth });
+        } catch (error) {
+          if (!(error instanceof Unscrubbable) || error.whole) throw error;
+          scrubbing.withhold(error.message);
+          const why = Buffer.from(
+            `This file was left out, since it could not be scrubbed: ${error.message}\n`,
+          );
+          await writer.add(head, why, { pack: false });
+        }
+      }
+      writer.finish();
+    } finally {
+      writer.close();
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+type Parts = {
+  readonly reader: ZipReader;
+  readonly writer: ZipWriter;
+  readonly scrubbing: ArtifactScrubbing;
+  readonly depth: number;
+};
+
+async function scrubEntry(entry: Entry, head: ZipEntryHead, parts: Parts): Promise<void> {
+  const { reader, writer, scrubbing, depth } = parts;
+  const name = entry.fileNameRaw.toString();
+  const copy = (): Promise<void> =>
+    writer.copy(
+      head,
+      { method: entry.compressionMethod, crc: entry.crc32, unpacked: entry.uncompressedSize },
+      reader.packed(entry),
+    );
+  const pack = entry.compressionMethod === deflated;
+  if (isSmall(entry)) {
+    const { bytes, exact } = reader.whole(entry);
+    const before = scrubbing.changes;
+    const clean = await joined(scrubbedPieces(contentOfBuffer(name, bytes), scrubbing, depth));
+    if (exact && scrubbing.changes === before) await copy();
+    else await writer.add(head, clean, { pack: pack && !isPacked(clean) });
+    return;
+  }
+  const content: Content = { name, pieces: () => reader.content(entry), whole: null, path: null };
+  const changed = await scrubbing.wouldChange(scrubbedPieces(content, scrubbing, depth));
+  if (!changed && reader.exact) await copy();
+  else await writer.add(head, scrubbedPieces(content, scrubbing, depth), { pack });
+}
+
+/** Names by which traces refer to their files: a digest, or a page and a moment. No secret is in them. */
+const referenceName = /(?:^|[/@])(?:[0-9a-f]{40}|page@[0-9a-f]{32}-\d+)(?:\.[a-z0-9]{1,5})?$/;
+
+function headOfEntry(entry: Entry, scrubbing: ArtifactScrubbing, taken: Set<string>): ZipEntryHead {
+  const raw = entry.fileNameRaw;
+  const utf8 = (entry.generalPurposeBitFlag & 0x0800) !== 0;
+  let text = raw.toString('latin1');
+  if (!referenceName.test(text)) {
+    text = scrubbing.scrubber.bytes(raw).toString('latin1');
+    const safe = safeName(text);
+    if (safe !== text) scrubbing.changed();
+    text = safe;
+    if (text !== raw.toString('latin1')) {
+      // Two names may have become one, and readers would see one file only.
+      for (let n = 2, base = text; taken.has(text); n++) text = `${base}.${n}`;
+    }
+  }
+  taken.add(text);
+  return {
+    name: Buffer.from(text, 'latin1'),
+    utf8,
+    time: entry.lastModFileTime,
+    date: entry.lastModFileDate,
+  };
+}
+
+/** A name that stays within the folder where the archive is unpacked. */
+function safeName(name: string): string {
+  if (!/\\|^\/|^[A-Za-z]:|(?:^|\/)\.\.(?:\/|$)|\0|^$/.test(name)) return name;
+  const parts = name
+    .replaceAll('\\', '/')
+    .replace(/^[A-Za-z]:/, '')
+    .replaceAll('\0', '_')
+    .split('/');
+  const kept = parts.map((part) => (part === '..' ? '_' : part)).join('/');
+  return kept.replace(/^\/+/, '') || '_';
+}
