@@ -1,18 +1,23 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
-import { toError } from '../errors.ts';
+import { AgentError, toError } from '../errors.ts';
+import { readLines } from './bounded-lines.ts';
+import { confinement, errnoName } from './confinement.ts';
+import { nodeVersionOf, permissionFlags } from './permission-model.ts';
+import { launcherArguments } from './reach.ts';
+import { listenToSupervisor, type Supervisor } from './supervisor.ts';
 
 /** Bounds of one child and all that it starts. */
 export type ChildLimits = {
-  /** Resident memory of the whole group. */
+  /** Memory of all its processes; pages that they share count once. */
   memoryBytes: number;
-  /** Processor time of the whole group, in seconds. */
+  /** Processor time of all its processes, in seconds. */
   cpuSeconds: number;
   /** Bytes on standard output and standard error together. */
   outputBytes: number;
-  /** Bytes below the writable folders. */
+  /** Bytes below the writable folders, what was there before included. */
   diskBytes: number;
-  /** Processes and threads. */
+  /** Processes and threads. Node needs 11 of them, a browser more than 100. */
   processes: number;
 };
 
@@ -25,9 +30,9 @@ export type ChildOptions = {
   file: string;
   args?: readonly string[];
   cwd: string;
-  /** The whole environment. */
+  /** The whole environment. TMPDIR and HOME must name writable folders, if it uses any. */
   env: { readonly [name: string]: string };
-  /** What it may read besides the system, Node and `file`'s own folder; and what it may write. */
+  /** What it may read besides the system, Node and `file`'s own folder; and what it may write (and read). */
   readable: readonly string[];
   writable: readonly string[];
   /** False puts Node's permission model on top: no children, no threads, no addons. */
@@ -46,79 +51,181 @@ export type ChildEnd = {
   exceeded: keyof ChildLimits | null;
 };
 
-/** A child process of customer code, in a process group of its own. */
+/** A child process of customer code, and the supervisor that starts it, watches it and ends with it. */
 export type Child = {
+  /** Of the supervisor: the parent of all that belongs to the child. */
   readonly pid: number;
-  /** Sends one message as JSON. */
+  /** Sends one message as JSON. A child that reads nothing is killed when 32 MiB wait for it. */
   send: (message: unknown) => void;
-  /** Settles when the child and its whole group are gone. */
+  /** Settles when the child and all that it has started are gone. */
   readonly ended: Promise<ChildEnd>;
-  /** Kills the whole group; resolves with `ended`. */
+  /** Kills all of it; resolves with `ended`. */
   kill: () => Promise<ChildEnd>;
 };
 
 const longestMessage = 4 * 1024 * 1024;
 const longestLine = 8 * 1024;
+const mostUnread = 32 * 1024 * 1024;
+/** A supervisor that has not ended everything by then is killed itself; the kernel then ends the rest. */
+const killPatienceMs = 5000;
+const megabyte = 1024 * 1024;
 
 /**
- * Starts a child that speaks JSON lines over its file descriptor 3. Rejects with AgentError SANDBOX_UNAVAILABLE or
- * INTERNAL when it can't be started.
+ * Starts a child that speaks JSON lines over its file descriptor 3, confined as far as this host allows (docs/isolation.md).
+ * To be called on the main thread: the child dies with the thread that started it. Rejects with AgentError
+ * SANDBOX_UNAVAILABLE or INTERNAL when it can't be started.
  */
 export async function startChild(options: ChildOptions): Promise<Child> {
-  const child = spawn(options.node, [...(options.nodeFlags ?? []), options.file, ...(options.args ?? [])], {
-    cwd: options.cwd,
-    env: { ...options.env },
+  const [host, version] = await Promise.all([
+    confinement(),
+    options.mayStartPrograms ? null : nodeVersionOf(options.node),
+  ]);
+  const command = [options.node, ...nodeFlags(options, version), options.file, ...(options.args ?? [])];
+  const env = environmentOf(options);
+  const { launcher } = host;
+  const process_ =
+    launcher === null
+      ? spawnPlainly(command, options.cwd, env)
+      : spawnLaunched([launcher, ...launcherArguments(options, host), '--', ...command], options.cwd);
+  try {
+    await spawned(process_);
+  } catch (error: unknown) {
+    const message = `a script's process can't be started: ${toError(error).message}`;
+    throw new AgentError('SANDBOX_UNAVAILABLE', message, { cause: error });
+  }
+  const supervisor = launcher === null ? null : listenToSupervisor(process_.stdio[4] as Duplex, env); // the fifth pipe
+  const child = childOf(process_, supervisor, options);
+  const failure = await supervisor?.started;
+  if (failure !== undefined && failure !== null) {
+    await child.ended;
+    const why = `${failure.step}: ${errnoName(failure.errno)}`;
+    throw new AgentError('SANDBOX_UNAVAILABLE', `a script's process can't be started (${why})`);
+  }
+  return child;
+}
+
+function nodeFlags(options: ChildOptions, version: string | null): string[] {
+  const given = options.nodeFlags ?? [];
+  // Above it the whole child is killed; the heap's own bound gives the script an error first.
+  const heap = Math.max(16, Math.floor((options.limits.memoryBytes / megabyte) * 0.75));
+  const ownHeap = given.some((flag) => flag.startsWith('--max-old-space-size'));
+  return [
+    ...(ownHeap ? [] : [`--max-old-space-size=${heap}`]),
+    ...(version === null ? [] : permissionFlags(version, options)),
+    ...given,
+  ];
+}
+
+/** Without variables that would reach around the permission model. */
+function environmentOf(options: ChildOptions): { [name: string]: string } {
+  const entries = Object.entries(options.env).filter(([, value]) => !value.includes('\0'));
+  if (options.mayStartPrograms) return Object.fromEntries(entries);
+  return Object.fromEntries(entries.filter(([name]) => name !== 'NODE_OPTIONS' && !name.startsWith('LD_')));
+}
+
+function spawnLaunched(command: readonly string[], cwd: string): ChildProcess {
+  return spawn(command[0] ?? '', command.slice(1), {
+    cwd,
+    env: {},
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+  });
+}
+
+function spawnPlainly(
+  command: readonly string[],
+  cwd: string,
+  env: { [name: string]: string },
+): ChildProcess {
+  return spawn(command[0] ?? '', command.slice(1), {
+    cwd,
+    env,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
-  const channel = child.stdio[3] as Duplex; // the fourth of four pipes
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', (error) => reject(toError(error)));
+}
+
+function spawned(process_: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process_.once('spawn', resolve);
+    process_.on('error', reject); // stays: a later one, of a kill, is nobody's
   });
-  const pid = child.pid ?? 0;
-  const killGroup = () => {
-    try {
-      process.kill(-pid, 'SIGKILL');
-    } catch {
-      // Nobody is left in it.
-    }
-  };
-  readLines(channel, longestMessage, (line) => {
-    try {
-      options.onMessage(JSON.parse(line));
-    } catch {
-      // A child that breaks the rules of its own channel is not listened to.
-    }
-  });
-  readLines(child.stdout as Readable, longestLine, (line) => options.onLine(line, 'stdout'));
-  readLines(child.stderr as Readable, longestLine, (line) => options.onLine(line, 'stderr'));
-  channel.on('error', () => undefined);
+}
+
+function childOf(process_: ChildProcess, supervisor: Supervisor | null, options: ChildOptions): Child {
+  const pid = process_.pid ?? 0;
+  const channel = process_.stdio[3] as Duplex; // the fourth pipe
+  let brokenBound: keyof ChildLimits | null = null;
+  let patience: NodeJS.Timeout | undefined;
+
   const ended = new Promise<ChildEnd>((resolve) => {
-    child.once('exit', killGroup);
-    child.once('close', (code, signal) => resolve({ code, signal, exceeded: null }));
+    process_.once('exit', () => {
+      if (supervisor === null) killGroup(pid);
+    });
+    process_.once('close', (code, signal) => {
+      clearTimeout(patience);
+      const told = supervisor?.end() ?? { code, signal };
+      resolve({ ...told, exceeded: brokenBound ?? supervisor?.exceeded() ?? null });
+    });
   });
+  const kill = (): Promise<ChildEnd> => {
+    if (supervisor === null) {
+      killGroup(pid);
+    } else if (patience === undefined) {
+      process_.kill('SIGTERM');
+      patience = setTimeout(() => process_.kill('SIGKILL'), killPatienceMs);
+    }
+    return ended;
+  };
+
+  readMessages(channel, options.onMessage);
+  let outputBytes = 0;
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const lines = readLines(longestLine, (line) => options.onLine(line, stream));
+    const pipe = process_[stream] as Readable; // both are pipes
+    pipe.on('error', () => undefined);
+    pipe.on('data', (chunk: Buffer) => {
+      if (brokenBound !== null) return;
+      outputBytes += chunk.length;
+      if (outputBytes <= options.limits.outputBytes) return lines.push(chunk);
+      brokenBound = 'outputBytes';
+      void kill();
+    });
+    pipe.on('end', () => lines.end());
+  }
   return {
     pid,
-    send: (message) => void channel.write(`${JSON.stringify(message)}\n`),
-    ended,
-    kill: () => {
-      killGroup();
-      return ended;
+    send: (message) => {
+      if (!channel.writable) return;
+      channel.write(`${JSON.stringify(message)}\n`);
+      if (channel.writableLength > mostUnread) void kill();
     },
+    ended,
+    kill,
   };
 }
 
-/** Calls `take` with each line; of a longer one only the beginning. */
-function readLines(stream: Readable, longest: number, take: (line: string) => void): void {
-  let rest = '';
-  stream.setEncoding('utf8');
-  stream.on('data', (text: string) => {
-    const lines = (rest + text).split('\n');
-    rest = (lines.pop() ?? '').slice(0, longest);
-    for (const line of lines) take(line.slice(0, longest));
+/** Hands on what is JSON and short enough; a child that breaks the rules of its own channel is not listened to. */
+function readMessages(channel: Duplex, take: (message: unknown) => void): void {
+  const lines = readLines(longestMessage, (line, cut) => {
+    if (cut) return;
+    let message: unknown;
+    try {
+      message = JSON.parse(line);
+    } catch {
+      return;
+    }
+    take(message);
   });
-  stream.on('end', () => {
-    if (rest !== '') take(rest);
-  });
+  channel.on('error', () => undefined);
+  channel.on('data', (chunk: Buffer) => lines.push(chunk));
+  channel.on('end', () => lines.end());
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // Nobody is left in it.
+  }
 }

@@ -1,0 +1,79 @@
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Confinement } from './confinement.ts';
+import type { ChildOptions } from './child-process.ts';
+
+/**
+ * What every program needs of the system, read-only. Of /etc only names that hold no secret: no shadow, no keys, and not
+ * the agent's own configuration.
+ */
+const words = (text: string): string[] => text.trim().split(/\s+/);
+const etcNames = words(`
+  alternatives ca-certificates ca-certificates.conf chromium chromium.d crypto-policies debian_version fonts gai.conf group
+  host.conf hostname hosts inputrc ld.so.cache ld.so.conf ld.so.conf.d locale.alias localtime lsb-release machine-id
+  mime.types nsswitch.conf openssl os-release passwd pki/ca-trust pki/tls/cert.pem pki/tls/certs pki/tls/openssl.cnf
+  protocols resolv.conf services ssl/cert.pem ssl/certs ssl/openssl.cnf timezone xdg
+`);
+const systemPaths = [
+  ...words('/usr /bin /sbin /lib /lib32 /lib64 /opt/google /nix/store'),
+  ...words('/sys/devices /sys/fs/cgroup /sys/class /sys/bus /sys/kernel/mm/transparent_hugepage'),
+  ...words('/run/systemd/resolve /run/resolvconf /run/NetworkManager/resolv.conf /mnt/wsl/resolv.conf'),
+  ...words('/var/cache/fontconfig /var/lib/ca-certificates'),
+  ...etcNames.map((name) => `/etc/${name}`),
+];
+const devices = words('/dev/null /dev/zero /dev/full /dev/random /dev/urandom');
+
+/** The launcher's arguments for a child: how far it may reach, what bounds it. */
+export function launcherArguments(options: ChildOptions, host: Confinement): string[] {
+  const { limits } = options;
+  const flags = [
+    `--agent=${process.pid}`,
+    `--memory-bytes=${Math.floor(limits.memoryBytes)}`,
+    `--cpu-seconds=${Math.ceil(limits.cpuSeconds)}`,
+    `--disk-bytes=${Math.floor(limits.diskBytes)}`,
+    `--processes=${Math.floor(limits.processes)}`,
+    ...options.writable.map((path) => `--write=${path}`),
+  ];
+  // A namespace hides the processes whose ids these are, and has others under the same numbers.
+  flags.push(`--protect=${ownIds().join(',')}`);
+  if (host.holds.namespaces) flags.push('--namespaces');
+  if (options.mayStartPrograms) flags.push('--programs', '--user-namespaces');
+  if (host.holds.landlock) flags.push('--landlock', ...fileRules(options));
+  return flags;
+}
+
+function fileRules(options: ChildOptions): string[] {
+  const extraCa = options.env['NODE_EXTRA_CA_CERTS'];
+  const readable = [
+    ...systemPaths,
+    realpathSync(options.node),
+    ...ownFiles(options.file),
+    ...options.readable,
+    ...(extraCa === undefined ? [] : [extraCa]),
+  ];
+  // As root, files below /proc/sys would be open too; for others they are read-only anyway, and browsers write to their own.
+  const proc = process.geteuid?.() === 0 ? '--read=/proc' : '--use=/proc';
+  return [proc, ...devices.map((path) => `--use=${path}`), ...readable.map((path) => `--read=${path}`)];
+}
+
+/** The child's own code: the folder of its file, and the package.json that tells Node what kind of module it is. */
+export function ownFiles(file: string): string[] {
+  const folder = dirname(realpathSync(file));
+  for (let at = folder; at !== dirname(at); at = dirname(at)) {
+    const description = join(at, 'package.json');
+    if (existsSync(description)) return [folder, description];
+  }
+  return [folder];
+}
+
+/** Our process, its threads and its group (negative), and our parent: a signal to any of these would end the agent. */
+function ownIds(): number[] {
+  try {
+    const stat = readFileSync('/proc/self/stat', 'utf8');
+    const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
+    const threads = readdirSync('/proc/self/task').map(Number);
+    return [...new Set([process.pid, -process.pid, -group, process.ppid, ...threads.slice(0, 240)])];
+  } catch {
+    return [process.pid, -process.pid, process.ppid];
+  }
+}

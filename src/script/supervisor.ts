@@ -1,0 +1,55 @@
+import { constants } from 'node:os';
+import type { Duplex } from 'node:stream';
+import { readLines } from './bounded-lines.ts';
+import type { ChildLimits } from './child-process.ts';
+
+/** What the supervisor (src/native/launcher/supervise.c) tells over its line. */
+export type Supervisor = {
+  /** Null when the program runs; else the step that failed. Also settles when the line breaks. */
+  readonly started: Promise<{ step: string; errno: number } | null>;
+  /** Layers that could not be put on although the probe at start-up found them. */
+  missing: () => readonly string[];
+  exceeded: () => keyof ChildLimits | null;
+  /** How the program ended; null when the supervisor did not live to tell. */
+  end: () => { code: number | null; signal: NodeJS.Signals | null } | null;
+};
+
+const limitNames: readonly (keyof ChildLimits)[] = ['memoryBytes', 'cpuSeconds', 'diskBytes', 'processes'];
+
+/** Hands the environment over, then follows the supervisor's events. */
+export function listenToSupervisor(line: Duplex, env: { readonly [name: string]: string }): Supervisor {
+  const missing: string[] = [];
+  let exceeded: keyof ChildLimits | null = null;
+  let end: ReturnType<Supervisor['end']> = null;
+  let settle: (failure: { step: string; errno: number } | null) => void = () => undefined;
+  const started = new Promise<{ step: string; errno: number } | null>((resolve) => (settle = resolve));
+
+  const lines = readLines(512, (text) => {
+    const [event, what = '', number = '0'] = text.split(' ');
+    if (event === 'running') settle(null);
+    if (event === 'failed') settle({ step: what, errno: Number(number) });
+    if (event === 'missing') missing.push(what);
+    if (event === 'exceeded') exceeded = limitNames.find((name) => name === what) ?? null;
+    if (event === 'ended') {
+      end =
+        what === 'code'
+          ? { code: Number(number), signal: null }
+          : { code: null, signal: signalName(Number(number)) };
+    }
+  });
+  line.on('data', (chunk: Buffer) => lines.push(chunk));
+  line.on('error', () => settle({ step: 'supervisor', errno: constants.errno.EPIPE }));
+  line.on('close', () => settle({ step: 'supervisor', errno: constants.errno.EPIPE }));
+  const block = Buffer.from(
+    Object.entries(env)
+      .map(([name, value]) => `${name}=${value}\0`)
+      .join(''),
+  );
+  line.write(Buffer.concat([Buffer.from(`${block.length}\n`), block]));
+  return { started, missing: () => missing, exceeded: () => exceeded, end: () => end };
+}
+
+function signalName(number: number): NodeJS.Signals {
+  const entry = Object.entries(constants.signals).find(([, value]) => value === number);
+  return (entry?.[0] ?? 'SIGKILL') as NodeJS.Signals; // the keys are the names of signals
+}
