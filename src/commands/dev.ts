@@ -18,6 +18,7 @@ import { usageError, type Command } from './command.ts';
 import { startAgentProcess, type AgentProcess } from './dev-agent.ts';
 import { createApiClient, type ApiClient } from './dev-api.ts';
 import { watchResults } from './dev-results.ts';
+import { installNewestRuntime } from './dev-runtime.ts';
 import { syncSamples, type KnownCheck } from './dev-samples.ts';
 import { readableLine } from './readable-log.ts';
 import { sampleChecks } from './sample-checks.ts';
@@ -96,6 +97,8 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
       webUrl: `${serviceUrl}/`,
     };
     stdout(`${JSON.stringify(ready)}\n`);
+    // Checks without scripts run without it, so nobody waits.
+    closers.push(installNewestRuntime({ env, print }).close);
     return await untilTheEnd({ api, checks, agent, stopped: signals.stopped, print });
   } catch (error: unknown) {
     if (signals.stopped.aborted && error === signals.stopped.reason) return exitCodes.done;

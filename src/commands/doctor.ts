@@ -1,3 +1,4 @@
+import { packageRuntimes } from '../agent/script-host.ts';
 import { readAgentConfigIfAny, readLogLevel } from '../config.ts';
 import { exitCodes } from '../errors.ts';
 import { createNetwork } from '../executors/system-network.ts';
@@ -5,6 +6,7 @@ import { parseArguments, usageError, type Command } from './command.ts';
 import { findingsTable, runProbes } from './doctor-finding.ts';
 import { machineProbes } from './doctor-machine.ts';
 import { networkProbes } from './doctor-network.ts';
+import { runtimeProbes } from './doctor-runtimes.ts';
 import { serviceProbes } from './doctor-service.ts';
 
 /** Longest time of one probe, in milliseconds; all run at once. */
@@ -19,7 +21,12 @@ export const doctor: Command = async (args, { env, stdout }) => {
 
   const network = createNetwork({ useOsDnsResolver: settings.useOsDnsResolver });
   const findings = await runProbes(
-    [...serviceProbes(settings), ...networkProbes(network), ...machineProbes(settings)],
+    [
+      ...serviceProbes(settings),
+      ...networkProbes(network),
+      ...machineProbes(settings),
+      ...runtimeProbes(packageRuntimes()),
+    ],
     probeLimitMs,
   );
   network.close();

@@ -16,10 +16,10 @@ export type RuntimeRecord = {
   dependencies: { [name: string]: string };
 };
 
-let own: readonly RuntimeRecord[] | null = null;
+let own: RuntimeRecord[] | null = null;
 
 /** The runtimes that checks may name, newest first: read once, since they come with the package. */
-export function listRuntimes(): readonly RuntimeRecord[] {
+export function listRuntimes(): RuntimeRecord[] {
   // From src/service as from dist/service, package.json is two folders up.
   own ??= readRuntimes(join(fileURLToPath(new URL('../..', import.meta.url)), 'runtimes'));
   return own;

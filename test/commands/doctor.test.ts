@@ -87,6 +87,9 @@ test('with a service and its key, every part is looked at', async () => {
     'memory',
     'file descriptors',
     'data directory',
+    'runtime 2026.04',
+    'runtime 2025.04',
+    'runtime 2024.09',
   ]);
   expect(byName['service']).toMatchObject({ status: 'ok', message: `${service.url} directly` });
   expect(byName['key']).toMatchObject({ status: 'ok', message: 'accepted' });
