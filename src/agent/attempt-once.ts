@@ -18,6 +18,8 @@ export type AttemptParts = {
   network: Network;
   /** What customer code needs; absent in an agent that carries none of it. */
   forScripts?: ScriptParts;
+  /** Hears each line of the run's log as it comes, before it is scrubbed. */
+  onLog?: (entry: LogEntry) => void;
   fault: (error: Error, message: string) => void;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -113,7 +115,10 @@ async function execution(
         ...(files?.context ?? withoutScripts),
         signal,
         log: (level, msg) => {
-          if (log.length < logEntries) log.push({ time: now(), level, msg });
+          if (log.length >= logEntries) return;
+          const entry = { time: now(), level, msg };
+          log.push(entry);
+          parts.onLog?.(entry);
         },
         network: parts.network,
         now,

@@ -1,14 +1,19 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { ScriptParts } from '../agent/attempt-files.ts';
 import { createLanes } from '../agent/lanes.ts';
 import { createLeases } from '../agent/leases.ts';
 import { createMetrics } from '../agent/metrics.ts';
 import { jobScrubbers, ownSecrets } from '../agent/own-secrets.ts';
 import { runJob, type RunParts } from '../agent/run-job.ts';
+import { createScriptHost, packageRuntimes } from '../agent/script-host.ts';
 import { warmUp } from '../agent/warm-up.ts';
-import { readAgentConfigIfAny, readLogLevel, type Environment } from '../config.ts';
+import { createWorkDirs } from '../agent/work-dir.ts';
+import { readAgentConfigIfAny, readLogLevel, type AgentConfig, type Environment } from '../config.ts';
 import { exitCodes, ServiceError } from '../errors.ts';
 import { createNetwork } from '../executors/system-network.ts';
 import { executors } from '../executors/table.ts';
-import { createLog } from '../log.ts';
+import { createLog, type Log } from '../log.ts';
 import type { Job } from '../protocol/job.ts';
 import type { Result, ResultStatus } from '../protocol/result.ts';
 import { protocolLimits } from '../protocol/routes.ts';
@@ -16,7 +21,9 @@ import { createScrubber } from '../secrets/scrubber.ts';
 import { version } from '../version.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
 import { resultReport } from './report.ts';
+import { keepInFolder } from './run-artifacts.ts';
 import { readRunFile } from './run-file.ts';
+import { isScriptFile, readScriptFile } from './run-script-file.ts';
 
 const exitCodeOf: { readonly [S in ResultStatus]: number } = {
   passed: exitCodes.done,
@@ -27,15 +34,26 @@ const exitCodeOf: { readonly [S in ResultStatus]: number } = {
   missed: exitCodes.couldNotRun,
 };
 
-/** `run FILE [--json]`: one check through the daemon's own code path, with no service. Ctrl-C cancels it. */
+const options = {
+  json: { type: 'boolean', default: false },
+  type: { type: 'string' },
+  runtime: { type: 'string' },
+  env: { type: 'string', multiple: true },
+  output: { type: 'string' },
+} as const;
+
+/**
+ * `run FILE [--json] [--output DIR]`, for scripts also `[--type T] [--runtime R] [--env NAME=VALUE]`: one check through the
+ * daemon's own code path, with no service. Ctrl-C cancels it.
+ */
 export const run: Command = async (args, { env, stdout, stderr }) => {
-  const { values, positionals } = parseArguments(args, { json: { type: 'boolean', default: false } });
+  const { values, positionals } = parseArguments(args, options);
   const [path, ...others] = positionals;
   if (path === undefined) throw usageError('run needs the file of a check');
   if (others.length > 0) throw usageError('run takes one file');
-  const job = await readRunFile(path, Date.now());
+  const job = await jobIn(path, values);
 
-  const results = await runHere(job, env, stderr);
+  const results = await runHere(job, { env, stderr, output: values.output ?? 'artifacts' });
   const last = results.at(-1);
   if (last === undefined) {
     stderr('location-agent: the check ended without a result\n');
@@ -45,8 +63,26 @@ export const run: Command = async (args, { env, stdout, stderr }) => {
   return exitCodeOf[last.status];
 };
 
+async function jobIn(
+  path: string,
+  {
+    type,
+    runtime,
+    env,
+  }: { type?: string | undefined; runtime?: string | undefined; env?: string[] | undefined },
+): Promise<Job> {
+  if (isScriptFile(path))
+    return readScriptFile(path, { type, runtime, variables: env ?? [], now: Date.now() });
+  if (type !== undefined || runtime !== undefined || env !== undefined)
+    throw usageError('--type, --runtime and --env are for scripts; a JSON file says so itself');
+  return readRunFile(path, Date.now());
+}
+
 /** All results of a job's attempts in order, scrubbed like those that leave an agent; the last is final. */
-async function runHere(job: Job, env: Environment, stderr: (text: string) => void): Promise<Result[]> {
+async function runHere(
+  job: Job,
+  { env, stderr, output }: { env: Environment; stderr: (text: string) => void; output: string },
+): Promise<Result[]> {
   const settings = readAgentConfigIfAny(env);
   const own = ownSecrets(settings);
   const scrubber = jobScrubbers(own, createScrubber(own))(job);
@@ -69,8 +105,13 @@ async function runHere(job: Job, env: Environment, stderr: (text: string) => voi
   const network = createNetwork({ useOsDnsResolver: settings.useOsDnsResolver });
   // A process that lives for one check must not report its own loading as the target's time. A daemon is warm.
   await warmUp([job.checkType], () => execute, { network, now: Date.now });
+  const scripts = hasScript(job) ? await scriptParts(settings, output, log) : null;
   const parts: RunParts = {
     version,
+    ...(scripts === null ? {} : { forScripts: scripts }),
+    onLog: ({ level, msg }) => {
+      if (scripts !== null) stderr(`${level.padEnd(6)}${oneLine(scrubber.text(msg))}\n`);
+    },
     lanes: createLanes({ [job.lane]: 1 }),
     leases,
     metrics,
@@ -96,6 +137,33 @@ async function runHere(job: Job, env: Environment, stderr: (text: string) => voi
     process.off('SIGINT', cancel).off('SIGTERM', cancel);
     leases.stop();
     network.close();
+    await scripts?.scripts.close();
+    await scripts?.workDirs.close();
   }
   return results;
 }
+
+function hasScript(job: Job): boolean {
+  return 'script' in job || ('scripts' in job && job.scripts !== undefined);
+}
+
+/** Runtimes, folders and files, as a daemon has them. */
+async function scriptParts(
+  settings: Pick<AgentConfig, 'dataDir'>,
+  output: string,
+  log: Log,
+): Promise<ScriptParts> {
+  const host = createScriptHost({
+    runtimesFolder: packageRuntimes(),
+    dataFolder: settings.dataDir,
+    slots: 1,
+    warn: (line) => log.warn(line),
+  });
+  await host.look();
+  const workDirs = createWorkDirs(join(settings.dataDir, 'runs'), randomUUID());
+  await workDirs.removeDead();
+  return { scripts: host.scripts, workDirs, keepArtifacts: keepInFolder(output) };
+}
+
+/** Terminals obey control characters, and a script may print any. */
+const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 2000);
