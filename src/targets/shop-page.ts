@@ -20,7 +20,7 @@ li span { flex: 1 } button { padding: .3rem .8rem } input { padding: .3rem; widt
 <h1>Sample shop</h1>
 <label>Search <input id="search" autocomplete="off"></label>
 <ul id="products" aria-label="Products"></ul>
-<p>Cart: <output id="cart" aria-label="Items in the cart">0</output></p>
+<p>Cart: <span id="cart">0</span> items</p>
 <form id="order">
   <label>Email <input id="email" type="email" required></label>
   <button>Order</button>
@@ -39,7 +39,7 @@ function show() {
     text.textContent = name + ', ' + price.toFixed(2);
     const button = document.createElement('button');
     button.textContent = 'Add ' + name;
-    button.onclick = () => { cart.value = Number(cart.value) + 1; };
+    button.onclick = () => { cart.textContent = Number(cart.textContent) + 1; };
     item.append(text, button);
     return item;
   }));
@@ -47,7 +47,7 @@ function show() {
 document.querySelector('#search').oninput = show;
 document.querySelector('#order').onsubmit = async (event) => {
   event.preventDefault();
-  const response = await fetch('/echo', { method: 'POST', body: JSON.stringify({ items: Number(cart.value) }) });
+  const response = await fetch('/echo', { method: 'POST', body: JSON.stringify({ items: Number(cart.textContent) }) });
   const { body } = await response.json();
   document.querySelector('#answer').textContent = 'Ordered ' + JSON.parse(body).items + ' items';
 };
