@@ -59,11 +59,7 @@ export function startApiChild(runtime: Runtime): ApiChild {
   timer.unref();
   const started: Promise<Child> = startChild({
     node: runtime.node,
-    nodeFlags: [
-      `--max-old-space-size=${memoryMegabytes / 2}`,
-      '--no-deprecation',
-      '--disable-warning=ExperimentalWarning',
-    ].filter((flag) => flag !== '--disable-warning=ExperimentalWarning' || major(runtime) >= 22),
+    nodeFlags: [`--max-old-space-size=${memoryMegabytes / 2}`, '--no-deprecation'],
     file: childFile('api-scripts'),
     cwd: runtime.folder,
     env: { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8', TZ: 'UTC' },
@@ -107,10 +103,6 @@ export function startApiChild(runtime: Runtime): ApiChild {
       return whole;
     },
   };
-}
-
-function major({ nodeVersion }: Runtime): number {
-  return Number(nodeVersion.replace(/^v/, '').split('.')[0]);
 }
 
 /** How a process ended, in a few words. */

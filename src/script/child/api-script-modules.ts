@@ -1,4 +1,4 @@
-import { createRequire, isBuiltin } from 'node:module';
+import Module, { createRequire, isBuiltin } from 'node:module';
 import { posix } from 'node:path';
 import * as vm from 'node:vm';
 
@@ -51,6 +51,7 @@ export function createModules(options: {
 }): ScriptModules {
   const files = new Map(options.files.map(({ path, content }) => [path, content]));
   const loaded = new Map<string, { exports: unknown }>();
+  lookOnlyBelow(options.runtimeFolder);
   const packages = createRequire(posix.join(options.runtimeFolder, scriptName));
 
   const requireFrom =
@@ -147,6 +148,18 @@ export function createModules(options: {
       return null;
     },
   };
+}
+
+/**
+ * Keeps the search for a package within the runtime. Above it the process may not look, and would be told so with an error
+ * that packages don't expect when they ask for one that is optional.
+ */
+function lookOnlyBelow(folder: string): void {
+  const pathsOf = Reflect.get(Module, '_nodeModulePaths') as ((from: string) => string[]) | undefined; // not in the types
+  if (pathsOf === undefined) return;
+  Reflect.set(Module, '_nodeModulePaths', (from: string) =>
+    pathsOf(from).filter((path) => path.startsWith(`${folder}/`)),
+  );
 }
 
 /** Packages that are ES modules alone can be imported by scripts, as from a file in the working folder. Not in Node 18. */
