@@ -12,14 +12,17 @@ const handedOn =
 
 /**
  * Installs the newest runtime beside a running `dev`, where this is a checkout and it is not there yet. Tells one line when that
- * begins and one when it ends. The agent sees by itself that a runtime has come. `close` ends an install that goes on.
+ * begins and one when it ends. The agent sees by itself that a runtime has come. `installed` resolves with whether it is there;
+ * `close` ends an install that goes on.
  */
 export function installNewestRuntime(options: { env: Environment; print: (line: string) => void }): {
+  installed: Promise<boolean>;
   close: () => Promise<void>;
 } {
   const [newest] = runtimeIds;
   const script = join(dirname(packageRuntimes()), 'scripts', 'runtime.mjs');
-  if (!existsSync(script)) return { close: () => Promise.resolve() };
+  if (!existsSync(script))
+    return { installed: Promise.resolve(existsSync(packageRuntimes())), close: () => Promise.resolve() };
   const child = spawn(process.execPath, [script, 'install', newest], {
     env: Object.fromEntries(Object.entries(options.env).filter(([name]) => handedOn.test(name))),
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -33,24 +36,25 @@ export function installNewestRuntime(options: { env: Environment; print: (line: 
       if (!closing) options.print(line);
     }),
   );
-  const ended = new Promise<void>((resolve) => {
+  const installed = new Promise<boolean>((resolve) => {
     child.once('error', (error) => {
       options.print(`runtime ${newest} can not be installed: ${error.message}`);
-      resolve();
+      resolve(false);
     });
     child.once('close', (code) => {
       if (code !== 0 && !closing)
         options.print(
           `checks with scripts do not run; try again: node scripts/runtime.mjs install ${newest}`,
         );
-      resolve();
+      resolve(code === 0);
     });
   });
   return {
+    installed,
     close: async () => {
       closing = true;
       child.kill('SIGTERM');
-      await ended;
+      await installed;
     },
   };
 }

@@ -22,6 +22,7 @@ import { installNewestRuntime } from './dev-runtime.ts';
 import { syncSamples, type KnownCheck } from './dev-samples.ts';
 import { readableLine } from './readable-log.ts';
 import { sampleChecks } from './sample-checks.ts';
+import { sampleScripts } from './sample-scripts.ts';
 import { generated, secretsOf } from './service.ts';
 
 /** How long results are told as they come. */
@@ -98,8 +99,18 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
     };
     stdout(`${JSON.stringify(ready)}\n`);
     // Checks without scripts run without it, so nobody waits.
-    closers.push(installNewestRuntime({ env, print }).close);
-    return await untilTheEnd({ api, checks, agent, stopped: signals.stopped, print });
+    const runtime = installNewestRuntime({ env, print });
+    closers.push(runtime.close);
+    const scripts = runtime.installed.then(async (there) =>
+      there && !signals.stopped.aborted
+        ? syncSamples(api, sampleScripts(targets.ports, keys.locationSlug))
+        : [],
+    );
+    void scripts.catch((error: unknown) => {
+      if (!signals.stopped.aborted)
+        print(`the sample checks with scripts could not be made: ${toError(error).message}`);
+    });
+    return await untilTheEnd({ api, checks, scripts, agent, stopped: signals.stopped, print });
   } catch (error: unknown) {
     if (signals.stopped.aborted && error === signals.stopped.reason) return exitCodes.done;
     throw error;
@@ -116,13 +127,21 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
 async function untilTheEnd(parts: {
   api: ApiClient;
   checks: readonly KnownCheck[];
+  /** Those that come once there is a runtime. */
+  scripts: Promise<KnownCheck[]>;
   agent: AgentProcess;
   stopped: AbortSignal;
   print: (line: string) => void;
 }): Promise<number> {
   const { agent, stopped, print } = parts;
   print('\nEverything runs. Results of the sample checks, for a minute:');
-  void watchResults(parts.api, parts.checks, { print, untilMs: watchMs, signal: stopped });
+  const watching = { print, untilMs: watchMs, signal: stopped };
+  void watchResults(parts.api, parts.checks, watching);
+  // They run once a minute, so it takes longer until each has been seen.
+  void parts.scripts.then(
+    (checks) => watchResults(parts.api, checks, { ...watching, untilMs: 2 * watchMs }),
+    () => undefined,
+  );
   const signalled = new Promise<null>((resolve) => {
     if (stopped.aborted) resolve(null);
     stopped.addEventListener('abort', () => resolve(null));
