@@ -76,6 +76,13 @@ function createSession(parts: {
   let messages = 0;
   let raw = 0;
   let heapExhausted = false;
+  /** The child is being ended; it takes no further script. */
+  let doomed = false;
+
+  const doom = (child: ApiChild | null) => {
+    doomed = true;
+    void child?.kill();
+  };
 
   /** The child writes what ours never does, or more than it ever would: nothing it says counts any more. */
   const distrust = () => {
@@ -85,7 +92,7 @@ function createSession(parts: {
         `${running.who} was ended: it wrote to the channel between the agent and its process`,
       ),
     );
-    void child?.kill();
+    doom(child);
   };
 
   const onMessage = (message: unknown) => {
@@ -123,6 +130,7 @@ function createSession(parts: {
     child = next;
     messages = 0;
     heapExhausted = false;
+    doomed = false;
     next.attend({ onLine, onMessage });
     await next.ready;
     const open: OpenMessage = {
@@ -163,7 +171,7 @@ function createSession(parts: {
     const end = await new Promise<Done | Reason | 'aborted'>((resolve) => {
       const timer = setTimeout(() => {
         settle(reasonOf('SCRIPT_TIMEOUT', `${who} did not end within ${phaseTimeoutMs / 1000} s`));
-        void mine.kill();
+        doom(mine);
       }, phaseTimeoutMs);
       const onAbort = () => settle('aborted');
       const settle = (how: Done | Reason | 'aborted') => {
@@ -179,6 +187,7 @@ function createSession(parts: {
       });
       mine.send({ kind: 'run', id, phase, content: script.content, ...message });
     });
+    if (doomed) await mine.ended;
     if (end === 'aborted') {
       await mine.kill();
       throw signal.reason;

@@ -172,13 +172,13 @@ function compiled(path: string, content: string, kind: 'function' | 'async funct
     );
   }
   const wrapped = `(${kind} (require, module, exports, __filename, __dirname) {\n${content.replace(/^#!.*/, '')}\n})`;
+  let script: vm.Script;
   try {
-    const script = new vm.Script(wrapped, {
+    script = new vm.Script(wrapped, {
       filename: path,
       lineOffset: -1,
       ...(dynamicImport === undefined ? {} : { importModuleDynamically: dynamicImport as never }), // missing in older types
     });
-    return script.runInThisContext();
   } catch (error) {
     const { message, stack } = error as { message?: unknown; stack?: unknown }; // SyntaxError, of the engine
     const line = /:(\d+)/.exec(String(stack).split('\n', 1)[0] ?? '')?.[1] ?? '?';
@@ -188,6 +188,7 @@ function compiled(path: string, content: string, kind: 'function' | 'async funct
       : '';
     throw new Refusal(`${path === scriptName ? '' : `${path} `}line ${line}: SyntaxError: ${text}${remedy}`);
   }
+  return script.runInThisContext();
 }
 
 function json(path: string, content: string): unknown {
