@@ -20,7 +20,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withLock } from './lock.mjs';
 
-const listFiles = ['package.json', 'package-lock.json', '.npmrc'];
+/** All settings of the install are given on the command line, so .npmrc (for making the lock file) is none of them. */
+const listFiles = ['package.json', 'package-lock.json'];
 /** Inside node_modules, written last; src/script/runtimes.ts looks for it. */
 const stampName = '.runtime-stamp';
 
@@ -68,9 +69,11 @@ function npmCi(folder) {
     child.once('close', (code) => {
       for (const signal of signals) process.off(signal, end);
       if (code === 0) return resolve(output);
-      const lines = output.split('\n').filter((line) => /^npm (error|ERR!)/.test(line));
-      const last = (lines.length > 0 ? lines : output.trim().split('\n')).slice(0, 10).join('\n');
-      reject(new Error(`npm ci failed:\n${last}`));
+      const errors = output
+        .split('\n')
+        .filter((line) => /^npm (error|ERR!) (?! *at |A complete log)/.test(line));
+      const cause = errors.slice(0, 4).map((line) => line.replace(/^npm (error|ERR!) /, '').trim());
+      reject(new Error(`npm ci failed: ${cause.join('; ') || `it ended with ${code}`}`));
     });
   });
 }

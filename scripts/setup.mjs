@@ -120,8 +120,6 @@ await withLock(path('build', '.setup-lock'), async () => {
 if (mode === 'test') {
   const runtimes = path('runtimes');
   await installRuntime(defaultRuntime, runtimes, say).catch(({ message }) =>
-    say(
-      `left out: scripts of checks, ${message}; once npm works here: node scripts/runtime.mjs install ${defaultRuntime}`,
-    ),
+    say(`left out: tests of scripts; ${message}; node scripts/runtime.mjs install ${defaultRuntime}`),
   );
 }

@@ -206,8 +206,7 @@ describe('a small runtime', () => {
     cpSync(join(runtimesFolder, 'helpers'), join(root, 'helpers'), { recursive: true });
     const own = join(root, '2026.04');
     mkdirSync(own);
-    for (const file of ['.npmrc', 'runtime.json'])
-      cpSync(join(runtimesFolder, '2026.04', file), join(own, file));
+    cpSync(join(runtimesFolder, '2026.04', 'runtime.json'), join(own, 'runtime.json'));
     const dependencies = { '@location-agent/helpers': 'file:../helpers' };
     const list = { name: 'small', version: '1.0.0', dependencies };
     writeFileSync(join(own, 'package.json'), JSON.stringify(list));
@@ -244,7 +243,7 @@ describe('a small runtime', () => {
     expect(await install(root)).toEqual({ code: 0, output: '' });
     expect(statSync(packages).ino).toBe(ino);
 
-    writeFileSync(join(root, '2026.04', '.npmrc'), 'fund=false\nignore-scripts=true\n');
+    writeFileSync(join(root, 'helpers', 'index.d.ts'), 'export {};\n');
     expect((await install(root)).code).toBe(0);
     expect(statSync(packages).ino).not.toBe(ino);
   }, 60_000);
@@ -255,7 +254,7 @@ describe('a small runtime', () => {
     writeFileSync(lock, readFileSync(lock, 'utf8').replaceAll('../helpers', '../nowhere'));
     const { code, output } = await install(root);
     expect(code).toBe(1);
-    expect(output).toMatch(/^runtime: npm ci failed:\nnpm /m);
+    expect(output).toMatch(/^runtime: npm ci failed: \S.*\n$/m);
     expect(existsSync(packages)).toBe(false);
     expect(readdirSync(root).sort()).toEqual(['2026.04', 'helpers']);
     const unknown = await install(root, '2019.01');
