@@ -53,7 +53,14 @@ async function main(): Promise<void> {
   const app = fastify();
   registerErrorHandlers(app);
   const log = createLog({ level: 'WARN', scrub: (line) => line });
-  await registerAgentRoutes(app, { db, encryption, now: Date.now, random: Math.random, log });
+  await registerAgentRoutes(app, {
+    db,
+    encryption,
+    now: Date.now,
+    random: Math.random,
+    log,
+    files: null,
+  });
   const retention = createRetention({ db, now: Date.now, log });
   retention.start();
   const url = await app.listen({ port: 0, host: '127.0.0.1' });

@@ -8,4 +8,5 @@ export const answerValidators = {
   results: Compile(agentRoutes.results.response),
   release: Compile(agentRoutes.release.response),
   events: Compile(agentRoutes.events.response),
+  artifactStates: Compile(agentRoutes.artifactStates.response),
 };

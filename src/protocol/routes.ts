@@ -120,6 +120,26 @@ export const EventsRequest = Type.Object({
 });
 export const EventsResponse = Type.Object({ accepted: Type.Integer() });
 
+/** Files of a result that will not come after all. */
+export const ArtifactStatesRequest = Type.Object({
+  agentId: Uuid,
+  artifacts: Type.Array(
+    Type.Object({
+      jobId: Uuid,
+      attempt: Type.Integer({ minimum: 1, maximum: 100 }),
+      leaseToken: Uuid,
+      name: Type.String({ pattern: '^[A-Za-z0-9._-]{1,200}$' }),
+      type: Type.String({ maxLength: 64 }),
+      state: StringEnum(['refused', 'lost']),
+    }),
+    { minItems: 1, maxItems: protocolLimits.artifactStates },
+  ),
+});
+export const ArtifactStatesResponse = Type.Object({ accepted: Type.Integer() });
+
+/** Answer to a PUT of an artifact: how much of it is there. */
+export type ArtifactAnswer = { state: 'stored' | 'pending'; size: number };
+
 type Route = { method: 'POST'; path: string; request: TSchema; response: TSchema };
 
 export const agentRoutes = {
@@ -129,6 +149,11 @@ export const agentRoutes = {
   results: { ...agentCalls.results, request: ResultsRequest, response: ResultsResponse },
   release: { ...agentCalls.release, request: ReleaseRequest, response: ReleaseResponse },
   events: { ...agentCalls.events, request: EventsRequest, response: EventsResponse },
+  artifactStates: {
+    ...agentCalls.artifactStates,
+    request: ArtifactStatesRequest,
+    response: ArtifactStatesResponse,
+  },
 } as const satisfies Record<string, Route>;
 
 export type AgentRoute = keyof typeof agentRoutes;

@@ -241,6 +241,7 @@ function accept(
     accountId: job.accountId,
     checkId: job.checkId,
     jobId: job.id,
+    leaseToken: result.leaseToken,
     sequenceId: job.sequenceId,
     checkType: job.checkType,
     runLocation: isOthers ? job.runLocation : from.slugName,

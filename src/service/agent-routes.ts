@@ -11,7 +11,9 @@ import {
   type RequestOf,
   type ResponseOf,
 } from '../protocol/routes.ts';
+import { noteArtifactStates, registerAgentArtifacts } from './agent-artifacts.ts';
 import { claim } from './agent-claims.ts';
+import type { ArtifactFiles } from './artifact-files.ts';
 import { createKeyCheck } from './agent-keys.ts';
 import { releaseJob } from './agent-release.ts';
 import { storeResults } from './agent-results.ts';
@@ -33,9 +35,10 @@ export type AgentRoutesDeps = {
   now: () => number;
   random: () => number;
   log: Log;
+  /** Where files of runs lie; null = this service takes none. */
+  files: ArtifactFiles | null;
 };
 
-const artifactBytes = 150 * 1024 * 1024;
 /** Leases that one statement renews. */
 const renewStep = 200;
 
@@ -105,7 +108,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
           resultBytes: protocolLimits.resultBytes,
           batchBytes: protocolLimits.batchBytes,
           batchItems: protocolLimits.batchItems,
-          artifactBytes,
+          artifactBytes: protocolLimits.artifactBytes,
         },
         protocolMinor,
         time: new Date(now()).toISOString(),
@@ -176,6 +179,10 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
       return { outcome: await releaseJob({ ...deps, partitions }, { location, jobId, release }) };
     });
 
+    route('artifactStates', async ({ artifacts }, { location }) => {
+      return { accepted: await noteArtifactStates(deps, location, artifacts) };
+    });
+
     route('events', async ({ agentId, events }, { location }) => {
       const time = now();
       await insertAgentEvents(
@@ -191,6 +198,8 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
       return { accepted: events.length };
     });
   });
+  const { files } = deps;
+  if (files !== null) await registerAgentArtifacts(app, { db, files, now, log, locationOf });
 }
 
 /** The location of each request under way, between its hook and its handler. */

@@ -7,7 +7,15 @@ import { createLoop, type Loop } from './scheduler-loop.ts';
  * deleted keep their space until someone gives it back. Tables that change much are kept small, and a small table takes
  * milliseconds. And it makes no checkpoints: its write-ahead log would grow until the disk is full.
  */
-const tables = ['jobs', 'checks', 'check_statuses', 'missed_runs', 'agents', 'agent_events'] as const;
+const tables = [
+  'jobs',
+  'checks',
+  'check_statuses',
+  'missed_runs',
+  'agents',
+  'agent_events',
+  'artifacts',
+] as const;
 const everyMs = 1_000;
 /** Growth since the last time that makes it worth while. */
 const grownBytes = 256 * 1024;

@@ -1,5 +1,7 @@
 import type { Log } from '../log.ts';
 import { deleteOldAgents, trimAgentEvents } from './db/agents.ts';
+import type { ArtifactFiles } from './artifact-files.ts';
+import { forgetArtifacts, oldArtifacts } from './db/artifacts.ts';
 import type { Db } from './db/database.ts';
 import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
 import { createPartitions, dayMs } from './db/partitions.ts';
@@ -12,12 +14,19 @@ export const retentionDays = 30;
 const finishedJobDays = 1;
 const agentEventDays = 30;
 const mostAgentEvents = 10_000;
+const artifactsAtOnce = 500;
 const everyMs = 10 * 60_000;
 /** Partitions are made so far ahead that no result has to wait for its own. */
 const daysAhead = 2;
 
 /** Makes the partitions of the next days and drops what is old. Harmless when several replicas do it. */
-export function createRetention({ db, now, log }: { db: Db; now: () => number; log: Log }): Loop {
+export function createRetention(options: {
+  db: Db;
+  files?: ArtifactFiles;
+  now: () => number;
+  log: Log;
+}): Loop {
+  const { db, files, now, log } = options;
   const partitions = createPartitions(db);
   const cleaning = createLoop({
     name: 'retention',
@@ -37,7 +46,12 @@ export function createRetention({ db, now, log }: { db: Db; now: () => number; l
         most: mostAgentEvents,
         limit: 500,
       });
-      return everyMs;
+      const before = new Date(time - retentionDays * dayMs);
+      const old = files === undefined ? [] : await oldArtifacts(db, { before, limit: artifactsAtOnce });
+      // The bytes first: a row that has none names nothing, bytes without a row would stay for ever.
+      for (const id of old) await files?.remove(id);
+      if (old.length > 0) await forgetArtifacts(db, old);
+      return old.length === artifactsAtOnce ? 0 : everyMs;
     },
   });
   // A server does this itself.

@@ -2,8 +2,10 @@ import type { AddressInfo } from 'node:net';
 import type { ServiceConfig } from '../config.ts';
 import { exitCodes, FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { join } from 'node:path';
 import { registerAgentRoutes } from './agent-routes.ts';
 import { buildApp } from './app.ts';
+import { createArtifactFiles } from './artifact-files.ts';
 import { bootstrap } from './bootstrap.ts';
 import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
@@ -51,14 +53,15 @@ export async function startService(options: Options): Promise<RunningService> {
     closers.push(() => db.close());
     await migrate(db);
     const { accountId, keysFile, keys, encryption } = await bootstrap({ db, config, now, log });
-    const retention = createRetention({ db, now, log });
+    const files = createArtifactFiles(join(config.dataDir, 'artifacts'));
+    const retention = createRetention({ db, files, now, log });
     // The partitions of today exist before the first result comes.
     await retention.tick();
     const app = await buildApp(
-      { db, encryption, now },
+      { db, encryption, now, files, publicUrl: config.publicUrl },
       {
         logger: log,
-        plugins: [(instance) => registerAgentRoutes(instance, { db, encryption, now, random, log })],
+        plugins: [(instance) => registerAgentRoutes(instance, { db, encryption, now, random, log, files })],
       },
     );
     closers.push(() => app.close());

@@ -63,6 +63,9 @@ export async function startProtocolPeer(
   const handlers: {
     [R in AgentRoute]: (body: RequestOf<R>, response: ServerResponse, jobId: string) => unknown;
   } = {
+    artifactStates: ({ artifacts }, response) => {
+      reply(response, 200, { accepted: artifacts.length });
+    },
     hello: (_body, response) => {
       const agentId = randomUUID();
       agentIds.add(agentId);

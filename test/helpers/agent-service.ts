@@ -2,6 +2,7 @@ import { fastify, type FastifyInstance } from 'fastify';
 import { createLog, type Log } from '../../src/log.ts';
 import { registerAgentRoutes } from '../../src/service/agent-routes.ts';
 import { hashKey } from '../../src/service/bootstrap.ts';
+import type { ArtifactFiles } from '../../src/service/artifact-files.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { createEncryption, type Encryption } from '../../src/service/encryption.ts';
 import { registerErrorHandlers } from '../../src/service/errors-http.ts';
@@ -31,6 +32,7 @@ export function createClock(start: number | string): Clock {
 }
 
 const tables = [
+  'artifacts',
   'agent_events',
   'missed_runs',
   'check_statuses',
@@ -135,13 +137,24 @@ export type AgentService = {
 };
 
 /** One replica: routes and scheduler (not started: tests tick it). */
-export async function createAgentService(db: Db, clock: Pick<Clock, 'now'>): Promise<AgentService> {
-  const app: FastifyInstance = fastify({ forceCloseConnections: true });
+export async function createAgentService(
+  db: Db,
+  clock: Pick<Clock, 'now'>,
+  files: ArtifactFiles | null = null,
+): Promise<AgentService> {
+  const app: FastifyInstance = fastify({
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: 20_000 },
+  });
   registerErrorHandlers(app);
   const deps = { db, now: clock.now, log: silent, random: Math.random };
-  await registerAgentRoutes(app, { ...deps, encryption });
+  await registerAgentRoutes(app, { ...deps, encryption, files });
   await app.ready();
-  return { app, scheduler: createScheduler(deps), retention: createRetention(deps) };
+  return {
+    app,
+    scheduler: createScheduler(deps),
+    retention: createRetention({ ...deps, ...(files === null ? {} : { files }) }),
+  };
 }
 
 export type TestJob = {

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Compile } from 'typebox/schema';
 import { expect } from 'vitest';
 import { buildApp } from '../../src/service/app.ts';
+import type { ArtifactFiles } from '../../src/service/artifact-files.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { createEncryption, type Encryption } from '../../src/service/encryption.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
@@ -109,10 +110,18 @@ export function createAnswerCheck(document: Document) {
 }
 
 /** Starts the public API over `db`, whose migrations have run. `now` may be set for tests of time. */
-export async function startTestService(db: Db, options: { now?: () => number } = {}): Promise<TestService> {
+export async function startTestService(
+  db: Db,
+  options: { now?: () => number; files?: ArtifactFiles; encryption?: Encryption } = {},
+): Promise<TestService> {
   const now = options.now ?? Date.now;
-  const encryption = createEncryption('a key for tests alone');
-  const app = await buildApp({ db, encryption, now });
+  const encryption = options.encryption ?? createEncryption('a key for tests alone');
+  const app = await buildApp({
+    db,
+    encryption,
+    now,
+    ...(options.files === undefined ? {} : { files: options.files }),
+  });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`; // listening on TCP
   const account = await createAccount(db, 'First');
@@ -137,7 +146,7 @@ export async function startTestService(db: Db, options: { now?: () => number } =
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     const answer = (isJson ? JSON.parse(text) : text === '' ? null : text) as Body; // checked against the document
-    if (path.startsWith('/v1') || path === '/health') checkAnswer(method, path, response.status, answer);
+    if (/^\/v[12]\b/.test(path) || path === '/health') checkAnswer(method, path, response.status, answer);
     return { status: response.status, body: answer, headers: response.headers };
   }
 

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { AssertionResult } from '../../protocol/assertions.ts';
 import { checkTypes } from '../../protocol/check-types.ts';
@@ -5,7 +6,7 @@ import { Reason } from '../../protocol/reasons.ts';
 import { Artifact, LogEntry, resultStatuses, Timings } from '../../protocol/result.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { findCheck } from '../db/checks.ts';
-import { findResult, listResults } from '../db/results.ts';
+import { findResult, listResults, type ResultRow } from '../db/results.ts';
 import { badRequest, notFound } from '../errors-http.ts';
 import { timeOfUuidv7 } from '../ids.ts';
 import { open, strict } from '../strict-schema.ts';
@@ -13,6 +14,7 @@ import type { ApiDeps, PublicApi } from './public-api.ts';
 import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { isUuid } from './path-params.ts';
+import { baseUrl, withArtifacts } from './result-artifacts.ts';
 import { presentListedResult, presentResult } from './result-form.ts';
 
 const OwnForm = (type: string) =>
@@ -77,7 +79,14 @@ const ResultsQuery = strict(
 
 const instant = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
 
-export function registerCheckResults(api: PublicApi, { db }: ApiDeps): void {
+export function registerCheckResults(api: PublicApi, { db, now, publicUrl }: ApiDeps): void {
+  const present = (request: FastifyRequest, rows: readonly ResultRow[]) =>
+    withArtifacts(db, rows, {
+      accountId: request.accountId,
+      base: baseUrl(publicUrl, request),
+      now: now(),
+    });
+
   api.get(
     '/v1/check-results/:checkId',
     {
@@ -110,7 +119,7 @@ export function registerCheckResults(api: PublicApi, { db }: ApiDeps): void {
         limit: query.limit,
         offset: offsetOf(query),
       });
-      return rows.map(presentListedResult);
+      return (await present(request, rows)).map(presentListedResult);
     },
   );
 
@@ -134,7 +143,8 @@ export function registerCheckResults(api: PublicApi, { db }: ApiDeps): void {
           ? await findResult(db, { accountId, checkId, id, startedAt: new Date(time) })
           : undefined;
       if (row === undefined) throw notFound('result', id, 'checkResultId');
-      return presentResult(row);
+      const [whole = row] = await present(request, [row]);
+      return presentResult(whole);
     },
   );
 }

@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ArtifactFiles } from '../artifact-files.ts';
 import type { Db } from '../db/database.ts';
 import type { Encryption } from '../encryption.ts';
 
@@ -14,4 +15,12 @@ export type PublicApi = FastifyInstance<
 >;
 
 /** What the routes of the public API need. `now` is milliseconds since the epoch. */
-export type ApiDeps = { db: Db; encryption: Encryption; now: () => number };
+export type ApiDeps = {
+  db: Db;
+  encryption: Encryption;
+  now: () => number;
+  /** Files of runs; absent = there are none. */
+  files?: ArtifactFiles;
+  /** Base of the URLs in answers; null or absent = what the client has asked. */
+  publicUrl?: string | null;
+};

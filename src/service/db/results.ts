@@ -6,6 +6,9 @@ export type ResultRow = {
   id: string;
   checkId: string;
   sequenceId: string;
+  /** Of the run that an agent reported; null where none did. */
+  jobId: string | null;
+  leaseToken: string | null;
   checkType: string;
   runLocation: string;
   resultType: string;
@@ -28,7 +31,8 @@ export type ResultRow = {
 /** A body above this many stored (compressed) bytes is left out of lists: a page must stay small. */
 const listedBodyBytes = 32 * 1024;
 
-const summary = `id, check_id as "checkId", sequence_id as "sequenceId", check_type as "checkType",
+const summary = `id, check_id as "checkId", sequence_id as "sequenceId", job_id as "jobId",
+  lease_token as "leaseToken", check_type as "checkType",
   run_location as "runLocation", result_type as "resultType", status, has_failures as "hasFailures",
   has_errors as "hasErrors", is_degraded as "isDegraded", over_max_response_time as "overMaxResponseTime",
   is_cancelled as "isCancelled", response_time as "responseTime", attempts, reason, started_at as "startedAt",

@@ -9,6 +9,8 @@ export type ResultToStore = {
   accountId: string;
   checkId: string;
   jobId: string | null;
+  /** The lease that it came with; absent where no agent brought it. */
+  leaseToken?: string;
   sequenceId: string;
   checkType: string;
   runLocation: string;
@@ -49,14 +51,14 @@ export async function insertResults(
 ): Promise<void> {
   if (results.length === 0) return;
   await tx.query(
-    `insert into check_results (id, started_at, stopped_at, stored_at, account_id, check_id, job_id, sequence_id,
+    `insert into check_results (id, started_at, stopped_at, stored_at, account_id, check_id, job_id, lease_token, sequence_id,
        check_type, run_location, result_type, status, has_failures, has_errors, is_degraded, over_max_response_time,
        is_cancelled, response_time, attempts, reason, body)
-     select r.id, r.started, r.stopped, $2, r.account, r.checks, r.job, r.sequence, r.type, r.location, r.kind,
+     select r.id, r.started, r.stopped, $2, r.account, r.checks, r.job, r.lease, r.sequence, r.type, r.location, r.kind,
        r.status, r.failures, r.errors, r.degraded, r.over, r.cancelled, r.time, r.attempts, nullif(r.reason, 'null'),
        r.body
      from jsonb_to_recordset($1::jsonb) as r (id uuid, started timestamptz, stopped timestamptz, account uuid,
-       checks uuid, job uuid, sequence uuid, type text, location text, kind text, status text, failures boolean,
+       checks uuid, job uuid, lease uuid, sequence uuid, type text, location text, kind text, status text, failures boolean,
        errors boolean, degraded boolean, over boolean, cancelled boolean, time double precision, attempts integer,
        reason jsonb, body jsonb)`,
     [`[${results.map(recordOf).join(',')}]`, now],
@@ -72,6 +74,7 @@ function recordOf(result: ResultToStore): string {
     account: result.accountId,
     checks: result.checkId,
     job: result.jobId,
+    lease: result.leaseToken ?? null,
     sequence: result.sequenceId,
     type: result.checkType,
     location: result.runLocation,
