@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import './commands/guard-process.ts'; // first: before any other module runs
 import type { Command, CommandContext } from './commands/command.ts';
 import { environment } from './config.ts';
 import { exitCodes, FatalError, toError } from './errors.ts';

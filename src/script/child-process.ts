@@ -73,31 +73,30 @@ const megabyte = 1024 * 1024;
 /**
  * Starts a child that speaks JSON lines over its file descriptor 3, confined as far as this host allows (docs/isolation.md).
  * To be called on the main thread: the child dies with the thread that started it. Rejects with AgentError
- * SANDBOX_UNAVAILABLE or INTERNAL when it can't be started.
+ * SANDBOX_UNAVAILABLE or INTERNAL when it can't be started. `layers` = other than all that hold here.
  */
-export async function startChild(options: ChildOptions): Promise<Child> {
+export async function startChild(options: ChildOptions, layers = confinement()): Promise<Child> {
   const [host, version] = await Promise.all([
-    confinement(),
+    layers,
     options.mayStartPrograms ? null : nodeVersionOf(options.node),
   ]);
-  const command = [options.node, ...nodeFlags(options, version), options.file, ...(options.args ?? [])];
   const env = environmentOf(options);
   const { launcher } = host;
-  const process_ =
-    launcher === null
-      ? spawnPlainly(command, options.cwd, env)
-      : spawnLaunched([launcher, ...launcherArguments(options, host), '--', ...command], options.cwd);
+  let spawned: ChildProcess;
   try {
-    await spawned(process_);
+    const command = [options.node, ...nodeFlags(options, version), options.file, ...(options.args ?? [])];
+    spawned = await (launcher === null
+      ? spawnPlainly(command, options.cwd, env)
+      : spawnLaunched([launcher, ...launcherArguments(options, host), '--', ...command], options.cwd));
   } catch (error: unknown) {
     const message = `a script's process can't be started: ${toError(error).message}`;
     throw new AgentError('SANDBOX_UNAVAILABLE', message, { cause: error });
   }
-  const supervisor = launcher === null ? null : listenToSupervisor(process_.stdio[4] as Duplex, env); // the fifth pipe
-  const child = childOf(process_, supervisor, options);
+  const supervisor = launcher === null ? null : listenToSupervisor(spawned.stdio[4] as Duplex, env); // the fifth pipe
+  const child = childOf(spawned, supervisor, options);
   const failure = await supervisor?.started;
   if (failure !== undefined && failure !== null) {
-    await child.ended;
+    await child.kill();
     const why = `${failure.step}: ${errnoName(failure.errno)}`;
     throw new AgentError('SANDBOX_UNAVAILABLE', `a script's process can't be started (${why})`);
   }
@@ -123,46 +122,41 @@ function environmentOf(options: ChildOptions): { [name: string]: string } {
   return Object.fromEntries(entries.filter(([name]) => name !== 'NODE_OPTIONS' && !name.startsWith('LD_')));
 }
 
-function spawnLaunched(command: readonly string[], cwd: string): ChildProcess {
-  return spawn(command[0] ?? '', command.slice(1), {
-    cwd,
-    env: {},
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
-  });
+/** Its environment is not the launcher's own: that goes over the fifth pipe. */
+function spawnLaunched(command: readonly string[], cwd: string): Promise<ChildProcess> {
+  const stdio = ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'] as const;
+  return running(
+    spawn(command[0] ?? '', command.slice(1), { cwd, env: {}, detached: true, stdio: [...stdio] }),
+  );
 }
 
 function spawnPlainly(
   command: readonly string[],
   cwd: string,
   env: { [name: string]: string },
-): ChildProcess {
-  return spawn(command[0] ?? '', command.slice(1), {
-    cwd,
-    env,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-  });
+): Promise<ChildProcess> {
+  const stdio = ['ignore', 'pipe', 'pipe', 'pipe'] as const;
+  return running(spawn(command[0] ?? '', command.slice(1), { cwd, env, detached: true, stdio: [...stdio] }));
 }
 
-function spawned(process_: ChildProcess): Promise<void> {
+function running(spawned: ChildProcess): Promise<ChildProcess> {
   return new Promise((resolve, reject) => {
-    process_.once('spawn', resolve);
-    process_.on('error', reject); // stays: a later one, of a kill, is nobody's
+    spawned.once('spawn', () => resolve(spawned));
+    spawned.on('error', reject); // stays: a later one, of a kill, is nobody's
   });
 }
 
-function childOf(process_: ChildProcess, supervisor: Supervisor | null, options: ChildOptions): Child {
-  const pid = process_.pid ?? 0;
-  const channel = process_.stdio[3] as Duplex; // the fourth pipe
+function childOf(spawned: ChildProcess, supervisor: Supervisor | null, options: ChildOptions): Child {
+  const pid = spawned.pid ?? 0;
+  const channel = spawned.stdio[3] as Duplex; // the fourth pipe
   let brokenBound: keyof ChildLimits | null = null;
   let patience: NodeJS.Timeout | undefined;
 
   const ended = new Promise<ChildEnd>((resolve) => {
-    process_.once('exit', () => {
+    spawned.once('exit', () => {
       if (supervisor === null) killGroup(pid);
     });
-    process_.once('close', (code, signal) => {
+    spawned.once('close', (code, signal) => {
       clearTimeout(patience);
       const told = supervisor?.end() ?? { code, signal };
       resolve({ ...told, exceeded: brokenBound ?? supervisor?.exceeded() ?? null });
@@ -172,8 +166,8 @@ function childOf(process_: ChildProcess, supervisor: Supervisor | null, options:
     if (supervisor === null) {
       killGroup(pid);
     } else if (patience === undefined) {
-      process_.kill('SIGTERM');
-      patience = setTimeout(() => process_.kill('SIGKILL'), killPatienceMs);
+      spawned.kill('SIGTERM');
+      patience = setTimeout(() => spawned.kill('SIGKILL'), killPatienceMs);
     }
     return ended;
   };
@@ -182,7 +176,7 @@ function childOf(process_: ChildProcess, supervisor: Supervisor | null, options:
   let outputBytes = 0;
   for (const stream of ['stdout', 'stderr'] as const) {
     const lines = readLines(longestLine, (line) => options.onLine(line, stream));
-    const pipe = process_[stream] as Readable; // both are pipes
+    const pipe = spawned[stream] as Readable; // both are pipes
     pipe.on('error', () => undefined);
     pipe.on('data', (chunk: Buffer) => {
       if (brokenBound !== null) return;

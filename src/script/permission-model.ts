@@ -38,13 +38,19 @@ export function permissionFlags(version: string, options: ChildOptions): string[
     '--disable-warning=ExperimentalWarning',
     '--disable-warning=SecurityWarning',
     ...(major >= 25 ? ['--allow-net'] : []),
-    ...read.map((path) => `--allow-fs-read=${below(path)}`),
-    ...options.writable.map((path) => `--allow-fs-write=${below(path)}`),
+    ...outermost(read).map((path) => `--allow-fs-read=${below(path)}`),
+    ...outermost(options.writable).map((path) => `--allow-fs-write=${below(path)}`),
   ];
+}
+
+/** Without those that lie in another: Node 20 aborts when one path comes twice. */
+function outermost(paths: readonly string[]): string[] {
+  const whole = [...new Set(paths.map((path) => path.replace(/(?<=.)\/+$/, '')))];
+  return whole.filter((path) => !whole.some((other) => path !== other && path.startsWith(`${other}/`)));
 }
 
 /** Node 20 takes a folder without a star for the folder alone. */
 function below(path: string): string {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  return isFolder ? `${path.replace(/\/+$/, '')}/*` : path;
+  return isFolder ? `${path}/*` : path;
 }

@@ -2,13 +2,12 @@ import { constants } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { readLines } from './bounded-lines.ts';
 import type { ChildLimits } from './child-process.ts';
+import { noteMissing } from './confinement.ts';
 
 /** What the supervisor (src/native/launcher/supervise.c) tells over its line. */
 export type Supervisor = {
   /** Null when the program runs; else the step that failed. Also settles when the line breaks. */
   readonly started: Promise<{ step: string; errno: number } | null>;
-  /** Layers that could not be put on although the probe at start-up found them. */
-  missing: () => readonly string[];
   exceeded: () => keyof ChildLimits | null;
   /** How the program ended; null when the supervisor did not live to tell. */
   end: () => { code: number | null; signal: NodeJS.Signals | null } | null;
@@ -18,7 +17,6 @@ const limitNames: readonly (keyof ChildLimits)[] = ['memoryBytes', 'cpuSeconds',
 
 /** Hands the environment over, then follows the supervisor's events. */
 export function listenToSupervisor(line: Duplex, env: { readonly [name: string]: string }): Supervisor {
-  const missing: string[] = [];
   let exceeded: keyof ChildLimits | null = null;
   let end: ReturnType<Supervisor['end']> = null;
   let settle: (failure: { step: string; errno: number } | null) => void = () => undefined;
@@ -28,7 +26,7 @@ export function listenToSupervisor(line: Duplex, env: { readonly [name: string]:
     const [event, what = '', number = '0'] = text.split(' ');
     if (event === 'running') settle(null);
     if (event === 'failed') settle({ step: what, errno: Number(number) });
-    if (event === 'missing') missing.push(what);
+    if (event === 'missing') noteMissing(what, Number(number));
     if (event === 'exceeded') exceeded = limitNames.find((name) => name === what) ?? null;
     if (event === 'ended') {
       end =
@@ -46,7 +44,7 @@ export function listenToSupervisor(line: Duplex, env: { readonly [name: string]:
       .join(''),
   );
   line.write(Buffer.concat([Buffer.from(`${block.length}\n`), block]));
-  return { started, missing: () => missing, exceeded: () => exceeded, end: () => end };
+  return { started, exceeded: () => exceeded, end: () => end };
 }
 
 function signalName(number: number): NodeJS.Signals {
