@@ -1,0 +1,107 @@
+import childProcess, { type ChildProcess } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+/**
+ * What every process of a Playwright run tells the host: secrets that the script sets, and how the browser fares. Whoever
+ * runs in the process can forge these messages; they decide about this run alone.
+ */
+export type Tell = (message: {
+  type: 'secret' | 'browser';
+  [field: string]: string | number | boolean | null;
+}) => void;
+
+type LaunchOptions =
+  { executablePath?: unknown; args?: unknown; env?: unknown; channel?: unknown } | undefined;
+type BrowserLike = {
+  on: (event: 'disconnected', listener: () => void) => void;
+  close: (...args: unknown[]) => Promise<void>;
+};
+type BrowserTypeLike = { launch: (options?: LaunchOptions) => Promise<BrowserLike> };
+
+const secretName = /^SERVICE_SECRET_/;
+
+/** Watches the environment: a variable SERVICE_SECRET_* that the script sets is a secret from then on. */
+export function watchSecrets(tell: Tell): void {
+  const seen = (name: string | symbol, value: unknown) => {
+    if (typeof name !== 'string' || !secretName.test(name)) return;
+    const text = String(value);
+    if (text !== '' && text.length <= 131_072) tell({ type: 'secret', name, value: text });
+  };
+  process.env = new Proxy(process.env, {
+    set: (target, name, value: unknown) => {
+      seen(name, value);
+      return Reflect.set(target, name, value);
+    },
+    defineProperty: (target, name, descriptor) => {
+      seen(name, descriptor.value);
+      return Reflect.defineProperty(target, name, descriptor);
+    },
+  });
+}
+
+/** Tells when Chromium is asked for, has started, failed to start, or ended although nobody closed it. */
+export function watchBrowser(runtimeFolder: string, tell: Tell): void {
+  const fromPlaywright = createRequire(join(runtimeFolder, 'node_modules', 'playwright', 'package.json'));
+  const core = fromPlaywright('playwright-core') as { chromium: BrowserTypeLike }; // its public face
+  hideFrames(fromPlaywright);
+  watchBrowserProcess(tell);
+  const original = core.chromium.launch;
+  core.chromium.launch = function launch(this: BrowserTypeLike, options?: LaunchOptions) {
+    const started = performance.now();
+    // With settings of its own a script is to blame for what comes of them.
+    const own = ['executablePath', 'args', 'env', 'channel'].some(
+      (name) => options?.[name as keyof LaunchOptions] !== undefined,
+    );
+    const launching = original.call(this, options);
+    if (own) return launching;
+    tell({ type: 'browser', state: 'starting' });
+    launching.then(
+      (browser) => {
+        tell({ type: 'browser', state: 'started', ms: Math.round(performance.now() - started) });
+        let closed = false;
+        const close = browser.close;
+        browser.close = function closeBrowser(this: BrowserLike, ...args: unknown[]) {
+          closed = true;
+          return close.apply(this, args);
+        };
+        browser.on('disconnected', () => {
+          if (!closed) tell({ type: 'browser', state: 'gone' });
+        });
+      },
+      (error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error);
+        tell({ type: 'browser', state: 'failed', message: message.slice(0, 2000) });
+      },
+    );
+    return launching;
+  };
+}
+
+/** Tells by which signal a browser ended: a file that grew too large is the script's doing, a crash is not. */
+function watchBrowserProcess(tell: Tell): void {
+  const spawn = childProcess.spawn;
+  const watched = (command: string, args: readonly string[], options: object): ChildProcess => {
+    const child = spawn(command, args, options);
+    if (Array.isArray(args) && args.includes('--remote-debugging-pipe')) {
+      child.once('exit', (_code, signal) => {
+        if (signal !== null) tell({ type: 'browser', state: 'signal', signal });
+      });
+    }
+    return child;
+  };
+  childProcess.spawn = watched as typeof spawn;
+}
+
+/** Errors and steps show the script's line, not this file's. */
+function hideFrames(fromPlaywright: NodeJS.Require): void {
+  try {
+    const utils = fromPlaywright('playwright-core/lib/utils') as {
+      setBoxedStackPrefixes?: (prefixes: string[]) => void;
+    }; // of its own test runner; absent in some releases
+    const own = dirname(fromPlaywright.resolve('playwright/package.json'));
+    utils.setBoxedStackPrefixes?.([own, import.meta.dirname ?? dirname(new URL(import.meta.url).pathname)]);
+  } catch {
+    // Then a line of this file shows in some stacks, no more.
+  }
+}

@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AgentError, toError } from '../errors.ts';
+import type { Browsers } from './browsers.ts';
+import { childFile } from './child-file.ts';
+import { startChild, type Child, type ChildEnd, type ChildLimits } from './child-process.ts';
+import type { Runtime } from './runtimes.ts';
+
+/** Folders and files of one run; all in the process's own folder, which is the only one that it may write. */
+export type RunFolder = {
+  root: string;
+  /** The user's files. */
+  script: string;
+  output: string;
+  home: string;
+  temporary: string;
+  cache: string;
+};
+
+/** What a process tells: JSON that nobody has checked, so every field is looked at before it is used. */
+export type ProcessMessage = { type?: unknown; [field: string]: unknown };
+
+/** A test runner that has loaded and waits for its one run. */
+export type WarmProcess = {
+  child: Child;
+  folder: RunFolder;
+  /** Settles when it can take a run; rejects when it ended before. */
+  ready: Promise<void>;
+  /** Gone already: what it ended with. */
+  end: ChildEnd | null;
+  /** The newest lines of the runner itself, for a fault of ours. */
+  lastLines: string[];
+  onMessage: (message: ProcessMessage) => void;
+  onLine: (line: string, stream: 'stdout' | 'stderr') => void;
+  /** Kills it and removes its folder. */
+  discard: () => Promise<void>;
+};
+
+export type ProcessOptions = {
+  runtime: Runtime;
+  browsers: Browsers;
+  /** Processes have their folders below it. */
+  dataFolder: string;
+  limits: ChildLimits;
+};
+
+const keptLines = 20;
+const living = new Set<string>();
+
+/** The environment that a process needs before it has any run's. */
+export function baseEnvironment(folder: RunFolder, browsers: Browsers): { [name: string]: string } {
+  return {
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+    LANG: 'C.UTF-8',
+    TZ: 'UTC',
+    ...hostEnvironment(folder, browsers),
+  };
+}
+
+/** Variables that are the host's in every run, whatever the check says. */
+export function hostEnvironment(folder: RunFolder, browsers: Browsers): { [name: string]: string } {
+  return {
+    HOME: folder.home,
+    TMPDIR: folder.temporary,
+    PLAYWRIGHT_BROWSERS_PATH: browsers.folder,
+    // Compiled scripts of one run are no other run's business.
+    PWTEST_CACHE_DIR: folder.cache,
+  };
+}
+
+/** Starts a test runner of the runtime. Rejects with AgentError SANDBOX_UNAVAILABLE, DISK_FULL or INTERNAL. */
+export async function startProcess(options: ProcessOptions): Promise<WarmProcess> {
+  const { runtime, browsers } = options;
+  const folder = await makeFolder(options.dataFolder, runtime);
+  let settle: { resolve: () => void; reject: (error: Error) => void } | undefined;
+  const ready = new Promise<void>((resolve, reject) => (settle = { resolve, reject }));
+  // Whoever takes the process looks; until then nobody may.
+  ready.catch(() => undefined);
+  const lastLines: string[] = [];
+  let child: Child;
+  try {
+    child = await startChild({
+      node: runtime.node,
+      file: childFile('playwright-main'),
+      args: [runtime.folder],
+      cwd: folder.root,
+      env: baseEnvironment(folder, browsers),
+      readable: [runtime.folder, browsers.folder, ...browsers.programFolders],
+      writable: [folder.root],
+      mayStartPrograms: true,
+      limits: options.limits,
+      onLine: (line, stream) => {
+        lastLines.push(line);
+        if (lastLines.length > keptLines) lastLines.shift();
+        made.onLine(line, stream);
+      },
+      onMessage: (message) => {
+        if (typeof message !== 'object' || message === null) return;
+        const known = message as ProcessMessage; // fields are unknown until they are looked at
+        if (known.type === 'ready') settle?.resolve();
+        else made.onMessage(known);
+      },
+    });
+  } catch (error: unknown) {
+    await removeFolder(folder.root);
+    throw error;
+  }
+  const made: WarmProcess = {
+    child,
+    folder,
+    ready,
+    end: null,
+    lastLines,
+    onMessage: () => undefined,
+    onLine: () => undefined,
+    discard: async () => {
+      await child.kill();
+      await removeFolder(folder.root);
+    },
+  };
+  void child.ended.then((end) => {
+    made.end = end;
+    settle?.reject(
+      new AgentError('INTERNAL', `Playwright's runner ended before it was ready: ${lastLines.join(' ')}`),
+    );
+  });
+  return made;
+}
+
+async function makeFolder(dataFolder: string, runtime: Runtime): Promise<RunFolder> {
+  const parent = join(dataFolder, 'playwright');
+  // Short: sockets of the browser below it may have paths of 108 bytes only.
+  const name = `${process.pid}-${randomBytes(3).toString('hex')}`;
+  const root = join(parent, name);
+  const folder: RunFolder = {
+    root,
+    script: join(root, 'script'),
+    output: join(root, 'output'),
+    home: join(root, 'home'),
+    temporary: join(root, 'tmp'),
+    cache: join(root, 'cache'),
+  };
+  living.add(name);
+  try {
+    for (const each of Object.values(folder)) await mkdir(each, { recursive: true, mode: 0o700 });
+    // Scripts find the runtime's packages by the ordinary way up, and no package.json above them decides how they are read.
+    await symlink(join(runtime.folder, 'node_modules'), join(root, 'node_modules'));
+    await writeFile(join(root, 'package.json'), '{"private":true}\n');
+    return folder;
+  } catch (error: unknown) {
+    await removeFolder(root);
+    const { code, message } = toError(error) as NodeJS.ErrnoException; // of node:fs
+    const full = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
+    throw new AgentError(full ? 'DISK_FULL' : 'INTERNAL', `the folder of a script run: ${message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Removes a process's folder; what can't be removed now goes at the next start. */
+export async function removeFolder(root: string): Promise<void> {
+  await rm(root, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
+  living.delete(root.slice(root.lastIndexOf('/') + 1));
+}
+
+/** Removes what agents that are gone left below the folder. */
+export async function removeLeftFolders(dataFolder: string): Promise<void> {
+  const parent = join(dataFolder, 'playwright');
+  for (const name of await readdir(parent).catch(() => [])) {
+    const pid = Number(/^(\d+)-/.exec(name)?.[1]);
+    if (living.has(name) || (pid !== process.pid && isAlive(pid))) continue;
+    await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error: unknown) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'; // kill throws nothing else
+  }
+}

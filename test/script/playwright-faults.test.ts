@@ -1,0 +1,203 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { JobAborted } from '../../src/errors.ts';
+import { builtProgram } from '../helpers/build.ts';
+import { hasPlaywright, startRunner, type TestRunner } from '../helpers/playwright.ts';
+
+const importTest = `import { test, expect } from '@playwright/test';\n`;
+const plainTest = `${importTest}test('one', async () => { BODY });\n`;
+const body = (text: string) => plainTest.replace('BODY', () => text);
+
+let tools: string;
+let runner: TestRunner | undefined;
+
+beforeAll(async () => {
+  tools = mkdtempSync(join(tmpdir(), 'playwright-tools-'));
+  if (hasPlaywright) await builtProgram();
+}, 120_000);
+
+/** Nothing of a run is left: no process but the one that waits, no folder but that one's, an empty work folder. */
+afterEach(async () => {
+  const used = runner;
+  runner = undefined;
+  await used?.close();
+  if (used !== undefined) {
+    await vi.waitFor(() => expect(used.processes()).toEqual([]), { timeout: 5000 });
+  }
+}, 20_000);
+
+afterAll(() => rmSync(tools, { recursive: true }));
+
+function program(name: string, text: string): string {
+  const path = join(tools, name);
+  writeFileSync(path, `#!/bin/sh\n${text}\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () => {
+  test.each([
+    ['throws at once', `throw new Error('boom at load');`, 'SCRIPT_THREW', 'boom at load'],
+    ['has a syntax error', `const = 3;`, 'SCRIPT_INVALID', 'Unexpected token'],
+    ['has no tests', `console.log('nothing here');`, 'SCRIPT_INVALID', 'has no tests'],
+    ['exits while it loads', `process.exit(0);`, 'SCRIPT_THREW', 'exit code 0'],
+    ['needs a package that is not there', `require('no-such-package');`, 'SCRIPT_INVALID', 'no-such-package'],
+  ])('one that %s', async (_, content, code, message) => {
+    runner = startRunner();
+    const { run } = runner.start(content);
+    const { failure, files } = await run;
+    expect(failure?.code).toBe(code);
+    expect(failure?.message).toContain(message);
+    expect(files.filter(({ type }) => type === 'trace' || type === 'video')).toEqual([]);
+  });
+
+  test('one that exits while its test runs fails as a test', async () => {
+    runner = startRunner();
+    const { failure } = await runner.start(body('process.exit(7);')).run;
+    expect(failure?.owner).not.toBe('ours');
+    expect(failure?.message).toContain('exit');
+  });
+
+  test('one that never ends is cut at the limit and keeps no files', async () => {
+    runner = startRunner();
+    const started = performance.now();
+    const test = runner.start(body('for (;;);'), { timeoutMs: 2000 });
+    const { failure, files } = await test.run;
+    expect(failure).toEqual({
+      code: 'SCRIPT_TIMEOUT',
+      owner: 'script',
+      message: 'Your check run has reached the maximum run time of 2000 ms.',
+    });
+    expect(files).toEqual([]);
+    expect(performance.now() - started).toBeLessThan(30_000);
+  });
+
+  test('one that prints without end', async () => {
+    runner = startRunner({ limits: { outputBytes: 300_000 } });
+    const { failure } = await runner.start(
+      body(
+        `for (let i = 0; i < 1e6; i++) { console.log('x'.repeat(1000)); if (i % 100 === 0) await new Promise(setImmediate); }`,
+      ),
+    ).run;
+    expect(failure?.code).toBe('SCRIPT_KILLED');
+    expect(failure?.message).toContain('output');
+  });
+
+  test('an aborted run rejects with the reason once everything is gone', async () => {
+    runner = startRunner();
+    const controller = new AbortController();
+    const { run, log } = runner.start(body(`console.log('begun'); await new Promise(() => {});`), {
+      signal: controller.signal,
+    });
+    run.catch(() => undefined);
+    await vi.waitFor(() => expect(log).toContain('begun'), { timeout: 20_000 });
+    controller.abort(new JobAborted('cancelled'));
+    await expect(run).rejects.toMatchObject({ code: 'cancelled' });
+  });
+
+  test('an aborted run that has not begun rejects too', async () => {
+    runner = startRunner();
+    const { run } = runner.start(body(''), { signal: AbortSignal.abort(new JobAborted('shutdown')) });
+    await expect(run).rejects.toMatchObject({ code: 'shutdown' });
+  });
+});
+
+describe.runIf(hasPlaywright)(
+  'browsers that misbehave are never charged to the script',
+  { timeout: 60_000 },
+  () => {
+    const usesPage = `${importTest}test('one', async ({ page }) => { await page.goto('about:blank'); });\n`;
+
+    test('one that is missing', async () => {
+      runner = startRunner({ browsers: { chromium: ['/nowhere/chromium'], installed: [] } });
+      await expect(runner.start(usesPage).run).rejects.toMatchObject({
+        code: 'BROWSER_UNAVAILABLE',
+        message: expect.stringContaining('install the package chromium'),
+      });
+    });
+
+    test('one that crashes at its start', async () => {
+      const chromium = [program('crashing', 'echo "no good" >&2; exit 3')];
+      runner = startRunner({ browsers: { chromium, installed: [] } });
+      await expect(runner.start(usesPage).run).rejects.toMatchObject({ code: 'BROWSER_UNAVAILABLE' });
+    });
+
+    test('one that hangs at its start', async () => {
+      const chromium = [program('hanging', 'exec sleep 600')];
+      runner = startRunner({ browsers: { chromium, installed: [] }, browserStartMs: 1500 });
+      await expect(runner.start(usesPage).run).rejects.toMatchObject({
+        code: 'BROWSER_UNAVAILABLE',
+        message: expect.stringContaining('did not start in time'),
+      });
+    });
+
+    test('one that dies while the test runs', async () => {
+      const chromium = [
+        program(
+          'dying',
+          '/usr/bin/chromium "$@" & child=$!; (sleep 2; kill -9 $child) >/dev/null 2>&1 & wait $child',
+        ),
+      ];
+      runner = startRunner({ browsers: { chromium, installed: [] } });
+      const waits = `${importTest}test('one', async ({ page }) => { await page.waitForTimeout(20000); });\n`;
+      await expect(runner.start(waits).run).rejects.toMatchObject({ code: 'BROWSER_UNAVAILABLE' });
+    });
+  },
+);
+
+describe.runIf(hasPlaywright)('pages that misbehave', { timeout: 60_000 }, () => {
+  test('an endless download fills no disk', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\n');
+        socket.write(
+          'content-disposition: attachment; filename="big.bin"\r\ncontent-length: 10737418240\r\n\r\n',
+        );
+        const chunk = Buffer.alloc(1 << 20);
+        const more = () => {
+          while (!socket.destroyed && socket.write(chunk));
+        };
+        socket.on('drain', more);
+        more();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo; // a TCP server's
+    try {
+      runner = startRunner({ limits: { diskBytes: 64 * 1024 ** 2 } });
+      const { failure, files } = await runner.start(
+        `${importTest}test('one', async ({ page }) => {
+          const download = page.waitForEvent('download');
+          await page.goto('http://127.0.0.1:${port}/').catch(() => {});
+          await (await download).path();
+        });`,
+        { timeoutMs: 20_000 },
+      ).run;
+      expect(failure?.code).toBe('SCRIPT_KILLED');
+      expect(failure?.message).toContain('disk');
+      expect(files).toEqual([]);
+    } finally {
+      server.close();
+    }
+  });
+
+  test('500 pop-ups and alerts without end come to one result', async () => {
+    runner = startRunner();
+    const test = runner.start(
+      `${importTest}test('one', async ({ page }) => {
+        test.setTimeout(5000);
+        await page.setContent('<h1>hi</h1>');
+        await page.evaluate(() => { for (let i = 0; i < 500; i++) window.open('about:blank'); }).catch(() => {});
+        await page.evaluate(() => { for (;;) alert('again'); });
+      });`,
+      { timeoutMs: 9000 },
+    );
+    const { failure } = await test.run;
+    expect(failure?.owner).not.toBe('ours');
+    expect(readdirSync(test.workDir).filter((name) => name !== 'playwright')).toEqual([]);
+  });
+});
