@@ -6,6 +6,7 @@ import { assertionGrammar } from '../src/protocol/assertions.ts';
 import { jobSchemas } from '../src/protocol/job.ts';
 import { requestSchemas } from '../src/protocol/requests.ts';
 import { executors } from '../src/executors/table.ts';
+import { checkPaths } from '../src/service/api/check-paths.ts';
 
 /** A new check type needs a row or a file in each of these places; this test names whichever was forgotten. */
 
@@ -41,8 +42,8 @@ describe.each(jobTypes)('check type %s', (type) => {
 
   test('can be created, read and changed through the public API', () => {
     const openapi = JSON.parse(read('docs', 'openapi.json')) as { paths: Record<string, object> }; // our own generated file
-    expect(Object.keys(openapi.paths[`/v1/checks/${fileName}`] ?? {})).toContain('post');
-    expect(Object.keys(openapi.paths[`/v1/checks/${fileName}/{id}`] ?? {})).toContain('put');
+    expect(Object.keys(openapi.paths[`/v1/checks/${checkPaths[type]}`] ?? {})).toContain('post');
+    expect(Object.keys(openapi.paths[`/v1/checks/${checkPaths[type]}/{id}`] ?? {})).toContain('put');
   });
 
   test('is told to users', () => {

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { attemptTimeoutMs, lanes, phaseTimeoutMs, type JobType } from './check-types.ts';
-import { requestSchemas } from './requests.ts';
+import { ApiAssertion } from './assertions.ts';
+import { KeyValue, requestSchemas } from './requests.ts';
 import { Nullable, StringEnum } from './schema.ts';
 import { ApiScripts, CheckScript } from './script.ts';
 
@@ -79,10 +80,17 @@ export const UrlJob = Type.Object({
   checkType: Type.Literal('URL'),
   request: requestSchemas.URL,
 });
+/** With the defaults of its group there may be twice as many of each. */
+const ApiJobRequest = Type.Object({
+  ...requestSchemas.API.properties,
+  headers: Type.Array(KeyValue, { maxItems: 200, default: [] }),
+  queryParameters: Type.Array(KeyValue, { maxItems: 200, default: [] }),
+  assertions: Type.Array(ApiAssertion, { maxItems: 200, default: [] }),
+});
 export const ApiJob = Type.Object({
   ...jobFields,
   checkType: Type.Literal('API'),
-  request: requestSchemas.API,
+  request: ApiJobRequest,
   clientCertificates: Type.Array(ClientCertificate, { maxItems: 100 }),
   /** Absent = no setup and no teardown. */
   scripts: Type.Optional(ApiScripts),

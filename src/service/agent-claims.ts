@@ -1,14 +1,17 @@
 import type { Log } from '../log.ts';
 import { lanes as laneNames } from '../protocol/check-types.ts';
 import { protocolLimits } from '../protocol/routes.ts';
-import { buildJob } from './agent-job.ts';
+import { buildJob, type AccountScope } from './agent-job.ts';
 import type { Waiting } from './agent-waiting.ts';
+import { allVariables } from './db/account-variables.ts';
 import { findProxyUrl, touchAgent, type AgentLocation } from './db/agents.ts';
 import type { Db } from './db/database.ts';
 import { claimJobs, nextClaimable, unclaimJobs, type ClaimedJob } from './db/jobs-claim.ts';
 import { lockJobs } from './db/jobs.ts';
 import type { Partitions } from './db/partitions.ts';
+import { allSnippets } from './db/snippets.ts';
 import { EncryptionError, type Encryption } from './encryption.ts';
+import { needsCode, UnbuildableJobError } from './job-scripts.ts';
 import { endJobs } from './scheduler-outcomes.ts';
 
 type Deps = {
@@ -76,6 +79,7 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
   let more = false;
   let bytes = 0;
   const proxy = proxyOf(deps, step.location);
+  const scope = scopeOf(deps, step.location);
   // Lane after lane, so that a full one does not take the place of another in the answer.
   for (const { lane, slots } of step.free) {
     let left = Math.min(slots, protocolLimits.claimJobs - jobs.length);
@@ -88,7 +92,7 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
         deps.waiting.wake(step.location.locationId);
         break;
       }
-      const built = await buildAll(deps, claimed, await proxy());
+      const built = await buildAll(deps, claimed, { proxyUrl: await proxy(), account: await scope(claimed) });
       for (const job of built) bytes += job.length;
       jobs.push(...built);
       left -= claimed.length;
@@ -126,27 +130,55 @@ function proxyOf({ db, encryption }: Deps, { locationId }: AgentLocation): () =>
   return () => (proxy ??= read());
 }
 
-/** A check whose secrets can't be opened does not spoil its neighbours: its run ends here, errored. */
-async function buildAll(deps: Deps, claimed: ClaimedJob[], proxyUrl: string | null): Promise<string[]> {
+/** What jobs of the account share, read once per claim, and snippets only when a job may need them. */
+function scopeOf(
+  { db }: Deps,
+  { accountId }: AgentLocation,
+): (claimed: readonly ClaimedJob[]) => Promise<AccountScope> {
+  let variables: ReturnType<typeof allVariables> | undefined;
+  let snippets: ReturnType<typeof allSnippets> | undefined;
+  return async (claimed) => {
+    variables ??= allVariables(db, accountId);
+    const wanted = claimed.some((job) =>
+      needsCode(job.checkType, job.definition, job.group?.definition ?? null),
+    );
+    if (wanted) snippets ??= allSnippets(db, accountId);
+    return { variables: await variables, snippets: (await snippets) ?? [] };
+  };
+}
+
+/** A check that no job can be made of does not spoil its neighbours: its run ends here, errored. */
+async function buildAll(
+  deps: Deps,
+  claimed: ClaimedJob[],
+  shared: { proxyUrl: string | null; account: AccountScope },
+): Promise<string[]> {
   const jobs: string[] = [];
-  const broken: { jobId: string; message: string }[] = [];
+  const broken: { jobId: string; code: 'INTERNAL' | 'INVALID_JOB'; message: string }[] = [];
   for (const job of claimed) {
     try {
-      jobs.push(JSON.stringify(buildJob(job, { encryption: deps.encryption, proxyUrl, now: deps.now() })));
+      jobs.push(JSON.stringify(buildJob(job, { encryption: deps.encryption, ...shared, now: deps.now() })));
     } catch (error) {
-      if (!(error instanceof EncryptionError)) throw error;
-      broken.push({ jobId: job.jobId, message: error.message });
+      const { jobId } = job;
+      if (error instanceof UnbuildableJobError) {
+        broken.push({ jobId, code: 'INVALID_JOB', message: error.message });
+      } else if (error instanceof EncryptionError) {
+        const message = `the secrets of the check cannot be opened: ${error.message}`;
+        broken.push({ jobId, code: 'INTERNAL', message });
+      } else {
+        throw error;
+      }
     }
   }
-  for (const { jobId, message } of broken) {
-    deps.log.error({ jobId, error: message }, 'the secrets of a check cannot be opened');
+  for (const { jobId, code, message } of broken) {
+    deps.log.error({ jobId, error: message }, 'a check cannot be made a job');
     await deps.partitions.withDays(() =>
       deps.db.tx(async (tx) =>
         endJobs(tx, {
           jobs: await lockJobs(tx, [jobId]),
           status: 'errored',
-          code: 'INTERNAL',
-          message: `the secrets of the check cannot be opened: ${message}`,
+          code,
+          message,
           now: deps.now(),
           partitions: deps.partitions,
         }),

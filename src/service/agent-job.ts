@@ -1,34 +1,61 @@
 import { attemptTimeoutMs, jobTypes, type JobType } from '../protocol/check-types.ts';
 import type { RetryStrategy } from '../protocol/job.ts';
+import type { ApiRequest } from '../protocol/requests.ts';
+import type { PlaywrightConfig } from '../protocol/script.ts';
+import { openGroupDefinition } from './api/check-group-storage.ts';
 import { openRequest } from './api/check-storage.ts';
+import { isScriptType } from './api/script-fields.ts';
 import type { ClaimedJob } from './db/jobs-claim.ts';
 import { openVariables, type Encryption } from './encryption.ts';
+import {
+  mergedRequest,
+  mergedRetries,
+  mergedVariables,
+  type PhaseSources,
+  type Variable,
+} from './group-settings.ts';
+import { apiScriptsOf, checkScriptOf, type Snippet } from './job-scripts.ts';
 
-/** The job as an agent gets it, built from the check's stored definition. */
+/** The job as an agent gets it, built from what is stored of the check, its group and its account. */
 
-type Definition = {
-  request: object;
+type Definition = Partial<PhaseSources> & {
+  /** Of types that make a request. */
+  request?: object;
   shouldFail?: boolean;
   doubleCheck?: boolean;
   degradedResponseTime?: number | null;
   maxResponseTime?: number | null;
   retryStrategy?: Partial<RetryStrategy> | null;
-  environmentVariables?: { key: string; value: string; locked: boolean; secret: boolean }[] | null;
+  environmentVariables?: Variable[] | null;
   clientCertificates?: unknown[];
   degradedPacketLossThreshold?: number;
   maxPacketLossThreshold?: number;
+  runtimeId?: string | null;
+  scriptPath?: string | null;
+  playwrightConfig?: PlaywrightConfig | null;
+  sslCheckDomain?: string | null;
 };
+
+/** What jobs of an account share. `variables` are as stored: values of secret ones encrypted. */
+export type AccountScope = { variables: readonly Variable[]; snippets: readonly Snippet[] };
 
 /** Beyond what attempts and waits may take: the way to the agent, its queue, its clock. */
 const deadlineSlackMs = 60_000;
 
-/** Throws EncryptionError when a secret of the check was sealed with another key. */
-export function buildJob(
-  claimed: ClaimedJob,
-  { encryption, proxyUrl, now }: { encryption: Encryption; proxyUrl: string | null; now: number },
-): Record<string, unknown> {
+type Context = { encryption: Encryption; proxyUrl: string | null; now: number; account: AccountScope };
+
+/** Throws EncryptionError when a secret was sealed with another key, UnbuildableJobError when something is gone. */
+export function buildJob(claimed: ClaimedJob, context: Context): Record<string, unknown> {
+  const { encryption, proxyUrl, now, account } = context;
   const definition = claimed.definition as Definition; // written by check-storage.ts
-  const retryStrategy = retryStrategyOf(definition, claimed.runParallel || claimed.locationCount < 2);
+  const group = claimed.group === null ? null : openGroupDefinition(claimed.group.definition, encryption);
+  const own = { retryStrategy: null, doubleCheck: false, ...definition } as Parameters<
+    typeof mergedRetries
+  >[0]; // stored settled
+  const retryStrategy = retryStrategyOf(
+    group === null ? definition : mergedRetries(own, group),
+    claimed.runParallel || claimed.locationCount < 2,
+  );
   return {
     jobId: claimed.jobId,
     runId: claimed.runId,
@@ -49,16 +76,49 @@ export function buildJob(
     degradedResponseTime: definition.degradedResponseTime ?? null,
     maxResponseTime: definition.maxResponseTime ?? null,
     retryStrategy,
-    environmentVariables: openVariables(definition.environmentVariables ?? [], encryption),
+    environmentVariables: mergedVariables(
+      openVariables(definition.environmentVariables ?? [], encryption),
+      group?.environmentVariables ?? [],
+      openVariables(account.variables, encryption),
+    ),
     proxyUrl,
-    request: openRequest(definition.request, encryption),
-    ...(claimed.checkType === 'API' ? { clientCertificates: definition.clientCertificates ?? [] } : {}),
-    ...(claimed.checkType === 'ICMP'
-      ? {
-          degradedPacketLossThreshold: definition.degradedPacketLossThreshold ?? 10,
-          maxPacketLossThreshold: definition.maxPacketLossThreshold ?? 20,
-        }
-      : {}),
+    ...typeFields(claimed, context, { definition, group }),
+  };
+}
+
+type Group = ReturnType<typeof openGroupDefinition> | null;
+
+/** Fields that only jobs of the check's type have. */
+function typeFields(
+  claimed: ClaimedJob,
+  { encryption, account }: Context,
+  { definition, group }: { definition: Definition; group: Group },
+): Record<string, unknown> {
+  const { snippets } = account;
+  // The one that the agent was chosen by, unless the check has got its scripts since.
+  const runtimeId =
+    claimed.runtimeId ?? definition.runtimeId ?? claimed.group?.runtimeId ?? claimed.accountRuntimeId;
+  const { code } = claimed;
+  if (isScriptType(claimed.checkType)) {
+    const script = checkScriptOf({ runtimeId, definition, code, snippets });
+    return { script, sslCheckDomain: definition.sslCheckDomain || null };
+  }
+  const request = openRequest(definition.request ?? {}, encryption);
+  if (claimed.checkType === 'ICMP') {
+    return {
+      request,
+      degradedPacketLossThreshold: definition.degradedPacketLossThreshold ?? 10,
+      maxPacketLossThreshold: definition.maxPacketLossThreshold ?? 20,
+    };
+  }
+  if (claimed.checkType !== 'API') return { request };
+  const defaults = group?.apiCheckDefaults ?? null;
+  const scripts = apiScriptsOf({ runtimeId, check: definition, group, code, snippets });
+  return {
+    request: defaults === null ? request : mergedRequest(request as ApiRequest, defaults), // of an API check
+    clientCertificates: definition.clientCertificates ?? [],
+    ...(scripts === undefined ? {} : { scripts }),
+    ...(defaults === null || defaults.url === '' ? {} : { groupBaseUrl: defaults.url }),
   };
 }
 

@@ -28,7 +28,17 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         description,
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      tags: ['Checks', 'Locations', 'Results', 'Accounts', 'Service'].map((name) => ({ name })),
+      tags: [
+        'Checks',
+        'Check groups',
+        'Snippets',
+        'Variables',
+        'Runtimes',
+        'Locations',
+        'Results',
+        'Accounts',
+        'Service',
+      ].map((name) => ({ name })),
       components: {
         securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } },
       },
@@ -36,7 +46,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
     },
     // For the document alone: the header is checked by the authentication, not by a schema.
     transform: ({ schema, url }) => ({
-      schema: url.startsWith('/v1/') ? { ...schema, headers: accountHeader } : schema,
+      schema: /^\/v[12]\//.test(url) ? { ...schema, headers: accountHeader } : schema,
       url,
     }),
     refResolver: {

@@ -149,7 +149,9 @@ async function endUnrunnable({ db, now, partitions }: Deps): Promise<void> {
             jobs: some,
             status: 'errored',
             code: cause.startsWith('type') ? 'TYPE_UNAVAILABLE' : 'RUNTIME_UNAVAILABLE',
-            message: `no connected agent of the location runs checks of ${cause}`,
+            message: cause.startsWith('type')
+              ? `no connected agent of the location runs checks of ${cause}`
+              : `no connected agent of the location has the ${cause}; they have: ${runtimes.join(', ') || 'none'}`,
             now: time,
             partitions,
           });

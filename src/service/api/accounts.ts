@@ -12,6 +12,7 @@ export const Account = open(
     {
       id: Type.String({ format: 'uuid', description: 'The value of x-service-account.' }),
       name: Type.String(),
+      runtimeId: Type.String({ description: 'The runtime of scripts whose check and group name none.' }),
       created_at: Type.String({ format: 'date-time' }),
       updated_at: Nullable(Type.String({ format: 'date-time' })),
     },

@@ -3,8 +3,11 @@ import type { FastifyInstance } from 'fastify';
 import { createAuthentication } from '../auth.ts';
 import { Account, registerAccounts } from './accounts.ts';
 import { ErrorBody } from './api-errors.ts';
+import { Asset, registerCheckResultAssets } from './check-result-assets.ts';
 import { CheckResult, registerCheckResults } from './check-results.ts';
 import { AnyCheck, checkSchemas } from './check-schemas.ts';
+import { CheckGroup } from './check-group-schemas.ts';
+import { registerCheckGroups } from './check-groups.ts';
 import { CheckStatus, registerCheckStatuses } from './check-statuses.ts';
 import { registerChecks } from './checks.ts';
 import { bodyBytes, checkInput } from './input-limits.ts';
@@ -12,13 +15,21 @@ import { NewLocationKey } from './location-keys.ts';
 import { DataCenter, registerLocations } from './locations.ts';
 import { PrivateLocation, registerPrivateLocations } from './private-locations.ts';
 import type { ApiDeps } from './public-api.ts';
+import { registerRuntimes, Runtime } from './runtimes.ts';
+import { registerSnippets, Snippet } from './snippets.ts';
+import { registerVariables, Variable } from './variables.ts';
 
 /** Named schemas: they stand under `components` in the OpenAPI document. */
 const components = [
   ErrorBody,
   ...Object.values(checkSchemas).map(({ response }) => response),
   AnyCheck,
+  CheckGroup,
+  Snippet,
+  Variable,
+  Runtime,
   CheckResult,
+  Asset,
   CheckStatus,
   PrivateLocation,
   DataCenter,
@@ -26,7 +37,7 @@ const components = [
   Account,
 ];
 
-/** Registers `/v1`: authentication, limits of input, and every resource. */
+/** Registers `/v1` and `/v2`: authentication, limits of input, and every resource. */
 export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
   for (const schema of components) app.addSchema(schema);
   const authenticate = createAuthentication({ db: deps.db, now: deps.now });
@@ -38,9 +49,14 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     });
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
     registerChecks(instance, api, deps);
+    registerCheckGroups(instance, api, deps);
+    registerSnippets(api, deps);
+    registerVariables(api, deps);
+    registerRuntimes(api);
     registerPrivateLocations(api, deps);
     registerLocations(api, deps);
     registerCheckResults(api, deps);
+    registerCheckResultAssets(api, deps);
     registerCheckStatuses(api, deps);
     registerAccounts(api, deps);
   });

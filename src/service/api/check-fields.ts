@@ -2,6 +2,7 @@ import Type, { type Static, type TSchema } from 'typebox';
 import { dataCenterLocations } from '../../protocol/check-types.ts';
 import { EnvironmentVariable } from '../../protocol/job.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import { RuntimeId, scriptBytes } from '../../protocol/script.ts';
 import { defaultFrequency, frequencies } from '../schedule-rules.ts';
 
 /** Fields that checks of every type share (specification, "Check"), as clients send them. */
@@ -15,21 +16,11 @@ export function IntegerEnum<const Values extends readonly number[]>(
 }
 
 /** A list that may also be null; null is stored and returned as the empty list. */
-function ListOrNull<S extends TSchema>(items: S, options: Record<string, unknown> = {}) {
+export function ListOrNull<S extends TSchema>(items: S, options: Record<string, unknown> = {}) {
   return Nullable(Type.Array(items, options), { default: [] });
 }
 
-export const runtimeIds = [
-  '2026.04',
-  '2025.04',
-  '2024.09',
-  '2024.02',
-  '2023.09',
-  '2023.02',
-  '2022.10',
-] as const;
-
-const AlertSettings = Type.Object(
+export const AlertSettings = Type.Object(
   {
     escalationType: StringEnum(['RUN_BASED', 'TIME_BASED'], { default: 'RUN_BASED' }),
     runBasedEscalation: Type.Object(
@@ -67,8 +58,10 @@ const AlertSettings = Type.Object(
   },
 );
 
+export type AlertSettings = Static<typeof AlertSettings>;
+
 /** Which of these fields a type may have, and their defaults where absent, is settled in check-rules.ts. */
-const PublicRetryStrategy = Type.Object({
+export const PublicRetryStrategy = Type.Object({
   type: StringEnum(['FIXED', 'LINEAR', 'EXPONENTIAL', 'SINGLE_RETRY'], { default: 'FIXED' }),
   baseBackoffSeconds: Type.Number({ minimum: 0, maximum: 3600, default: 60 }),
   maxRetries: Type.Optional(
@@ -86,7 +79,7 @@ const PublicRetryStrategy = Type.Object({
 });
 export type PublicRetryStrategy = Static<typeof PublicRetryStrategy>;
 
-const PublicVariable = Type.Object({
+export const PublicVariable = Type.Object({
   ...EnvironmentVariable.properties,
   value: Type.String({
     maxLength: 131_072,
@@ -95,6 +88,37 @@ const PublicVariable = Type.Object({
       'Never returned when secret; in a change, an empty value of a known secret keeps the old one.',
   }),
 });
+
+const SnippetId = Nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), { default: null });
+const LocalScript = Nullable(Type.String({ maxLength: scriptBytes }), { default: null });
+
+/** Setup and teardown: of each either a snippet or a text. They run with API checks. */
+export const phaseFields = {
+  setupSnippetId: SnippetId,
+  tearDownSnippetId: SnippetId,
+  localSetupScript: LocalScript,
+  localTearDownScript: LocalScript,
+};
+
+/** Location codes and slug names. */
+export const placeFields = {
+  locations: ListOrNull(StringEnum(dataCenterLocations), { maxItems: 22, uniqueItems: true }),
+  privateLocations: ListOrNull(Type.String({ minLength: 1, maxLength: 30 }), {
+    maxItems: 100,
+    uniqueItems: true,
+    description: 'Slug names of private locations of this account.',
+  }),
+};
+
+export const alertChannelSubscriptions = Type.Array(
+  Type.Object({
+    alertChannelId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+    activated: Type.Boolean({ default: true }),
+  }),
+  { maxItems: 1000, default: [] },
+);
+
+export const tags = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 200, default: [] });
 
 export const sharedFields = {
   name: Type.String({ minLength: 1, maxLength: 1024 }),
@@ -106,25 +130,14 @@ export const sharedFields = {
     description: 'One retry at once; retryStrategy replaces it.',
   }),
   shouldFail: Type.Boolean({ default: false }),
-  locations: ListOrNull(StringEnum(dataCenterLocations), { maxItems: 22, uniqueItems: true }),
-  privateLocations: ListOrNull(Type.String({ minLength: 1, maxLength: 30 }), {
-    maxItems: 100,
-    uniqueItems: true,
-    description: 'Slug names of private locations of this account.',
-  }),
-  tags: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 200, default: [] }),
+  ...placeFields,
+  tags,
   alertSettings: AlertSettings,
   useGlobalAlertSettings: Type.Boolean({ default: true }),
   groupId: Nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), { default: null }),
   groupOrder: Nullable(Type.Number({ minimum: 0 }), { default: null }),
-  runtimeId: Nullable(StringEnum(runtimeIds), { default: null }),
-  alertChannelSubscriptions: Type.Array(
-    Type.Object({
-      alertChannelId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-      activated: Type.Boolean({ default: true }),
-    }),
-    { maxItems: 1000, default: [] },
-  ),
+  runtimeId: Nullable(RuntimeId, { default: null }),
+  alertChannelSubscriptions,
   retryStrategy: Nullable(PublicRetryStrategy, { default: null }),
   triggerIncident: Nullable(
     Type.Object({
@@ -151,12 +164,7 @@ export const sharedFields = {
   ),
   scriptPath: Nullable(Type.String({ maxLength: 1024 }), { default: null }),
   environmentVariables: ListOrNull(PublicVariable, { maxItems: 100 }),
-  setupSnippetId: Nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), { default: null }),
-  tearDownSnippetId: Nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), {
-    default: null,
-  }),
-  localSetupScript: Nullable(Type.String({ maxLength: 1_048_576 }), { default: null }),
-  localTearDownScript: Nullable(Type.String({ maxLength: 1_048_576 }), { default: null }),
+  ...phaseFields,
 };
 
 /** A response-time limit in milliseconds; null = no limit. */

@@ -1,9 +1,10 @@
-import type { ProbeType } from '../../protocol/check-types.ts';
+import type { JobType, ProbeType } from '../../protocol/check-types.ts';
 import type { Assertion } from '../../protocol/assertions.ts';
 import { isSecretVariable } from '../encryption.ts';
 import type { ErrorAttributes } from '../errors-http-validation.ts';
-import type { PublicRetryStrategy } from './check-fields.ts';
+import type { phaseFields, PublicRetryStrategy } from './check-fields.ts';
 import type { CreateBody, StoredRequest } from './check-schemas.ts';
+import { checkDependencies } from './dependency-rules.ts';
 
 /** Rules between fields, which no schema can say. They run on a whole check: a create's body, or a change merged into the stored check. */
 
@@ -114,13 +115,13 @@ function checkAssertion(assertion: Assertion, path: string, problems: Problems):
 const isNumber = (text: string) => text.trim() !== '' && Number.isFinite(Number(text));
 
 /** Null stands for "no retries"; fields that a kind of retry does not have are refused, the others get their defaults. */
-function settleRetryStrategy(
+export function settleRetryStrategy(
   strategy: PublicRetryStrategy | null,
-  type: ProbeType,
+  type: JobType | 'group',
   problems: Problems,
 ): PublicRetryStrategy | null {
   if (strategy === null) return null;
-  if (strategy.onlyOn.length > 0 && type !== 'API' && type !== 'URL') {
+  if (strategy.onlyOn.length > 0 && !['API', 'URL', 'group'].includes(type)) {
     problems.add('retryStrategy.onlyOn', 'is for API and URL checks only');
   }
   const { maxRetries, maxDurationSeconds, ...rest } = strategy;
@@ -178,12 +179,44 @@ function checkOrder(
   }
 }
 
-/** A whole check with aliases resolved and defaults written down; what is wrong between its fields goes to `problems`. */
-export function settleCheck<T extends ProbeType>(
-  type: T,
-  body: CreateBody<T>,
+/** Fields that are settled alike in checks of every type. */
+type Shared = Pick<
+  CreateBody<'URL'>,
+  'locations' | 'privateLocations' | 'environmentVariables' | 'retryStrategy' | keyof typeof phaseFields
+>;
+
+/** Setup and teardown: a snippet or a text, not both. */
+export function checkPhases(
+  phases: Pick<CreateBody<'URL'>, keyof typeof phaseFields>,
   problems: Problems,
-): SettledCheck<T> {
+): void {
+  for (const [snippet, local] of [
+    ['setupSnippetId', 'localSetupScript'],
+    ['tearDownSnippetId', 'localTearDownScript'],
+  ] as const) {
+    if (phases[snippet] === null || phases[local] === null || phases[local] === '') continue;
+    const reason = `give one of ${snippet} and ${local}: a run has one script of the check in this phase`;
+    problems.add(snippet, reason);
+    problems.add(local, reason);
+  }
+}
+
+/** Variables with secret ones marked; one key twice is a problem. */
+export function settleVariables(
+  variables: CreateBody<'URL'>['environmentVariables'],
+  problems: Problems,
+): SettledCheck['environmentVariables'] {
+  const settled = (variables ?? []).map((variable) => ({ ...variable, secret: isSecretVariable(variable) }));
+  const keys = new Set<string>();
+  for (const [index, { key }] of settled.entries()) {
+    if (keys.has(key)) problems.add(`environmentVariables.${index}.key`, `is given twice (${key})`);
+    keys.add(key);
+  }
+  return settled;
+}
+
+/** The shared fields of a check, settled. */
+export function settleShared(type: JobType, body: Shared, problems: Problems) {
   const locations = body.locations ?? [];
   const privateLocations = body.privateLocations ?? [];
   if (locations.length + privateLocations.length === 0) {
@@ -191,10 +224,30 @@ export function settleCheck<T extends ProbeType>(
     problems.add('locations', reason);
     problems.add('privateLocations', reason);
   }
-  const request = settleRequest(type, body.request, problems);
-  for (const [index, assertion] of request.assertions.entries()) {
-    checkAssertion(assertion, `request.assertions.${index}`, problems);
+  checkPhases(body, problems);
+  return {
+    locations,
+    privateLocations,
+    environmentVariables: settleVariables(body.environmentVariables, problems),
+    retryStrategy: settleRetryStrategy(body.retryStrategy, type, problems),
+  };
+}
+
+/** Assertions of a request; `where` is the request's path. */
+export function checkAssertions(assertions: readonly Assertion[], where: string, problems: Problems): void {
+  for (const [index, assertion] of assertions.entries()) {
+    checkAssertion(assertion, `${where}.assertions.${index}`, problems);
   }
+}
+
+/** A whole check with aliases resolved and defaults written down; what is wrong between its fields goes to `problems`. */
+export function settleCheck<T extends ProbeType>(
+  type: T,
+  body: CreateBody<T>,
+  problems: Problems,
+): SettledCheck<T> {
+  const request = settleRequest(type, body.request, problems);
+  checkAssertions(request.assertions, 'request', problems);
   checkOrder(
     problems,
     ['degradedResponseTime', body.degradedResponseTime],
@@ -207,22 +260,7 @@ export function settleCheck<T extends ProbeType>(
       ['maxPacketLossThreshold', body.maxPacketLossThreshold],
     );
   }
-  const environmentVariables = (body.environmentVariables ?? []).map((variable) => ({
-    ...variable,
-    secret: isSecretVariable(variable),
-  }));
-  const keys = new Set<string>();
-  for (const [index, { key }] of environmentVariables.entries()) {
-    if (keys.has(key)) problems.add(`environmentVariables.${index}.key`, `is given twice (${key})`);
-    keys.add(key);
-  }
-  const settled = {
-    ...body,
-    locations,
-    privateLocations,
-    environmentVariables,
-    request,
-    retryStrategy: settleRetryStrategy(body.retryStrategy, type, problems),
-  };
-  return settled as SettledCheck<T>; // the compiler can't subtract fields from a type that it does not know yet
+  if ('dependencies' in body) checkDependencies(body.dependencies, problems);
+  const settled = { ...body, ...settleShared(type, body, problems), request };
+  return settled as unknown as SettledCheck<T>; // the compiler can't subtract fields from a type that it does not know yet
 }

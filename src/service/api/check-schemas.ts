@@ -1,5 +1,5 @@
 import Type, { type Static, type TProperties } from 'typebox';
-import type { ProbeType } from '../../protocol/check-types.ts';
+import type { JobType, ProbeType } from '../../protocol/check-types.ts';
 import {
   ApiRequest,
   DnsRequest,
@@ -11,6 +11,7 @@ import {
 import { Nullable } from '../../protocol/schema.ts';
 import { open, strict, strictPartial } from '../strict-schema.ts';
 import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './check-fields.ts';
+import { dependencies, scriptFields } from './script-fields.ts';
 
 /** The bodies of each check type: what a create takes, what a change takes, what is returned. */
 
@@ -58,7 +59,7 @@ const types = {
     stored: UrlRequest,
   },
   API: {
-    own: { ...limits({ degraded: 5000, max: 20_000, maximum: 30_000 }), sslCheckDomain },
+    own: { ...limits({ degraded: 5000, max: 20_000, maximum: 30_000 }), sslCheckDomain, dependencies },
     request: ApiRequest,
     stored: ApiRequest,
   },
@@ -93,15 +94,23 @@ const types = {
   },
 } as const;
 
-const titles: { readonly [T in ProbeType]: string } = {
+/** Name of each type's check in the OpenAPI document. */
+export const checkTitles: { readonly [T in JobType]: string } = {
   URL: 'UrlCheck',
   API: 'ApiCheck',
   TCP: 'TcpCheck',
   DNS: 'DnsCheck',
   ICMP: 'IcmpCheck',
+  BROWSER: 'BrowserCheck',
+  MULTI_STEP: 'MultiStepCheck',
 };
 
-function bodies<T extends ProbeType, Own extends TProperties>(type: T, own: Own) {
+/** `own`: fields of the type as sent; `stored`: those that are returned otherwise. */
+function bodies<T extends JobType, Own extends TProperties, Stored extends TProperties>(
+  type: T,
+  own: Own,
+  stored: Stored,
+) {
   const create = Type.Object({ ...sharedFields, ...own });
   return {
     create: strict(create),
@@ -113,34 +122,50 @@ function bodies<T extends ProbeType, Own extends TProperties>(type: T, own: Own)
           checkType: Type.Literal(type),
           ...sharedFields,
           ...own,
-          request: types[type].stored,
+          ...stored,
           alertChannels: responseFields.alertChannels,
           created_at: responseFields.created_at,
           updated_at: responseFields.updated_at,
         },
-        { $id: titles[type], title: titles[type] },
+        { $id: checkTitles[type], title: checkTitles[type] },
       ),
     ),
   };
 }
 
-/** Schemas of each type's bodies. */
-export const checkSchemas = {
-  URL: bodies('URL', { ...types.URL.own, request: types.URL.request }),
-  API: bodies('API', { ...types.API.own, request: types.API.request }),
-  TCP: bodies('TCP', { ...types.TCP.own, request: types.TCP.request }),
-  DNS: bodies('DNS', { ...types.DNS.own, request: types.DNS.request }),
-  ICMP: bodies('ICMP', { ...types.ICMP.own, request: types.ICMP.request }),
+const scriptStored = {
+  script: Type.Optional(scriptFields.script),
+  dependencies: Type.Optional(dependencies),
+  isPartial: Type.Optional(
+    Type.Boolean({
+      description: 'Only in lists: the script is too large for one; read the check by its id for it.',
+    }),
+  ),
 };
 
-export type CreateBody<T extends ProbeType> = Static<(typeof checkSchemas)[T]['create']>;
-export type ChangeBody<T extends ProbeType> = Static<(typeof checkSchemas)[T]['change']>;
+/** Schemas of each type's bodies. */
+export const checkSchemas = {
+  URL: bodies('URL', { ...types.URL.own, request: types.URL.request }, { request: types.URL.stored }),
+  API: bodies(
+    'API',
+    { ...types.API.own, request: types.API.request },
+    { request: types.API.stored, dependencies: Type.Optional(dependencies) },
+  ),
+  TCP: bodies('TCP', { ...types.TCP.own, request: types.TCP.request }, { request: types.TCP.stored }),
+  DNS: bodies('DNS', { ...types.DNS.own, request: types.DNS.request }, { request: types.DNS.stored }),
+  ICMP: bodies('ICMP', { ...types.ICMP.own, request: types.ICMP.request }, { request: types.ICMP.stored }),
+  BROWSER: bodies('BROWSER', scriptFields, scriptStored),
+  MULTI_STEP: bodies('MULTI_STEP', scriptFields, scriptStored),
+};
+
+export type CreateBody<T extends JobType> = Static<(typeof checkSchemas)[T]['create']>;
+export type ChangeBody<T extends JobType> = Static<(typeof checkSchemas)[T]['change']>;
 
 /** The request of a stored check. */
 export type StoredRequest<T extends ProbeType> = Static<(typeof requestSchemas)[T]>;
 
 /** Any check retrieved by its id. */
 export const AnyCheck = Type.Union(
-  (['URL', 'API', 'TCP', 'DNS', 'ICMP'] as const).map((type) => Type.Ref(titles[type])),
+  Object.values(checkTitles).map((title) => Type.Ref(title)),
   { $id: 'Check', title: 'Check' },
 );

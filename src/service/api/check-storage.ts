@@ -1,14 +1,20 @@
-import { probeTypes, type ProbeType } from '../../protocol/check-types.ts';
+import { jobTypes, type JobType } from '../../protocol/check-types.ts';
 import type { CheckRow } from '../db/checks.ts';
 import { isSecretVariable, openVariables, sealVariables, type Encryption } from '../encryption.ts';
+import { withGroupSettings, type GroupSettings } from '../group-settings.ts';
 import type { SettledCheck } from './check-rules.ts';
 import { checkSchemas } from './check-schemas.ts';
+import { isScriptType } from './script-fields.ts';
+import type { SettledScriptCheck } from './script-rules.ts';
 
 /**
- * A check's way into the database and back. Columns hold what statements select by; `definition` holds the rest as the
- * API shows it, with these values encrypted in place: secret variables, locked headers and query parameters, and the
- * password of basic authentication.
+ * A check's way into the database and back. Columns hold what statements select by; `code` holds scripts and their files,
+ * `definition` the rest as the API shows it, with these values encrypted in place: secret variables, locked headers and
+ * query parameters, and the password of basic authentication.
  */
+
+/** A settled check of any type. */
+export type AnySettledCheck = SettledCheck | SettledScriptCheck;
 
 type Variable = SettledCheck['environmentVariables'][number];
 type Pair = { key: string; value: string; locked: boolean };
@@ -16,7 +22,7 @@ type Pair = { key: string; value: string; locked: boolean };
 const isPair = (item: unknown): item is Pair => typeof item === 'object' && item !== null && 'value' in item;
 
 /** `request` with `change` applied to each value that is kept encrypted. */
-function mapRequestSecrets<R extends object>(request: R, change: (text: string) => string): R {
+export function mapRequestSecrets<R extends object>(request: R, change: (text: string) => string): R {
   const changed = { ...request } as { [name: string]: unknown }; // any object has fields by name
   for (const name of ['headers', 'queryParameters']) {
     const pairs = changed[name];
@@ -38,8 +44,10 @@ export function openRequest<R extends object>(request: R, encryption: Encryption
   return mapRequestSecrets(request, encryption.open);
 }
 
-/** Everything of a check that has no column, ready to be stored. */
-export function toDefinition(check: SettledCheck, encryption: Encryption): Record<string, unknown> {
+type Stored = Pick<CheckRow, 'definition' | 'code'>;
+
+/** Everything of a check that has no column of its own, ready to be stored. */
+export function toStored(check: AnySettledCheck, encryption: Encryption): Stored {
   const {
     name: _name,
     activated: _activated,
@@ -53,23 +61,37 @@ export function toDefinition(check: SettledCheck, encryption: Encryption): Recor
     frequencyOffset: _frequencyOffset,
     ...rest
   } = check;
+  const environmentVariables = sealVariables(rest.environmentVariables, encryption);
+  if (!('request' in rest)) {
+    const { script, dependencies, ...definition } = rest;
+    return { definition: { ...definition, environmentVariables }, code: { script, dependencies } };
+  }
+  const {
+    dependencies = null,
+    ...definition
+  }: typeof rest & { dependencies?: SettledCheck<'API'>['dependencies'] } = rest;
   return {
-    ...rest,
-    environmentVariables: sealVariables(rest.environmentVariables, encryption),
-    request: mapRequestSecrets(rest.request, encryption.seal),
+    definition: {
+      ...definition,
+      environmentVariables,
+      request: mapRequestSecrets(rest.request, encryption.seal),
+    },
+    code: dependencies === null || dependencies.length === 0 ? null : { dependencies },
   };
 }
 
 /** The check type of a row; null for a type of a newer version. */
-export function typeOf(row: CheckRow): ProbeType | null {
-  return probeTypes.find((type) => type === row.checkType) ?? null;
+export function typeOf(row: CheckRow): JobType | null {
+  return jobTypes.find((type) => type === row.checkType) ?? null;
 }
 
 /** A stored check in the clear, secret values included: for merging a change into, never for an answer. */
-export function fromRow(row: CheckRow, encryption: Encryption): SettledCheck {
-  const definition = row.definition as Omit<SettledCheck, 'name'>; // written by toDefinition
+export function fromRow(row: CheckRow, encryption: Encryption): AnySettledCheck {
+  const definition = row.definition as Omit<SettledCheck, 'name' | 'request'> & { request?: object }; // written by toStored
   const check = {
+    ...(row.checkType === 'API' ? { dependencies: [] } : {}),
     ...definition,
+    ...row.code,
     name: row.name,
     activated: row.activated,
     muted: row.muted,
@@ -81,21 +103,38 @@ export function fromRow(row: CheckRow, encryption: Encryption): SettledCheck {
     frequency: row.frequency,
     ...(row.frequencyOffset === null ? {} : { frequencyOffset: row.frequencyOffset }),
     environmentVariables: openVariables(definition.environmentVariables, encryption),
-    request: openRequest(definition.request, encryption),
+    ...(definition.request === undefined ? {} : { request: openRequest(definition.request, encryption) }),
   };
-  return check as SettledCheck; // columns and definition together are the check that was stored
+  return check as unknown as AnySettledCheck; // columns, definition and code together are the check that was stored
 }
 
-/** A check as the API shows it: secret values are left empty. */
-export function presentCheck(row: CheckRow, encryption: Encryption) {
-  const check = fromRow(row, encryption);
+/** A list without its secret values: they are left empty. */
+export function hideSecrets<V extends Variable>(variables: readonly V[]): V[] {
+  return variables.map((variable) => (isSecretVariable(variable) ? { ...variable, value: '' } : variable));
+}
+
+/**
+ * A check as the API shows it: secret values are left empty, and dependencies out unless they are asked for. `group`: its
+ * settings are applied.
+ */
+export function presentCheck(
+  row: CheckRow,
+  encryption: Encryption,
+  options: { dependencies?: boolean; group?: GroupSettings | undefined } = {},
+) {
+  const own = fromRow(row, encryption);
+  const check: AnySettledCheck =
+    options.group === undefined ? own : withGroupSettings<AnySettledCheck>(row.checkType, own, options.group);
+  const shown: { [field: string]: unknown } = { ...check };
+  const files = 'dependencies' in check ? (check.dependencies ?? []) : [];
+  if (options.dependencies !== true && files.length > 0) delete shown['dependencies'];
   return inOrder(row, {
     id: row.id,
     checkType: row.checkType,
-    ...check,
-    environmentVariables: check.environmentVariables.map((variable) =>
-      isSecretVariable(variable) ? { ...variable, value: '' } : variable,
-    ),
+    ...shown,
+    // Lists leave large scripts out.
+    ...(isScriptType(row.checkType) && row.code === null ? { isPartial: true } : {}),
+    environmentVariables: hideSecrets(check.environmentVariables),
     alertChannels: { email: [], webhook: [], chat_a: [], sms: [] },
     // The specification's created_at is a date, its updated_at a date-time.
     created_at: row.createdAt.toISOString().slice(0, 10),

@@ -9,3 +9,8 @@ export const IdParams = strict(Type.Object({ id: Type.String() }));
 export function isUuid(text: string): boolean {
   return uuidPattern.test(text);
 }
+
+/** The number that a text of a path is, of a resource with numbers for ids; null = none that could be one. */
+export function numberId(text: string): number | null {
+  return /^[1-9]\d{0,15}$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER ? Number(text) : null;
+}

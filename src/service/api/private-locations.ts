@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { mask } from '../../secrets/secret.ts';
 import { Nullable } from '../../protocol/schema.ts';
+import { groupsAtPrivateLocation, renamePrivateLocationInGroups } from '../db/check-groups.ts';
 import { checksAtPrivateLocation, renamePrivateLocationInChecks } from '../db/checks.ts';
 import type { Db } from '../db/database.ts';
 import { uuidv7 } from '../ids.ts';
@@ -201,6 +202,7 @@ export function registerPrivateLocations(api: PublicApi, { db, encryption, now }
         if (!updated) throw slugTaken(slugName);
         if (slugName !== row.slugName) {
           await renamePrivateLocationInChecks(tx, { accountId, from: row.slugName, to: slugName });
+          await renamePrivateLocationInGroups(tx, { accountId, from: row.slugName, to: slugName });
         }
         return presentOne(tx, accountId, id);
       }),
@@ -225,6 +227,12 @@ export function registerPrivateLocations(api: PublicApi, { db, encryption, now }
         if (used.length > 0) {
           throw conflict('The location is still assigned to checks.', {
             id: [`is assigned to: ${used.join(', ')}${used.length === 3 ? ', …' : ''}`],
+          });
+        }
+        const groups = await groupsAtPrivateLocation(tx, { accountId, slugName: row.slugName, limit: 3 });
+        if (groups.length > 0) {
+          throw conflict('The location is still assigned to check groups.', {
+            id: [`is assigned to the groups: ${groups.join(', ')}${groups.length === 3 ? ', …' : ''}`],
           });
         }
         await deleteLocation(tx, id);

@@ -17,6 +17,8 @@ export type CheckRow = {
   frequency: number;
   frequencyOffset: number | null;
   definition: Record<string, unknown>;
+  /** Script and dependencies of a browser or multi-step check; null for others, and in lists where it is large. */
+  code: Record<string, unknown> | null;
   createdAt: Date;
   updatedAt: Date | null;
 };
@@ -31,9 +33,17 @@ export type CheckWrite = Omit<CheckRow, 'createdAt' | 'updatedAt'> & {
 };
 
 // group_id is a bigint, which the drivers would give back as text.
+/** Code above this many stored (compressed) bytes is left out of lists: a page must stay small. */
+const listedCodeBytes = 32 * 1024;
+
 const columns = `id, check_type as "checkType", name, activated, muted, tags, group_id::float8 as "groupId", locations,
   private_locations as "privateLocations", run_parallel as "runParallel", frequency,
-  frequency_offset as "frequencyOffset", definition, created_at as "createdAt", updated_at as "updatedAt"`;
+  frequency_offset as "frequencyOffset", definition, code, created_at as "createdAt", updated_at as "updatedAt"`;
+
+const listedColumns = columns.replace(
+  ' code,',
+  ` case when pg_column_size(code) <= ${listedCodeBytes} then code end as code,`,
+);
 
 const values = (check: CheckWrite) => [
   check.id,
@@ -53,14 +63,15 @@ const values = (check: CheckWrite) => [
   check.nextDueAt,
   JSON.stringify(check.definition),
   check.now,
+  check.code === null ? null : JSON.stringify(check.code),
 ];
 
 export async function insertCheck(db: Queryable, check: CheckWrite): Promise<void> {
   await db.query(
     `insert into checks (id, account_id, name, activated, muted, tags, group_id, locations, private_locations,
        run_parallel, frequency, frequency_offset, interval_seconds, offset_seconds, next_due_at, definition, created_at,
-       check_type)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16::jsonb, $17, $18)`,
+       code, check_type)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16::jsonb, $17, $18::jsonb, $19)`,
     [...values(check), check.checkType],
   );
 }
@@ -70,7 +81,7 @@ export async function updateCheck(db: Queryable, check: CheckWrite): Promise<voi
   await db.query(
     `update checks set name = $3, activated = $4, muted = $5, tags = $6, group_id = $7, locations = $8,
        private_locations = $9, run_parallel = $10, frequency = $11, frequency_offset = $12, interval_seconds = $13,
-       offset_seconds = $14, definition = $16::jsonb, updated_at = $17,
+       offset_seconds = $14, definition = $16::jsonb, updated_at = $17, code = $18::jsonb,
        next_due_at = case
          when interval_seconds <> $13 or offset_seconds <> $14 or (not activated and $4) or next_due_at is null
          then $15 else next_due_at end
@@ -116,7 +127,7 @@ export type CheckFilter = {
 /** A page of checks, oldest first. */
 export async function listChecks(db: Queryable, filter: CheckFilter): Promise<CheckRow[]> {
   return db.query<CheckRow>(
-    `select ${columns} from checks
+    `select ${listedColumns} from checks
      where account_id = $1
        and ($2::text is null or check_type = $2)
        and ($3::boolean is null or activated = $3)
@@ -135,6 +146,35 @@ export async function listChecks(db: Queryable, filter: CheckFilter): Promise<Ch
       filter.offset,
     ],
   );
+}
+
+/** A page of a group's checks, in the order of the group. */
+export async function listChecksOfGroup(
+  db: Queryable,
+  {
+    accountId,
+    groupId,
+    limit,
+    offset,
+  }: { accountId: string; groupId: number; limit: number; offset: number },
+): Promise<CheckRow[]> {
+  return db.query<CheckRow>(
+    `select ${listedColumns} from checks where account_id = $1 and group_id = $2
+     order by (definition->>'groupOrder')::float8 nulls last, created_at, id limit $3 offset $4`,
+    [accountId, groupId, limit, offset],
+  );
+}
+
+/** Names of up to `limit` checks of a group. */
+export async function namesOfGroupChecks(
+  db: Queryable,
+  { accountId, groupId, limit }: { accountId: string; groupId: number; limit: number },
+): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(
+    'select name from checks where account_id = $1 and group_id = $2 order by created_at, id limit $3',
+    [accountId, groupId, limit],
+  );
+  return rows.map(({ name }) => name);
 }
 
 /** True when there was such a check. */

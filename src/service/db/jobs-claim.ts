@@ -1,4 +1,6 @@
 import type { Queryable } from './database.ts';
+import { effectiveSlugs } from './effective-checks.ts';
+import type { CheckGroupRow } from './check-groups.ts';
 
 /** A job that has just been leased, with what its check says. */
 export type ClaimedJob = {
@@ -20,8 +22,20 @@ export type ClaimedJob = {
   leaseExpiresAt: Date;
   checkName: string;
   locationCount: number;
+  /** Null = the run needs none. */
+  runtimeId: string | null;
   definition: Record<string, unknown>;
+  /** Script and dependencies of a browser or multi-step check. */
+  code: Record<string, unknown> | null;
+  group: ClaimedGroup | null;
+  accountRuntimeId: string;
 };
+
+/** What a run needs of its check's group. */
+export type ClaimedGroup = Pick<
+  CheckGroupRow,
+  'locations' | 'privateLocations' | 'runParallel' | 'runtimeId' | 'definition'
+>;
 
 export type Claim = {
   locationId: string;
@@ -55,9 +69,13 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
        j.check_id as "checkId", j.location_id as "locationId", j.run_location as "runLocation",
        j.run_source as "runSource", j.run_parallel as "runParallel", j.check_type as "checkType", j.lane,
        j.due_at as "dueAt", j.attempt, j.first_attempt_at as "firstAttemptAt", j.lease_token as "leaseToken",
-       j.lease_expires_at as "leaseExpiresAt", c.name as "checkName",
-       cardinality(c.locations) + cardinality(c.private_locations) as "locationCount", c.definition
-     from leased j join checks c on c.id = j.check_id order by j.not_before`,
+       j.lease_expires_at as "leaseExpiresAt", j.runtime_id as "runtimeId", c.name as "checkName",
+       cardinality(${effectiveSlugs}) as "locationCount", c.definition, c.code,
+       case when g.id is not null then jsonb_build_object('locations', g.locations,
+         'privateLocations', g.private_locations, 'runParallel', g.run_parallel, 'runtimeId', g.runtime_id,
+         'definition', g.definition) end as "group", a.runtime_id as "accountRuntimeId"
+     from leased j join checks c on c.id = j.check_id join accounts a on a.id = c.account_id
+     left join check_groups g on g.id = c.group_id order by j.not_before`,
     [
       claim.free.map(({ lane }) => lane),
       claim.free.map(({ slots }) => slots),

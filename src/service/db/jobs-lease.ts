@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { checksWithGroups, effectiveSlugs } from './effective-checks.ts';
 import { lockedColumns, type LockedJob } from './jobs.ts';
 
 /** Prolongs leases whose token is still the current one; those, and whether the run is to be cancelled. */
@@ -63,7 +64,7 @@ export async function lockLease(
   const rows = await tx.query<ReleasableJob>(
     `select ${lockedColumns}, run_parallel as "runParallel", cancel_requested as "cancelRequested",
        claim_window_seconds as "claimWindowSeconds",
-       (select c.locations || c.private_locations from checks c where c.id = jobs.check_id) as slugs
+       (select ${effectiveSlugs} from ${checksWithGroups} where c.id = jobs.check_id) as slugs
      from jobs where id = $1 and lease_token = $2 and location_id = $3 and state = 'leased' for update`,
     [jobId, leaseToken, locationId],
   );

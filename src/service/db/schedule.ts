@@ -1,4 +1,10 @@
 import type { Queryable } from './database.ts';
+import {
+  checksWithGroups,
+  effectiveRunParallel,
+  effectiveRuntimeId,
+  effectiveSlugs,
+} from './effective-checks.ts';
 
 /** Statements of the scheduler on checks. */
 
@@ -13,7 +19,7 @@ export type DueCheck = {
   intervalSeconds: number;
   offsetSeconds: number;
   nextDueAt: Date;
-  /** Slugs: data-centre codes, then private locations. */
+  /** Slugs: data-centre codes, then private locations. None where the group is switched off: the moment passes. */
   slugs: string[];
 };
 
@@ -23,15 +29,12 @@ export async function lockDueChecks(
   { now, limit }: { now: Date; limit: number },
 ): Promise<DueCheck[]> {
   return tx.query<DueCheck>(
-    `select id, account_id as "accountId", check_type as "checkType",
-       case when check_type in ('URL', 'TCP', 'DNS', 'ICMP') then null
-         when check_type = 'API' and coalesce(definition->>'localSetupScript', definition->>'localTearDownScript',
-           definition->>'setupSnippetId', definition->>'tearDownSnippetId') is null then null
-         else definition->>'runtimeId' end as "runtimeId",
-       run_parallel as "runParallel", rotation, interval_seconds as "intervalSeconds",
-       offset_seconds as "offsetSeconds", next_due_at as "nextDueAt", locations || private_locations as slugs
-     from checks where activated and next_due_at <= $1
-     order by next_due_at limit $2 for no key update skip locked`,
+    `select c.id, c.account_id as "accountId", c.check_type as "checkType", ${effectiveRuntimeId} as "runtimeId",
+       ${effectiveRunParallel} as "runParallel", c.rotation, c.interval_seconds as "intervalSeconds",
+       c.offset_seconds as "offsetSeconds", c.next_due_at as "nextDueAt",
+       case when g.activated is false then '{}' else ${effectiveSlugs} end as slugs
+     from ${checksWithGroups} where c.activated and c.next_due_at <= $1
+     order by c.next_due_at limit $2 for no key update of c skip locked`,
     [now, limit],
   );
 }

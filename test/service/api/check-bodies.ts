@@ -52,7 +52,7 @@ const storedRequests: { readonly [T in ProbeType]: { [field: string]: unknown } 
 
 const typeDefaults: { readonly [T in ProbeType]: { [field: string]: unknown } } = {
   URL: { degradedResponseTime: 3000, maxResponseTime: 5000, sslCheckDomain: null },
-  API: { degradedResponseTime: 5000, maxResponseTime: 20_000, sslCheckDomain: null },
+  API: { degradedResponseTime: 5000, maxResponseTime: 20_000, sslCheckDomain: null, dependencies: [] },
   TCP: { degradedResponseTime: 3000, maxResponseTime: 5000, sslCheckDomain: null },
   DNS: { degradedResponseTime: 500, maxResponseTime: 1000, sslCheckDomain: '' },
   ICMP: {
@@ -124,7 +124,6 @@ export const fullFields = {
     parallelRunFailureThreshold: { enabled: true, percentage: 100 },
   },
   useGlobalAlertSettings: false,
-  groupId: 12,
   groupOrder: 3,
   runtimeId: '2026.04',
   alertChannelSubscriptions: [{ alertChannelId: 7, activated: false }],
@@ -151,8 +150,6 @@ export const fullFields = {
     { key: 'REGION', value: 'eu', locked: false, secret: false },
     { key: 'HIDDEN', value: 'shown to few', locked: true, secret: false },
   ],
-  setupSnippetId: 1,
-  tearDownSnippetId: 2,
   localSetupScript: 'request.headers.a = 1;',
   localTearDownScript: 'console.log(1);',
   degradedResponseTime: 100,

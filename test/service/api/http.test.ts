@@ -31,7 +31,7 @@ const document = async () => (await service.call<{ paths: Paths } & Fields>('GET
 async function operations(): Promise<{ method: string; path: string }[]> {
   const { paths } = await document();
   return Object.entries(paths)
-    .filter(([path]) => path.startsWith('/v1/'))
+    .filter(([path]) => /^\/v[12]\//.test(path))
     .flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => ({
         method: method.toUpperCase(),
@@ -109,6 +109,7 @@ describe('authentication', () => {
     expect(me.body).toEqual({
       id: service.account.id,
       name: 'First',
+      runtimeId: '2026.04',
       created_at: me.body['created_at'],
       updated_at: null,
     });
@@ -251,7 +252,7 @@ describe('the document', () => {
     for (const [path, methods] of Object.entries(paths)) {
       for (const [method, { responses }] of Object.entries(methods)) {
         const statuses = Object.keys(responses);
-        if (path.startsWith('/v1/')) expect(statuses).toEqual(expect.arrayContaining(['401', '403']));
+        if (/^\/v[12]\//.test(path)) expect(statuses).toEqual(expect.arrayContaining(['401', '403']));
         if (path.includes('{')) expect(statuses).toContain('404');
         if (['put', 'post'].includes(method) && !path.endsWith('/keys')) {
           expect(statuses).toEqual(expect.arrayContaining(['400', '413', '415']));
@@ -262,6 +263,10 @@ describe('the document', () => {
       '/health',
       '/v1/accounts',
       '/v1/accounts/me',
+      '/v1/check-groups',
+      '/v1/check-groups/{groupId}/checks/{checkId}',
+      '/v1/check-groups/{id}',
+      '/v1/check-groups/{id}/checks',
       '/v1/check-results/{checkId}',
       '/v1/check-results/{checkId}/{checkResultId}',
       '/v1/check-statuses',
@@ -269,10 +274,14 @@ describe('the document', () => {
       '/v1/checks',
       '/v1/checks/api',
       '/v1/checks/api/{id}',
+      '/v1/checks/browser',
+      '/v1/checks/browser/{id}',
       '/v1/checks/dns',
       '/v1/checks/dns/{id}',
       '/v1/checks/icmp',
       '/v1/checks/icmp/{id}',
+      '/v1/checks/multistep',
+      '/v1/checks/multistep/{id}',
       '/v1/checks/tcp',
       '/v1/checks/tcp/{id}',
       '/v1/checks/url',
@@ -285,6 +294,14 @@ describe('the document', () => {
       '/v1/private-locations/{id}',
       '/v1/private-locations/{id}/keys',
       '/v1/private-locations/{id}/keys/{keyId}',
+      '/v1/runtimes',
+      '/v1/runtimes/{id}',
+      '/v1/snippets',
+      '/v1/snippets/{id}',
+      '/v1/variables',
+      '/v1/variables/{key}',
+      '/v2/check-groups',
+      '/v2/check-groups/{id}',
     ]);
   });
 
@@ -318,6 +335,12 @@ describe('the document', () => {
       'post /v1/checks/tcp': ['name', 'request'],
       'post /v1/checks/dns': ['name', 'request'],
       'post /v1/checks/icmp': ['name', 'request'],
+      'post /v1/checks/browser': ['name', 'script'],
+      'post /v1/checks/multistep': ['name', 'script'],
+      'post /v1/check-groups': ['name'],
+      'post /v2/check-groups': ['name'],
+      'post /v1/snippets': ['name', 'script'],
+      'post /v1/variables': ['key', 'value'],
       'post /v1/private-locations': ['name', 'slugName'],
     });
   });

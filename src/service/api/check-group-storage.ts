@@ -1,0 +1,110 @@
+import type { CheckGroupRow } from '../db/check-groups.ts';
+import { openVariables, sealVariables, type Encryption } from '../encryption.ts';
+import { phaseSources, type ApiCheckDefaults, type GroupSettings } from '../group-settings.ts';
+import {
+  checkAssertions,
+  checkPhases,
+  settleRetryStrategy,
+  settleVariables,
+  type Problems,
+} from './check-rules.ts';
+import type { GroupBody } from './check-group-schemas.ts';
+import { hideSecrets, mapRequestSecrets } from './check-storage.ts';
+
+/** A group's way into the database and back; as check-storage.ts does it for checks. */
+
+/** A whole group with its defaults written down and its secret values in the clear. */
+export type SettledGroup = GroupSettings & {
+  name: string;
+  tags: string[];
+  concurrency: number;
+  browserCheckDefaults: object | null;
+};
+
+/** Settles a whole group; what is wrong between its fields goes to `problems`. */
+export function settleGroup(body: GroupBody, problems: Problems): SettledGroup {
+  checkPhases(body, problems);
+  const { retryStrategy, apiCheckDefaults } = body;
+  if (apiCheckDefaults !== null) checkAssertions(apiCheckDefaults.assertions, 'apiCheckDefaults', problems);
+  return {
+    ...body,
+    locations: body.locations ?? [],
+    privateLocations: body.privateLocations ?? [],
+    environmentVariables: settleVariables(body.environmentVariables, problems),
+    retryStrategy:
+      retryStrategy === 'FALLBACK' ? retryStrategy : settleRetryStrategy(retryStrategy, 'group', problems),
+  };
+}
+
+/** Everything of a group that has no column, ready to be stored. */
+export function toGroupDefinition(group: SettledGroup, encryption: Encryption): Record<string, unknown> {
+  const {
+    name: _name,
+    activated: _activated,
+    muted: _muted,
+    tags: _tags,
+    locations: _locations,
+    privateLocations: _privateLocations,
+    runParallel: _runParallel,
+    runtimeId: _runtimeId,
+    ...rest
+  } = group;
+  const { apiCheckDefaults } = rest;
+  return {
+    ...rest,
+    environmentVariables: sealVariables(rest.environmentVariables, encryption),
+    apiCheckDefaults: apiCheckDefaults === null ? null : mapRequestSecrets(apiCheckDefaults, encryption.seal),
+  };
+}
+
+/** Whether its API checks have setup or teardown scripts through it. */
+export function hasPhases(group: SettledGroup): boolean {
+  const { setup, teardown } = phaseSources(group, null);
+  return setup.length + teardown.length > 0;
+}
+
+type StoredDefinition = Omit<
+  SettledGroup,
+  'name' | 'activated' | 'muted' | 'tags' | 'locations' | 'privateLocations' | 'runParallel' | 'runtimeId'
+>;
+
+/** What is needed of a group's definition for a run, in the clear. Throws EncryptionError. */
+export function openGroupDefinition(
+  definition: Record<string, unknown>,
+  encryption: Encryption,
+): StoredDefinition {
+  const stored = definition as StoredDefinition; // written by toGroupDefinition
+  const defaults: ApiCheckDefaults | null = stored.apiCheckDefaults;
+  return {
+    ...stored,
+    environmentVariables: openVariables(stored.environmentVariables, encryption),
+    apiCheckDefaults: defaults === null ? null : mapRequestSecrets(defaults, encryption.open),
+  };
+}
+
+/** A stored group in the clear, secret values included. Throws EncryptionError. */
+export function groupFromRow(row: CheckGroupRow, encryption: Encryption): SettledGroup {
+  return {
+    name: row.name,
+    activated: row.activated,
+    muted: row.muted,
+    tags: row.tags,
+    locations: row.locations,
+    privateLocations: row.privateLocations,
+    runParallel: row.runParallel,
+    runtimeId: row.runtimeId,
+    ...openGroupDefinition(row.definition, encryption),
+  };
+}
+
+/** A group as the API shows it: secret values are left empty. */
+export function presentGroup(row: CheckGroupRow, encryption: Encryption) {
+  const group = groupFromRow(row, encryption);
+  return {
+    id: row.id,
+    ...group,
+    environmentVariables: hideSecrets(group.environmentVariables),
+    created_at: row.createdAt.toISOString(),
+    updated_at: row.updatedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,163 @@
+import type { JobType } from '../../protocol/check-types.ts';
+import { findAccount } from '../db/accounts.ts';
+import { lockCheckGroup, type CheckGroupRow } from '../db/check-groups.ts';
+import type { CheckRow, CheckWrite } from '../db/checks.ts';
+import type { Db } from '../db/database.ts';
+import { shareLockPrivateSlugs } from '../db/locations.ts';
+import { shareLockSnippets } from '../db/snippets.ts';
+import { badRequest } from '../errors-http.ts';
+import { listRuntimes } from '../runtimes.ts';
+import { intervalSeconds, nextDueAt, offsetProblem, offsetSeconds } from '../schedule-rules.ts';
+import { createProblems, settleCheck, type Problems } from './check-rules.ts';
+import type { ChangeBody, CreateBody } from './check-schemas.ts';
+import { fromRow, keepSecretValues, toStored, type AnySettledCheck } from './check-storage.ts';
+import { ensureDataCenterRows } from './locations.ts';
+import type { ApiDeps } from './public-api.ts';
+import { isScriptType } from './script-fields.ts';
+import { settleScriptCheck } from './script-rules.ts';
+
+/** From a body to the row that is written: everything that a check names must be there, and stay until it is written. */
+
+/** Slugs that name no private location of the account are problems; the others can't be deleted before `tx` ends. */
+export async function checkPrivateLocations(
+  tx: Db,
+  options: { accountId: string; slugs: readonly string[]; problems: Problems },
+): Promise<void> {
+  if (options.slugs.length === 0) return;
+  const known = await shareLockPrivateSlugs(tx, options);
+  for (const [index, slug] of options.slugs.entries()) {
+    if (!known.includes(slug)) {
+      options.problems.add(
+        `privateLocations.${index}`,
+        `names no private location of this account (${slug})`,
+      );
+    }
+  }
+}
+
+/** As checkPrivateLocations, for the snippets of setup and teardown. */
+export async function checkSnippets(
+  tx: Db,
+  options: {
+    accountId: string;
+    phases: { setupSnippetId: number | null; tearDownSnippetId: number | null };
+    problems: Problems;
+  },
+): Promise<void> {
+  const { accountId, phases, problems } = options;
+  const { setupSnippetId, tearDownSnippetId } = phases;
+  const ids = [setupSnippetId, tearDownSnippetId].filter((id) => id !== null);
+  const known = await shareLockSnippets(tx, { accountId, ids });
+  for (const [field, id] of Object.entries({ setupSnippetId, tearDownSnippetId })) {
+    if (id !== null && !known.includes(id)) problems.add(field, `names no snippet of this account (${id})`);
+  }
+}
+
+async function checkGroup(
+  tx: Db,
+  options: { accountId: string; groupId: number | null; problems: Problems },
+): Promise<CheckGroupRow | null> {
+  const { accountId, groupId, problems } = options;
+  if (groupId === null) return null;
+  const group = await lockCheckGroup(tx, { accountId, id: groupId }, 'share');
+  if (group === undefined) problems.add('groupId', `names no group of this account (${groupId})`);
+  return group ?? null;
+}
+
+async function checkMultiStep(
+  tx: Db,
+  options: { accountId: string; own: string | null; group: CheckGroupRow | null; problems: Problems },
+): Promise<void> {
+  const { accountId, own, group, problems } = options;
+  const name = own ?? group?.runtimeId ?? (await findAccount(tx, accountId))?.runtimeId;
+  const runtimes = listRuntimes();
+  // Without the records nothing is known, and the agent decides.
+  if (runtimes.length === 0) return;
+  if (runtimes.some((runtime) => runtime.name === name && runtime.multiStepSupport)) return;
+  const able = runtimes.filter(({ multiStepSupport }) => multiStepSupport).map((runtime) => runtime.name);
+  problems.add(
+    'runtimeId',
+    `must be a runtime with multi-step support: ${able.join(', ')} (${name} would be used)`,
+  );
+}
+
+function settle(type: JobType, body: CreateBody<JobType>, problems: Problems): AnySettledCheck {
+  return isScriptType(type)
+    ? settleScriptCheck(type, body as CreateBody<'BROWSER'>, problems) // the body is of `type`
+    : settleCheck(type, body as CreateBody<'URL'>, problems); // as above
+}
+
+/** Settles a whole check, refuses what is wrong with it, and gives the row to write. */
+export async function prepareCheck(
+  tx: Db,
+  deps: ApiDeps,
+  options: { type: JobType; body: CreateBody<JobType>; id: string; accountId: string },
+): Promise<CheckWrite> {
+  const { type, body, id, accountId } = options;
+  const problems = createProblems();
+  const settled = settle(type, body, problems);
+  const offset = offsetProblem(settled);
+  if (offset !== null) problems.add('frequencyOffset', offset);
+  const group = await checkGroup(tx, { accountId, groupId: settled.groupId, problems });
+  await checkSnippets(tx, { accountId, phases: settled, problems });
+  await checkPrivateLocations(tx, { accountId, slugs: settled.privateLocations, problems });
+  if (type === 'MULTI_STEP') await checkMultiStep(tx, { accountId, own: settled.runtimeId, group, problems });
+  const attributes = problems.attributes();
+  if (attributes !== null) throw badRequest(attributes);
+  const now = deps.now();
+  await ensureDataCenterRows(tx, { accountId, codes: settled.locations, now });
+  const schedule = { intervalSeconds: intervalSeconds(settled), offsetSeconds: offsetSeconds(settled, id) };
+  return {
+    id,
+    accountId,
+    checkType: type,
+    name: settled.name,
+    activated: settled.activated,
+    muted: settled.muted,
+    tags: settled.tags,
+    groupId: settled.groupId,
+    locations: settled.locations,
+    privateLocations: settled.privateLocations,
+    runParallel: settled.runParallel,
+    frequency: settled.frequency,
+    frequencyOffset: settled.frequencyOffset ?? null,
+    ...toStored(settled, deps.encryption),
+    ...schedule,
+    nextDueAt: nextDueAt(schedule, now),
+    now: new Date(now),
+  };
+}
+
+/** The stored check with a change laid over it. */
+export function mergedCheck(
+  { encryption }: ApiDeps,
+  row: CheckRow,
+  changes: ChangeBody<JobType>,
+): CreateBody<JobType> {
+  const stored = fromRow(row, encryption);
+  const {
+    id: _id,
+    checkType: _checkType,
+    alertChannels: _alertChannels,
+    created_at: _createdAt,
+    updated_at: _updatedAt,
+    ...given
+  } = changes;
+  const body = {
+    ...stored,
+    ...given,
+    environmentVariables: keepSecretValues(
+      given.environmentVariables ?? (given.environmentVariables === null ? [] : stored.environmentVariables),
+      stored.environmentVariables,
+    ),
+  };
+  // A new frequency with no offset of its own: the old offset was for the old frequency.
+  if (
+    given.frequency !== undefined &&
+    given.frequency !== stored.frequency &&
+    given.frequencyOffset === undefined
+  ) {
+    delete body.frequencyOffset;
+  }
+  return body as CreateBody<JobType>; // a stored check of the type, every changed field validated
+}
