@@ -222,7 +222,7 @@ type Parts = {
 function runOf(options: ReportOptions, parts: Parts): PlaywrightRun {
   const { capture, failure, given = [], runErrors = [] } = parts;
   const startTime = parts.startTime ?? options.startTime;
-  const told = [...runErrors, ...given.flatMap(({ run }) => run.errors)];
+  const told = [...runErrors, ...given.flatMap(({ ok, run }) => (ok ? [] : run.errors))];
   const errors = failure === null || told.length > 0 ? told : [failure.message];
   const apiCalls = callsWithSteps(
     capture.calls,

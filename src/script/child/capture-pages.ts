@@ -133,7 +133,7 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
 
   const lastWords = async (pages: Page[]) => {
     const asked = pages
-      .filter((page) => states.has(page) && !page.isClosed())
+      .filter((page) => (states.get(page)?.visits.length ?? 0) > 0 && !page.isClosed())
       .map((page) =>
         withoutStep(page, () => page.evaluate(vitalsQuestion)).then(
           (told) => takeVitals(page, told),

@@ -6,21 +6,25 @@ import type { Socket } from 'node:net';
 /** Moments of the last HTTP request of one API call (performance.now()), as Node itself tells them. */
 export type Moments = {
   begin: number;
-  request: number | null;
+  /** The request was made; only newer releases of Node tell. */
+  created: number | null;
+  /** A connection of its own: the socket was made (its name resolved), and connected. */
   socket: number | null;
   connected: number | null;
+  sent: number | null;
   response: number | null;
   end: number | null;
-  /** As sent, redirects followed: those of the last one. */
+  /** As sent; of several (redirects), the last one's. */
   headers: { [name: string]: unknown } | null;
 };
 
 export function newMoments(): Moments {
   return {
     begin: performance.now(),
-    request: null,
+    created: null,
     socket: null,
     connected: null,
+    sent: null,
     response: null,
     end: null,
     headers: null,
@@ -35,20 +39,32 @@ export function watchPhases(
   storage: AsyncLocalStorage<unknown>,
   momentsOf: (call: unknown) => Moments | null,
 ): void {
-  const current = () => momentsOf(storage.getStore());
   const on = (name: string, take: (moments: Moments, message: unknown) => void) =>
     subscribe(name, (message) => {
       try {
-        const moments = current();
+        const moments = momentsOf(storage.getStore());
         if (moments !== null) take(moments, message);
       } catch {
         // Only timings are lost.
       }
     });
+  on('http.client.request.created', (moments) => {
+    moments.created = performance.now();
+    forgetLastHop(moments);
+  });
+  on('net.client.socket', (moments, message) => {
+    const { socket } = message as { socket: Socket }; // Node documents the message
+    const made = performance.now();
+    // Of several that try at once, one connects.
+    socket.once('connect', () => {
+      moments.socket = made;
+      moments.connected = performance.now();
+    });
+  });
   on('http.client.request.start', (moments, message) => {
     const { request } = message as { request: ClientRequest }; // Node documents the message
-    moments.request = performance.now();
-    moments.socket = moments.connected = moments.response = moments.end = null;
+    if (moments.response !== null && (moments.connected ?? 0) < moments.response) forgetLastHop(moments);
+    moments.sent = performance.now();
     moments.headers = request.getHeaders();
     // Whether the context reaches the parser's callbacks depends on the release of Node, so the request carries it.
     request.prependOnceListener('response', (response: IncomingMessage) => {
@@ -56,23 +72,23 @@ export function watchPhases(
       response.once('end', () => (moments.end = performance.now()));
     });
   });
-  on('net.client.socket', (moments, message) => {
-    const { socket } = message as { socket: Socket }; // Node documents the message
-    moments.socket = performance.now();
-    socket.once('connect', () => (moments.connected = performance.now()));
-  });
+}
+
+/** A redirect may be followed over the same connection. */
+function forgetLastHop(moments: Moments): void {
+  moments.socket = moments.connected = moments.response = moments.end = null;
 }
 
 /** wait, dns, tcp, firstByte (with TLS) and download add up to total. Milliseconds. */
 export function phasesOf(moments: Moments, durationMs: number): { [phase: string]: number } {
-  const { request, response } = moments;
-  if (request === null || response === null) return { total: rounded(durationMs) };
-  const connected = moments.connected ?? request;
-  const socket = Math.min(moments.socket ?? connected, connected);
+  const { begin, created, socket, connected, sent, response } = moments;
+  if (response === null) return { total: rounded(durationMs) };
+  const asked = created ?? begin;
+  const isNew = socket !== null && connected !== null;
+  const dns = isNew ? Math.max(0, socket - asked) : 0;
+  const tcp = isNew ? connected - socket : 0;
+  const firstByte = Math.max(0, response - (isNew ? connected : (sent ?? asked)));
   const download = Math.max(0, (moments.end ?? response) - response);
-  const dns = Math.max(0, socket - request);
-  const tcp = Math.max(0, connected - socket);
-  const firstByte = Math.max(0, response - connected);
   return {
     wait: rounded(Math.max(0, durationMs - dns - tcp - firstByte - download)),
     dns: rounded(dns),

@@ -6,6 +6,7 @@ import type { TestKey } from './capture-format.ts';
 import { watchPages } from './capture-pages.ts';
 import { captureVerdicts } from './capture-verdicts.ts';
 import { holderOf, watchMethod, type Methods } from './capture-wrap.ts';
+import { runPlainScript } from './plain-script.ts';
 
 export type InstallOptions = {
   /** `require` of the runtime: resolves its `@playwright/test`. */
@@ -28,6 +29,8 @@ const installed = Symbol.for('location-agent.capture');
 export function install(options: InstallOptions): void {
   if (installed in globalThis) return;
   Object.defineProperty(globalThis, installed, { value: true });
+  // Called by the text of src/script/plain-script.ts.
+  Object.defineProperty(globalThis, Symbol.for('location-agent.plainScript'), { value: runPlainScript });
   try {
     watch(options);
   } catch {

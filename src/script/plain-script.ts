@@ -1,0 +1,50 @@
+/** Scripts that use Playwright as a library, without any tests. */
+
+const testPackage = /(?:from|require\(|import\()\s*['"]@playwright\/test['"]/;
+const library = /(?:from|require\(|import\()\s*['"](?:playwright|playwright-core|playwright-chromium)['"]/;
+/** `test(…)`, `test.describe(…)`: not a method of something else, such as `/x/.test(…)`. */
+const tests =
+  /(?<![.\w$])test\s*(?:\(|\.\s*(?:describe|only|skip|fixme|fail|slow|use|extend|step|beforeEach|beforeAll)\b)/;
+
+/** Whether the script is to be run as a whole, because it has no tests of its own. */
+export function isPlainScript(content: string): boolean {
+  const code = withoutComments(content);
+  if (tests.test(code)) return false;
+  return library.test(code) || (testPackage.test(code) && /\.launch(?:PersistentContext)?\s*\(/.test(code));
+}
+
+function withoutComments(code: string): string {
+  return code.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[^:'"`\\])\/\/[^\n]*/g, '$1');
+}
+
+/**
+ * Path and content with which the script is to be written. Top-level `await` needs an ES module, or, where the script uses
+ * `require`, an async function around it; lines stay where they are.
+ */
+export function plainScriptFile(path: string, content: string): { path: string; content: string } {
+  const code = withoutComments(content);
+  if (/\.m[jt]s$/.test(path) || !/\bawait\b/.test(code)) return { path, content };
+  const isModule = /^\s*(?:import\s*(?:[\w*{'"]|$)|export\s)/m.test(code);
+  if (isModule) {
+    const waitsAtTop = /^(?:(?:const|let|var)\s[^;=]*=\s*)?(?:await|for\s+await)\b/m.test(code);
+    return { path: waitsAtTop ? path.replace(/\.c?([jt])sx?$/, '.m$1s') : path, content };
+  }
+  const text = content.startsWith('#!') ? `//${content}` : content;
+  return { path, content: `module.exports = (async () => { ${text}\n})();\n` };
+}
+
+/** The text of the test file (CommonJS) that runs the script `file` of `folder` as one test, titled after it. */
+export function plainScriptSpec(options: { folder: string; file: string; timeoutMs: number }): string {
+  const { folder, file, timeoutMs } = options;
+  return [
+    `'use strict';`,
+    `const { test } = require('@playwright/test');`,
+    `test(${JSON.stringify(file)}, async () => {`,
+    `  test.setTimeout(${timeoutMs});`,
+    `  await globalThis[Symbol.for('location-agent.plainScript')]({`,
+    `    require, folder: ${JSON.stringify(folder)}, file: ${JSON.stringify(file)},`,
+    `  });`,
+    `});`,
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,145 @@
+import { spawn } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { RunReport } from '../../src/script/child/capture-format.ts';
+import { readPlaywrightReport } from '../../src/script/playwright-report.ts';
+import type { PlaywrightRun } from '../../src/script/playwright-run.ts';
+import type { Runtime } from '../../src/script/runtimes.ts';
+import { builtProgram } from '../helpers/build.ts';
+import { runtimesHere } from '../helpers/runtimes.ts';
+
+/** Runs scripts by `playwright test` of a runtime with our reporter and capture, without the agent's own process handling. */
+
+/** The runtime of this name, or the newest, where it is installed. */
+export function runtimeNamed(name?: string): Runtime | undefined {
+  return runtimesHere.find((each) => name === undefined || each.name === name);
+}
+
+export type CaptureRun = {
+  run: PlaywrightRun;
+  secrets: string[];
+  output: string;
+  /** What would have come of this file alone. */
+  ofFile: (path: string) => Promise<PlaywrightRun>;
+};
+
+export type CaptureOptions = {
+  runtime: Runtime;
+  checkType?: 'BROWSER' | 'MULTI_STEP';
+  /** By path; the first one is the script, unless `testMatch` says which. */
+  files: { [path: string]: string };
+  testMatch?: string;
+  baseURL?: string;
+  timeout?: number;
+  trace?: 'on' | 'off';
+};
+
+const folders: string[] = [];
+
+/** Removes what all runs left. */
+export function removeRuns(): void {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+}
+
+export async function captureRun(options: CaptureOptions): Promise<CaptureRun> {
+  const { runtime, checkType = 'BROWSER' } = options;
+  const child = join(dirname(await builtProgram()), 'script', 'child');
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'capture-')));
+  folders.push(folder);
+  const scriptFolder = join(folder, 'script');
+  const outputFolder = join(folder, 'output');
+  const captureFolder = join(folder, 'capture');
+  symlinkSync(join(runtime.folder, 'node_modules'), join(folder, 'node_modules'));
+  for (const [path, text] of Object.entries(options.files)) {
+    mkdirSync(dirname(join(scriptFolder, path)), { recursive: true });
+    writeFileSync(join(scriptFolder, path), text);
+  }
+  const reporterFile = join(folder, 'run.json');
+  const jsonReport = join(folder, 'report.json');
+  const use = {
+    browserName: 'chromium',
+    baseURL: options.baseURL,
+    trace: options.trace ?? 'off',
+    screenshot: 'only-on-failure',
+    launchOptions: { executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] },
+  };
+  const config = {
+    testDir: scriptFolder,
+    testMatch: options.testMatch ?? Object.keys(options.files)[0],
+    outputDir: outputFolder,
+    workers: 1,
+    timeout: options.timeout ?? 15_000,
+    reporter: [
+      [join(child, 'playwright-reporter.js'), { outputFile: reporterFile }],
+      ['json', { outputFile: jsonReport }],
+    ],
+    projects: [{ name: 'chromium', use }],
+  };
+  const configFile = join(folder, 'playwright.config.mjs');
+  writeFileSync(
+    configFile,
+    `import { createRequire } from 'node:module';
+import { install } from ${JSON.stringify(pathToFileURL(join(child, 'playwright-fixtures.js')).href)};
+if (process.env.TEST_WORKER_INDEX !== undefined) {
+  install({
+    require: createRequire(${JSON.stringify(join(runtime.folder, 'package.json'))}),
+    checkType: ${JSON.stringify(checkType)},
+    outputFolder: ${JSON.stringify(captureFolder)},
+  });
+}
+export default ${JSON.stringify(config)};
+`,
+  );
+  const cli = join(runtime.folder, 'node_modules', '@playwright', 'test', 'cli.js');
+  const output = await new Promise<string>((resolve, reject) => {
+    const started = spawn(runtime.node, [cli, 'test', '--config', configFile], {
+      cwd: scriptFolder,
+      env: { PATH: process.env['PATH'] ?? '', HOME: folder, FORCE_COLOR: '1' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: 150_000,
+      killSignal: 'SIGKILL',
+    });
+    let text = '';
+    started.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    started.stderr.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    started.once('error', reject);
+    started.once('close', () => resolve(text));
+  });
+  const reportOptions = {
+    checkType,
+    runtimeVersion: runtime.name,
+    playwrightVersion: runtime.playwrightVersion,
+    folder,
+    originalFolder: folder,
+    scriptFolder,
+    outputFolder,
+    captureFolder,
+    reporterFile,
+    jsonReport,
+    startTime: Date.now(),
+  };
+  const report = await readPlaywrightReport(reportOptions);
+  if (report === null) throw new Error(`there is no report:\n${output}`);
+  const whole = JSON.parse(readFileSync(reporterFile, 'utf8')) as RunReport; // our own reporter's
+  return {
+    ...report,
+    output,
+    ofFile: async (path) => {
+      const tests = whole.tests.filter(({ titlePath }) => titlePath[0] === path);
+      writeFileSync(reporterFile, JSON.stringify({ ...whole, tests }));
+      const ofFile = await readPlaywrightReport(reportOptions);
+      if (ofFile === null) throw new Error('there is no report');
+      return ofFile.run;
+    },
+  };
+}
