@@ -4,6 +4,7 @@ import { exitCodes } from '../errors.ts';
 import { createNetwork } from '../executors/system-network.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
 import { findingsTable, runProbes } from './doctor-finding.ts';
+import { isolationProbes } from './doctor-isolation.ts';
 import { machineProbes } from './doctor-machine.ts';
 import { networkProbes } from './doctor-network.ts';
 import { runtimeProbes } from './doctor-runtimes.ts';
@@ -26,6 +27,7 @@ export const doctor: Command = async (args, { env, stdout }) => {
       ...networkProbes(network),
       ...machineProbes(settings),
       ...runtimeProbes(packageRuntimes()),
+      ...isolationProbes(),
     ],
     probeLimitMs,
   );

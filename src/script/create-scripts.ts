@@ -1,4 +1,5 @@
 import { createApiScriptHost } from './api-scripts.ts';
+import { announceConfinement } from './confinement.ts';
 import { createPlaywrightRunner } from './playwright.ts';
 import { installedRuntimes, type Runtime } from './runtimes.ts';
 import type { Scripts } from './scripts.ts';
@@ -16,6 +17,7 @@ export type ScriptsOptions = {
 
 /** Customer code on this machine: its runtimes, and the processes that run it. */
 export function createScripts(options: ScriptsOptions): Scripts {
+  announceConfinement(options.warn);
   let runtimes: Runtime[] = [];
   const runtimeOf = (name: string): Runtime => {
     const known = (): Runtime | undefined => runtimes.find((each) => each.name === name);
