@@ -1,7 +1,7 @@
-import { attemptTimeoutMs, jobTypes, type JobType } from '../protocol/check-types.ts';
-import type { RetryStrategy } from '../protocol/job.ts';
+import { jobTypes, type JobType } from '../protocol/check-types.ts';
+import { attemptLimitMs, type RetryStrategy } from '../protocol/job.ts';
 import type { ApiRequest } from '../protocol/requests.ts';
-import type { PlaywrightConfig } from '../protocol/script.ts';
+import type { ApiScripts, PlaywrightConfig } from '../protocol/script.ts';
 import { openGroupDefinition } from './api/check-group-storage.ts';
 import { openRequest } from './api/check-storage.ts';
 import { isScriptType } from './api/script-fields.ts';
@@ -56,6 +56,7 @@ export function buildJob(claimed: ClaimedJob, context: Context): Record<string, 
     group === null ? definition : mergedRetries(own, group),
     claimed.runParallel || claimed.locationCount < 2,
   );
+  const fields = typeFields(claimed, context, { definition, group });
   return {
     jobId: claimed.jobId,
     runId: claimed.runId,
@@ -71,7 +72,7 @@ export function buildJob(claimed: ClaimedJob, context: Context): Record<string, 
     firstAttemptAt: claimed.firstAttemptAt?.toISOString() ?? null,
     leaseToken: claimed.leaseToken,
     leaseExpiresAt: claimed.leaseExpiresAt.toISOString(),
-    deadline: new Date(now + longestRunMs(claimed, retryStrategy)).toISOString(),
+    deadline: new Date(now + longestRunMs(attemptMsOf(claimed, fields), retryStrategy)).toISOString(),
     shouldFail: definition.shouldFail ?? false,
     degradedResponseTime: definition.degradedResponseTime ?? null,
     maxResponseTime: definition.maxResponseTime ?? null,
@@ -82,7 +83,7 @@ export function buildJob(claimed: ClaimedJob, context: Context): Record<string, 
       openVariables(account.variables, encryption),
     ),
     proxyUrl,
-    ...typeFields(claimed, context, { definition, group }),
+    ...fields,
   };
 }
 
@@ -153,10 +154,14 @@ export function retryStrategyOf(
   };
 }
 
+function attemptMsOf(claimed: ClaimedJob, { scripts }: { scripts?: ApiScripts }): number {
+  const checkType: JobType | undefined = jobTypes.find((candidate) => candidate === claimed.checkType);
+  if (checkType === undefined) return 60_000;
+  return attemptLimitMs(scripts === undefined ? { checkType } : { checkType, scripts });
+}
+
 /** The longest that a run may take from its claim on: its attempts and the waits between them. */
-function longestRunMs(claimed: ClaimedJob, retryStrategy: RetryStrategy | null): number {
-  const type: JobType | undefined = jobTypes.find((candidate) => candidate === claimed.checkType);
-  const attemptMs = type === undefined ? 60_000 : attemptTimeoutMs[type];
+function longestRunMs(attemptMs: number, retryStrategy: RetryStrategy | null): number {
   if (retryStrategy === null) return attemptMs + deadlineSlackMs;
   const { baseBackoffSeconds: base, maxRetries } = retryStrategy;
   let waitSeconds = 0;

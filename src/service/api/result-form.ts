@@ -50,6 +50,22 @@ function moments(phases: Json | null): Json | null {
   };
 }
 
+/** The log by phase: lines of setup and teardown scripts begin with the name of theirs. */
+function jobLog(log: unknown[]): Json {
+  const lists: { setup: unknown[]; request: unknown[]; teardown: unknown[] } = {
+    setup: [],
+    request: [],
+    teardown: [],
+  };
+  for (const entry of log) {
+    const { msg } = object(entry);
+    const [, phase, text] = (typeof msg === 'string' && /^(setup|teardown): ([^]*)$/.exec(msg)) || [];
+    if (phase === 'setup' || phase === 'teardown') lists[phase].push({ ...object(entry), msg: text });
+    else lists.request.push(entry);
+  }
+  return lists;
+}
+
 const httpForm = ({ details, timings, assertions, artifacts, log }: Parts): Json => {
   const phases = timingPhases(timings);
   const response = details['response'] ?? null;
@@ -59,7 +75,7 @@ const httpForm = ({ details, timings, assertions, artifacts, log }: Parts): Json
       response === null ? null : { ...object(response), timings: moments(phases), timingPhases: phases },
     requestError: details['requestError'] ?? null,
     assertions,
-    jobLog: { setup: [], request: log, teardown: [] },
+    jobLog: jobLog(log),
     jobAssets: artifacts,
   };
 };
