@@ -75,6 +75,7 @@ export function startApiChild(runtime: Runtime): ApiChild {
         isReady();
       } else listeners.onMessage(message);
     },
+    onGarbage: () => listeners.onMessage(undefined),
   });
   const end = started.then(
     (child) => child.ended,

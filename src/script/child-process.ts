@@ -42,6 +42,8 @@ export type ChildOptions = {
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
   /** A message of the child: JSON that nobody has checked yet, at most 4 MiB. */
   onMessage: (message: unknown) => void;
+  /** Something on the channel that is no message: no JSON, or too long. Only customer code can have written it. */
+  onGarbage?: () => void;
 };
 
 export type ChildEnd = {
@@ -172,7 +174,7 @@ function childOf(spawned: ChildProcess, supervisor: Supervisor | null, options: 
     return ended;
   };
 
-  readMessages(channel, options.onMessage);
+  readMessages(channel, options.onMessage, options.onGarbage ?? (() => undefined));
   let outputBytes = 0;
   for (const stream of ['stdout', 'stderr'] as const) {
     const lines = readLines(longestLine, (line) => options.onLine(line, stream));
@@ -200,14 +202,14 @@ function childOf(spawned: ChildProcess, supervisor: Supervisor | null, options: 
 }
 
 /** Hands on what is JSON and short enough; a child that breaks the rules of its own channel is not listened to. */
-function readMessages(channel: Duplex, take: (message: unknown) => void): void {
+function readMessages(channel: Duplex, take: (message: unknown) => void, onGarbage: () => void): void {
   const lines = readLines(longestMessage, (line, cut) => {
-    if (cut) return;
+    if (cut) return onGarbage();
     let message: unknown;
     try {
       message = JSON.parse(line);
     } catch {
-      return;
+      return onGarbage();
     }
     take(message);
   });

@@ -168,6 +168,15 @@ describe.skipIf(runtimesHere.length === 0)('hostile setup and teardown scripts',
       );
     });
 
+    test('no JSON, without end', async () => {
+      const { base } = await scripted.run({
+        setup: `const fs = process.getBuiltinModule('node:fs');
+          const garbage = Buffer.alloc(1e6, 'x\\n');
+          for (;;) try { fs.writeSync(3, garbage) } catch {}`,
+      });
+      expect(base).toEqual(failure('SCRIPT_KILLED', /it wrote to the channel/));
+    });
+
     test('too many', async () => {
       const lines = Array.from({ length: 400 }, () => ({ kind: 'log', level: 'info', msg: 'x' }));
       const { base } = await scripted.run({
