@@ -65,9 +65,10 @@ export function mergedRetries(
   group: Pick<GroupSettings, 'retryStrategy' | 'doubleCheck'>,
 ): Retries {
   const { retryStrategy, doubleCheck } = group;
-  if (retryStrategy === 'FALLBACK') return check;
+  const own = { retryStrategy: check.retryStrategy, doubleCheck: check.doubleCheck };
+  if (retryStrategy === 'FALLBACK') return own;
   if (retryStrategy !== null) return { retryStrategy, doubleCheck: false };
-  return doubleCheck === null ? check : { retryStrategy: null, doubleCheck };
+  return doubleCheck === null ? own : { retryStrategy: null, doubleCheck };
 }
 
 /** Variables of several scopes, the strongest first (check, group, account): each key once. */

@@ -182,6 +182,7 @@ describe('a check with its group', () => {
   const rows: [what: string, group: Partial<GroupSettings>, expected: Partial<typeof check>][] = [
     ['deactivated', { activated: false }, { activated: false }],
     ['muted', { muted: true }, { muted: true }],
+    ['locations', { privateLocations: ['home'] }, { locations: [], privateLocations: ['home'] }],
     ['runParallel', { runParallel: true }, { runParallel: true }],
     ['runtime', { runtimeId: '2025.04' }, { runtimeId: '2025.04' }],
     [

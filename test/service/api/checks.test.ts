@@ -38,13 +38,16 @@ describe.each(databases)('checks ($name)', (database) => {
     });
 
   describe.skipIf(database.unavailable)('with a database', () => {
-    test.each(probeTypes)('%s: the smallest body gets every default, and reads back the same', async (type) => {
-      const created = await create(type);
-      expect(created).toEqual({ id: created.id, ...storedMinimal(type), created_at: day });
-      expect(created.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-      const read = await service.call('GET', `/v1/checks/${created.id}`);
-      expect([read.status, read.body]).toEqual([200, created]);
-    });
+    test.each(probeTypes)(
+      '%s: the smallest body gets every default, and reads back the same',
+      async (type) => {
+        const created = await create(type);
+        expect(created).toEqual({ id: created.id, ...storedMinimal(type), created_at: day });
+        expect(created.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+        const read = await service.call('GET', `/v1/checks/${created.id}`);
+        expect([read.status, read.body]).toEqual([200, created]);
+      },
+    );
 
     test.each(probeTypes)('%s: every field of the specification is stored and returned', async (type) => {
       const created = await create(type, fullFields);

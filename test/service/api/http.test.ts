@@ -269,6 +269,8 @@ describe('the document', () => {
       '/v1/check-groups/{id}/checks',
       '/v1/check-results/{checkId}',
       '/v1/check-results/{checkId}/{checkResultId}',
+      '/v1/check-results/{checkId}/{checkResultId}/assets',
+      '/v1/check-results/{checkId}/{checkResultId}/assets/{name}',
       '/v1/check-statuses',
       '/v1/check-statuses/{checkId}',
       '/v1/checks',
