@@ -14,7 +14,8 @@ import {
   type RunMessage,
 } from './child/api-script-messages.ts';
 import type { ChildEnd } from './child-process.ts';
-import { childSlots } from './child-slots.ts';
+import { createSlotKeeper, type SlotKeeper } from './api-scripts-slots.ts';
+import { childSlots, type ReleaseSlot } from './child-slots.ts';
 import type { Runtime } from './runtimes.ts';
 import { checkedScriptFiles } from './script-files.ts';
 import type {
@@ -34,10 +35,11 @@ export type ApiScriptHost = {
 
 export function createApiScriptHost(): ApiScriptHost {
   const pool = createApiChildPool();
+  const keeper = createSlotKeeper(childSlots);
   return {
     open: async (runtime, options) => {
-      const release = await childSlots.take('api', options.signal);
-      return createSession({ runtime, options, pool, release });
+      const release = await keeper.take(options.signal);
+      return createSession({ runtime, options, pool, keeper, release });
     },
     close: () => pool.close(),
   };
@@ -61,14 +63,19 @@ function createSession(parts: {
   runtime: Runtime;
   options: ApiScriptOptions;
   pool: ApiChildPool;
-  release: () => void;
+  keeper: SlotKeeper;
+  release: ReleaseSlot;
 }): ApiScriptSession {
-  const { runtime, options, pool } = parts;
+  const { runtime, options, pool, keeper } = parts;
   const { scripts, signal } = options;
   // No prototype: a variable may have any name.
   const env = Object.assign(Object.create(null) as { [name: string]: string }, options.env);
   const files = checkedScriptFiles({ files: scripts.files, reserved: ['script.js'] });
   let child: ApiChild | null = null;
+  /** Null while the slot is given up. */
+  let release: ReleaseSlot | null = parts.release;
+  let unpark: () => void = () => undefined;
+  let left: Promise<void> = Promise.resolve();
   let closed: Promise<void> | null = null;
   let running: Running | null = null;
   let phase: Phase = 'setup';
@@ -199,6 +206,16 @@ function createSession(parts: {
     return end;
   };
 
+  /** Gives up process and slot. The process's variables are kept here; what else it had in memory is lost. */
+  const leave = (): Promise<void> => {
+    left = (async () => {
+      await child?.kill();
+      release?.();
+      release = null;
+    })();
+    return left;
+  };
+
   /** What globals besides request and response a script finds. */
   const globals = (requestUrl: string) => ({
     REGION: env['REGION'] ?? '',
@@ -219,10 +236,14 @@ function createSession(parts: {
           return { request, env: { ...env }, failure: { reason: end, origin: script.origin } };
         if (end.request !== null) request = { ...end.request, body: end.request.body ?? request.body };
       }
+      if (scripts.teardown.length > 0) unpark = keeper.park(leave);
       return { request, env: { ...env }, failure: null };
     },
     teardown: async (request: ScriptRequest, given: ScriptResponse) => {
       phase = 'teardown';
+      unpark();
+      await left;
+      release ??= await keeper.take(signal);
       let response = given;
       let failure: PhaseFailure = null;
       for (const script of scripts.teardown) {
@@ -239,8 +260,10 @@ function createSession(parts: {
     },
     close: () => {
       closed ??= (async () => {
+        unpark();
+        await left;
         await child?.kill();
-        parts.release();
+        release?.();
       })();
       return closed;
     },

@@ -7,6 +7,7 @@ export type SlotUse = 'api' | 'playwright';
 export type ReleaseSlot = () => void;
 
 export type ChildSlots = {
+  readonly total: number;
   /** Waits for a slot, first come, first served within a use; rejects with `signal.reason`. */
   take: (use: SlotUse, signal: AbortSignal) => Promise<ReleaseSlot>;
   /** Slots taken and callers that wait, by use. */
@@ -48,6 +49,7 @@ export function createChildSlots(total: number): ChildSlots {
   };
 
   return {
+    total,
     taken,
     get waiting() {
       const count = (use: SlotUse) => queue.filter((waiter) => waiter.use === use).length;

@@ -1,7 +1,9 @@
+import { createServer, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { JobAborted } from '../../src/errors.ts';
 import { childSlots } from '../../src/script/child-slots.ts';
 import { scriptProcesses, startScripted, type Scripted } from '../helpers/api-scripts.ts';
+import { listening } from '../helpers/http.ts';
 import { runtimesHere } from '../helpers/runtimes.ts';
 
 /** Scripts that mean harm, or have gone wrong: one clear result each, the slot back, no process left. */
@@ -256,6 +258,30 @@ describe.skipIf(runtimesHere.length === 0)('hostile setup and teardown scripts',
     expect(ends.map(({ base }) => base.ok)).toEqual(Array.from({ length: 12 }, () => true));
     expect(most).toBeGreaterThan(0);
     expect(childSlots.taken.api).toBe(0);
+  });
+
+  test('targets that take long hold up no other check, and lose no variables', async () => {
+    const count = 2 * (childSlots.total + 1);
+    const held: ServerResponse[] = [];
+    // It answers when all have asked: with a slot held through each request, that would never be.
+    const target = await listening(
+      createServer((_request, response) => {
+        held.push(response);
+        if (held.length === count) for (const each of held) each.end('{}');
+      }),
+    );
+    const runs = await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        scripted.run(
+          { setup: `process.env.N = '${index}'`, teardown: `console.log(process.env.N)` },
+          { request: { url: `http://127.0.0.1:${target.port}/` } },
+        ),
+      ),
+    );
+    await target.close();
+    expect(runs.map(({ base, lines }) => [base.ok, ...lines])).toEqual(
+      Array.from({ length: count }, (_, index) => [true, `info teardown: ${index}`]),
+    );
   });
 
   test('cancelled while it waits for a slot', async () => {
