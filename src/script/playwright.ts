@@ -1,4 +1,4 @@
-import { AgentError } from '../errors.ts';
+import { AgentError, InvalidJobError } from '../errors.ts';
 import { browsersFor, findBrowsers, type Browsers, type BrowsersOptions } from './browsers.ts';
 import { childSlots } from './child-slots.ts';
 import type { ChildLimits } from './child-process.ts';
@@ -107,6 +107,9 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
   const run = async (runtime: Runtime, given: PlaywrightOptions): Promise<PlaywrightRun> => {
     const signal = AbortSignal.any([given.signal, closing.signal]);
     signal.throwIfAborted();
+    if (given.checkType === 'MULTI_STEP' && !runtime.multiStepSupport) {
+      throw new InvalidJobError('RUNTIME_UNAVAILABLE', `runtime ${runtime.name} has no multi-step checks`);
+    }
     const release = await childSlots.take('playwright', signal);
     try {
       const found = await browsers(runtime);

@@ -88,7 +88,10 @@ export function startRunner(options: Partial<RunnerOptions> = {}): TestRunner {
     },
     close: async () => {
       await runner.close();
+      const runs = join(folder, 'playwright');
+      const left = existsSync(runs) ? readdirSync(runs) : [];
       rmSync(folder, { recursive: true, force: true });
+      if (left.length > 0) throw new Error(`folders of runs are left: ${left.join(' ')}`);
     },
   };
 }

@@ -19,17 +19,14 @@ beforeAll(async () => {
   if (hasPlaywright) await builtProgram();
 }, 120_000);
 
-/** Nothing of a run is left: no process but the one that waits, no folder but that one's, an empty work folder. */
-afterEach(async () => {
-  const used = runner;
-  runner = undefined;
-  await used?.close();
-  if (used !== undefined) {
-    await vi.waitFor(() => expect(used.processes()).toEqual([]), { timeout: 5000 });
-  }
-}, 20_000);
-
 afterAll(() => rmSync(tools, { recursive: true }));
+
+/** Nothing of a runner is left: no process, no folder of a run. */
+async function expectNothingLeft(used: TestRunner | undefined): Promise<void> {
+  if (used === undefined) return;
+  await used.close();
+  await vi.waitFor(() => expect(used.processes()).toEqual([]), { timeout: 5000 });
+}
 
 function program(name: string, text: string): string {
   const path = join(tools, name);
@@ -39,6 +36,11 @@ function program(name: string, text: string): string {
 }
 
 describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () => {
+  beforeAll(() => {
+    runner = startRunner({ limits: { outputBytes: 300_000 } });
+  });
+  afterAll(() => expectNothingLeft(runner), 20_000);
+
   test.each([
     ['throws at once', `throw new Error('boom at load');`, 'SCRIPT_THREW', 'boom at load'],
     ['has a syntax error', `const = 3;`, 'SCRIPT_INVALID', 'Unexpected token'],
@@ -46,8 +48,7 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
     ['exits while it loads', `process.exit(0);`, 'SCRIPT_THREW', 'exit code 0'],
     ['needs a package that is not there', `require('no-such-package');`, 'SCRIPT_INVALID', 'no-such-package'],
   ])('one that %s', async (_, content, code, message) => {
-    runner = startRunner();
-    const { run } = runner.start(content);
+    const { run } = runner!.start(content);
     const { failure, files } = await run;
     expect(failure?.code).toBe(code);
     expect(failure?.message).toContain(message);
@@ -55,16 +56,14 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
   });
 
   test('one that exits while its test runs fails as a test', async () => {
-    runner = startRunner();
-    const { failure } = await runner.start(body('process.exit(7);')).run;
+    const { failure } = await runner!.start(body('process.exit(7);')).run;
     expect(failure?.owner).not.toBe('ours');
     expect(failure?.message).toContain('exit');
   });
 
   test('one that never ends is cut at the limit and keeps no files', async () => {
-    runner = startRunner();
     const started = performance.now();
-    const test = runner.start(body('for (;;);'), { timeoutMs: 2000 });
+    const test = runner!.start(body('for (;;);'), { timeoutMs: 2000 });
     const { failure, files } = await test.run;
     expect(failure).toEqual({
       code: 'SCRIPT_TIMEOUT',
@@ -76,8 +75,7 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
   });
 
   test('one that prints without end', async () => {
-    runner = startRunner({ limits: { outputBytes: 300_000 } });
-    const { failure } = await runner.start(
+    const { failure } = await runner!.start(
       body(
         `for (let i = 0; i < 1e6; i++) { console.log('x'.repeat(1000)); if (i % 100 === 0) await new Promise(setImmediate); }`,
       ),
@@ -87,9 +85,8 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
   });
 
   test('an aborted run rejects with the reason once everything is gone', async () => {
-    runner = startRunner();
     const controller = new AbortController();
-    const { run, log } = runner.start(body(`console.log('begun'); await new Promise(() => {});`), {
+    const { run, log } = runner!.start(body(`console.log('begun'); await new Promise(() => {});`), {
       signal: controller.signal,
     });
     run.catch(() => undefined);
@@ -99,8 +96,7 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
   });
 
   test('an aborted run that has not begun rejects too', async () => {
-    runner = startRunner();
-    const { run } = runner.start(body(''), { signal: AbortSignal.abort(new JobAborted('shutdown')) });
+    const { run } = runner!.start(body(''), { signal: AbortSignal.abort(new JobAborted('shutdown')) });
     await expect(run).rejects.toMatchObject({ code: 'shutdown' });
   });
 });
@@ -109,6 +105,8 @@ describe.runIf(hasPlaywright)(
   'browsers that misbehave are never charged to the script',
   { timeout: 60_000 },
   () => {
+    afterEach(() => expectNothingLeft(runner), 20_000);
+
     const usesPage = `${importTest}test('one', async ({ page }) => { await page.goto('about:blank'); });\n`;
 
     test('one that is missing', async () => {
@@ -149,6 +147,8 @@ describe.runIf(hasPlaywright)(
 );
 
 describe.runIf(hasPlaywright)('pages that misbehave', { timeout: 60_000 }, () => {
+  afterEach(() => expectNothingLeft(runner), 20_000);
+
   test('an endless download fills no disk', async () => {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
