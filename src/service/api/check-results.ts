@@ -57,6 +57,8 @@ export const CheckResult = open(
       tcpCheckResult: OwnForm('TCP'),
       dnsCheckResult: OwnForm('DNS'),
       icmpCheckResult: OwnForm('ICMP'),
+      browserCheckResult: OwnForm('BROWSER'),
+      multiStepCheckResult: OwnForm('MULTI_STEP'),
     },
     { $id: 'CheckResult', title: 'CheckResult' },
   ),

@@ -99,6 +99,34 @@ const tcpForm = ({ details, timings, assertions }: Parts): Json => {
 
 const ownForm = ({ details, assertions }: Parts): Json => ({ ...details, assertions });
 
+/** Where the stored artifacts of a type can be had. */
+const urlsOf = (artifacts: readonly unknown[], type: string): unknown[] =>
+  artifacts
+    .map(object)
+    .filter((artifact) => artifact['type'] === type && typeof artifact['url'] === 'string')
+    .map(({ url }) => url);
+
+const multiStepForm = ({ details, artifacts, log }: Parts): Json => ({
+  errors: list(details['errors']),
+  startTime: details['startTime'] ?? null,
+  endTime: details['endTime'] ?? null,
+  runtimeVersion: details['runtimeVersion'] ?? null,
+  jobLog: log,
+  jobAssets: artifacts,
+  playwrightTestTraces: urlsOf(artifacts, 'trace'),
+  playwrightTestJsonReportFile: urlsOf(artifacts, 'report')[0] ?? null,
+});
+
+const noErrors = { consoleErrors: 0, networkErrors: 0, documentErrors: 0, userScriptErrors: 0 };
+
+const browserForm = (parts: Parts): Json => ({
+  type: 'PLAYWRIGHT_TEST',
+  traceSummary: { ...noErrors, ...object(parts.details['traceSummary']) },
+  pages: list(parts.details['pages']),
+  ...multiStepForm(parts),
+  playwrightTestVideos: urlsOf(parts.artifacts, 'video'),
+});
+
 /** Name of the field that holds a type's public form, and how the form is made. */
 const forms: { readonly [type: string]: { field: string; form: (parts: Parts) => Json } } = {
   API: { field: 'apiCheckResult', form: httpForm },
@@ -106,6 +134,8 @@ const forms: { readonly [type: string]: { field: string; form: (parts: Parts) =>
   TCP: { field: 'tcpCheckResult', form: tcpForm },
   DNS: { field: 'dnsCheckResult', form: ownForm },
   ICMP: { field: 'icmpCheckResult', form: ownForm },
+  BROWSER: { field: 'browserCheckResult', form: browserForm },
+  MULTI_STEP: { field: 'multiStepCheckResult', form: multiStepForm },
 };
 
 const summaryOf = (row: ResultRow): Json => ({

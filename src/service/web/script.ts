@@ -3,11 +3,13 @@
  * key lives in sessionStorage; `#key=…` in the address sets it and is removed from the address at once.
  */
 export const pageScript = String.raw`
+import { resultDetail } from '/web/result.js';
+
 const storage = 'api-key';
 const refreshMs = 5000;
 const pageSize = 50;
 const $ = (id) => document.getElementById(id);
-const state = { page: 1, filter: '', open: null, checks: [], runs: [], timer: 0 };
+const state = { page: 1, filter: '', open: null, openRun: null, run: null, checks: [], runs: [], timer: 0 };
 
 function element(tag, options = {}, ...children) {
   const node = options.svg ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
@@ -100,6 +102,8 @@ function checkRow(check) {
   name.addEventListener('click', () => {
     state.open = state.open === check.id ? null : check.id;
     state.runs = [];
+    state.openRun = null;
+    state.run = null;
     draw();
     if (state.open) void loadRuns();
   });
@@ -116,11 +120,49 @@ function checkRow(check) {
   );
 }
 
+/** Fetched with the key, which a plain link would not send. */
+async function download(url, name) {
+  try {
+    const { pathname } = new URL(url, location.href);
+    const answer = await fetch(pathname, { headers: { authorization: 'Bearer ' + sessionStorage.getItem(storage) } });
+    if (!answer.ok) throw new Error((await answer.json()).message);
+    const link = element('a', { attributes: { href: URL.createObjectURL(await answer.blob()), download: name } });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  } catch (error) {
+    show('The file could not be fetched: ' + error.message);
+  }
+}
+
+function runRows(run) {
+  const row = runRow(run);
+  if (state.openRun !== run.id) return [row];
+  const tools = { element, milliseconds, download };
+  const content = state.run?.id === run.id ? resultDetail(tools, state.run) : ['Loading …'];
+  return [row, element('tr', { class: 'run-detail' }, element('td', { attributes: { colspan: '5' } }, ...content))];
+}
+
+async function loadRun() {
+  const id = state.openRun;
+  const run = await get('/v1/check-results/' + state.open + '/' + id);
+  if (state.openRun !== id) return;
+  state.run = run;
+  draw();
+}
+
 function runRow(run) {
   const retry = run.resultType === 'ATTEMPT' ? ' (retried)' : '';
+  const isOpen = state.openRun === run.id;
+  const details = element('button', { class: 'name', attributes: { type: 'button', 'aria-expanded': String(isOpen) } }, 'Details');
+  details.addEventListener('click', () => {
+    state.openRun = isOpen ? null : run.id;
+    state.run = null;
+    draw();
+    if (state.openRun) loadRun().catch((error) => show(error.message));
+  });
   return element('tr', {},
     element('td', {}, element('span', { class: 'status ' + word(run.status) }, run.status + retry)),
-    element('td', {}, run.reason ? element('div', { class: 'reason' }, run.reason.message) : element('span', { class: 'soft' }, 'no findings')),
+    element('td', {}, run.reason ? element('div', { class: 'reason' }, run.reason.message) : element('span', { class: 'soft' }, 'no findings'), details),
     element('td', { class: 'soft' }, run.runLocation),
     element('td', { class: 'num' }, milliseconds(run.responseTime)),
     element('td', { class: 'num soft' }, element('time', { title: run.startedAt }, ago(run.startedAt))),
@@ -128,7 +170,7 @@ function runRow(run) {
 }
 
 function detailRow() {
-  const rows = state.runs.length > 0 ? state.runs.map(runRow) : [element('tr', {}, element('td', { class: 'empty' }, 'No results yet.'))];
+  const rows = state.runs.length > 0 ? state.runs.flatMap(runRows) : [element('tr', {}, element('td', { class: 'empty' }, 'No results yet.'))];
   const table = element('table', { class: 'runs-table' }, element('tbody', {}, ...rows));
   return element('tr', { class: 'detail' }, element('td', { attributes: { colspan: '6' } }, table));
 }

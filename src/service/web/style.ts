@@ -66,6 +66,13 @@ svg .passed { fill: var(--passed); } svg .degraded { fill: var(--degraded); } sv
 svg .errored { fill: var(--errored); } svg .idle { fill: var(--idle); }
 .runs-table td { padding: 5px 14px; font-size: 13px; }
 .detail > td { background: var(--back); padding: 6px 0; }
+.run-detail > td { background: var(--back); padding: 4px 14px 16px; }
+.part { margin-top: 12px; }
+.part h3 { font-size: 13px; margin: 0 0 4px; }
+.part ul { list-style: none; margin: 0; padding-left: 16px; border-left: 1px solid var(--line); }
+.part summary { cursor: pointer; color: var(--soft); font-size: 13px; }
+.part pre { margin: 2px 0 6px; max-width: 100%; max-height: 320px; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 12px; }
+.line { display: flex; gap: 10px; align-items: baseline; font-size: 13px; overflow-wrap: anywhere; }
 .pages { display: flex; gap: 12px; align-items: center; justify-content: flex-end; margin-top: 10px; }
 .empty { color: var(--soft); text-align: center; padding: 26px; }
 .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }

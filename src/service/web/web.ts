@@ -15,6 +15,7 @@ import { offsetOf, paginationFields } from '../api/pagination.ts';
 import { createAuthentication } from '../auth.ts';
 import { strict } from '../strict-schema.ts';
 import { pageHtml } from './page.ts';
+import { resultScript } from './result-script.ts';
 import { pageScript } from './script.ts';
 import { pageCss } from './style.ts';
 
@@ -37,6 +38,7 @@ const files = [
   { path: '/', type: 'text/html; charset=utf-8', content: pageHtml },
   { path: '/web/style.css', type: 'text/css; charset=utf-8', content: pageCss },
   { path: '/web/app.js', type: 'text/javascript; charset=utf-8', content: pageScript },
+  { path: '/web/result.js', type: 'text/javascript; charset=utf-8', content: resultScript },
 ];
 
 /** The page, and the one request that fills it. */

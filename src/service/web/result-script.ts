@@ -1,0 +1,96 @@
+/**
+ * The part of the page's script that shows one result whole: tests with their steps, pages, calls, log, files. Everything in
+ * it came from a customer's script, so nothing is taken for granted, all of it is text, and each list has a bound.
+ */
+export const resultScript = String.raw`
+const list = (value) => (Array.isArray(value) ? value : []);
+const object = (value) => (typeof value === 'object' && value !== null ? value : {});
+const text = (value, most = 2000) => {
+  const whole = value === null || value === undefined ? '' : String(value);
+  return whole.length > most ? whole.slice(0, most) + ' …' : whole;
+};
+// Terminals' colours.
+const plain = (value) => text(value).replace(/\u001b\[[0-9;]*m/g, '');
+
+function bytes(value) {
+  if (typeof value !== 'number') return '';
+  if (value < 10_000) return value + ' B';
+  return value < 10_000_000 ? Math.round(value / 1000) + ' kB' : Math.round(value / 1e6) + ' MB';
+}
+
+/** 'tools' are the page's own: element, milliseconds, download. */
+export function resultDetail(tools, result) {
+  const { element, milliseconds, download } = tools;
+  const details = object(result.details);
+  const line = (status, title, time, ...more) =>
+    element('div', { class: 'line' },
+      status ? element('span', { class: 'status ' + status }, '') : null,
+      element('span', {}, title), element('span', { class: 'num soft' }, time), ...more);
+  const error = (message) => element('pre', { class: 'reason' }, plain(message));
+  const section = (title, nodes) =>
+    nodes.length === 0 ? null : element('div', { class: 'part' }, element('h3', {}, title), ...nodes);
+
+  let left = 500;
+  function steps(items, depth) {
+    return list(items).flatMap((item) => {
+      const step = object(item);
+      if (left === 0) return [];
+      left -= 1;
+      const own = element('li', {}, line(step.error ? 'failed' : '', text(step.title, 300), milliseconds(step.durationMs)),
+        step.error ? error(step.error) : null);
+      const inner = depth < 6 ? steps(step.steps, depth + 1) : [];
+      if (inner.length > 0) own.append(element('ul', {}, ...inner));
+      return [own];
+    });
+  }
+  const statusOf = (test) =>
+    test.degraded === true ? 'degraded' : test.status === 'passed' ? 'passed' : test.status === 'skipped' ? 'idle' : 'failed';
+  const tests = list(details.tests).slice(0, 100).map(object).map((test) => {
+    const inner = steps(test.steps, 0);
+    return element('div', {}, line(statusOf(test), text(test.title, 300), milliseconds(test.durationMs), element('span', { class: 'soft' }, text(test.status, 40))),
+      ...list(test.errors).slice(0, 20).map(error),
+      inner.length === 0 ? null : element('details', test.status === 'passed' ? {} : { attributes: { open: '' } }, element('summary', {}, 'Steps'), element('ul', {}, ...inner)));
+  });
+  const vital = ([name, value]) => {
+    const { score, value: measured } = object(value);
+    const shown = name === 'CLS' ? Number(measured).toFixed(3) : milliseconds(Number(measured));
+    return element('span', { class: 'chip', title: text(score, 40) }, name + ' ' + shown);
+  };
+  const pages = list(details.pages).slice(0, 100).map(object).map((page) =>
+    element('div', {}, line('', text(page.url, 300), milliseconds(object(page.pageTimings).onLoad)),
+      element('div', {}, ...Object.entries(object(page.webVitals)).slice(0, 10).map(vital)),
+      ...[...list(page.consoleErrors), ...list(page.networkErrors)].slice(0, 20).map(error)));
+  const calls = list(details.apiCalls).slice(0, 200).map(object).map((call) => {
+    const { method, url } = object(call.request);
+    const answer = call.response ? String(object(call.response).status) : 'no answer';
+    const held = list(call.assertions).slice(0, 50).map(object);
+    return element('div', {}, line(call.error || held.some((each) => each.passed === false) ? 'failed' : 'passed',
+      text(method, 20) + ' ' + text(url, 300), milliseconds(call.durationMs), element('span', { class: 'soft' }, answer)),
+      call.error ? error(call.error) : null,
+      ...held.map((each) => line(each.passed === false ? 'failed' : 'passed', text(each.title, 300), '')));
+  });
+  const assertions = list(result.assertions).slice(0, 200).map(object).map((each) =>
+    element('div', {}, line(each.error ? 'failed' : 'passed', text([each.source, each.property, each.comparison, each.target].filter(Boolean).join(' '), 300), ''),
+      each.error ? error(each.error) : null));
+  const errors = list(details.tests).length > 0 ? [] : list(details.errors).slice(0, 20).map(error);
+  const log = list(result.log).slice(0, 500).map(object).map((entry) => text(entry.msg)).join('\n');
+  const files = list(result.artifacts).slice(0, 200).map(object).map((artifact) => {
+    if (artifact.state !== 'stored' || !artifact.url) {
+      return line('', text(artifact.name, 200), bytes(artifact.size), element('span', { class: 'soft' }, text(artifact.state, 40)));
+    }
+    const button = element('button', { class: 'name', attributes: { type: 'button' } }, text(artifact.name, 200));
+    button.addEventListener('click', () => void download(artifact.url, artifact.name));
+    return line('', button, bytes(artifact.size), element('span', { class: 'soft' }, text(artifact.type, 40)));
+  });
+  const parts = [
+    section('Errors', errors),
+    section('Tests', tests),
+    section('API calls', calls),
+    section('Pages', pages),
+    section('Assertions', assertions),
+    section('Files', files),
+    section('Log', log === '' ? [] : [element('pre', {}, log)]),
+  ].filter((part) => part !== null);
+  return parts.length > 0 ? parts : [element('p', { class: 'empty' }, 'The run left nothing else.')];
+}
+`;
