@@ -33,18 +33,31 @@ export function plainScriptFile(path: string, content: string): { path: string; 
   return { path, content: `module.exports = (async () => { ${text}\n})();\n` };
 }
 
-/** The text of the test file (CommonJS) that runs the script `file` of `folder` as one test, titled after it. */
-export function plainScriptSpec(options: { folder: string; file: string; timeoutMs: number }): string {
-  const { folder, file, timeoutMs } = options;
-  return [
-    `'use strict';`,
-    `const { test } = require('@playwright/test');`,
+/** The test file that runs the script `file` beside it as one test, titled after it. */
+export function plainScriptTest(file: string, timeoutMs: number): { path: string; content: string } {
+  const isModule = /\.m[jt]s$/.test(file);
+  const name = 'location-agent-plain';
+  const place = JSON.stringify(`./${file}`);
+  const lines = [
+    ...(isModule
+      ? [`import { test } from '@playwright/test';`]
+      : [
+          `const { test } = require('@playwright/test');`,
+          // Lines in errors are right only for files that the runner, too, has compiled.
+          `if (process.env.TEST_WORKER_INDEX === undefined) try {`,
+          `  const { dirname, join } = require('node:path');`,
+          `  const runner = dirname(require.resolve('playwright/package.json'));`,
+          `  const file = require.resolve(${place});`,
+          `  const text = require('node:fs').readFileSync(file, 'utf8');`,
+          `  require(join(runner, 'lib/transform/transform.js')).transformHook(text, file);`,
+          `} catch {}`,
+        ]),
     `test(${JSON.stringify(file)}, async () => {`,
     `  test.setTimeout(${timeoutMs});`,
-    `  await globalThis[Symbol.for('location-agent.plainScript')]({`,
-    `    require, folder: ${JSON.stringify(folder)}, file: ${JSON.stringify(file)},`,
-    `  });`,
+    `  const run = globalThis[Symbol.for('location-agent.plainScript')];`,
+    `  await run(() => ${isModule ? `import(${place})` : `require(${place})`});`,
     `});`,
     '',
-  ].join('\n');
+  ];
+  return { path: `${name}.${isModule ? 'mjs' : 'cjs'}`, content: lines.join('\n') };
 }

@@ -3,9 +3,11 @@ import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { AgentError } from '../errors.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
+import type { ScriptFile } from '../protocol/script.ts';
 import { version } from '../version.ts';
 import type { Browsers } from './browsers.ts';
 import type { ChildEnd, ChildLimits } from './child-process.ts';
+import { isPlainScript, plainScriptFile, plainScriptTest } from './plain-script.ts';
 import { configText, needsModuleLoader, refusedSetting, scriptPathOf } from './playwright-config.ts';
 import { hostEnvironment, removeFolder, type WarmProcess } from './playwright-process.ts';
 import { readPlaywrightReport } from './playwright-report.ts';
@@ -59,11 +61,10 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
   const setting = refusedSetting(script.playwrightConfig);
   if (setting !== null) return refused(setting);
   const { folder } = warm;
-  const files = await writeScriptFiles(folder.script, {
-    files: [...script.files, { path: path.path, content: script.content }],
-  });
+  const written = filesToWrite(options, path.path);
+  const files = await writeScriptFiles(folder.script, { files: [...script.files, ...written.files] });
   if (files !== null) return refused(files);
-  const paths = await writeHostFiles(warm, options, path.path);
+  const paths = await writeHostFiles(warm, options, written.testPath);
   await readyOrAborted(warm, signal);
 
   const seen: Seen = {
@@ -80,7 +81,7 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
       env: {
         ...options.env,
         ...hostEnvironment(folder, options.browsers),
-        ...(needsModuleLoader(script, path.path) ? {} : { PW_DISABLE_TS_ESM: '1' }),
+        ...(needsModuleLoader(script, written.files[0].path) ? {} : { PW_DISABLE_TS_ESM: '1' }),
       },
       cwd: dirname(join(folder.script, path.path)),
       configFile: paths.config,
@@ -121,6 +122,17 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
   }
   const how = end.signal === null ? `with exit code ${end.code ?? 'unknown'}` : `by ${end.signal}`;
   return refused(reasonOf('SCRIPT_THREW', `The script ended its process ${how} before its tests were over.`));
+}
+
+/** The script, first; and, for one without tests of its own, the test that runs it. `testPath`: where Playwright finds tests. */
+function filesToWrite(
+  { script, timeoutMs }: OnceOptions,
+  path: string,
+): { files: [ScriptFile, ...ScriptFile[]]; testPath: string } {
+  if (!isPlainScript(script.content)) return { files: [{ path, content: script.content }], testPath: path };
+  const file = plainScriptFile(path, script.content);
+  const test = plainScriptTest(file.path, timeoutMs);
+  return { files: [file, test], testPath: test.path };
 }
 
 /** Moves what the run left into the workDir and reads it. Null = the run was cut before its report was complete. */

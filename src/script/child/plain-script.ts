@@ -1,6 +1,3 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-
 /** Runs a script that uses Playwright as a library, without tests, as the body of one test. */
 
 /** Milliseconds between two looks at what the script still does, and how often it must be nothing. */
@@ -10,32 +7,28 @@ const quietLooks = 4;
 class ScriptExit extends Error {}
 
 /**
- * Resolves when the script's module has run, the promise that it exports (if any) is settled, and nothing that it started is
- * under way; rejects with what it throws. `require` is the one of the test file, which compiles what it loads.
+ * Resolves when the script that `load` loads has run, the promise that it exports (if any) is settled, and nothing that it
+ * started is under way; rejects with what it throws, also where nobody awaits it.
  */
-export async function runPlainScript(options: {
-  require: NodeJS.Require;
-  folder: string;
-  file: string;
-}): Promise<void> {
+export async function runPlainScript(load: () => unknown): Promise<void> {
   const before = activity();
   const exited = watchExit();
+  const thrown = watchThrown();
   try {
-    const path = join(options.folder, options.file);
-    const loaded: unknown = /\.m[jt]s$/.test(path) ? import(pathToFileURL(path).href) : options.require(path);
-    await Promise.race([exited.asked, finish(loaded, before)]);
+    await Promise.race([exited.asked, thrown.first, finish(load, before)]);
   } catch (error: unknown) {
     // `process.exit` throws, so that what stands behind it does not run.
     if (!(error instanceof ScriptExit)) throw error;
   } finally {
     exited.restore();
+    thrown.restore();
   }
   if (exited.code() > 0) throw new Error(`The script ended with exit code ${exited.code()}.`);
 }
 
-async function finish(loaded: unknown, before: number): Promise<void> {
-  // Of a module: `module.exports = promise`, or what an async wrapper around top-level await gives.
-  await loaded;
+async function finish(load: () => unknown, before: number): Promise<void> {
+  // A promise is that of `import`, or what the async function around top-level await gives.
+  await load();
   // Scripts without top-level await start something and do not say when it is over.
   for (let quiet = 0; quiet < quietLooks;) {
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
@@ -62,4 +55,27 @@ function watchExit(): { asked: Promise<void>; code: () => number; restore: () =>
   };
   process.exit = exit as typeof process.exit;
   return { asked, code: () => code, restore: () => (process.exit = original) };
+}
+
+/** What nobody in the script catches is its end, as it would be in a process of its own. */
+function watchThrown(): { first: Promise<never>; restore: () => void } {
+  const events = ['unhandledRejection', 'uncaughtException'];
+  // Playwright's own listeners would stop the process of the tests.
+  const theirs = events.map((event) => process.listeners(event as 'uncaughtException'));
+  let reject: (error: unknown) => void = () => undefined;
+  const first = new Promise<never>((_, fail) => (reject = fail));
+  first.catch(() => undefined);
+  const take = (error: unknown) => {
+    if (!(error instanceof ScriptExit)) reject(error);
+  };
+  for (const event of events) process.removeAllListeners(event).on(event, take);
+  return {
+    first,
+    restore: () => {
+      for (const [index, event] of events.entries()) {
+        process.off(event, take);
+        for (const listener of theirs[index] ?? []) process.on(event, listener);
+      }
+    },
+  };
 }

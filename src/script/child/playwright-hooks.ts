@@ -46,12 +46,21 @@ export function watchBrowser(runtimeFolder: string, tell: Tell): void {
   const core = fromPlaywright('playwright-core') as { chromium: BrowserTypeLike }; // its public face
   hideFrames(fromPlaywright);
   watchBrowserProcess(tell);
+  const runner = fromPlaywright('playwright/test') as { test: { info: () => unknown } }; // its public face
+  const testRuns = () => {
+    try {
+      return runner.test.info() !== null;
+    } catch {
+      return false;
+    }
+  };
   const original = core.chromium.launch;
   core.chromium.launch = function launch(this: BrowserTypeLike, options?: LaunchOptions) {
     const started = performance.now();
     // With settings of its own a script is to blame for what comes of them.
+    const all = { ...optionsOfTests(this), ...options };
     const own = ['executablePath', 'args', 'env', 'channel'].some(
-      (name) => options?.[name as keyof LaunchOptions] !== undefined,
+      (name) => all[name as keyof typeof all] !== undefined,
     );
     const launching = original.call(this, options);
     if (own) return launching;
@@ -66,7 +75,8 @@ export function watchBrowser(runtimeFolder: string, tell: Tell): void {
           return close.apply(this, args);
         };
         browser.on('disconnected', () => {
-          if (!closed) tell({ type: 'browser', state: 'gone' });
+          // One that a script leaves open ends with this process, when no test runs any more.
+          if (!closed && testRuns()) tell({ type: 'browser', state: 'gone' });
         });
       },
       (error: unknown) => {
@@ -76,6 +86,17 @@ export function watchBrowser(runtimeFolder: string, tell: Tell): void {
     );
     return launching;
   };
+}
+
+type WithDefaults = {
+  _defaultLaunchOptions?: LaunchOptions;
+  _playwright?: { _defaultLaunchOptions?: LaunchOptions };
+};
+
+/** What `test.use({ launchOptions })` says; where a release keeps it elsewhere, nothing. */
+function optionsOfTests(browserType: BrowserTypeLike): LaunchOptions {
+  const type = browserType as BrowserTypeLike & WithDefaults; // feature detection
+  return type._playwright?._defaultLaunchOptions ?? type._defaultLaunchOptions;
 }
 
 /** Tells by which signal a browser ended: a file that grew too large is the script's doing, a crash is not. */
