@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { exitCodes, FatalError, toError } from '../errors.ts';
-import { attemptTimeoutMs, probeTypes, laneOf, type ProbeType } from '../protocol/check-types.ts';
-import type { Job, RetryStrategy } from '../protocol/job.ts';
+import { probeTypes, laneOf, type ProbeType } from '../protocol/check-types.ts';
+import { attemptLimitMs, type Job, type RetryStrategy } from '../protocol/job.ts';
+import { runtimeIds, type ApiScripts, type ScriptFile } from '../protocol/script.ts';
 import { createProblems, settleCheck, type SettledCheck } from '../service/api/check-rules.ts';
 import { checkSchemas, type CreateBody } from '../service/api/check-schemas.ts';
+import { apiScriptsOf } from '../service/job-scripts.ts';
 import { schemaErrors, withDefaults, type FieldErrors } from './run-schema.ts';
 
 /** As much as the public API takes in one body. */
@@ -67,15 +69,47 @@ function parseCheck<T extends ProbeType>(
   // A create body needs a location; here the only one is this machine.
   const settled = settleCheck(type, { ...check, locations: [], privateLocations: [localName] }, problems);
   const between = problems.attributes();
-  return between === null ? { job: jobOf(type, settled, now) } : { errors: between };
+  if (between !== null) return { errors: between };
+  const phases: Phases = type === 'API' ? (settled as Phases) : {}; // an API check has these fields
+  const snippet = (['setupSnippetId', 'tearDownSnippetId'] as const).find(
+    (field) => typeof phases[field] === 'number',
+  );
+  if (snippet !== undefined) {
+    const text = snippet === 'setupSnippetId' ? 'localSetupScript' : 'localTearDownScript';
+    return { errors: { [snippet]: [`snippets are kept by a service; give the script itself as ${text}`] } };
+  }
+  return { job: jobOf(type, settled, { scripts: scriptsOf(phases), now }) };
 }
 
-function jobOf<T extends ProbeType>(type: T, check: SettledCheck<T>, now: number): Job {
+/** What an API check says of its setup and teardown. */
+type Phases = {
+  localSetupScript?: string | null;
+  localTearDownScript?: string | null;
+  setupSnippetId?: number | null;
+  tearDownSnippetId?: number | null;
+  dependencies?: ScriptFile[] | null;
+  runtimeId?: string | null;
+};
+
+function scriptsOf(phases: Phases): ApiScripts | undefined {
+  const runtimeId = phases.runtimeId ?? runtimeIds[0];
+  const { dependencies = null } = phases;
+  return apiScriptsOf({ runtimeId, check: phases, group: null, code: { dependencies }, snippets: [] });
+}
+
+function jobOf<T extends ProbeType>(
+  type: T,
+  check: SettledCheck<T>,
+  { scripts, now }: { scripts: ApiScripts | undefined; now: number },
+): Job {
   const retryStrategy = retriesOf(check);
   const time = new Date(now).toISOString();
   const retries = retryStrategy?.maxRetries ?? 0;
+  const attemptMs = attemptLimitMs(
+    scripts === undefined ? { checkType: type } : { checkType: type, scripts },
+  );
   // No lease ends it: as long as all attempts and the waits between them may take.
-  const longest = (retries + 1) * attemptTimeoutMs[type] + (retryStrategy === null ? 0 : 3_600_000);
+  const longest = (retries + 1) * attemptMs + (retryStrategy === null ? 0 : 3_600_000);
   const until = new Date(now + longest).toISOString();
   const job = {
     jobId: randomUUID(),
@@ -101,6 +135,7 @@ function jobOf<T extends ProbeType>(type: T, check: SettledCheck<T>, now: number
     proxyUrl: null,
     request: check.request,
     ...(type === 'API' ? { clientCertificates: [] } : {}),
+    ...(scripts === undefined ? {} : { scripts }),
     ...('maxPacketLossThreshold' in check && 'degradedPacketLossThreshold' in check
       ? {
           degradedPacketLossThreshold: check.degradedPacketLossThreshold,
