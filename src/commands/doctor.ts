@@ -3,6 +3,7 @@ import { readAgentConfigIfAny, readLogLevel } from '../config.ts';
 import { exitCodes } from '../errors.ts';
 import { createNetwork } from '../executors/system-network.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
+import { browserProbes } from './doctor-browsers.ts';
 import { findingsTable, runProbes } from './doctor-finding.ts';
 import { isolationProbes } from './doctor-isolation.ts';
 import { machineProbes } from './doctor-machine.ts';
@@ -27,6 +28,7 @@ export const doctor: Command = async (args, { env, stdout }) => {
       ...networkProbes(network),
       ...machineProbes(settings),
       ...runtimeProbes(packageRuntimes()),
+      ...browserProbes(packageRuntimes()),
       ...isolationProbes(),
     ],
     probeLimitMs,

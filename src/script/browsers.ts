@@ -39,7 +39,11 @@ export type Browsers = {
 /** Default places; the first that exists is taken. */
 export const systemChromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser'] as const;
 export const systemFfmpeg = ['/usr/bin/ffmpeg'] as const;
-export const playwrightCache = (): string => join(homedir(), '.cache', 'ms-playwright');
+/** Where `playwright install` puts its builds, and where Playwright's own images have them. */
+export const playwrightCaches = (): string[] => [
+  join(homedir(), '.cache', 'ms-playwright'),
+  '/ms-playwright',
+];
 
 /** Raised when the wrappers change, so that directories of older versions are not used. */
 const layout = 2;
@@ -57,12 +61,12 @@ const quiet = [
 const fullPlaces = ['chrome-linux64/chrome', 'chrome-linux/chrome'];
 const shellPlaces = ['chrome-headless-shell-linux64/chrome-headless-shell', 'chrome-linux/headless_shell'];
 
-/** Wait for the programs that a runtime's Playwright starts. Rejects with AgentError BROWSER_UNAVAILABLE or DISK_FULL. */
+/** The programs that a runtime's Playwright is to start. Rejects with AgentError BROWSER_UNAVAILABLE or DISK_FULL. */
 export async function findBrowsers(
   options: Omit<BrowsersOptions, 'dataFolder' | 'sandbox'>,
 ): Promise<Omit<Browsers, 'folder' | 'programFolders'> & { shell: string | null; revisions: Revisions }> {
   const revisions = await revisionsOf(options.runtimeFolder);
-  const caches = options.installed ?? [playwrightCache()];
+  const caches = options.installed ?? playwrightCaches();
   const full = await firstFile(within(caches, `chromium-${revisions.chromium}`, fullPlaces));
   const shell = await firstFile(within(caches, `chromium_headless_shell-${revisions.shell}`, shellPlaces));
   const ffmpeg =

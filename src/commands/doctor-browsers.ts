@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { toError } from '../errors.ts';
+import { findBrowsers } from '../script/browsers.ts';
+import { findRuntimes } from '../script/runtimes.ts';
+import { note, ok, problem, type Finding, type Probe } from './doctor-finding.ts';
+
+/** Which Chromium the scripts of each installed runtime get, whether it runs here, and whether videos can be recorded. */
+export function browserProbes(runtimesFolder: string): Probe[] {
+  return findRuntimes(runtimesFolder).flatMap(({ name, state }) =>
+    state.is === 'installed'
+      ? [{ name: `browser ${name}`, look: (signal) => verdict(state.runtime.folder, signal) }]
+      : [],
+  );
+}
+
+async function verdict(runtimeFolder: string, signal: AbortSignal): Promise<Omit<Finding, 'name'>> {
+  let browsers: Awaited<ReturnType<typeof findBrowsers>>;
+  try {
+    browsers = await findBrowsers({ runtimeFolder });
+  } catch (error: unknown) {
+    return problem(
+      toError(error).message,
+      'as root: apt-get install chromium ffmpeg, or the packages of your distribution',
+    );
+  }
+  const { chromium, ffmpeg, ownBuild } = browsers;
+  let version: string;
+  try {
+    // Without the agent's variables: a browser has no use for them.
+    const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/nonexistent' };
+    const { stdout } = await promisify(execFile)(chromium, ['--version', '--no-sandbox'], { signal, env });
+    version = stdout.trim().split('\n', 1)[0] ?? '';
+  } catch (error: unknown) {
+    const [cause = ''] = toError(error).message.split('\n', 1);
+    return problem(`${chromium} does not run here: ${cause}`, 'install it again, with what it depends on');
+  }
+  const message = `${version.slice(0, 100)}, ${ownBuild ? "Playwright's own build" : chromium}`;
+  if (ffmpeg === null) return note(`${message}; no videos`, 'install the package ffmpeg');
+  if (process.getuid?.() === 0) {
+    return note(
+      `${message}; without its own sandbox`,
+      "start the agent as an ordinary user to have Chromium's sandbox",
+    );
+  }
+  return ok(message);
+}
