@@ -14,7 +14,7 @@ import {
   type Lane,
 } from '../protocol/check-types.ts';
 import { createScrubber } from '../secrets/scrubber.ts';
-import type { KeepArtifacts } from './attempt-files.ts';
+import { createArtifactDelivery } from './artifact-delivery.ts';
 import { pause } from './backoff.ts';
 import { createFaultEvents } from './fault-events.ts';
 import { silentOwnerMs } from './folder-owner.ts';
@@ -183,10 +183,9 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     now,
   });
 
-  const keepArtifacts: KeepArtifacts = (_attempt, files, { note }) => {
-    note('warn', `${files.length} files are not sent: this agent cannot send artifacts yet`);
-    return Promise.resolve([]);
-  };
+  const common = { client, session, log, metrics, fault, now, random, instanceId };
+  const { dataDir, serviceUrl } = config;
+  const artifacts = createArtifactDelivery({ ...common, dataDir, serviceUrl, transport, onKeyRefused: fail });
 
   let closeNetwork = () => {};
   /** What only an agent with work needs: the schemas, the executors, the network and the grading. */
@@ -221,7 +220,9 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
         metrics,
         executorOf,
         network,
-        ...(host.carriesScripts ? { forScripts: { scripts: host.scripts, workDirs, keepArtifacts } } : {}),
+        ...(host.carriesScripts
+          ? { forScripts: { scripts: host.scripts, workDirs, keepArtifacts: artifacts.keep } }
+          : {}),
         fault,
         now,
         scrubberOf: jobScrubbers(secrets, scrubber),
@@ -303,6 +304,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     // An agent of another container counts as dead after a silence only.
     setTimeout(() => void workDirs.removeDead(), 2 * silentOwnerMs).unref();
     watchRuntimes();
+    await artifacts.start();
   }
   const started = { healthUrl: health.url, lanes: lanes.slots, checkTypes: types(), version };
   log.info({ ...started, runtimes: host.runtimes() }, 'agent started');
@@ -323,6 +325,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     await atMost(host.scripts.close(), unsettledMs);
     await workDirs.close();
     await sender.stop();
+    await atMost(artifacts.stop(), unsettledMs);
     await outbox.close();
     events?.stop();
     guards.stop();
@@ -349,6 +352,9 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     await atMost(leases.whenIdle(), unsettledMs);
     await sender.flush(Math.max(graceEnd, performance.now() + lastSendMs), cancelled.signal);
     if (!outbox.isEmpty()) log.warn({ ...outbox.status() }, 'results not delivered: they stay in the outbox');
+    await artifacts.flush(graceEnd, cancelled.signal);
+    const { count } = artifacts.status();
+    if (count > 0) log.warn({ artifacts: count }, 'artifacts not delivered: they stay on disk');
     await stop();
     return { cut };
   };

@@ -70,6 +70,18 @@ function registerCounters(registry: Registry, { metrics }: MetricsSources): void
     ],
     ['results_dropped_total', 'Results lost to the bounds of the outbox.', () => metrics.resultsDropped],
     ['results_trimmed_total', 'Results cut to the size limit.', () => metrics.resultsTrimmed],
+    ['artifacts_sent_total', 'Files of runs that the service has stored.', () => metrics.artifactsSent],
+    [
+      'artifact_bytes_sent_total',
+      'Bytes of files that the service has stored.',
+      () => metrics.artifactBytesSent,
+    ],
+    [
+      'artifacts_refused_total',
+      'Files too large to be sent, or that cannot be scrubbed.',
+      () => metrics.artifactsRefused,
+    ],
+    ['artifacts_lost_total', 'Files of runs that will not reach the service.', () => metrics.artifactsLost],
     ['outbox_damaged_total', 'Damaged places found in the outbox.', () => metrics.outboxDamaged],
     ['outbox_disk_errors_total', 'Times the disk began to refuse results.', () => metrics.outboxDiskErrors],
     ['faults_total', 'Faults of the agent itself.', () => metrics.faults],

@@ -24,6 +24,12 @@ export type AgentMetrics = {
   resultsQuarantined: number;
   resultsDropped: number;
   resultsTrimmed: number;
+  artifactsSent: number;
+  /** Above a limit, or of a kind that can't be scrubbed. */
+  artifactsRefused: number;
+  /** To bounds, to the disk, or because the service did not take them within a day. */
+  artifactsLost: number;
+  artifactBytesSent: number;
   outboxDamaged: number;
   outboxDiskErrors: number;
   faults: number;
@@ -53,6 +59,10 @@ export function createMetrics(): AgentMetrics {
     resultsQuarantined: 0,
     resultsDropped: 0,
     resultsTrimmed: 0,
+    artifactsSent: 0,
+    artifactsRefused: 0,
+    artifactsLost: 0,
+    artifactBytesSent: 0,
     outboxDamaged: 0,
     outboxDiskErrors: 0,
     faults: 0,

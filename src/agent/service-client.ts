@@ -83,7 +83,11 @@ export function createServiceClient(options: {
  * proxy, a captive portal, a load balancer) answered in its place, which passes with time and says nothing about the
  * request or the key. Only a 401 of the service itself is fatal.
  */
-export function classify(route: AgentRoute, answer: Answer, serviceUrl: URL): ServiceError | FatalError {
+export function classify(
+  route: AgentRoute | 'artifact',
+  answer: Answer,
+  serviceUrl: URL,
+): ServiceError | FatalError {
   const { status } = answer;
   const message = ownMessage(answer.body);
   if (message === null) {

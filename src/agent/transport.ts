@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { isIP, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { ProxyConfig } from '../config.ts';
 import { exitCodes, FatalError, ServiceError, toError } from '../errors.ts';
@@ -15,6 +16,8 @@ import { proxyFor } from './proxy-choice.ts';
 export type Transport = {
   /** Posts JSON. Rejects with ServiceError SERVICE_UNREACHABLE, or with the signal's reason. */
   post: (path: string, body: Buffer | string, options: PostOptions) => Promise<Answer>;
+  /** Makes a call of another kind; rejects as `post` does. A body that is a stream is sent once, and destroyed at the end. */
+  send: (call: StreamedCall) => Promise<Answer>;
   close: () => void;
 };
 
@@ -24,6 +27,18 @@ export type PostOptions = {
   /** Longest answer that is read. */
   answerBytes: number;
   signal?: AbortSignal;
+};
+
+export type StreamedCall = {
+  method: 'PUT' | 'HEAD';
+  path: string;
+  headers: OutgoingHttpHeaders;
+  /** Null = none. */
+  body: Readable | null;
+  /** Longest time in which nothing moves. */
+  idleMs: number;
+  answerBytes: number;
+  signal: AbortSignal;
 };
 
 export type Answer = { status: number; headers: IncomingMessage['headers']; body: Buffer };
@@ -121,8 +136,48 @@ export async function createTransport(options: {
       request.end(body);
     });
 
+  const stream = (call: StreamedCall) =>
+    new Promise<Answer>((resolve, reject) => {
+      if (call.signal.aborted) {
+        call.body?.destroy();
+        return reject(toError(call.signal.reason));
+      }
+      const request = send({
+        ...base,
+        method: call.method,
+        path: absolute + prefix + call.path,
+        headers: { ...headers, ...call.headers },
+      });
+      const abort = () => request.destroy(toError(call.signal.reason));
+      call.signal.addEventListener('abort', abort);
+      const settle = () => {
+        call.signal.removeEventListener('abort', abort);
+        call.body?.destroy();
+      };
+      const fail = (error: NodeJS.ErrnoException) => {
+        settle();
+        reject(call.signal.aborted ? toError(call.signal.reason) : unreachable(error));
+      };
+      request.setTimeout(call.idleMs, () =>
+        request.destroy(new Error(`nothing moved for ${call.idleMs} ms`)),
+      );
+      request.on('error', fail);
+      request.on('response', (response) => {
+        collect(response, call.answerBytes).then((body) => {
+          settle();
+          // Answered before all was sent: the rest is not wanted, and the connection of no use.
+          if (!request.writableFinished) request.destroy();
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
+        }, fail);
+      });
+      if (call.body === null) return request.end();
+      call.body.on('error', (error) => request.destroy(error));
+      call.body.pipe(request);
+    });
+
   return {
     post: (path, body, post) => attempt(path, body, post, true),
+    send: stream,
     close: () => {
       if (base.agent instanceof http.Agent) base.agent.destroy();
     },
