@@ -74,10 +74,8 @@ export async function readCapture(folder: string): Promise<Capture> {
     }
     visits.push(...ofFile.values());
   }
-  capture.visits = visits
-    .toSorted((a, b) => a.startTime - b.startTime)
-    .slice(0, bounds.visits)
-    .map(({ visit }) => visit);
+  const ordered = visits.toSorted((a, b) => a.startTime - b.startTime).map(({ visit }) => visit);
+  capture.visits = fitting(ordered.slice(0, bounds.visits), visitText);
   return capture;
 }
 
@@ -161,8 +159,18 @@ function callOf(record: Fields): Omit<ApiCall, 'steps' | 'assertions'> {
   };
 }
 
-/** Characters of bodies that all calls of a result may have together; later ones are cut. */
-const bodyBudget = 512 * 1024;
+/** Characters that all calls of a result may have together, and all its page visits; what comes later is left out. */
+const callText = 512 * 1024;
+const visitText = 256 * 1024;
+
+/** As many of the first ones as have room together. */
+function fitting<Value>(values: readonly Value[], room: number): Value[] {
+  let left = room;
+  return values.filter((value) => {
+    if (left > 0) left -= JSON.stringify(value).length;
+    return left > 0;
+  });
+}
 
 /**
  * Gives each call the steps around it and the assertions that follow it before the next call, both found by time in the
@@ -172,14 +180,10 @@ export function callsWithSteps(
   calls: Capture['calls'],
   tests: readonly (Pick<TestReport, 'id' | 'retry'> & { steps: StepRun[] })[],
 ): ApiCall[] {
-  let budget = bodyBudget;
-  const within = (text: string | null): string | null => {
-    if (text === null) return null;
-    const kept = text.slice(0, Math.max(0, budget));
-    budget -= kept.length;
-    return kept;
-  };
-  const ordered = calls.toSorted((a, b) => a.startTime - b.startTime);
+  const ordered = fitting(
+    calls.toSorted((a, b) => a.startTime - b.startTime),
+    callText,
+  );
   return ordered.map((call, index) => {
     const { test, ...rest } = call;
     const roots = tests.find((each) => tryKey(each) === test)?.steps ?? [];
@@ -189,8 +193,6 @@ export function callsWithSteps(
     const end = Math.floor(call.startTime + call.durationMs);
     return {
       ...rest,
-      request: { ...rest.request, body: within(rest.request.body) },
-      response: rest.response === null ? null : { ...rest.response, body: within(rest.response.body) },
       steps: around.map(({ title }) => title),
       assertions: siblings
         .filter(

@@ -4,7 +4,7 @@ import { bounds } from './child/capture-format.ts';
 import { callsWithSteps, readCapture, tryKey, type Capture } from './playwright-capture.ts';
 import { attachedFile, picturesBelow, readOwnFile, type KeptFile } from './playwright-files.ts';
 import type { PlaywrightRun, StepRun, TestRun } from './playwright-run.ts';
-import { amountOf, fieldsOf, listOf, parsedJson, textOf, textOrNull, textsOf } from './unchecked.ts';
+import { amountOf, fieldsOf, listOf, parsedJson, textOf, textsOf } from './unchecked.ts';
 
 export type ReportOptions = {
   checkType: 'BROWSER' | 'MULTI_STEP';
@@ -42,7 +42,8 @@ export async function readPlaywrightReport(
   }
   if (report['complete'] !== true) return null;
 
-  const given = listOf(report['tests'], bounds.tests).map((each) => testOf(each, options));
+  const budget: Budget = { steps: bounds.steps, errorText: 128 * 1024 };
+  const given = listOf(report['tests'], bounds.tests).map((each) => testOf(each, options, budget));
   const runErrors = textsOf(report['errors'], bounds.errors, bounds.errorText);
   const verdict = judge(given, runErrors, report['began'] === true, capture);
   const files = await keptFiles(given, options);
@@ -68,14 +69,23 @@ type GivenTest = {
   run: TestRun;
 };
 
-function testOf(value: unknown, options: ReportOptions): GivenTest {
+/** What all tests of a run may have together: steps, and characters of errors. */
+type Budget = { steps: number; errorText: number };
+
+function testOf(value: unknown, options: ReportOptions, budget: Budget): GivenTest {
   const test = fieldsOf(value);
-  let stepsLeft: number = bounds.steps;
+  const error = (text: string): string => {
+    const kept = text.slice(0, Math.max(0, budget.errorText));
+    budget.errorText -= kept.length;
+    return kept;
+  };
+  // Before those of steps, which say the same.
+  const errors = textsOf(test['errors'], bounds.errors, bounds.errorText).map(error);
   const stepsOf = (steps: unknown, depth: number): StepRun[] =>
     depth > bounds.stepDepth
       ? []
       : listOf(steps, bounds.steps).flatMap((each) => {
-          if (stepsLeft-- <= 0) return [];
+          if (budget.steps-- <= 0) return [];
           const step = fieldsOf(each);
           return [
             {
@@ -83,7 +93,8 @@ function testOf(value: unknown, options: ReportOptions): GivenTest {
               category: textOf(step['category'], 100),
               startTime: amountOf(step['startTime']),
               durationMs: amountOf(step['durationMs']),
-              error: textOrNull(step['error'], bounds.errorText),
+              error:
+                typeof step['error'] === 'string' ? error(textOf(step['error'], bounds.shortText)) : null,
               steps: stepsOf(step['steps'], depth + 1),
             },
           ];
@@ -118,7 +129,7 @@ function testOf(value: unknown, options: ReportOptions): GivenTest {
           : 'failed',
       degraded: false,
       durationMs: amountOf(test['durationMs']),
-      errors: textsOf(test['errors'], bounds.errors, bounds.errorText),
+      errors,
       steps: stepsOf(test['steps'], 1),
     },
   };
