@@ -70,7 +70,7 @@ function createSession(parts: {
   const { scripts, signal } = options;
   // No prototype: a variable may have any name.
   const env = Object.assign(Object.create(null) as { [name: string]: string }, options.env);
-  const files = checkedScriptFiles({ files: scripts.files, reserved: ['script.js'] });
+  const files = filesOf(options);
   let child: ApiChild | null = null;
   /** Null while the slot is given up. */
   let release: ReleaseSlot | null = parts.release;
@@ -268,6 +268,22 @@ function createSession(parts: {
       return closed;
     },
   };
+}
+
+/** Bytes of files and variables, which reach the process in one message. */
+const openBytes = 8 * 1024 * 1024;
+
+function filesOf({ scripts, env }: ApiScriptOptions): Map<string, string> | Reason {
+  const texts = [
+    ...scripts.files.flatMap(({ path, content }) => [path, content]),
+    ...Object.entries(env).flat(),
+  ];
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes > openBytes) {
+    const text = `files and variables have ${bytes} bytes together; setup and teardown scripts take at most ${openBytes}`;
+    return reasonOf('SCRIPT_INVALID', text);
+  }
+  return checkedScriptFiles({ files: scripts.files, reserved: ['script.js'] });
 }
 
 const boundText: { readonly [B in NonNullable<ChildEnd['exceeded']>]: string } = {

@@ -436,6 +436,15 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
     });
   });
 
+  test('more files than pass to a process fail the run before any script', async () => {
+    const content = 'x'.repeat(1024 * 1024);
+    const files = Array.from({ length: 9 }, (_, index) => ({ path: `${index}.js`, content }));
+    const { base } = await scripted.run({ setup: '', files });
+    expect(base).toEqual(
+      failure('SCRIPT_INVALID', /^files and variables have 94\d+ bytes together; .* at most 8388608$/),
+    );
+  });
+
   describe('the run around it', () => {
     test('a runtime that is not here is named with those that are', async () => {
       const job = {
