@@ -96,6 +96,7 @@ export class ArtifactScrubbing {
   async wouldChange(pieces: AsyncIterable<Buffer>): Promise<boolean> {
     const before = this.changes;
     const masks = this.#masks;
+    const left = this.#left;
     let changed = false;
     for await (const _ of pieces) {
       changed = this.changes > before;
@@ -103,6 +104,7 @@ export class ArtifactScrubbing {
     }
     changed ||= this.changes > before;
     this.#trialMasks += this.#masks - masks;
+    this.#left = left;
     return changed;
   }
 

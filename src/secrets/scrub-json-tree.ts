@@ -92,12 +92,10 @@ export function scrubJsonTree(tree: unknown, scrubbing: ArtifactScrubbing, kind:
       const next = hidden ? masked(value) : clean(value, property, depth + 1);
       // Names of the trace's own fields are no secrets, whatever they are like.
       let shown = property;
-      if (kind.texts && !(kind.trace && depth < 2)) shown = scrubbing.scrubber.text(property);
-      if (shown !== property) {
-        renamed ??= keys.slice(0, i).map((earlier) => [earlier, entry[earlier]]);
-        // Two keys may become the same mask; neither entry may be lost.
-        while (taken.has(shown)) shown += '*';
-      }
+      if (kind.texts && !(kind.trace && depth === 0)) shown = scrubbing.scrubber.text(property);
+      // Two keys may become the same mask; neither entry may be lost.
+      while (taken.has(shown)) shown += '*';
+      if (shown !== property) renamed ??= keys.slice(0, i).map((earlier) => [earlier, entry[earlier]]);
       taken.add(shown);
       if (renamed !== null) renamed.push([shown, next]);
       else if (next !== value) set(entry, property, next);

@@ -1,4 +1,4 @@
-import { closeSync, openSync, fstatSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { constants, createInflateRaw, inflateRawSync, type InflateRaw } from 'node:zlib';
 import { fromBufferPromise, fromFdPromise, type Entry } from 'yauzl';
 import { Unscrubbable, wholeBytes } from './artifact-scrubbing.ts';
@@ -27,7 +27,10 @@ const deflated = 8;
 const localHeaderBytes = 30;
 
 /** Opens the archive in a file or a buffer. Throws Unscrubbable when it is none, or broken. */
-export async function openZip(source: string | Buffer): Promise<ZipReader> {
+export async function openZip(given: string | Buffer): Promise<ZipReader> {
+  // A small archive is read at once: its entries may be many, and each would cost several reads.
+  const source =
+    typeof given === 'string' && statSync(given).size <= wholeBytes ? readFileSync(given) : given;
   const fd = typeof source === 'string' ? openSync(source, 'r') : null;
   const close = (): void => {
     if (fd !== null) closeSync(fd);
