@@ -15,6 +15,7 @@ import {
 import { nodeVersion } from '../../src/commands/doctor-machine.ts';
 import { createAuthority } from '../../src/targets/certificates.ts';
 import { startHttpTarget, type HttpTarget } from '../../src/targets/http-target.ts';
+import { runtimesHere } from '../helpers/runtimes.ts';
 
 let folder: string;
 let service: HttpTarget;
@@ -90,6 +91,9 @@ test('with a service and its key, every part is looked at', async () => {
     'runtime 2026.04',
     'runtime 2025.04',
     'runtime 2024.09',
+    ...runtimesHere.map(({ name }) => `browser ${name}`),
+    'script isolation',
+    'script reach',
   ]);
   expect(byName['service']).toMatchObject({ status: 'ok', message: `${service.url} directly` });
   expect(byName['key']).toMatchObject({ status: 'ok', message: 'accepted' });
