@@ -44,7 +44,7 @@ export function plainScriptTest(file: string, timeoutMs: number): { path: string
       : [
           `const { test } = require('@playwright/test');`,
           // Lines in errors are right only for files that the runner, too, has compiled.
-          `if (process.env.TEST_WORKER_INDEX === undefined) try {`,
+          `if (globalThis[Symbol.for('location-agent.plainScript')] === undefined) try {`,
           `  const { dirname, join } = require('node:path');`,
           `  const runner = dirname(require.resolve('playwright/package.json'));`,
           `  const file = require.resolve(${place});`,

@@ -66,6 +66,7 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
 
   const asyncMain = (rest: string) => `const { chromium } = require('playwright');
 (async () => {
+  require('@location-agent/helpers').secret('swordfish');
   const browser = await chromium.launch();
   const page = await browser.newPage();
   await page.goto('${url}/plain');
@@ -76,12 +77,13 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
 })();`;
 
   test('one that nobody awaits runs to its end, as one test', async () => {
-    const { run, log } = runner.start(asyncMain(''), { script: { path: 'login.js' } });
+    const { run, log, secrets } = runner.start(asyncMain(''), { script: { path: 'login.js' } });
     const { failure, details, files } = await run;
     expect(failure).toBeNull();
     expect(details.tests).toEqual([expect.objectContaining({ title: 'login.js', status: 'passed' })]);
     expect(details.pages).toMatchObject([{ url: `${url}/plain`, consoleErrors: ['from /plain'] }]);
     expect(log).toContain('the end');
+    expect(secrets).toContain('swordfish');
     const shot = files.find(({ name }) => name === 'shot.png');
     expect(shot?.type).toBe('screenshot');
     expect(
@@ -100,7 +102,7 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
       code: 'TEST_FAILED',
       message: expect.stringContaining('not today') as unknown,
     });
-    expect(details.errors[0]).toContain('login.ts:7');
+    expect(details.errors[0]).toContain('login.ts:8');
   }, 60_000);
 
   test('top-level await and process.exit', async () => {

@@ -14,11 +14,12 @@ export type VerdictOptions = {
   runnerFolder: string;
   file: RecordFile;
   currentTest: () => TestKey;
+  onSecret: ((value: string) => void) | undefined;
 };
 
 /** Makes the helpers work, and tells soft assertions that failed from hard ones. */
 export function captureVerdicts(options: VerdictOptions): void {
-  const { file, currentTest } = options;
+  const { file, currentTest, onSecret } = options;
   let marks = 0;
   let secrets = 0;
   Object.defineProperty(globalThis, hooks, {
@@ -32,6 +33,7 @@ export function captureVerdicts(options: VerdictOptions): void {
       secret: (value: unknown) => {
         if (typeof value !== 'string' || value === '' || value.length > 131_072 || secrets++ >= 1000) return;
         file.write({ kind: 'secret', value });
+        onSecret?.(value);
       },
     },
   });

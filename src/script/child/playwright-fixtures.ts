@@ -14,6 +14,8 @@ export type InstallOptions = {
   checkType: 'BROWSER' | 'MULTI_STEP';
   /** Where the records of what is seen go; made when needed. */
   outputFolder: string;
+  /** Called at once with each value that the script names as a secret. */
+  onSecret?: (value: string) => void;
 };
 
 type TestInfo = { testId?: unknown; retry?: unknown };
@@ -38,7 +40,7 @@ export function install(options: InstallOptions): void {
   }
 }
 
-function watch({ require, checkType, outputFolder }: InstallOptions): void {
+function watch({ require, checkType, outputFolder, onSecret }: InstallOptions): void {
   const library = require('@playwright/test') as Library; // used as far as it answers to these names
   // The packages of one installation need not lie side by side.
   const runnerFolder = dirname(
@@ -55,7 +57,7 @@ function watch({ require, checkType, outputFolder }: InstallOptions): void {
       return null; // No test is running.
     }
   };
-  captureVerdicts({ require, runnerFolder, file, currentTest });
+  captureVerdicts({ require, runnerFolder, file, currentTest, onSecret });
   const watchRequestContext = watchCalls({ storage, coreFolder, file, currentTest });
   const watchContext = watchPages({ storage, coreFolder, file });
 

@@ -48,6 +48,7 @@ const begin = (message: unknown) => {
     require: createRequire(join(runtimeFolder, 'package.json')),
     checkType: start.checkType,
     outputFolder: start.captureFolder,
+    onSecret: (value) => tell({ type: 'secret', name: 'SERVICE_SECRET', value }),
   });
   load(join(playwright, 'lib/common/process.js'));
 };
