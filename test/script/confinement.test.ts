@@ -130,8 +130,11 @@ describe.for([
   it('ends a fork bomb', async ({ skip }) => {
     if (host.launcher === null) skip();
     const mark = `bomb-${process.pid}-${Math.floor(performance.now())}`;
-    writeFileSync(join(folder, 'bomb.sh'), '#!/bin/sh\nsh "$0" "$1" & sh "$0" "$1" & sleep 60\n');
-    const body = `require('node:child_process').spawn('/bin/sh', ['bomb.sh', '${mark}'], { detached: true, stdio: 'ignore' });`;
+    // Ten generations: enough to be one, and no danger to the machine should it not be stopped.
+    const bomb =
+      '#!/bin/sh\n[ "$2" -gt 0 ] || exec sleep 5\nsh "$0" "$1" $(($2 - 1)) & sh "$0" "$1" $(($2 - 1)) & sleep 5\n';
+    writeFileSync(join(folder, 'bomb.sh'), bomb);
+    const body = `require('node:child_process').spawn('/bin/sh', ['bomb.sh', '${mark}', '9'], { detached: true, stdio: 'ignore' });`;
     expect(await bound({ processes: 100 }, body)).toMatchObject({ exceeded: 'processes' });
     expect(processesWith(mark)).toEqual([]);
   });

@@ -55,19 +55,24 @@ static bool read_process(int proc, const char *name, struct process *process) {
   return true;
 }
 
+/* One bit per process id, so that a fork bomb's thousands cost one step each. Ids end below 2^22 on every Linux. */
+enum { most_ids = 1 << 22 };
+static unsigned char ours_bits[most_ids / 8];
+
+static bool is_ours(pid_t pid) { return pid > 0 && pid < most_ids && (ours_bits[pid / 8] & (1U << (pid % 8))) != 0; }
+
 static void mark_descendants(void) {
   pid_t self = getpid();
   bool grew = true;
+  memset(ours_bits, 0, sizeof ours_bits);
+  /* /proc lists by id, and parents mostly have the lower one: two passes as a rule. */
   while (grew) {
     grew = false;
     for (size_t at = 0; at < table_size; at++) {
       struct process *process = &table[at];
-      if (process->ours) continue;
-      bool ours = process->parent == self;
-      for (size_t other = 0; other < table_size && !ours; other++) {
-        ours = table[other].ours && table[other].pid == process->parent;
-      }
-      if (ours) process->ours = grew = true;
+      if (process->ours || process->pid >= most_ids || (process->parent != self && !is_ours(process->parent))) continue;
+      process->ours = grew = true;
+      ours_bits[process->pid / 8] |= (unsigned char)(1U << (process->pid % 8));
     }
   }
 }
@@ -130,13 +135,13 @@ uint64_t proportional_bytes_of_descendants(void) {
 /* Until none is left: a process that forks faster than one pass is met by the next. */
 void kill_descendants(void) {
   for (;;) {
+    pid_t ended;
+    while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) continue;
+    if (ended < 0 && errno == ECHILD) return;
     read_table();
     for (size_t at = 0; at < table_size; at++) {
       if (table[at].ours && table[at].state != 'Z') kill(table[at].pid, SIGKILL);
     }
-    pid_t ended;
-    while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) continue;
-    if (ended < 0 && errno == ECHILD) return;
-    usleep(500);
+    usleep(300);
   }
 }
