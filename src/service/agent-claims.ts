@@ -6,7 +6,7 @@ import type { Waiting } from './agent-waiting.ts';
 import { allVariables } from './db/account-variables.ts';
 import { findProxyUrl, touchAgent, type AgentLocation } from './db/agents.ts';
 import type { Db } from './db/database.ts';
-import { claimJobs, nextClaimable, unclaimJobs, type ClaimedJob } from './db/jobs-claim.ts';
+import { claimJobs, codeOfCheck, nextClaimable, unclaimJobs, type ClaimedJob } from './db/jobs-claim.ts';
 import { lockJobs } from './db/jobs.ts';
 import type { Partitions } from './db/partitions.ts';
 import { allSnippets } from './db/snippets.ts';
@@ -92,9 +92,15 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
         deps.waiting.wake(step.location.locationId);
         break;
       }
-      const built = await buildAll(deps, claimed, { proxyUrl: await proxy(), account: await scope(claimed) });
+      const shared = { proxyUrl: await proxy(), account: await scope(claimed) };
+      const { built, rest } = await buildSome(deps, claimed, { ...shared, mostBytes: answerBytes - bytes });
       for (const job of built) bytes += job.length;
       jobs.push(...built);
+      if (rest.length > 0) {
+        // Large scripts: what the answer has no room for goes back.
+        await unclaimJobs(deps.db, rest);
+        return { jobs, more: true };
+      }
       left -= claimed.length;
       if (claimed.length < wanted) break;
       more = true;
@@ -147,17 +153,28 @@ function scopeOf(
   };
 }
 
-/** A check that no job can be made of does not spoil its neighbours: its run ends here, errored. */
-async function buildAll(
+/**
+ * Jobs as texts until they have `mostBytes`, and the leases of the rest. A check that no job can be made of does not spoil
+ * its neighbours: its run ends here, errored.
+ */
+async function buildSome(
   deps: Deps,
   claimed: ClaimedJob[],
-  shared: { proxyUrl: string | null; account: AccountScope },
-): Promise<string[]> {
-  const jobs: string[] = [];
+  shared: { proxyUrl: string | null; account: AccountScope; mostBytes: number },
+): Promise<{ built: string[]; rest: ClaimedJob[] }> {
+  const built: string[] = [];
+  let bytes = 0;
+  let next = 0;
   const broken: { jobId: string; code: 'INTERNAL' | 'INVALID_JOB'; message: string }[] = [];
-  for (const job of claimed) {
+  for (; next < claimed.length && bytes < shared.mostBytes; next++) {
+    const job = claimed[next];
+    if (job === undefined) break;
     try {
-      jobs.push(JSON.stringify(buildJob(job, { encryption: deps.encryption, ...shared, now: deps.now() })));
+      const code = job.hasCode ? await codeOfCheck(deps.db, job.checkId) : null;
+      const context = { encryption: deps.encryption, ...shared, now: deps.now() };
+      const text = JSON.stringify(buildJob({ ...job, code }, context));
+      bytes += text.length;
+      built.push(text);
     } catch (error) {
       const { jobId } = job;
       if (error instanceof UnbuildableJobError) {
@@ -185,5 +202,5 @@ async function buildAll(
       ),
     );
   }
-  return jobs;
+  return { built, rest: claimed.slice(next) };
 }

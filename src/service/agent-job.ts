@@ -42,10 +42,12 @@ export type AccountScope = { variables: readonly Variable[]; snippets: readonly 
 /** Beyond what attempts and waits may take: the way to the agent, its queue, its clock. */
 const deadlineSlackMs = 60_000;
 
+/** A leased job with the code of its check. */
+type JobSource = ClaimedJob & { code: Record<string, unknown> | null };
 type Context = { encryption: Encryption; proxyUrl: string | null; now: number; account: AccountScope };
 
 /** Throws EncryptionError when a secret was sealed with another key, UnbuildableJobError when something is gone. */
-export function buildJob(claimed: ClaimedJob, context: Context): Record<string, unknown> {
+export function buildJob(claimed: JobSource, context: Context): Record<string, unknown> {
   const { encryption, proxyUrl, now, account } = context;
   const definition = claimed.definition as Definition; // written by check-storage.ts
   const group = claimed.group === null ? null : openGroupDefinition(claimed.group.definition, encryption);
@@ -91,7 +93,7 @@ type Group = ReturnType<typeof openGroupDefinition> | null;
 
 /** Fields that only jobs of the check's type have. */
 function typeFields(
-  claimed: ClaimedJob,
+  claimed: JobSource,
   { encryption, account }: Context,
   { definition, group }: { definition: Definition; group: Group },
 ): Record<string, unknown> {

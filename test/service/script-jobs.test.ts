@@ -357,6 +357,18 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       expect(await nextJobs('browser')).toHaveLength(1);
     });
 
+    test('an answer stays bounded: what large scripts leave no room for is handed out next', async () => {
+      const content = 'x'.repeat(1_000_000);
+      const dependencies = [1, 2, 3].map((n) => ({ path: `f${n}.js`, content }));
+      for (let n = 0; n < 5; n++) await browserCheck({ name: `large ${n}`, dependencies });
+      const first = await nextJobs('browser');
+      expect(first).toHaveLength(3);
+      const agent = await connectAgent(agents.app, office, current);
+      const then = await agent.claim(10, { lane: 'browser' });
+      expect(new Set([...first, ...then].map(({ jobId }) => jobId)).size).toBe(5);
+      expect(await db.query('select distinct deliveries from jobs')).toEqual([{ deliveries: 1 }]);
+    });
+
     test('a snippet that is gone ends the run with a clear reason, and spoils no other', async () => {
       const { id } = await create('/v1/snippets', { name: 'gone', script: 'x' });
       await apiCheck({ name: 'Broken', setupSnippetId: id });

@@ -25,8 +25,8 @@ export type ClaimedJob = {
   /** Null = the run needs none. */
   runtimeId: string | null;
   definition: Record<string, unknown>;
-  /** Script and dependencies of a browser or multi-step check. */
-  code: Record<string, unknown> | null;
+  /** Whether there is a script, or files beside one; see codeOfCheck. */
+  hasCode: boolean;
   group: ClaimedGroup | null;
   accountRuntimeId: string;
 };
@@ -70,7 +70,7 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
        j.run_source as "runSource", j.run_parallel as "runParallel", j.check_type as "checkType", j.lane,
        j.due_at as "dueAt", j.attempt, j.first_attempt_at as "firstAttemptAt", j.lease_token as "leaseToken",
        j.lease_expires_at as "leaseExpiresAt", j.runtime_id as "runtimeId", c.name as "checkName",
-       cardinality(${effectiveSlugs}) as "locationCount", c.definition, c.code,
+       cardinality(${effectiveSlugs}) as "locationCount", c.definition, c.code is not null as "hasCode",
        case when g.id is not null then jsonb_build_object('locations', g.locations,
          'privateLocations', g.private_locations, 'runParallel', g.run_parallel, 'runtimeId', g.runtime_id,
          'definition', g.definition) end as "group", a.runtime_id as "accountRuntimeId"
@@ -87,6 +87,15 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
       claim.agentId,
     ],
   );
+}
+
+/** Script and dependencies of a check, megabytes at most: a statement of its own, so that none takes long. */
+export async function codeOfCheck(db: Queryable, checkId: string): Promise<Record<string, unknown> | null> {
+  const rows = await db.query<{ code: Record<string, unknown> | null }>(
+    'select code from checks where id = $1',
+    [checkId],
+  );
+  return rows[0]?.code ?? null;
 }
 
 /** When the next job of a location that waits for its moment (a retry) becomes claimable; null = none does. */
