@@ -43,7 +43,12 @@ const session = createSession({
 });
 const delivery = createArtifactDelivery({
   ...common,
-  ...{ dataDir, serviceUrl, transport, client, session, metrics: createMetrics() },
+  dataDir,
+  serviceUrl,
+  transport,
+  client,
+  session,
+  metrics: createMetrics(),
   fault: (error) => process.stderr.write(`${error.stack}\n`),
   onKeyRefused: () => process.exit(1),
 });

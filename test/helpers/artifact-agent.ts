@@ -49,7 +49,11 @@ export async function startArtifactAgent(options: {
   const onKeyRefused = () => void faults.push('key refused');
   const client = createServiceClient({ transport, serviceUrl, now, onKeyRefused });
   const session = createSession({
-    ...{ client, log, instanceId, now, random },
+    client,
+    log,
+    instanceId,
+    now,
+    random,
     version: '1',
     watch: createTurnWatch(),
     abilities: () => ({ checkTypes: [], runtimes: [], lanes: {} }),
@@ -57,19 +61,17 @@ export async function startArtifactAgent(options: {
     onAccepted: () => undefined,
   });
   const delivery = createArtifactDelivery({
-    ...{
-      dataDir,
-      instanceId,
-      serviceUrl,
-      transport,
-      client,
-      session,
-      log,
-      metrics,
-      onKeyRefused,
-      now,
-      random,
-    },
+    dataDir,
+    instanceId,
+    serviceUrl,
+    transport,
+    client,
+    session,
+    log,
+    metrics,
+    onKeyRefused,
+    now,
+    random,
     fault: (error, message) => faults.push(`${message}: ${error.message}`),
     limits: options.limits ?? { capBytes: 2 ** 31, reserveBytes: 0 },
   });
