@@ -91,7 +91,7 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
         .subarray(1, 4)
         .toString(),
     ).toBe('PNG');
-  }, 60_000);
+  }, 120_000);
 
   test('one that throws fails, with its own line', async () => {
     const { run } = runner.start(asyncMain(`throw new Error('not today');`), {
@@ -103,7 +103,7 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
       message: expect.stringContaining('not today') as unknown,
     });
     expect(details.errors[0]).toContain('login.ts:8');
-  }, 60_000);
+  }, 120_000);
 
   test('top-level await and process.exit', async () => {
     const first = runner.start(
@@ -123,5 +123,24 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
       },
     );
     expect((await second.run).failure?.message).toContain('exit code 3');
-  }, 60_000);
+  }, 120_000);
+
+  test('a browser that a test leaves open, or starts with options of its own, is no fault of the agent', async () => {
+    const start = (body: string) =>
+      runner.start(`import { test, chromium } from '@playwright/test';\n${body}`, {
+        script: { path: 'a.ts' },
+      }).run;
+    const open = await start(`test('a', async () => {
+  const page = await (await chromium.launch()).newPage();
+  await page.goto('${url}/');
+  throw new Error('left open');
+});`);
+    expect(open.failure?.message).toBe('1 of 1 test failed: a: Error: left open');
+    const own = await start(`test.use({ launchOptions: { executablePath: '/no/such' } });
+test('a', async ({ page }) => { await page.goto('${url}/'); });`);
+    expect(own.failure).toMatchObject({
+      code: 'TEST_FAILED',
+      message: expect.stringContaining('/no/such') as unknown,
+    });
+  }, 120_000);
 });
