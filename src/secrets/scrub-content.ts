@@ -1,7 +1,15 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { createGunzip, createGzip } from 'node:zlib';
 import { maxDepth, Unscrubbable, type ArtifactScrubbing } from './artifact-scrubbing.ts';
-import { filePieces, headOf, inPieces, through, type Content, type Pieces } from './content.ts';
+import {
+  contentOfFile,
+  filePieces,
+  headOf,
+  inPieces,
+  through,
+  type Content,
+  type Pieces,
+} from './content.ts';
 import { readableLines } from './readable-lines.ts';
 import { scrubEmbedded } from './scrub-embedded.ts';
 import { scrubJsonDocument, scrubJsonLines } from './scrub-json.ts';
@@ -62,11 +70,11 @@ export async function* scrubbedPieces(
   else if (kind === 'gzip') yield* gzipPieces(content, scrubbing, depth);
   else if (kind === 'trace') {
     yield* scrubEmbedded(scrubJsonLines(content.pieces(), scrubbing), scrubbing, {
-      archive: (path) => unpackedZip(path, scrubbing, depth + 1),
+      archive: (path) => embeddedFile(path, scrubbing, depth),
       sieve: null,
     });
   } else {
-    const archive = (path: string): Promise<string> => unpackedZip(path, scrubbing, depth + 1);
+    const archive = (path: string): Promise<string> => embeddedFile(path, scrubbing, depth);
     const document =
       kind === 'json' ? await scrubJsonDocument(content, scrubbing, { numbers: depth === 0 }) : null;
     if (document !== null) {
@@ -76,6 +84,16 @@ export async function* scrubbedPieces(
       yield* scrubEmbedded(lines, scrubbing, { archive, sieve: () => scrubbing.scrubber.sieve() });
     }
   }
+}
+
+/** Scrubs an archive that stood in a text, now in a file, into a new file; returns that one's path. */
+async function embeddedFile(source: string, scrubbing: ArtifactScrubbing, depth: number): Promise<string> {
+  const target = scrubbing.newFile();
+  const content = contentOfFile('embedded', source);
+  for await (const piece of scrubbedPieces(content, scrubbing, depth)) {
+    appendFileSync(target, piece, { mode: 0o600 });
+  }
+  return target;
 }
 
 /** Scrubs the archive in a file into a new file; returns that one's path. */

@@ -4,8 +4,9 @@ import { filePieces, type Pieces } from './content.ts';
 import { mask } from './secret.ts';
 import type { Sieve } from './sieve.ts';
 
-/** Base64 of an archive's first bytes. HTML reports hold their data so, JSON reports their attachments. */
-const archiveMark = Buffer.from('UEsDB');
+/** Base64 of the first bytes of zip and gzip. HTML reports hold their data so, JSON reports their attachments. */
+const archiveMarks = [Buffer.from('UEsDB'), Buffer.from('H4sI')];
+const longestMark = 5;
 // An empty archive has 22 bytes: 30 characters.
 const shortestRun = 30;
 
@@ -53,7 +54,7 @@ export async function* scrubEmbedded(
         }
         const at = markIn(rest, before);
         if (at < 0) {
-          const kept = Math.min(rest.length, archiveMark.length - 1);
+          const kept = Math.min(rest.length, longestMark - 1);
           yield* text(rest.subarray(0, rest.length - kept));
           waiting = Buffer.from(rest.subarray(rest.length - kept));
           break;
@@ -92,10 +93,15 @@ export async function* scrubEmbedded(
 }
 
 function markIn(bytes: Buffer, before: number): number {
-  for (let at = bytes.indexOf(archiveMark); at >= 0; at = bytes.indexOf(archiveMark, at + 1)) {
-    if (isBase64[(at === 0 ? before : bytes[at - 1]) ?? 0] === 0) return at;
+  const found = archiveMarks.map((mark) => oneMarkIn(bytes, mark, before)).filter((at) => at >= 0);
+  return found.length === 0 ? -1 : Math.min(...found);
+}
+
+function oneMarkIn(bytes: Buffer, mark: Buffer, before: number): number {
+  for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + 1)) {
+    const previous = (at === 0 ? before : bytes[at - 1]) ?? 0;
     // `;base64=` and the like end in a character of the alphabet.
-    if ((at === 0 ? before : bytes[at - 1]) === 0x3d) return at;
+    if (isBase64[previous] === 0 || previous === 0x3d) return at;
   }
   return -1;
 }

@@ -83,7 +83,7 @@ describe('archives', () => {
         options,
       );
       const { bytes } = await scrub(zip);
-      const places = openEverything('zip', bytes).filter(({ name }) => /txt$/.test(name));
+      const places = openEverything('zip', bytes).filter(({ name }) => name.endsWith('txt'));
       expect(places.map(({ bytes: content }) => content.length)).toEqual([13, 13, 0, 5_000_009, 5_000_000]);
     }
   });
