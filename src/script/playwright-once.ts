@@ -120,6 +120,7 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
       `Playwright's runner could not start: ${warm.lastLines.join(' ').slice(0, 2000)}`,
     );
   }
+  for (const line of warm.lastLines) options.log('warn', stripVTControlCharacters(line));
   const how = end.signal === null ? `with exit code ${end.code ?? 'unknown'}` : `by ${end.signal}`;
   return refused(reasonOf('SCRIPT_THREW', `The script ended its process ${how} before its tests were over.`));
 }
@@ -148,7 +149,7 @@ async function keptReport(
       cause: error,
     });
   });
-  await removeFolder(folder.root);
+  await removeFolder(folder);
   const moved = (path: string) => join(kept, path.slice(folder.root.length));
   return readPlaywrightReport({
     checkType: options.checkType,

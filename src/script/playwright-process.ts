@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AgentError, toError } from '../errors.ts';
 import type { Browsers } from './browsers.ts';
@@ -45,8 +46,7 @@ export type ProcessOptions = {
   limits: ChildLimits;
 };
 
-const keptLines = 20;
-const living = new Set<string>();
+const keptLines = 40;
 
 /** The environment that a process needs before it has any run's. */
 export function baseEnvironment(folder: RunFolder, browsers: Browsers): { [name: string]: string } {
@@ -87,7 +87,9 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
       cwd: folder.root,
       env: baseEnvironment(folder, browsers),
       readable: [runtime.folder, browsers.folder, ...browsers.programFolders],
-      writable: [folder.root],
+      writable: folder.temporary.startsWith(`${folder.root}/`)
+        ? [folder.root]
+        : [folder.root, folder.temporary],
       mayStartPrograms: true,
       limits: options.limits,
       onLine: (line, stream) => {
@@ -103,7 +105,7 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
       },
     });
   } catch (error: unknown) {
-    await removeFolder(folder.root);
+    await removeFolder(folder);
     throw error;
   }
   const made: WarmProcess = {
@@ -116,7 +118,7 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
     onLine: () => undefined,
     discard: async () => {
       await child.kill();
-      await removeFolder(folder.root);
+      await removeFolder(folder);
     },
   };
   void child.ended.then((end) => {
@@ -129,27 +131,26 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
 }
 
 async function makeFolder(dataFolder: string, runtime: Runtime): Promise<RunFolder> {
-  const parent = join(dataFolder, 'playwright');
-  // Short: sockets of the browser below it may have paths of 108 bytes only.
   const name = `${process.pid}-${randomBytes(3).toString('hex')}`;
-  const root = join(parent, name);
+  const root = join(dataFolder, 'playwright', name);
   const folder: RunFolder = {
     root,
     script: join(root, 'script'),
     output: join(root, 'output'),
     home: join(root, 'home'),
-    temporary: join(root, 'tmp'),
+    temporary: temporaryFolder(root, name),
     cache: join(root, 'cache'),
   };
-  living.add(name);
   try {
     for (const each of Object.values(folder)) await mkdir(each, { recursive: true, mode: 0o700 });
-    // Scripts find the runtime's packages by the ordinary way up, and no package.json above them decides how they are read.
+    // Scripts find the runtime's packages by the ordinary way up. What stands above this folder neither decides how they are
+    // read nor may be read at all, so the search for these files must end here.
     await symlink(join(runtime.folder, 'node_modules'), join(root, 'node_modules'));
     await writeFile(join(root, 'package.json'), '{"private":true}\n');
+    await writeFile(join(root, 'tsconfig.json'), '{}\n');
     return folder;
   } catch (error: unknown) {
-    await removeFolder(root);
+    await removeFolder(folder);
     const { code, message } = toError(error) as NodeJS.ErrnoException; // of node:fs
     const full = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
     throw new AgentError(full ? 'DISK_FULL' : 'INTERNAL', `the folder of a script run: ${message}`, {
@@ -158,27 +159,38 @@ async function makeFolder(dataFolder: string, runtime: Runtime): Promise<RunFold
   }
 }
 
-/** Removes a process's folder; what can't be removed now goes at the next start. */
-export async function removeFolder(root: string): Promise<void> {
-  await rm(root, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
-  living.delete(root.slice(root.lastIndexOf('/') + 1));
+/** Chromium makes a socket 56 characters below it, and paths of sockets have 107 bytes at most. */
+function temporaryFolder(root: string, name: string): string {
+  const below = join(root, 'tmp');
+  return Buffer.byteLength(below) <= 50 ? below : join(tmpdir(), `${temporaryPrefix}${name}`);
 }
 
-/** Removes what agents that are gone left below the folder. */
-export async function removeLeftFolders(dataFolder: string): Promise<void> {
-  const parent = join(dataFolder, 'playwright');
-  for (const name of await readdir(parent).catch(() => [])) {
-    const pid = Number(/^(\d+)-/.exec(name)?.[1]);
-    if (living.has(name) || (pid !== process.pid && isAlive(pid))) continue;
-    await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined);
+const temporaryPrefix = 'location-agent-pw-';
+
+/** Removes a process's folders; what can't be removed now goes at the next start. */
+export async function removeFolder({ root, temporary }: RunFolder): Promise<void> {
+  for (const each of [root, temporary]) {
+    await rm(each, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
   }
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error: unknown) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'; // kill throws nothing else
+/** No process with its run lives as long. */
+const leftAfterMs = 30 * 60_000;
+
+/**
+ * Removes what agents that were killed have left below the folder, and of the machine's temporary files: by age, since agents
+ * of other containers may share both.
+ */
+export async function removeLeftFolders(dataFolder: string): Promise<void> {
+  for (const [parent, pattern] of [
+    [join(dataFolder, 'playwright'), /^\d+-[0-9a-f]{6}$/],
+    [tmpdir(), /^location-agent-pw-\d+-[0-9a-f]{6}$/],
+  ] as const) {
+    for (const name of await readdir(parent).catch(() => [])) {
+      const path = join(parent, name);
+      const found = pattern.test(name) ? await lstat(path).catch(() => null) : null;
+      if (found === null || Date.now() - found.mtimeMs < leftAfterMs) continue;
+      await rm(path, { recursive: true, force: true }).catch(() => undefined);
+    }
   }
 }

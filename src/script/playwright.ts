@@ -50,7 +50,6 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
   const discarding = new Set<Promise<void>>();
-  let cleaned: Promise<void> | null = null;
 
   const browsers = (runtime: Runtime): Promise<Browsers> => {
     const known = browsersOf.get(runtime.folder);
@@ -62,8 +61,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
     return found;
   };
   const start = async (runtime: Runtime): Promise<WarmProcess> => {
-    cleaned ??= removeLeftFolders(options.dataFolder);
-    await cleaned;
+    await removeLeftFolders(options.dataFolder);
     return startProcess({
       runtime,
       browsers: await browsers(runtime),
