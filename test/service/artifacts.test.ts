@@ -211,25 +211,24 @@ describe.each(databases)('artifacts: $name', (database) => {
     it('goes on where a connection broke', async () => {
       const bytes = randomBytes(3_000_000);
       expect(await head()).toEqual([200, '0', '0', 'pending']);
-      await new Promise<void>((resolve) => {
-        const url = `${base}/agent/v1/jobs/${job.jobId}/attempts/1/artifacts/trace.zip`;
-        const request = httpRequest(url, {
-          method: 'PUT',
-          headers: {
-            authorization: `Bearer ${office.key}`,
-            'lease-token': job.leaseToken,
-            'artifact-type': 'trace',
-            'content-type': 'application/zip',
-            'content-length': bytes.length,
-            'repr-digest': digestOf(bytes),
-          },
-        });
-        request.on('error', () => resolve());
-        request.write(bytes.subarray(0, 1_000_000), () => setTimeout(() => request.destroy(), 50));
+      const url = `${base}/agent/v1/jobs/${job.jobId}/attempts/1/artifacts/trace.zip`;
+      const request = httpRequest(url, {
+        method: 'PUT',
+        headers: {
+          authorization: `Bearer ${office.key}`,
+          'lease-token': job.leaseToken,
+          'artifact-type': 'trace',
+          'content-type': 'application/zip',
+          'content-length': bytes.length,
+          'repr-digest': digestOf(bytes),
+        },
       });
+      request.on('error', () => undefined);
+      request.write(bytes.subarray(0, 1_000_000));
       const there = async () => Number((await head())[1]);
-      await expect.poll(there, { timeout: 5000 }).toBeGreaterThan(0);
-      await expect.poll(async () => (await there()) === (await there()), { timeout: 5000 }).toBe(true);
+      await expect.poll(there, { timeout: 20_000 }).toBeGreaterThan(0);
+      request.destroy();
+      await expect.poll(async () => (await there()) === (await there()), { timeout: 20_000 }).toBe(true);
       const from = await there();
       expect(from).toBeLessThanOrEqual(1_000_000);
       const last = bytes.length - 1;
@@ -375,7 +374,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       });
       const ended = new Promise((resolve) => stuck.on('error', resolve).on('response', resolve));
       stuck.write(bytes.subarray(0, 500));
-      await expect.poll(async () => (await head())[1], { timeout: 5000 }).toBe('500');
+      await expect.poll(async () => (await head())[1], { timeout: 20_000 }).toBe('500');
       expect((await send(bytes)).status).toBe(201);
       await ended;
       stuck.destroy();
