@@ -130,6 +130,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     runtimesFolder: options.runtimesFolder ?? packageRuntimes(),
     dataFolder: config.dataDir,
     slots: slots.browser,
+    extraCaFile: config.extraCaFile,
     warn: (line) => log.warn(line),
   });
   await host.look();

@@ -43,6 +43,7 @@ export function createArtifactKeeper(options: {
       const { name, type, contentType } = file;
       try {
         const kept = await scrubbedFile(file, { workDir, place, secrets, limit, signal });
+        if (kept.note !== undefined) note('warn', `${name}: ${kept.note}`);
         const { jobId, leaseToken } = job;
         const { path, size, sha256 } = kept;
         const about = { jobId, leaseToken, attempt, name, type, contentType, size, sha256 };
@@ -79,7 +80,7 @@ async function scrubbedFile(
     limit: number;
     signal: AbortSignal;
   },
-): Promise<{ path: string; size: number; sha256: string }> {
+): Promise<{ path: string; size: number; sha256: string; note: string | undefined }> {
   const { limit, secrets, signal } = options;
   const size = await ownFileSize(source, options.workDir);
   const tooLarge = (bytes: number) =>
@@ -89,7 +90,7 @@ async function scrubbedFile(
   const { scrubArtifact } = await import('../secrets/scrub-artifact.ts');
   const path = await options.place.place(size, name);
   try {
-    await scrubArtifact(source, path, { name, type, contentType, secrets, signal }).catch(
+    const { note } = await scrubArtifact(source, path, { name, type, contentType, secrets, signal }).catch(
       (error: unknown) => {
         const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
         throw code === 'UNSCRUBBABLE' ? new Refused(size, toError(error).message) : error;
@@ -98,7 +99,7 @@ async function scrubbedFile(
     const scrubbed = (await fs.stat(path)).size;
     // Masks may be longer than what they stand for.
     if (scrubbed > limit) throw tooLarge(scrubbed);
-    return { path, size: scrubbed, sha256: await digestOf(path, signal) };
+    return { path, size: scrubbed, sha256: await digestOf(path, signal), note };
   } catch (error) {
     await fs.rm(path, { force: true });
     throw error;

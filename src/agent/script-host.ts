@@ -28,6 +28,7 @@ export function createScriptHost(options: {
   runtimesFolder: string;
   dataFolder: string;
   slots: number;
+  extraCaFile?: string | null;
   warn: (line: string) => void;
 }): ScriptHost {
   const carriesScripts = existsSync(options.runtimesFolder);

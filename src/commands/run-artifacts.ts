@@ -16,7 +16,9 @@ export function keepInFolder(folder: string): KeepArtifacts {
       const target = join(folder, own);
       try {
         await ownFileSize(path, workDir);
-        const { bytesOut } = await scrubArtifact(path, target, { name, type, contentType, secrets, signal });
+        const scrubbed = await scrubArtifact(path, target, { name, type, contentType, secrets, signal });
+        if (scrubbed.note !== undefined) note('warn', `${name}: ${scrubbed.note}`);
+        const { bytesOut } = scrubbed;
         artifacts.push({ name: own, type, size: bytesOut, state: 'stored', url: relative('.', target) });
       } catch (error: unknown) {
         signal.throwIfAborted();

@@ -149,7 +149,7 @@ function hasScript(job: Job): boolean {
 
 /** Runtimes, folders and files, as a daemon has them. */
 async function scriptParts(
-  settings: Pick<AgentConfig, 'dataDir'>,
+  settings: Pick<AgentConfig, 'dataDir' | 'extraCaFile'>,
   output: string,
   log: Log,
 ): Promise<ScriptParts> {
@@ -157,6 +157,7 @@ async function scriptParts(
     runtimesFolder: packageRuntimes(),
     dataFolder: settings.dataDir,
     slots: 1,
+    extraCaFile: settings.extraCaFile,
     warn: (line) => log.warn(line),
   });
   await host.look();

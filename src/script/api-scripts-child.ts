@@ -38,7 +38,7 @@ const limits = {
 const deaf: ChildListeners = { onLine: () => undefined, onMessage: () => undefined };
 
 /** Starts one on the runtime's Node. It has no folder of its own: scripts and their files come by message. */
-export function startApiChild(runtime: Runtime): ApiChild {
+export function startApiChild(runtime: Runtime, extraCaFile: string | null = null): ApiChild {
   let listeners = deaf;
   let ended = false;
   let told = false;
@@ -62,8 +62,14 @@ export function startApiChild(runtime: Runtime): ApiChild {
     nodeFlags: [`--max-old-space-size=${memoryMegabytes / 2}`, '--no-deprecation'],
     file: childFile('api-scripts'),
     cwd: runtime.folder,
-    env: { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8', TZ: 'UTC' },
-    readable: [runtime.folder],
+    env: {
+      PATH: '/usr/local/bin:/usr/bin:/bin',
+      LANG: 'C.UTF-8',
+      TZ: 'UTC',
+      // Node reads it once, when it starts.
+      ...(extraCaFile === null ? {} : { NODE_EXTRA_CA_CERTS: extraCaFile }),
+    },
+    readable: extraCaFile === null ? [runtime.folder] : [runtime.folder, extraCaFile],
     writable: [],
     mayStartPrograms: false,
     limits,

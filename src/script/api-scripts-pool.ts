@@ -11,7 +11,8 @@ export type ApiChildPool = {
 const busyTarget = 2;
 const quietMs = 10_000;
 
-export function createApiChildPool(): ApiChildPool {
+/** `extraCaFile`: as in ScriptsOptions. */
+export function createApiChildPool(extraCaFile: string | null = null): ApiChildPool {
   const waiting = new Map<string, ApiChild[]>();
   const alive = new Set<ApiChild>();
   const timers = new Set<NodeJS.Timeout>();
@@ -19,7 +20,7 @@ export function createApiChildPool(): ApiChildPool {
   let closed = false;
 
   const start = (runtime: Runtime): ApiChild => {
-    const child = startApiChild(runtime);
+    const child = startApiChild(runtime, extraCaFile);
     alive.add(child);
     void child.ended.then(() => alive.delete(child));
     return child;

@@ -33,8 +33,8 @@ export type ApiScriptHost = {
   close: () => Promise<void>;
 };
 
-export function createApiScriptHost(): ApiScriptHost {
-  const pool = createApiChildPool();
+export function createApiScriptHost(options: { extraCaFile?: string | null } = {}): ApiScriptHost {
+  const pool = createApiChildPool(options.extraCaFile ?? null);
   const keeper = createSlotKeeper(childSlots);
   return {
     open: async (runtime, options) => {

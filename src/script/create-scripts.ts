@@ -12,6 +12,8 @@ export type ScriptsOptions = {
   dataFolder: string;
   /** Browser and multi-step runs that may go on at a time: as many processes are kept warm. */
   slots: number;
+  /** PEM file of authorities that Node trusts besides its own, in scripts too; Chromium has its own. */
+  extraCaFile?: string | null;
   warn: (line: string) => void;
 };
 
@@ -31,7 +33,7 @@ export function createScripts(options: ScriptsOptions): Scripts {
       `runtime ${name} is not in this agent; it has: ${others}`,
     );
   };
-  const apiScripts = createApiScriptHost();
+  const apiScripts = createApiScriptHost(options);
   const playwright = createPlaywrightRunner(options);
   return {
     get runtimes() {

@@ -19,6 +19,7 @@ import type { PlaywrightOptions } from './scripts.ts';
 export type OnceOptions = PlaywrightOptions & {
   runtime: Runtime;
   browsers: Browsers;
+  extraCaFile: string | null;
   outputBytes: number;
   browserStartMs: number;
 };
@@ -80,7 +81,7 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
       type: 'run',
       env: {
         ...options.env,
-        ...hostEnvironment(folder, options.browsers),
+        ...hostEnvironment(folder, options),
         ...(needsModuleLoader(script, written.files[0].path) ? {} : { PW_DISABLE_TS_ESM: '1' }),
       },
       cwd: dirname(join(folder.script, path.path)),

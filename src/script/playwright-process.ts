@@ -44,28 +44,37 @@ export type ProcessOptions = {
   /** Processes have their folders below it. */
   dataFolder: string;
   limits: ChildLimits;
+  /** PEM file of further authorities, for Node. */
+  extraCaFile: string | null;
 };
 
 const keptLines = 40;
 
 /** The environment that a process needs before it has any run's. */
-export function baseEnvironment(folder: RunFolder, browsers: Browsers): { [name: string]: string } {
+export function baseEnvironment(
+  folder: RunFolder,
+  { browsers, extraCaFile }: Pick<ProcessOptions, 'browsers' | 'extraCaFile'>,
+): { [name: string]: string } {
   return {
     PATH: '/usr/local/bin:/usr/bin:/bin',
     LANG: 'C.UTF-8',
     TZ: 'UTC',
-    ...hostEnvironment(folder, browsers),
+    ...hostEnvironment(folder, { browsers, extraCaFile }),
   };
 }
 
 /** Variables that are the host's in every run, whatever the check says. */
-export function hostEnvironment(folder: RunFolder, browsers: Browsers): { [name: string]: string } {
+export function hostEnvironment(
+  folder: RunFolder,
+  { browsers, extraCaFile }: Pick<ProcessOptions, 'browsers' | 'extraCaFile'>,
+): { [name: string]: string } {
   return {
     HOME: folder.home,
     TMPDIR: folder.temporary,
     PLAYWRIGHT_BROWSERS_PATH: browsers.folder,
     // Compiled scripts of one run are no other run's business.
     PWTEST_CACHE_DIR: folder.cache,
+    ...(extraCaFile === null ? {} : { NODE_EXTRA_CA_CERTS: extraCaFile }),
   };
 }
 
@@ -85,8 +94,13 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
       file: childFile('playwright-main'),
       args: [runtime.folder],
       cwd: folder.root,
-      env: baseEnvironment(folder, browsers),
-      readable: [runtime.folder, browsers.folder, ...browsers.programFolders],
+      env: baseEnvironment(folder, options),
+      readable: [
+        runtime.folder,
+        browsers.folder,
+        ...browsers.programFolders,
+        ...(options.extraCaFile === null ? [] : [options.extraCaFile]),
+      ],
       writable: folder.temporary.startsWith(`${folder.root}/`)
         ? [folder.root]
         : [folder.root, folder.temporary],

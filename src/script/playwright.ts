@@ -12,6 +12,7 @@ import type { PlaywrightOptions } from './scripts.ts';
 export type RunnerOptions = {
   dataFolder: string;
   slots: number;
+  extraCaFile?: string | null;
   warn: (line: string) => void;
   /** Bounds of one run with its browser; what is not given is the default. */
   limits?: Partial<ChildLimits>;
@@ -66,6 +67,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
       runtime,
       browsers: await browsers(runtime),
       dataFolder: options.dataFolder,
+      extraCaFile: options.extraCaFile ?? null,
       limits,
     });
   };
@@ -116,6 +118,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
         signal,
         runtime,
         browsers: found,
+        extraCaFile: options.extraCaFile ?? null,
         outputBytes: limits.outputBytes,
         browserStartMs: options.browserStartMs ?? defaultBrowserStartMs,
       });
