@@ -6,6 +6,7 @@ import { startHttpTarget } from '../../src/targets/http-target.ts';
 import { startTcpTarget } from '../../src/targets/tcp-target.ts';
 import { builtProgram } from '../helpers/build.ts';
 import { emptyDataDir } from '../helpers/database.ts';
+import { hasPlaywright } from '../helpers/playwright.ts';
 import {
   apiOf,
   killAll,
@@ -29,6 +30,8 @@ type Result = {
   runLocation: string;
   startedAt: string;
 };
+
+type Assets = { assets: { name: string; url: string }[] };
 
 let main: string;
 let folder: string;
@@ -60,10 +63,16 @@ describe.sequential('dev', () => {
   let ready: ReadyLine;
   let checks: Check[];
 
-  const latestResults = async () => {
+  const allChecks = async () =>
+    (await apiOf(ready.serviceUrl, ready.apiKey ?? '')<Check[]>('GET', '/v1/checks?limit=100')).body;
+  const isScript = ({ checkType }: Check) => checkType === 'BROWSER' || checkType === 'MULTI_STEP';
+  /** Those that need no runtime, and so are there from the start. */
+  const probes = async () => (await allChecks()).filter((check) => !isScript(check));
+
+  const latestResults = async (of: readonly Check[] = checks) => {
     const api = apiOf(ready.serviceUrl, ready.apiKey ?? '');
     return Promise.all(
-      checks.map(async (check) => {
+      of.map(async (check) => {
         const { body } = await api<Result[]>('GET', `/v1/check-results/${check.id}?limit=1`);
         return { check, result: body[0] };
       }),
@@ -95,8 +104,7 @@ describe.sequential('dev', () => {
   }, 90_000);
 
   test('shows passed, degraded and failed results of all five types within half a minute', async () => {
-    const api = apiOf(ready.serviceUrl, ready.apiKey ?? '');
-    checks = (await api<Check[]>('GET', '/v1/checks?limit=100')).body;
+    checks = await probes();
     expect(new Set(checks.map(({ checkType }) => checkType))).toEqual(
       new Set(['URL', 'API', 'TCP', 'DNS', 'ICMP']),
     );
@@ -135,6 +143,52 @@ describe.sequential('dev', () => {
     const line = /degraded +URL +Sample: page is slow +\d+ ms {2}RESPONSE_TOO_SLOW\n/;
     await vi.waitFor(() => expect(program.stderr()).toMatch(line), { timeout: 20_000, interval: 100 });
   }, 60_000);
+
+  test.skipIf(!hasPlaywright)(
+    'shows browser and multi-step results, with traces that open, once the runtime is there',
+    async () => {
+      const scripts = await until(
+        async () => {
+          const found = (await allChecks()).filter(isScript);
+          return found.length === 4 && found;
+        },
+        'the sample checks with scripts',
+        60_000,
+      );
+      const results = await until(
+        async () => {
+          const latest = await latestResults(scripts);
+          return latest.every(({ result }) => result !== undefined) && latest;
+        },
+        'a result of each sample check with a script',
+        120_000,
+      );
+      const verdicts = results.map(({ check, result }) => [check.name, result?.status, result?.reason?.code]);
+      expect(
+        Object.fromEntries(verdicts.map(([name, ...verdict]) => [name, verdict.join(' ').trim()])),
+      ).toEqual({
+        'Sample: a customer orders': 'passed',
+        'Sample: the shop is slow today': expect.stringMatching(/^degraded /) as unknown,
+        'Sample: the gift card is gone': 'failed TEST_FAILED',
+        'Sample: find and order over the API': 'passed',
+      });
+      const failed = results.find(({ result }) => result?.status === 'failed');
+      const assets = `${ready.serviceUrl}/v1/check-results/${failed?.check.id}/${failed?.result?.id}/assets`;
+      const headers = { authorization: `Bearer ${ready.apiKey}` };
+      const trace = await until(
+        async () => {
+          const list = (await (await fetch(`${assets}?type=trace`, { headers })).json()) as Assets;
+          return list.assets[0];
+        },
+        'the trace of the failed visit',
+        30_000,
+      );
+      const bytes = Buffer.from(await (await fetch(trace.url, { headers })).arrayBuffer());
+      expect(bytes.subarray(0, 2).toString()).toBe('PK');
+      expect(bytes.includes('test.trace')).toBe(true);
+    },
+    240_000,
+  );
 
   test('starts a killed agent again, at the same health port', async () => {
     const [pid] = agentPids();
@@ -175,8 +229,7 @@ describe.sequential('dev', () => {
       ready.locationKey,
     ]);
     ready = again;
-    const api = apiOf(ready.serviceUrl, ready.apiKey ?? '');
-    checks = (await api<Check[]>('GET', '/v1/checks?limit=100')).body;
+    checks = await probes();
     expect(new Map(checks.map(({ id, name }) => [name, id]))).toEqual(before);
     await until(
       async () =>
