@@ -3,10 +3,11 @@ import { lanes as laneNames } from '../protocol/check-types.ts';
 import { protocolLimits } from '../protocol/routes.ts';
 import { buildJob, type AccountScope } from './agent-job.ts';
 import type { Waiting } from './agent-waiting.ts';
+import { createPartsReader, type WholeJob } from './claimed-parts.ts';
 import { allVariables } from './db/account-variables.ts';
 import { findProxyUrl, touchAgent, type AgentLocation } from './db/agents.ts';
 import type { Db } from './db/database.ts';
-import { claimJobs, codeOfCheck, nextClaimable, unclaimJobs, type ClaimedJob } from './db/jobs-claim.ts';
+import { claimJobs, nextClaimable, unclaimJobs, type ClaimedJob } from './db/jobs-claim.ts';
 import { lockJobs } from './db/jobs.ts';
 import type { Partitions } from './db/partitions.ts';
 import { allSnippets } from './db/snippets.ts';
@@ -80,6 +81,7 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
   let bytes = 0;
   const proxy = proxyOf(deps, step.location);
   const scope = scopeOf(deps, step.location);
+  const wholeOf = createPartsReader(deps.db);
   // Lane after lane, so that a full one does not take the place of another in the answer.
   for (const { lane, slots } of step.free) {
     let left = Math.min(slots, protocolLimits.claimJobs - jobs.length);
@@ -92,7 +94,7 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
         deps.waiting.wake(step.location.locationId);
         break;
       }
-      const shared = { proxyUrl: await proxy(), account: await scope(claimed) };
+      const shared = { proxyUrl: await proxy(), account: await scope(claimed), wholeOf };
       const { built, rest } = await buildSome(deps, claimed, { ...shared, mostBytes: answerBytes - bytes });
       for (const job of built) bytes += job.length;
       jobs.push(...built);
@@ -145,8 +147,11 @@ function scopeOf(
   let snippets: ReturnType<typeof allSnippets> | undefined;
   return async (claimed) => {
     variables ??= allVariables(db, accountId);
-    const wanted = claimed.some((job) =>
-      needsCode(job.checkType, job.definition, job.group?.definition ?? null),
+    const wanted = claimed.some(
+      ({ checkType, definition, group }) =>
+        definition === null ||
+        group?.definition === null ||
+        needsCode(checkType, definition, group?.definition ?? null),
     );
     if (wanted) snippets ??= allSnippets(db, accountId);
     return { variables: await variables, snippets: (await snippets) ?? [] };
@@ -160,7 +165,12 @@ function scopeOf(
 async function buildSome(
   deps: Deps,
   claimed: ClaimedJob[],
-  shared: { proxyUrl: string | null; account: AccountScope; mostBytes: number },
+  shared: {
+    proxyUrl: string | null;
+    account: AccountScope;
+    wholeOf: (job: ClaimedJob) => Promise<WholeJob | null>;
+    mostBytes: number;
+  },
 ): Promise<{ built: string[]; rest: ClaimedJob[] }> {
   const built: string[] = [];
   let bytes = 0;
@@ -170,9 +180,10 @@ async function buildSome(
     const job = claimed[next];
     if (job === undefined) break;
     try {
-      const code = job.hasCode ? await codeOfCheck(deps.db, job.checkId) : null;
+      const whole = await shared.wholeOf(job);
+      if (whole === null) continue;
       const context = { encryption: deps.encryption, ...shared, now: deps.now() };
-      const text = JSON.stringify(buildJob({ ...job, code }, context));
+      const text = JSON.stringify(buildJob(whole, context));
       bytes += text.length;
       built.push(text);
     } catch (error) {

@@ -5,7 +5,7 @@ import type { ApiScripts, PlaywrightConfig } from '../protocol/script.ts';
 import { openGroupDefinition } from './api/check-group-storage.ts';
 import { openRequest } from './api/check-storage.ts';
 import { isScriptType } from './api/script-fields.ts';
-import type { ClaimedJob } from './db/jobs-claim.ts';
+import type { WholeJob } from './claimed-parts.ts';
 import { openVariables, type Encryption } from './encryption.ts';
 import {
   mergedRequest,
@@ -42,12 +42,10 @@ export type AccountScope = { variables: readonly Variable[]; snippets: readonly 
 /** Beyond what attempts and waits may take: the way to the agent, its queue, its clock. */
 const deadlineSlackMs = 60_000;
 
-/** A leased job with the code of its check. */
-type JobSource = ClaimedJob & { code: Record<string, unknown> | null };
 type Context = { encryption: Encryption; proxyUrl: string | null; now: number; account: AccountScope };
 
 /** Throws EncryptionError when a secret was sealed with another key, UnbuildableJobError when something is gone. */
-export function buildJob(claimed: JobSource, context: Context): Record<string, unknown> {
+export function buildJob(claimed: WholeJob, context: Context): Record<string, unknown> {
   const { encryption, proxyUrl, now, account } = context;
   const definition = claimed.definition as Definition; // written by check-storage.ts
   const group = claimed.group === null ? null : openGroupDefinition(claimed.group.definition, encryption);
@@ -93,7 +91,7 @@ type Group = ReturnType<typeof openGroupDefinition> | null;
 
 /** Fields that only jobs of the check's type have. */
 function typeFields(
-  claimed: JobSource,
+  claimed: WholeJob,
   { encryption, account }: Context,
   { definition, group }: { definition: Definition; group: Group },
 ): Record<string, unknown> {
@@ -156,7 +154,7 @@ export function retryStrategyOf(
   };
 }
 
-function attemptMsOf(claimed: ClaimedJob, { scripts }: { scripts?: ApiScripts }): number {
+function attemptMsOf(claimed: WholeJob, { scripts }: { scripts?: ApiScripts }): number {
   const checkType: JobType | undefined = jobTypes.find((candidate) => candidate === claimed.checkType);
   if (checkType === undefined) return 60_000;
   return attemptLimitMs(scripts === undefined ? { checkType } : { checkType, scripts });

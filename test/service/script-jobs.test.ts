@@ -1,5 +1,5 @@
 import { Compile } from 'typebox/compile';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { jobSchemas } from '../../src/protocol/job.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import {
@@ -367,6 +367,32 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       const then = await agent.claim(10, { lane: 'browser' });
       expect(new Set([...first, ...then].map(({ jobId }) => jobId)).size).toBe(5);
       expect(await db.query('select distinct deliveries from jobs')).toEqual([{ deliveries: 1 }]);
+    });
+
+    test('no statement of a claim brings more than one large text, and that of a group comes once', async () => {
+      // No compression makes it small.
+      const noise = Array.from({ length: 60_000 }, (_, n) => ((n * 7919) % 104_729).toString(36)).join(',');
+      const group = await create('/v2/check-groups', { name: 'Large', localSetupScript: `// g ${noise}` });
+      for (let n = 0; n < 6; n++) {
+        await apiCheck({ name: `large ${n}`, groupId: group.id, localTearDownScript: `// ${n} ${noise}` });
+      }
+      const agent = await connectAgent(agents.app, office, current);
+      clock.advance(minute);
+      await agents.scheduler.tick();
+      const spy = vi.spyOn(db, 'query');
+      const jobs = await agent.claim(10, { lane: 'uptime' });
+      const sizes = spy.mock.settledResults.map(({ value }) => JSON.stringify(value ?? null).length);
+      spy.mockRestore();
+      expect(jobs).toHaveLength(6);
+      for (const job of jobs) {
+        const n = String(job['checkName']).slice(-1);
+        expect(job['scripts']).toMatchObject({
+          setup: [{ origin: 'group', content: `// g ${noise}` }],
+          teardown: [{ origin: 'check', content: `// ${n} ${noise}` }],
+        });
+      }
+      expect(sizes.filter((size) => size > noise.length)).toHaveLength(7);
+      expect(Math.max(...sizes)).toBeLessThan(1.5 * noise.length);
     });
 
     test('a snippet that is gone ends the run with a clear reason, and spoils no other', async () => {

@@ -104,18 +104,6 @@ export async function listCheckGroups(
   );
 }
 
-/** The groups of these checks, each once. */
-export async function findCheckGroups(
-  db: Queryable,
-  { accountId, ids }: { accountId: string; ids: readonly number[] },
-): Promise<CheckGroupRow[]> {
-  if (ids.length === 0) return [];
-  return db.query<CheckGroupRow>(
-    `select ${columns} from check_groups where account_id = $1 and id = any($2::bigint[])`,
-    [accountId, [...new Set(ids)]],
-  );
-}
-
 export async function deleteCheckGroup(tx: Queryable, { accountId, id }: Named): Promise<void> {
   await tx.query('delete from check_groups where id = $1 and account_id = $2', [id, accountId]);
 }

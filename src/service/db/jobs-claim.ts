@@ -24,18 +24,24 @@ export type ClaimedJob = {
   locationCount: number;
   /** Null = the run needs none. */
   runtimeId: string | null;
-  definition: Record<string, unknown>;
+  /** Null = it is large: see definitionOfCheck. */
+  definition: Record<string, unknown> | null;
   /** Whether there is a script, or files beside one; see codeOfCheck. */
   hasCode: boolean;
   group: ClaimedGroup | null;
   accountRuntimeId: string;
 };
 
-/** What a run needs of its check's group. */
-export type ClaimedGroup = Pick<
-  CheckGroupRow,
-  'locations' | 'privateLocations' | 'runParallel' | 'runtimeId' | 'definition'
->;
+/** What a run needs of its check's group. Definition: null = it is large, see definitionOfGroup. */
+export type ClaimedGroup = Pick<CheckGroupRow, 'id' | 'runtimeId'> & {
+  definition: Record<string, unknown> | null;
+};
+
+/**
+ * Definitions above this many stored (compressed) bytes, with setup and teardown scripts in them, are read one by one: a
+ * statement that brought a hundred of them would hold the embedded database up.
+ */
+const claimedDefinitionBytes = 8 * 1024;
 
 export type Claim = {
   locationId: string;
@@ -70,10 +76,10 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
        j.run_source as "runSource", j.run_parallel as "runParallel", j.check_type as "checkType", j.lane,
        j.due_at as "dueAt", j.attempt, j.first_attempt_at as "firstAttemptAt", j.lease_token as "leaseToken",
        j.lease_expires_at as "leaseExpiresAt", j.runtime_id as "runtimeId", c.name as "checkName",
-       cardinality(${effectiveSlugs}) as "locationCount", c.definition, c.code is not null as "hasCode",
-       case when g.id is not null then jsonb_build_object('locations', g.locations,
-         'privateLocations', g.private_locations, 'runParallel', g.run_parallel, 'runtimeId', g.runtime_id,
-         'definition', g.definition) end as "group", a.runtime_id as "accountRuntimeId"
+       cardinality(${effectiveSlugs}) as "locationCount", c.code is not null as "hasCode",
+       case when pg_column_size(c.definition) <= ${claimedDefinitionBytes} then c.definition end as definition,
+       case when g.id is not null then jsonb_build_object('id', g.id, 'runtimeId', g.runtime_id, 'definition',
+         case when pg_column_size(g.definition) <= ${claimedDefinitionBytes} then g.definition end) end as "group", a.runtime_id as "accountRuntimeId"
      from leased j join checks c on c.id = j.check_id join accounts a on a.id = c.account_id
      left join check_groups g on g.id = c.group_id order by j.not_before`,
     [
@@ -96,6 +102,30 @@ export async function codeOfCheck(db: Queryable, checkId: string): Promise<Recor
     [checkId],
   );
   return rows[0]?.code ?? null;
+}
+
+/** What a claim has left out of a check; null = the check is gone. */
+export async function definitionOfCheck(
+  db: Queryable,
+  checkId: string,
+): Promise<Record<string, unknown> | null> {
+  const rows = await db.query<{ definition: Record<string, unknown> }>(
+    'select definition from checks where id = $1',
+    [checkId],
+  );
+  return rows[0]?.definition ?? null;
+}
+
+/** What a claim has left out of a group; null = the group is gone. */
+export async function definitionOfGroup(
+  db: Queryable,
+  groupId: number,
+): Promise<Record<string, unknown> | null> {
+  const rows = await db.query<{ definition: Record<string, unknown> }>(
+    'select definition from check_groups where id = $1',
+    [groupId],
+  );
+  return rows[0]?.definition ?? null;
 }
 
 /** When the next job of a location that waits for its moment (a retry) becomes claimable; null = none does. */
