@@ -77,7 +77,7 @@ function passed({ degraded }: PlaywrightRun): Outcome['base'] {
   // The reason's code is that of a limit: being degraded is a verdict on how the target did, not on whether.
   return degraded === null
     ? { ok: true }
-    : { ok: true, degraded: reasonOf('RESPONSE_TOO_SLOW', degraded.message) };
+    : { ok: true, degraded: reasonOf('MARKED_DEGRADED', degraded.message) };
 }
 
 /** Looks at a host's certificate as a client would: its chain, its host name, its dates. */

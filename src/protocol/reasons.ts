@@ -63,6 +63,8 @@ export const reasonOwner = {
   ASSERTION_FAILED: 'target',
   /** A test of a browser or multi-step check. */
   TEST_FAILED: 'target',
+  /** A script has called markCheckAsDegraded. */
+  MARKED_DEGRADED: 'target',
   RESPONSE_TOO_SLOW: 'target',
   SHOULD_HAVE_FAILED: 'target',
   // scripts
