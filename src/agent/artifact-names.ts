@@ -28,6 +28,12 @@ export function artifactNames(
   };
 }
 
+/** A content type as a header of the upload may carry it. Scripts name any: with a secret, a line end, a novel in it. */
+export function plainContentType(contentType: string, scrub: (text: string) => string): string {
+  const isPlain = /^[\w.+-]{1,80}\/[\w.+-]{1,80}(?:; ?charset=[\w-]{1,30})?$/.test(contentType);
+  return isPlain && scrub(contentType) === contentType ? contentType : 'application/octet-stream';
+}
+
 /** A text without what tools leave out of file names. */
 function plain(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '');

@@ -3,7 +3,7 @@ import type { Job } from '../protocol/job.ts';
 import type { Artifact } from '../protocol/result.ts';
 import type { Scripts } from '../script/scripts.ts';
 import type { NamedSecret } from '../secrets/scrubber.ts';
-import { artifactNames } from './artifact-names.ts';
+import { artifactNames, plainContentType } from './artifact-names.ts';
 import type { JobScrubber } from './own-secrets.ts';
 import type { WorkDirs } from './work-dir.ts';
 
@@ -75,7 +75,11 @@ export function openAttemptFiles(parts: ScriptParts, scrubber: JobScrubber): Att
       if (files.length === 0 || folder === null) return [];
       const secrets = scrubber.secrets();
       const nameOf = artifactNames(secrets, scrubber.text);
-      const named = files.map((file) => ({ ...file, name: nameOf(file) }));
+      const named = files.map((file) => ({
+        ...file,
+        name: nameOf(file),
+        contentType: plainContentType(file.contentType, scrubber.text),
+      }));
       return parts.keepArtifacts({ ...attempt, workDir: await folder }, named, { ...options, secrets });
     },
     remove: async () => {

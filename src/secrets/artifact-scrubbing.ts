@@ -5,6 +5,8 @@ import type { Scrubber } from './scrubber.ts';
 
 /** Entries of all archives of an artifact together. */
 export const maxEntries = 100_000;
+/** Bytes of their names, which are held until an archive is written. */
+const maxNameBytes = 32 * 1024 * 1024;
 /** Archives within archives. */
 export const maxDepth = 4;
 /** What is handled in one piece; larger things pass in chunks. */
@@ -30,6 +32,7 @@ export class ArtifactScrubbing {
   readonly #notes = new Set<string>();
   #bytes = 0;
   #entries = 0;
+  #nameBytes = 0;
   #files = 0;
   #left = 0;
   #changes = 0;
@@ -60,9 +63,16 @@ export class ArtifactScrubbing {
     }
   }
 
-  chargeEntry(): void {
+  /** An entry with a name of so many bytes. Throws when they are too many for this artifact. */
+  chargeEntry(nameBytes: number): void {
     this.#signal?.throwIfAborted();
     this.#entries++;
+    this.#nameBytes += nameBytes;
+    if (this.#nameBytes > maxNameBytes) {
+      throw new Unscrubbable(`the names in its archives have more than ${maxNameBytes} bytes`, {
+        whole: true,
+      });
+    }
     if (this.#entries > maxEntries) {
       throw new Unscrubbable(`its archives have more than ${maxEntries} entries`, { whole: true });
     }

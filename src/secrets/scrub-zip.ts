@@ -1,6 +1,6 @@
 import type { Entry } from 'yauzl';
 import { Unscrubbable, type ArtifactScrubbing } from './artifact-scrubbing.ts';
-import { contentOfBuffer, joined, type Content } from './content.ts';
+import { contentOfBuffer, headOf, joined, type Content } from './content.ts';
 import { isPacked, scrubbedPieces } from './scrub-content.ts';
 import { isSmall, openZip, type ZipReader } from './zip-reader.ts';
 import { ZipWriter, type ZipEntryHead } from './zip-writer.ts';
@@ -24,7 +24,7 @@ export async function scrubZip(
     try {
       const taken = new Set<string>();
       for await (const entry of reader.entries()) {
-        scrubbing.chargeEntry();
+        scrubbing.chargeEntry(entry.fileNameRaw.length);
         scrubbing.chargeBytes(Math.max(entry.compressedSize, entry.uncompressedSize));
         const head = headOfEntry(entry, scrubbing, taken);
         try {
@@ -73,19 +73,30 @@ async function scrubEntry(entry: Entry, head: ZipEntryHead, parts: Parts): Promi
     return;
   }
   const content: Content = { name, pieces: () => reader.content(entry), whole: null, path: null };
-  const changed = await scrubbing.wouldChange(scrubbedPieces(content, scrubbing, depth));
+  // An archive is packed anew in any case: reading it through to learn that would double the work.
+  const changed =
+    isPacked(await headOf(content, 4)) ||
+    (await scrubbing.wouldChange(scrubbedPieces(content, scrubbing, depth)));
   if (!changed && reader.exact) await copy();
   else await writer.add(head, scrubbedPieces(content, scrubbing, depth), { pack });
 }
 
 /** Names by which traces refer to their files: a digest, or a page and a moment. No secret is in them. */
-const referenceName = /(?:^|[/@])(?:[0-9a-f]{40}|page@[0-9a-f]{32}-\d+)(?:\.[a-z0-9]{1,5})?$/;
+const referenceName =
+  /^(?:[a-z]{1,12}\/)?(?:(?:[a-z]{1,12}@)?[0-9a-f]{40}|page@[0-9a-f]{32}-\d+)(?:\.[a-z0-9]{1,8})?$/i;
+
+/** Part of a digest may be like a secret; a secret of a digest's length is no part. */
+function isReferenceName(name: string, { scrubber }: ArtifactScrubbing): boolean {
+  if (!referenceName.test(name)) return false;
+  const spans = scrubber.find(Buffer.from(name));
+  return (spans[1] ?? 0) - (spans[0] ?? 0) < 32;
+}
 
 function headOfEntry(entry: Entry, scrubbing: ArtifactScrubbing, taken: Set<string>): ZipEntryHead {
   const raw = entry.fileNameRaw;
   const utf8 = (entry.generalPurposeBitFlag & 0x0800) !== 0;
   let text = raw.toString('latin1');
-  if (!referenceName.test(text)) {
+  if (!isReferenceName(text, scrubbing)) {
     text = scrubbing.scrubber.bytes(raw).toString('latin1');
     const safe = safeName(text);
     if (safe !== text) scrubbing.changed();

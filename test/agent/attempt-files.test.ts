@@ -68,6 +68,27 @@ test('files are taken with the secrets that came up, before their folder goes', 
   await workDirs.close();
 });
 
+test('a content type that a script made up is none: it would carry a secret, or break the upload', async () => {
+  const { files, taken, workDirs } = open();
+  const path = join(await files.context.workDir(), 'one');
+  files.context.addSecret('session', 'session-9876');
+  const types = ['text/html; charset=utf-8', 'x/session-9876', 'text/plain\r\nx: y', '', 'é/é'];
+  for (const contentType of types) {
+    files.context.artifacts.add({ path, name: 'one.txt', type: 'file', contentType });
+  }
+  await files.keep({ job, attempt: 1 }, options());
+  const plain = 'application/octet-stream';
+  expect(taken[0]?.files.map(({ contentType }) => contentType)).toEqual([
+    'text/html; charset=utf-8',
+    plain,
+    plain,
+    plain,
+    plain,
+  ]);
+  await files.remove();
+  await workDirs.close();
+});
+
 test('more files than an attempt may have are told', async () => {
   const { files, taken, workDirs } = open();
   const path = join(await files.context.workDir(), 'one');

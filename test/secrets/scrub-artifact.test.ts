@@ -248,6 +248,42 @@ describe('traces', () => {
     });
   });
 
+  test('only what is named by a digest keeps its name: no folder above it, no secret of its length', async () => {
+    const token = 'c0ffee'.repeat(7).slice(0, 40);
+    const zip = await makeZip([
+      [`of 424242/${digest}.png`, 'picture'],
+      [`resources/src@${digest}.txt`, 'source'],
+      [`data/${token}.png`, 'picture'],
+    ]);
+    writeFileSync(source, zip);
+    await scrubArtifact(source, target, {
+      name: 'report.zip',
+      type: 'report',
+      contentType: '',
+      secrets: [...secrets, { name: 'KEY', value: token }],
+    });
+    expect(Object.keys(entriesOf(readFileSync(target)))).toEqual([
+      `of ${mask}/${mask}aabbccddeeff00112233445566778899aa.png`,
+      `resources/src@${digest}.txt`,
+      `data/${mask}.png`,
+    ]);
+  });
+
+  test('a key that stands twice, and a broken line with headers, hide nothing', async () => {
+    const trace = [
+      `{"type":"a","text":"pin 424242","text":"shown"}`,
+      `{"type":"b","n":424242}`,
+      `{"request":{"headers":[{"name":"Cookie","value":"hush`,
+    ].join('\n');
+    const { bytes, note } = await scrub(await makeZip([['0-trace.trace', trace]]));
+    expect(entriesOf(bytes)['0-trace.trace']?.split('\n')).toEqual([
+      `{"type":"a","text":"shown"}`,
+      `{"type":"b","n":424242}`,
+      '{}',
+    ]);
+    expect(note).toContain('a broken line with headers');
+  });
+
   test('sensitive headers, cookies and request logs, whatever the secrets are', async () => {
     const pairs = (value: string): { name: string; value: string }[] => [
       { name: 'Authorization', value },
