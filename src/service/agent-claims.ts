@@ -1,13 +1,20 @@
 import type { Log } from '../log.ts';
 import { lanes as laneNames } from '../protocol/check-types.ts';
 import { protocolLimits } from '../protocol/routes.ts';
+import type { ApiScripts } from '../protocol/script.ts';
 import { buildJob, type AccountScope } from './agent-job.ts';
 import type { Waiting } from './agent-waiting.ts';
 import { createPartsReader, type WholeJob } from './claimed-parts.ts';
 import { allVariables } from './db/account-variables.ts';
 import { findProxyUrl, touchAgent, type AgentLocation } from './db/agents.ts';
 import type { Db } from './db/database.ts';
-import { claimJobs, nextClaimable, unclaimJobs, type ClaimedJob } from './db/jobs-claim.ts';
+import {
+  claimJobs,
+  nextClaimable,
+  unclaimForRuntime,
+  unclaimJobs,
+  type ClaimedJob,
+} from './db/jobs-claim.ts';
 import { lockJobs } from './db/jobs.ts';
 import type { Partitions } from './db/partitions.ts';
 import { allSnippets } from './db/snippets.ts';
@@ -94,7 +101,12 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
         deps.waiting.wake(step.location.locationId);
         break;
       }
-      const shared = { proxyUrl: await proxy(), account: await scope(claimed), wholeOf };
+      const shared = {
+        proxyUrl: await proxy(),
+        account: await scope(claimed),
+        wholeOf,
+        runtimes: step.agent.runtimes,
+      };
       const { built, rest } = await buildSome(deps, claimed, { ...shared, mostBytes: answerBytes - bytes });
       for (const job of built) bytes += job.length;
       jobs.push(...built);
@@ -159,6 +171,20 @@ function scopeOf(
 }
 
 /**
+ * The runtime that a run has come to need since it was queued, where the agent does not have it: an old one would leave the
+ * scripts out and tell nobody.
+ */
+function lackingRuntime(
+  { runtimeId }: ClaimedJob,
+  { scripts }: Record<string, unknown>,
+  runtimes: readonly string[],
+): string | null {
+  if (runtimeId !== null || scripts === undefined) return null;
+  const needed = (scripts as ApiScripts).runtimeId; // built by apiScriptsOf
+  return runtimes.includes(needed) ? null : needed;
+}
+
+/**
  * Jobs as texts until they have `mostBytes`, and the leases of the rest. A check that no job can be made of does not spoil
  * its neighbours: its run ends here, errored.
  */
@@ -169,6 +195,7 @@ async function buildSome(
     proxyUrl: string | null;
     account: AccountScope;
     wholeOf: (job: ClaimedJob) => Promise<WholeJob | null>;
+    runtimes: readonly string[];
     mostBytes: number;
   },
 ): Promise<{ built: string[]; rest: ClaimedJob[] }> {
@@ -183,7 +210,13 @@ async function buildSome(
       const whole = await shared.wholeOf(job);
       if (whole === null) continue;
       const context = { encryption: deps.encryption, ...shared, now: deps.now() };
-      const text = JSON.stringify(buildJob(whole, context));
+      const fields = buildJob(whole, context);
+      const runtimeId = lackingRuntime(job, fields, shared.runtimes);
+      if (runtimeId !== null) {
+        await unclaimForRuntime(deps.db, { ...job, runtimeId });
+        continue;
+      }
+      const text = JSON.stringify(fields);
       bytes += text.length;
       built.push(text);
     } catch (error) {

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { isScriptType } from './api/script-fields.ts';
 import type {
   ApiScripts,
@@ -58,7 +59,7 @@ function filesOf(
     text.includes('snippets'),
   );
   if (!mentioned) return [...dependencies];
-  const own = new Set(dependencies.map(({ path }) => path));
+  const own = new Set(dependencies.map(({ path }) => posix.normalize(path)));
   const shared = snippets
     .map(({ name, script }) => ({ path: `snippets/${name}.js`, content: script }))
     .filter(({ path }) => !own.has(path));
@@ -102,7 +103,10 @@ export function checkScriptOf(options: {
   const { definition, code } = options;
   const path = definition.scriptPath ?? null;
   const dependencies = code?.dependencies ?? [];
-  const entry = dependencies.find((file) => file.path === path);
+  const entry =
+    path === null
+      ? undefined
+      : dependencies.find((file) => posix.normalize(file.path) === posix.normalize(path));
   const content = code?.script ?? entry?.content ?? '';
   return {
     runtimeId: options.runtimeId,

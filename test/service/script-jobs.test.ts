@@ -162,6 +162,25 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       });
     });
 
+    test('paths are compared by what they name', async () => {
+      await create('/v1/snippets', { name: 'login', script: 'exports.login = 1;' });
+      const own = "exports.login = 'own'; // snippets";
+      await browserCheck({
+        script: null,
+        scriptPath: './shop.spec.js',
+        dependencies: [
+          { path: 'shop.spec.js', content: "require('./snippets/login.js');" },
+          { path: './snippets/login.js', content: own },
+        ],
+      });
+      expect(await nextJob('browser')).toMatchObject({
+        script: {
+          content: "require('./snippets/login.js');",
+          files: [{ path: './snippets/login.js', content: own }],
+        },
+      });
+    });
+
     test('a dependency at the path of a snippet takes its place', async () => {
       await create('/v1/snippets', { name: 'login', script: 'shared' });
       await browserCheck({
@@ -299,8 +318,27 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       expect(job).toMatchObject({ checkType: 'API' });
       expect(job).not.toHaveProperty('scripts');
       await db.query('delete from jobs');
+      // An empty text is none.
+      await api.call('PUT', `/v1/checks/api/${job?.['checkId']}`, {
+        body: { localSetupScript: '', localTearDownScript: '' },
+      });
+      expect(await nextJobs('uptime', { ...types, runtimes: [] })).toHaveLength(1);
+      await db.query('delete from jobs');
       await api.call('PUT', `/v2/check-groups/${plain.id}`, { body: { localSetupScript: 'x' } });
       expect(await nextJobs('uptime', { ...types, runtimes: [] })).toEqual([]);
+    });
+
+    test('a run that was queued before its check got scripts waits for an agent that can run them', async () => {
+      const check = await apiCheck();
+      clock.advance(minute);
+      await agents.scheduler.tick();
+      await api.call('PUT', `/v1/checks/api/${check.id}`, { body: { localSetupScript: 'x' } });
+      const old = await connectAgent(agents.app, office, { ...types, runtimes: [] });
+      expect(await old.claim(10, { lane: 'uptime' })).toEqual([]);
+      const able = await connectAgent(agents.app, office, current);
+      const [job] = await able.claim(10, { lane: 'uptime' });
+      expect(job).toMatchObject({ checkId: check.id, scripts: { runtimeId: '2026.04' } });
+      expect(await db.query('select deliveries from jobs')).toEqual([{ deliveries: 1 }]);
     });
 
     test('locations, runParallel and retries of the group count', async () => {

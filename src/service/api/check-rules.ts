@@ -230,6 +230,9 @@ export function settleShared(type: JobType, body: Shared, problems: Problems) {
     privateLocations,
     environmentVariables: settleVariables(body.environmentVariables, problems),
     retryStrategy: settleRetryStrategy(body.retryStrategy, type, problems),
+    // An empty text is no script, and must not make the check need a runtime.
+    localSetupScript: body.localSetupScript === '' ? null : body.localSetupScript,
+    localTearDownScript: body.localTearDownScript === '' ? null : body.localTearDownScript,
   };
 }
 

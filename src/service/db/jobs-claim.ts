@@ -140,6 +140,19 @@ export async function nextClaimable(
   return rows[0]?.at ?? null;
 }
 
+/** Takes back a lease that no agent has learnt of: the run needs a runtime that was not known when it was queued. */
+export async function unclaimForRuntime(
+  db: Queryable,
+  { jobId, leaseToken, runtimeId }: { jobId: string; leaseToken: string; runtimeId: string },
+): Promise<void> {
+  await db.query(
+    `update jobs set state = 'queued', lease_token = null, lease_expires_at = null, agent_id = null,
+       deliveries = deliveries - 1, runtime_id = $3
+     where id = $1 and lease_token = $2`,
+    [jobId, leaseToken, runtimeId],
+  );
+}
+
 /** Takes back leases that no agent has learnt of: the connection ended before the answer. */
 export async function unclaimJobs(
   db: Queryable,
