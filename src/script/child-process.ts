@@ -13,7 +13,7 @@ export type ChildLimits = {
   memoryBytes: number;
   /** Processor time of all its processes, in seconds. */
   cpuSeconds: number;
-  /** Bytes on standard output and standard error together. */
+  /** Bytes on standard output and standard error together. The channel takes twice as many and 32 MiB. */
   outputBytes: number;
   /** Bytes below the writable folders, what was there before included. */
   diskBytes: number;
@@ -70,6 +70,12 @@ const longestLine = 8 * 1024;
 const mostUnread = 32 * 1024 * 1024;
 /** A supervisor that has not ended everything by then is killed itself; the kernel then ends the rest. */
 const killPatienceMs = 5000;
+/** Pipes that stay open so long after the end are held by a process that nobody can end any more: they are closed here. */
+const closePatienceMs = 2000;
+/** What may come over the channel besides as much again as may be printed, which comes there too, as JSON. */
+const channelRoom = 32 * 1024 * 1024;
+/** Bytes for which a message counts besides its own: taking one costs time, an empty one too. */
+const messageCost = 64;
 const megabyte = 1024 * 1024;
 
 /**
@@ -153,13 +159,19 @@ function childOf(spawned: ChildProcess, supervisor: Supervisor | null, options: 
   const channel = spawned.stdio[3] as Duplex; // the fourth pipe
   let brokenBound: keyof ChildLimits | null = null;
   let patience: NodeJS.Timeout | undefined;
+  let closing: NodeJS.Timeout | undefined;
 
   const ended = new Promise<ChildEnd>((resolve) => {
     spawned.once('exit', () => {
       if (supervisor === null) killGroup(pid);
+      // A supervisor has ended all others by now, unless it was killed.
+      closing = setTimeout(() => {
+        for (const pipe of spawned.stdio) pipe?.destroy();
+      }, closePatienceMs);
     });
     spawned.once('close', (code, signal) => {
       clearTimeout(patience);
+      clearTimeout(closing);
       const told = supervisor?.end() ?? { code, signal };
       resolve({ ...told, exceeded: brokenBound ?? supervisor?.exceeded() ?? null });
     });
@@ -174,7 +186,15 @@ function childOf(spawned: ChildProcess, supervisor: Supervisor | null, options: 
     return ended;
   };
 
-  readMessages(channel, options.onMessage, options.onGarbage ?? (() => undefined));
+  readMessages(channel, {
+    take: options.onMessage,
+    onGarbage: options.onGarbage ?? (() => undefined),
+    most: channelRoom + 2 * options.limits.outputBytes,
+    onFlood: () => {
+      brokenBound ??= 'outputBytes';
+      void kill();
+    },
+  });
   let outputBytes = 0;
   for (const stream of ['stdout', 'stderr'] as const) {
     const lines = readLines(longestLine, (line) => options.onLine(line, stream));
@@ -202,8 +222,15 @@ function childOf(spawned: ChildProcess, supervisor: Supervisor | null, options: 
 }
 
 /** Hands on what is JSON and short enough; a child that breaks the rules of its own channel is not listened to. */
-function readMessages(channel: Duplex, take: (message: unknown) => void, onGarbage: () => void): void {
+function readMessages(
+  channel: Duplex,
+  options: { take: (message: unknown) => void; onGarbage: () => void; most: number; onFlood: () => void },
+): void {
+  const { take, onGarbage, most, onFlood } = options;
+  let bytes = 0;
   const lines = readLines(longestMessage, (line, cut) => {
+    bytes += messageCost;
+    if (bytes > most) return;
     if (cut) return onGarbage();
     let message: unknown;
     try {
@@ -214,7 +241,12 @@ function readMessages(channel: Duplex, take: (message: unknown) => void, onGarba
     take(message);
   });
   channel.on('error', () => undefined);
-  channel.on('data', (chunk: Buffer) => lines.push(chunk));
+  channel.on('data', (chunk: Buffer) => {
+    if (bytes > most) return;
+    bytes += chunk.length;
+    lines.push(chunk);
+    if (bytes > most) onFlood();
+  });
   channel.on('end', () => lines.end());
 }
 

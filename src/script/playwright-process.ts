@@ -87,6 +87,8 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
   // Whoever takes the process looks; until then nobody may.
   ready.catch(() => undefined);
   const lastLines: string[] = [];
+  // What comes before it is made has no listener yet.
+  let made: WarmProcess | undefined;
   let child: Child;
   try {
     child = await startChild({
@@ -109,20 +111,20 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
       onLine: (line, stream) => {
         lastLines.push(line);
         if (lastLines.length > keptLines) lastLines.shift();
-        made.onLine(line, stream);
+        made?.onLine(line, stream);
       },
       onMessage: (message) => {
         if (typeof message !== 'object' || message === null) return;
         const known = message as ProcessMessage; // fields are unknown until they are looked at
         if (known.type === 'ready') settle?.resolve();
-        else made.onMessage(known);
+        else made?.onMessage(known);
       },
     });
   } catch (error: unknown) {
     await removeFolder(folder);
     throw error;
   }
-  const made: WarmProcess = {
+  const whole: WarmProcess = {
     child,
     folder,
     ready,
@@ -136,12 +138,13 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
     },
   };
   void child.ended.then((end) => {
-    made.end = end;
+    whole.end = end;
     settle?.reject(
       new AgentError('INTERNAL', `Playwright's runner ended before it was ready: ${lastLines.join(' ')}`),
     );
   });
-  return made;
+  made = whole;
+  return whole;
 }
 
 async function makeFolder(dataFolder: string, runtime: Runtime): Promise<RunFolder> {

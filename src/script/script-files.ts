@@ -50,6 +50,8 @@ export function normalScriptPath(
   reserved: readonly string[] = [],
 ): { path: string } | { error: string } {
   if (path.includes('\0')) return { error: 'it holds a NUL character' };
+  // oxlint-disable-next-line no-control-regex -- they are what is refused
+  if (/[\u0001-\u001f\u007f\u2028\u2029]/.test(path)) return { error: 'it holds a control character' };
   if (path.includes('\\')) return { error: 'it holds a backslash; separate folders by /' };
   if (posix.isAbsolute(path)) return { error: "it is absolute; give it relative to the script's folder" };
   const normal = posix.normalize(path);

@@ -195,6 +195,32 @@ describe('the way between agent and child', () => {
     await child.kill();
   });
 
+  it('ends a child that sends messages without end', async () => {
+    const { child, ask } = await start({ limits: { outputBytes: 1000 } });
+    void ask(`
+      const fs = require('node:fs');
+      const many = Buffer.from('{}\\n'.repeat(20000));
+      for (;;) { try { fs.writeSync(3, many); } catch (error) { if (error.code !== 'EAGAIN') throw error; } }`);
+    expect(await child.ended).toMatchObject({ exceeded: 'outputBytes' });
+  });
+
+  it.for(['without a launcher', 'when its supervisor is killed'])(
+    'does not wait for whoever holds the pipes of a child that is gone, %s',
+    async (how, { skip }) => {
+      if (host.launcher === null && how !== 'without a launcher') skip();
+      const layers = how === 'without a launcher' ? { ...host, launcher: null } : withoutNamespaces();
+      const { child, ask } = await start({}, layers);
+      const holder = `require('node:child_process').spawn('sleep', ['20'], { detached: true, stdio: ['ignore', 1, 2] })`;
+      const pid = await ask(`const held = ${holder}; held.unref(); return held.pid;`);
+      if (how === 'without a launcher') void child.kill();
+      else process.kill(child.pid, 'SIGKILL');
+      const started = performance.now();
+      expect(await child.ended).toMatchObject({ signal: 'SIGKILL' });
+      expect(performance.now() - started).toBeLessThan(15_000);
+      process.kill(Number(pid), 'SIGKILL');
+    },
+  );
+
   it('kills a child that takes no messages instead of keeping them all', async () => {
     const { child, ask } = await start();
     void ask('for (;;);');

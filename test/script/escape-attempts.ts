@@ -78,6 +78,11 @@ export const attempts: readonly Attempt[] = [
     stopped: (layers) => signals(layers) && !layers.namespaces,
   },
   {
+    name: "signal the supervisor's group",
+    body: 'process.kill(-process.ppid, 0)',
+    stopped: always,
+  },
+  {
     name: 'end the supervisor',
     body: `process.kill(process.ppid, 'SIGKILL'); await new Promise((resolve) => setTimeout(resolve, 20)); if (process.ppid > 0) throw new Error('it lives')`,
     stopped: always,

@@ -35,6 +35,7 @@ describe('files of a script', () => {
     ['..', "it leaves the script's folder"],
     ['/etc/passwd', "it is absolute; give it relative to the script's folder"],
     ['a\0.js', 'it holds a NUL character'],
+    ['a\nb.ts', 'it holds a control character'],
     ['a\\b.js', 'it holds a backslash; separate folders by /'],
     ['.', 'it names a folder, not a file'],
     ['lib/', 'it names a folder, not a file'],

@@ -162,6 +162,7 @@ int supervise(const struct plan *asked) {
   prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (plan.agent != 0 && getppid() != plan.agent) return 70;
   plan.protected[plan.protected_count++] = getpid();
+  plan.protected[plan.protected_count++] = -getpgrp();
   come_before_others(false);
   struct started started;
   if (!start(&plan, &started)) return 127;

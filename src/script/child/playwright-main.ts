@@ -29,6 +29,8 @@ type WorkerMessage = {
 };
 
 const longestLine = 8192;
+/** Bytes for which a line counts besides its own: each is a message to the agent, an empty one too. */
+const lineCost = 32;
 
 const runtimeFolder = process.argv[2] ?? '';
 const playwright = join(runtimeFolder, 'node_modules', 'playwright');
@@ -69,7 +71,7 @@ function follow(worker: ChildProcess): void {
   const rest = { stdout: '', stderr: '' };
   const take = (stream: 'stdout' | 'stderr', chunk: Buffer) => {
     const before = outputBytes;
-    outputBytes += chunk.length;
+    outputBytes += chunk.length + lineCost * chunk.toString('latin1').split('\n').length;
     if (current !== null && outputBytes > current.outputBytes) {
       if (before <= current.outputBytes) channel.send({ type: 'exceeded', limit: 'outputBytes' });
       return;
