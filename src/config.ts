@@ -36,6 +36,8 @@ export type AgentConfig = {
   readonly useOsDnsResolver: boolean;
   readonly dependencyCache: 'local' | 'off';
   readonly externalObservability: boolean;
+  /** What looks like a credential in a script's run is masked although nobody named it one. */
+  readonly detectSecrets: boolean;
   /** Values of SERVICE_SECRET_* in the agent's own environment: scrubbed from everything that leaves. */
   readonly secrets: readonly Secret[];
 };
@@ -197,6 +199,7 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
     useOsDnsResolver: flag(env, 'USE_OS_DNS_RESOLVER', false),
     dependencyCache: oneOf(env, 'DEPENDENCY_CACHE', ['local', 'off'], 'local'),
     externalObservability: flag(env, 'EXTERNAL_OBSERVABILITY', true),
+    detectSecrets: flag(env, 'DETECT_SECRETS', false),
     secrets: Object.freeze(
       Object.entries(env)
         .filter(([name, value]) => name.startsWith('SERVICE_SECRET_') && value !== undefined && value !== '')

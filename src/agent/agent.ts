@@ -222,7 +222,10 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
         executorOf,
         network,
         ...(host.carriesScripts
-          ? { forScripts: { scripts: host.scripts, workDirs, keepArtifacts: artifacts.keep } }
+          ? {
+              forScripts: { scripts: host.scripts, workDirs, keepArtifacts: artifacts.keep },
+              detectSecrets: config.detectSecrets,
+            }
           : {}),
         fault,
         now,

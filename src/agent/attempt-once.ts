@@ -6,6 +6,7 @@ import type { JobType } from '../protocol/check-types.ts';
 import { attemptLimitMs, type Job } from '../protocol/job.ts';
 import { reasonOf } from '../protocol/reasons.ts';
 import type { Artifact, LogEntry } from '../protocol/result.ts';
+import { maskLikelySecrets } from './detect-secrets.ts';
 import { openAttemptFiles, type AttemptFiles, type ScriptParts } from './attempt-files.ts';
 import { erroredGrade, grade, type Grade } from './grade.ts';
 import type { Hold } from './leases.ts';
@@ -18,6 +19,8 @@ export type AttemptParts = {
   network: Network;
   /** What customer code needs; absent in an agent that carries none of it. */
   forScripts?: ScriptParts;
+  /** Mask in runs of scripts what looks like a credential, too. */
+  detectSecrets?: boolean;
   /** Hears each line of the run's log as it comes, before it is scrubbed. */
   onLog?: (entry: LogEntry) => void;
   fault: (error: Error, message: string) => void;
@@ -56,6 +59,7 @@ export async function attemptOnce(job: Job, options: AttemptOptions): Promise<At
   const files = openAttemptFiles(parts.forScripts, scrubber);
   try {
     const attempted = await execution(job, options, files);
+    if (parts.detectSecrets === true) maskLikelySecrets(job, attempted, scrubber);
     if (files.isEmpty()) return attempted;
     return { ...attempted, artifacts: await keptFiles(job, options, files, attempted.log) };
   } finally {

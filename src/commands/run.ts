@@ -108,7 +108,7 @@ async function runHere(
   const scripts = hasScript(job) ? await scriptParts(settings, output, log) : null;
   const parts: RunParts = {
     version,
-    ...(scripts === null ? {} : { forScripts: scripts }),
+    ...(scripts === null ? {} : { forScripts: scripts, detectSecrets: settings.detectSecrets }),
     onLog: ({ level, msg }) => {
       if (scripts !== null) stderr(`${level.padEnd(6)}${oneLine(scrubber.text(msg))}\n`);
     },
