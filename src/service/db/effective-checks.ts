@@ -5,10 +5,10 @@
 export const checksWithGroups = 'checks c left join check_groups g on g.id = c.group_id';
 
 /** Where either of the group's lists is not empty, both take the place of the check's own. */
-const ofGroup = '(cardinality(g.locations) + cardinality(g.private_locations)) > 0';
+export const placesOfGroup = '(cardinality(g.locations) + cardinality(g.private_locations)) > 0';
 
 /** Slugs: data-centre codes, then private locations. */
-export const effectiveSlugs = `case when ${ofGroup} then g.locations || g.private_locations
+export const effectiveSlugs = `case when ${placesOfGroup} then g.locations || g.private_locations
   else c.locations || c.private_locations end`;
 
 export const effectiveRunParallel = 'coalesce(g.run_parallel, c.run_parallel)';

@@ -6,7 +6,8 @@ export const resultScript = String.raw`
 const list = (value) => (Array.isArray(value) ? value : []);
 const object = (value) => (typeof value === 'object' && value !== null ? value : {});
 const text = (value, most = 2000) => {
-  const whole = value === null || value === undefined ? '' : String(value);
+  // Not String(): an object from outside may have a toString that is no function.
+  const whole = typeof value === 'string' ? value : (JSON.stringify(value ?? '') ?? '').replace(/^""$/, '');
   return whole.length > most ? whole.slice(0, most) + ' …' : whole;
 };
 // Terminals' colours.
@@ -53,7 +54,7 @@ export function resultDetail(tools, result) {
   });
   const vital = ([name, value]) => {
     const { score, value: measured } = object(value);
-    const shown = name === 'CLS' ? Number(measured).toFixed(3) : milliseconds(Number(measured));
+    const shown = name === 'CLS' && typeof measured === 'number' ? measured.toFixed(3) : milliseconds(measured);
     return element('span', { class: 'chip', title: text(score, 40) }, name + ' ' + shown);
   };
   const pages = list(details.pages).slice(0, 100).map(object).map((page) =>
@@ -62,7 +63,7 @@ export function resultDetail(tools, result) {
       ...[...list(page.consoleErrors), ...list(page.networkErrors)].slice(0, 20).map(error)));
   const calls = list(details.apiCalls).slice(0, 200).map(object).map((call) => {
     const { method, url } = object(call.request);
-    const answer = call.response ? String(object(call.response).status) : 'no answer';
+    const answer = call.response ? text(object(call.response).status, 40) : 'no answer';
     const held = list(call.assertions).slice(0, 50).map(object);
     return element('div', {}, line(call.error || held.some((each) => each.passed === false) ? 'failed' : 'passed',
       text(method, 20) + ' ' + text(url, 300), milliseconds(call.durationMs), element('span', { class: 'soft' }, answer)),
@@ -70,7 +71,7 @@ export function resultDetail(tools, result) {
       ...held.map((each) => line(each.passed === false ? 'failed' : 'passed', text(each.title, 300), '')));
   });
   const assertions = list(result.assertions).slice(0, 200).map(object).map((each) =>
-    element('div', {}, line(each.error ? 'failed' : 'passed', text([each.source, each.property, each.comparison, each.target].filter(Boolean).join(' '), 300), ''),
+    element('div', {}, line(each.error ? 'failed' : 'passed', text([each.source, each.property, each.comparison, each.target].filter(Boolean).map((part) => text(part)).join(' '), 300), ''),
       each.error ? error(each.error) : null));
   const errors = list(details.tests).length > 0 ? [] : list(details.errors).slice(0, 20).map(error);
   const log = list(result.log).slice(0, 500).map(object).map((entry) => text(entry.msg)).join('\n');

@@ -32,7 +32,7 @@ function ago(iso) {
 }
 
 function milliseconds(value) {
-  if (value === null || value === undefined) return '–';
+  if (typeof value !== 'number') return '–';
   if (value < 10) return value.toFixed(1) + ' ms';
   return value < 10000 ? Math.round(value) + ' ms' : (value / 1000).toFixed(1) + ' s';
 }
@@ -138,7 +138,9 @@ function runRows(run) {
   const row = runRow(run);
   if (state.openRun !== run.id) return [row];
   const tools = { element, milliseconds, download };
-  const content = state.run?.id === run.id ? resultDetail(tools, state.run) : ['Loading …'];
+  // Made once, so that what is folded open stays open when the page is drawn again.
+  if (state.run?.id === run.id) state.run.content ??= resultDetail(tools, state.run);
+  const content = state.run?.id === run.id ? state.run.content : ['Loading …'];
   return [row, element('tr', { class: 'run-detail' }, element('td', { attributes: { colspan: '5' } }, ...content))];
 }
 

@@ -3,7 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { findAccount } from '../db/accounts.ts';
-import { listChecks } from '../db/checks.ts';
+import { checksInShort } from '../db/checks-in-short.ts';
 import { keysOfLocations, listLocations } from '../db/locations.ts';
 import { recentResults, type RecentResultRow } from '../db/results.ts';
 import { statusesOf } from '../db/statuses.ts';
@@ -69,16 +69,7 @@ async function overview(
   { accountId, limit, offset }: { accountId: string; limit: number; offset: number },
 ) {
   const account = await findAccount(db, accountId);
-  const checks = await listChecks(db, {
-    accountId,
-    checkType: null,
-    activated: null,
-    tag: null,
-    location: null,
-    search: null,
-    limit,
-    offset,
-  });
+  const checks = await checksInShort(db, { accountId, limit, offset });
   const checkIds = checks.map(({ id }) => id);
   const since = new Date(now() - shownDays * 86_400_000);
   const statuses = await statusesOf(db, { accountId, checkIds });
@@ -93,16 +84,7 @@ async function overview(
     checks: checks.map((check) => {
       const status = statuses.find(({ checkId }) => checkId === check.id);
       return {
-        id: check.id,
-        name: check.name,
-        checkType: check.checkType,
-        activated: check.activated,
-        muted: check.muted,
-        tags: check.tags,
-        locations: check.locations,
-        privateLocations: check.privateLocations,
-        frequency: check.frequency,
-        frequencyOffset: check.frequencyOffset,
+        ...check,
         status: status === undefined ? null : presentStatus(status),
         results: results
           .filter(({ checkId }) => checkId === check.id)

@@ -411,6 +411,25 @@ describe.each(databases)('results ($name)', (database) => {
       });
     });
 
+    test('the page shows a check with the settings of its group, and no script', async () => {
+      const group = await service.call<{ id: number }>('POST', '/v2/check-groups', {
+        body: { name: 'Off', activated: false, muted: true, locations: ['eu-west-2'] },
+      });
+      const created = await service.call<{ id: string }>('POST', '/v1/checks/browser', {
+        body: { name: 'Shop', script: 'a secret recipe', locations: ['eu-west-1'], groupId: group.body.id },
+      });
+      const { body } = await service.call('GET', '/web/overview?limit=100');
+      const { checks } = body as { checks: Fields[] };
+      const shown = checks.find(({ id }) => id === created.body.id);
+      expect(shown).toMatchObject({
+        activated: false,
+        muted: true,
+        locations: ['eu-west-2'],
+        privateLocations: [],
+      });
+      expect(JSON.stringify(body)).not.toContain('recipe');
+    });
+
     test('lists of results use the index of the check', async () => {
       const plan = await service.db.query<{ 'QUERY PLAN': string }>(
         `explain select id from check_results where check_id = '${uuidv7()}' and started_at >= '-infinity'

@@ -163,7 +163,7 @@ describe('page', () => {
         };
         return node;
       },
-      milliseconds: (value) => `${String(value)} ms`,
+      milliseconds: (value) => (typeof value === 'number' ? `${value} ms` : '–'),
       download: async (url, name) => void downloads.push(`${name} ${url}`),
     };
     const text = resultDetail(tools, result)
@@ -201,6 +201,15 @@ describe('page', () => {
   test.each([
     {},
     { details: null, artifacts: {}, log: 'x' },
+    {
+      details: {
+        tests: [{ title: { toString: 1 }, status: { toString: 1 }, errors: [{ valueOf: 1, toString: 1 }] }],
+        pages: [{ url: { toString: 1 }, webVitals: { CLS: { value: { valueOf: 1, toString: 1 } } } }],
+        apiCalls: [{ request: {}, response: { status: { toString: 1 } } }],
+      },
+      assertions: [{ source: { toString: 1 } }],
+      log: [{ msg: { toString: 1 } }],
+    },
     {
       details: {
         tests: [null, 1, { steps: [null, { steps: 'x' }], errors: 3 }],
