@@ -9,6 +9,8 @@ export type TreeKind = {
   readonly numbers: boolean;
   /** Whether texts have to be looked through; else only headers. */
   readonly texts: boolean;
+  /** Whether a text holds no secret for certain; null = of none that is known. */
+  readonly isSure: ((text: string) => boolean) | null;
 };
 
 type Entry = { [key: string]: unknown };
@@ -47,7 +49,7 @@ export function scrubJsonTree(tree: unknown, scrubbing: ArtifactScrubbing, kind:
     if (kind.trace && depth === 1 && key === 'type') return text;
     if (kind.trace && isReference(key, text)) return text;
     const shown = kind.trace && key === 'message' ? maskHeaderLines(text, scrubbing.headers) : text;
-    return kind.texts ? scrubbing.scrubber.json(shown) : shown;
+    return kind.texts && kind.isSure?.(shown) !== true ? scrubbing.scrubber.json(shown) : shown;
   }
 
   function isReference(key: string, text: string): boolean {
@@ -92,7 +94,9 @@ export function scrubJsonTree(tree: unknown, scrubbing: ArtifactScrubbing, kind:
       const next = hidden ? masked(value) : clean(value, property, depth + 1);
       // Names of the trace's own fields are no secrets, whatever they are like.
       let shown = property;
-      if (kind.texts && !(kind.trace && depth === 0)) shown = scrubbing.scrubber.text(property);
+      if (kind.texts && !(kind.trace && depth === 0) && kind.isSure?.(property) !== true) {
+        shown = scrubbing.scrubber.text(property);
+      }
       // Two keys may become the same mask; neither entry may be lost.
       while (taken.has(shown)) shown += '*';
       if (shown !== property) renamed ??= keys.slice(0, i).map((earlier) => [earlier, entry[earlier]]);

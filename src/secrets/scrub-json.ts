@@ -1,6 +1,6 @@
 import { Unscrubbable, wholeBytes, type ArtifactScrubbing } from './artifact-scrubbing.ts';
 import type { Content, Pieces } from './content.ts';
-import { hintsIn } from './json-hints.ts';
+import { hasTextHint, headerHintsIn } from './json-hints.ts';
 import { scrubJsonTree, type TreeKind } from './scrub-json-tree.ts';
 
 /** Of a line or a document more than this can't be read as JSON within the memory that a scrubber has. */
@@ -45,16 +45,27 @@ export async function* scrubJsonLines(pieces: Pieces, scrubbing: ArtifactScrubbi
 }
 
 function* scrubLines(block: Buffer, scrubbing: ArtifactScrubbing): Generator<Buffer> {
-  if (!needsWork(block, scrubbing).any) {
+  const found = lookAt(block, scrubbing);
+  if (!found.any) {
     yield block;
     return;
   }
   let clean = 0;
+  const next = { span: 0, header: 0 };
   for (let start = 0; start < block.length;) {
     const newline = block.indexOf(10, start);
     const end = newline < 0 ? block.length : newline;
     const line = block.subarray(start, end);
-    const changed = scrubJsonText(line, scrubbing, { trace: true, numbers: false });
+    // What was seen in the block is not looked for again.
+    const spans = within(found.spans, next.span, { start, end });
+    const headers = within(found.headers, next.header, { start, end });
+    next.span += spans.length;
+    next.header += headers.length;
+    const texts = found.texts && hasTextHint(line);
+    const any = spans.length > 0 || headers.length > 0 || texts;
+    const changed = any
+      ? scrubJsonText(line, scrubbing, { trace: true, numbers: false }, { any, spans, headers, texts })
+      : line;
     if (changed !== line) {
       if (start > clean) yield block.subarray(clean, start);
       yield changed;
@@ -65,37 +76,85 @@ function* scrubLines(block: Buffer, scrubbing: ArtifactScrubbing): Generator<Buf
   if (clean < block.length) yield block.subarray(clean);
 }
 
-function needsWork(
-  json: Buffer,
-  { scrubber }: ArtifactScrubbing,
-): { any: boolean; spans: readonly number[]; headers: boolean; texts: boolean } {
+/** What a JSON text holds that it has to be read for: secrets, words of sensitive headers, texts that may hide a secret. */
+type Found = {
+  readonly any: boolean;
+  readonly spans: readonly number[];
+  readonly headers: readonly number[];
+  readonly texts: boolean;
+};
+
+function lookAt(json: Buffer, { scrubber }: ArtifactScrubbing): Found {
   const spans = scrubber.find(json);
-  const { headers, texts } = hintsIn(json);
-  return { any: spans.length > 0 || headers || texts, spans, headers, texts: texts || spans.length > 0 };
+  const headers = headerHintsIn(json);
+  const texts = hasTextHint(json);
+  return { any: spans.length > 0 || headers.length > 0 || texts, spans, headers, texts };
+}
+
+/** The spans from number `first` on that begin in a line, counted from where the line begins. */
+function within(
+  spans: readonly number[],
+  first: number,
+  { start, end }: { start: number; end: number },
+): number[] {
+  const inside: number[] = [];
+  for (let i = first; i < spans.length && (spans[i] ?? 0) < end; i += 2) {
+    inside.push((spans[i] ?? 0) - start, Math.min(spans[i + 1] ?? 0, end) - start);
+  }
+  return inside;
+}
+
+// What JSON writes in another way than it is.
+// oxlint-disable-next-line no-control-regex -- control characters are among it
+const escaped = /[\\"\0-\x1f]/;
+// Shorter texts may be a short secret as a whole; longer ones may have been cut.
+const shortestSure = 8;
+const longestSure = 2999;
+const mostNeedles = 8;
+
+/**
+ * Says of texts of `json` that no secret is in them, for certain: a text that is written as it is holds one only where one
+ * was seen. Null where nothing is certain.
+ */
+function sureOf(json: Buffer, { spans, texts }: Found): ((text: string) => boolean) | null {
+  if (texts || spans.length > 2 * mostNeedles || json.includes('\\u') || json.includes('\\/')) return null;
+  const needles = new Set<string>();
+  for (let i = 0; i < spans.length; i += 2) {
+    const seen = json.toString('latin1', spans[i], spans[i + 1]);
+    if (!/^[ !#-[\]-~]+$/.test(seen)) return null;
+    needles.add(seen);
+  }
+  const all = [...needles];
+  return (text) =>
+    text.length >= shortestSure &&
+    text.length <= longestSure &&
+    !all.some((needle) => text.includes(needle)) &&
+    !escaped.test(text);
 }
 
 /** One JSON text; the same reference where nothing had to change. What isn't JSON is scrubbed as bytes. */
 function scrubJsonText(
   json: Buffer,
   scrubbing: ArtifactScrubbing,
-  kind: Omit<TreeKind, 'texts'>,
+  kind: Pick<TreeKind, 'trace' | 'numbers'>,
+  found: Found,
   indent = '',
 ): Buffer {
   const { scrubber } = scrubbing;
-  const { any, spans, headers, texts } = needsWork(json, scrubbing);
-  if (!any) return json;
+  const { spans, headers } = found;
   let tree: unknown;
   try {
     tree = JSON.parse(json.toString());
   } catch {
-    if (headers) {
+    if (headers.length > 0) {
       scrubbing.withhold('a broken line with headers in a trace');
       return Buffer.from('{}');
     }
     return scrubber.bytes(json);
   }
   const before = scrubbing.changes;
-  const clean = scrubJsonTree(tree, scrubbing, { ...kind, texts });
+  const texts = found.texts || spans.length > 0;
+  const clean = scrubJsonTree(tree, scrubbing, { ...kind, texts, isSure: sureOf(json, found) });
   const crosses = spans.length > 0 && crossesTokens(json, spans);
   const isSame = scrubbing.changes === before && !crosses;
   if (isSame && spans.length === 0) return json;
@@ -138,10 +197,10 @@ export async function scrubJsonDocument(
     length += piece.length;
     if (length > longestJson) {
       parts.length = 0;
-      headers ||= hintsIn(piece).headers;
+      headers ||= headerHintsIn(piece).length > 0;
       if (headers) throw new Unscrubbable(`a JSON document of more than ${longestJson} bytes with headers`);
     } else {
-      headers ||= hintsIn(piece).headers;
+      headers ||= headerHintsIn(piece).length > 0;
       parts.push(Buffer.from(piece));
     }
   }
@@ -153,5 +212,6 @@ export async function scrubJsonDocument(
   } catch {
     return null;
   }
-  return scrubJsonText(json, scrubbing, { trace: false, numbers }, indent);
+  const found = lookAt(json, scrubbing);
+  return found.any ? scrubJsonText(json, scrubbing, { trace: false, numbers }, found, indent) : json;
 }

@@ -342,6 +342,36 @@ describe('traces', () => {
     ]);
   });
 
+  test('several secrets in one line, each in another form', async () => {
+    const escapes = '\\u0034\\u0032\\u0034\\u0032\\u0034\\u0032';
+    const line = JSON.stringify({
+      type: 'a',
+      plain: 'nothing to hide',
+      pin: 'of 424242 and 424242',
+      quoted: `a ${secret} b`,
+      accent: 'é 424242 ü',
+      fields: { 'key 424242': ['more of nothing', `x\n${encodeURIComponent(secret)}`] },
+      again: 'ESCAPES',
+    });
+    const { bytes } = await scrub(
+      await makeZip([['0-trace.trace', `${line}\n{}\n${line.replace('ESCAPES', escapes)}\n`]]),
+    );
+    const clean = {
+      type: 'a',
+      plain: 'nothing to hide',
+      pin: `of ${mask} and ${mask}`,
+      quoted: `a ${mask} b`,
+      accent: `é ${mask} ü`,
+      fields: { [`key ${mask}`]: ['more of nothing', `x\n${mask}`] },
+    };
+    const lines = (entriesOf(bytes)['0-trace.trace'] ?? '').split('\n').slice(0, 3);
+    expect(lines.map((each) => JSON.parse(each) as unknown)).toEqual([
+      { ...clean, again: 'ESCAPES' },
+      {},
+      { ...clean, again: mask },
+    ]);
+  });
+
   test('a secret that is JSON itself, lines that are no JSON, a line beyond what is read', async () => {
     const json = '{"private_key":"abc","id":"def"}';
     writeFileSync(
