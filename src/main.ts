@@ -5,7 +5,7 @@ import { environment } from './config.ts';
 import { exitCodes, FatalError, toError } from './errors.ts';
 import { version } from './version.ts';
 
-type Entry = { usage: string; summary: string; load: () => Promise<Command> };
+type Entry = { usage: string; summary: string; options?: string; load: () => Promise<Command> };
 
 // Each command is loaded when it is called: the agent must not pay for the service.
 const commands: { readonly [name: string]: Entry } = {
@@ -26,7 +26,8 @@ const commands: { readonly [name: string]: Entry } = {
   },
   run: {
     usage: 'run FILE [--json]',
-    summary: 'runs the check in FILE (JSON: a create body plus checkType) here and now',
+    summary: 'runs a check here and now: JSON (a create body plus checkType) or a script (.ts, .js)',
+    options: 'scripts: [--type BROWSER|MULTI_STEP] [--runtime NAME] [--env NAME=VALUE]… [--output DIR]',
     load: async () => (await import('./commands/run.ts')).run,
   },
   doctor: {
@@ -39,7 +40,10 @@ const commands: { readonly [name: string]: Entry } = {
 const usage = [
   'usage: location-agent <command>',
   '',
-  ...Object.values(commands).map((entry) => `  ${entry.usage.padEnd(20)}${entry.summary}`),
+  ...Object.values(commands).flatMap(({ usage: words, summary, options }) => [
+    `  ${words.padEnd(20)}${summary}`,
+    ...(options === undefined ? [] : [`  ${''.padEnd(20)}${options}`]),
+  ]),
   `  ${'--help'.padEnd(20)}this text`,
   `  ${'--version'.padEnd(20)}the version`,
   '',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { exitCodes, FatalError, toError } from '../errors.ts';
-import { probeTypes, laneOf, type ProbeType } from '../protocol/check-types.ts';
+import { laneOf, probeTypes, scriptTypes, type ProbeType } from '../protocol/check-types.ts';
 import { attemptLimitMs, type Job, type RetryStrategy } from '../protocol/job.ts';
 import { runtimeIds, type ApiScripts, type ScriptFile } from '../protocol/script.ts';
 import { createProblems, settleCheck, type SettledCheck } from '../service/api/check-rules.ts';
@@ -48,6 +48,11 @@ export function parseRunBody(body: unknown, now: number): { job: Job } | { error
   const { checkType, ...rest } = body as { [field: string]: unknown }; // an object, as seen above
   const type = probeTypes.find((known) => known === checkType);
   if (type === undefined) {
+    if (scriptTypes.some((known) => known === checkType)) {
+      return {
+        errors: { checkType: [`is ${String(checkType)}: give run the script itself, a file of its own`] },
+      };
+    }
     const known = `must be one of ${probeTypes.join(', ')}`;
     return { errors: { checkType: [checkType === undefined ? `is required: it ${known}` : known] } };
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ScriptParts } from '../agent/attempt-files.ts';
 import { createLanes } from '../agent/lanes.ts';
@@ -105,7 +106,9 @@ async function runHere(
   const network = createNetwork({ useOsDnsResolver: settings.useOsDnsResolver });
   // A process that lives for one check must not report its own loading as the target's time. A daemon is warm.
   await warmUp([job.checkType], () => execute, { network, now: Date.now });
-  const scripts = hasScript(job) ? await scriptParts(settings, output, log) : null;
+  const runtimeId = runtimeOf(job);
+  const tell = (line: string) => stderr(`location-agent: ${line}\n`);
+  const scripts = runtimeId === null ? null : await scriptParts(settings, { output, log, runtimeId, tell });
   const parts: RunParts = {
     version,
     ...(scripts === null ? {} : { forScripts: scripts, detectSecrets: settings.detectSecrets }),
@@ -143,15 +146,21 @@ async function runHere(
   return results;
 }
 
-function hasScript(job: Job): boolean {
-  return 'script' in job || ('scripts' in job && job.scripts !== undefined);
+/** The runtime that a job needs; null = it has no scripts. */
+function runtimeOf(job: Job): string | null {
+  if ('script' in job) return job.script.runtimeId;
+  return 'scripts' in job ? (job.scripts?.runtimeId ?? null) : null;
 }
 
 /** Runtimes, folders and files, as a daemon has them. */
 async function scriptParts(
   settings: Pick<AgentConfig, 'dataDir' | 'extraCaFile'>,
-  output: string,
-  log: Log,
+  {
+    output,
+    log,
+    runtimeId,
+    tell,
+  }: { output: string; log: Log; runtimeId: string; tell: (line: string) => void },
 ): Promise<ScriptParts> {
   const host = createScriptHost({
     runtimesFolder: packageRuntimes(),
@@ -161,6 +170,11 @@ async function scriptParts(
     warn: (line) => log.warn(line),
   });
   await host.look();
+  // The agent's own words name what it has; here somebody can do something about it.
+  if (!host.runtimes().includes(runtimeId) && existsSync(join(packageRuntimes(), runtimeId, 'package.json')))
+    tell(
+      `runtime ${runtimeId} is not installed; this does it: node scripts/runtime.mjs install ${runtimeId}`,
+    );
   const workDirs = createWorkDirs(join(settings.dataDir, 'runs'), randomUUID());
   await workDirs.removeDead();
   return { scripts: host.scripts, workDirs, keepArtifacts: keepInFolder(output) };

@@ -133,5 +133,8 @@ test('a file without a known type names the types', () => {
   const types = 'must be one of URL, API, TCP, DNS, ICMP';
   expect(errorsOf({ checkType: 'HEARTBEAT' })).toEqual({ checkType: [types] });
   expect(errorsOf({})).toEqual({ checkType: [`is required: it ${types}`] });
+  expect(errorsOf({ checkType: 'BROWSER', script: 'x' })).toEqual({
+    checkType: ['is BROWSER: give run the script itself, a file of its own'],
+  });
   expect(errorsOf([])).toEqual({ file: ['must hold one object: a create body plus checkType'] });
 });

@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packageRuntimes } from '../../src/agent/script-host.ts';
 import { run } from '../../src/commands/run.ts';
 import { FatalError } from '../../src/errors.ts';
 import type { Result } from '../../src/protocol/result.ts';
@@ -189,4 +190,24 @@ test('what can not be run says why, with its exit code', async () => {
     64,
     expect.stringContaining('file: is not valid JSON'),
   ]);
+});
+
+const missing = ['2026.04', '2025.04', '2024.09'].find(
+  (name) => !existsSync(join(packageRuntimes(), name, 'node_modules')),
+);
+test.skipIf(missing === undefined)('a runtime that is not installed: how to get it', async () => {
+  const script = join(folder, 'shop.spec.ts');
+  writeFileSync(script, "import { test } from '@playwright/test';");
+  let out = '';
+  let err = '';
+  const code = await run(
+    [script, '--runtime', missing ?? '', '--json', '--output', join(folder, 'artifacts')],
+    {
+      env: { AGENT_DATA_DIR: join(folder, 'data') },
+      stdout: (text) => (out += text),
+      stderr: (text) => (err += text),
+    },
+  );
+  expect([code, (JSON.parse(out) as Result).reason?.code]).toEqual([2, 'RUNTIME_UNAVAILABLE']);
+  expect(err).toContain(`node scripts/runtime.mjs install ${missing}`);
 });

@@ -319,9 +319,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       expect(job).not.toHaveProperty('scripts');
       await db.query('delete from jobs');
       // An empty text is none.
-      await api.call('PUT', `/v1/checks/api/${job?.['checkId']}`, {
-        body: { localSetupScript: '', localTearDownScript: '' },
-      });
+      await api.call('PUT', `/v1/checks/api/${job?.['checkId']}`, { body: { localSetupScript: '' } });
       expect(await nextJobs('uptime', { ...types, runtimes: [] })).toHaveLength(1);
       await db.query('delete from jobs');
       await api.call('PUT', `/v2/check-groups/${plain.id}`, { body: { localSetupScript: 'x' } });
@@ -422,12 +420,9 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       const sizes = spy.mock.settledResults.map(({ value }) => JSON.stringify(value ?? null).length);
       spy.mockRestore();
       expect(jobs).toHaveLength(6);
-      for (const job of jobs) {
-        const n = String(job['checkName']).slice(-1);
-        expect(job['scripts']).toMatchObject({
-          setup: [{ origin: 'group', content: `// g ${noise}` }],
-          teardown: [{ origin: 'check', content: `// ${n} ${noise}` }],
-        });
+      for (const { checkName, scripts } of jobs) {
+        const teardown = [{ content: `// ${String(checkName).slice(-1)} ${noise}` }];
+        expect(scripts).toMatchObject({ setup: [{ content: `// g ${noise}` }], teardown });
       }
       expect(sizes.filter((size) => size > noise.length)).toHaveLength(7);
       expect(Math.max(...sizes)).toBeLessThan(1.5 * noise.length);
