@@ -1,7 +1,7 @@
 import { AgentError, toError } from '../errors.ts';
 import { childFile } from './child-file.ts';
 import { startChild, type Child, type ChildEnd } from './child-process.ts';
-import type { Runtime } from './runtimes.ts';
+import { foldersOf, type Runtime } from './runtimes.ts';
 
 /** A process for setup and teardown scripts: it waits for its run, serves that one, and is killed. */
 export type ApiChild = {
@@ -69,7 +69,7 @@ export function startApiChild(runtime: Runtime, extraCaFile: string | null = nul
       // Node reads it once, when it starts.
       ...(extraCaFile === null ? {} : { NODE_EXTRA_CA_CERTS: extraCaFile }),
     },
-    readable: extraCaFile === null ? [runtime.folder] : [runtime.folder, extraCaFile],
+    readable: [...foldersOf(runtime), ...(extraCaFile === null ? [] : [extraCaFile])],
     writable: [],
     mayStartPrograms: false,
     limits,

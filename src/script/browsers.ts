@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { AgentError, toError } from '../errors.ts';
@@ -99,7 +99,8 @@ export async function browsersFor(options: BrowsersOptions): Promise<Browsers> {
     chromium,
     ownBuild,
     ffmpeg,
-    programFolders: [...new Set(programs.map((path) => dirname(path)))],
+    // A program may be a link to where its own files are.
+    programFolders: [...new Set(await realFolders(programs))],
   };
   if (await isFile(join(folder, 'complete'))) return found;
 
@@ -139,6 +140,11 @@ export async function browsersFor(options: BrowsersOptions): Promise<Browsers> {
     await rm(draft, { recursive: true, force: true });
   }
   return found;
+}
+
+async function realFolders(programs: readonly string[]): Promise<string[]> {
+  const real = await Promise.all(programs.map((path) => realpath(path).catch(() => path)));
+  return [...programs, ...real].map((path) => dirname(path));
 }
 
 type Revisions = { chromium: string; shell: string; ffmpeg: string };

@@ -4,7 +4,7 @@ import { AgentError, toError } from '../errors.ts';
 import { readLines } from './bounded-lines.ts';
 import { confinement, errnoName } from './confinement.ts';
 import { nodeVersionOf, permissionFlags } from './permission-model.ts';
-import { launcherArguments } from './reach.ts';
+import { launcherArguments, withRealPaths } from './reach.ts';
 import { listenToSupervisor, type Supervisor } from './supervisor.ts';
 
 /** Bounds of one child and all that it starts. */
@@ -83,7 +83,12 @@ const megabyte = 1024 * 1024;
  * To be called on the main thread: the child dies with the thread that started it. Rejects with AgentError
  * SANDBOX_UNAVAILABLE or INTERNAL when it can't be started. `layers` = other than all that hold here.
  */
-export async function startChild(options: ChildOptions, layers = confinement()): Promise<Child> {
+export async function startChild(given: ChildOptions, layers = confinement()): Promise<Child> {
+  const options = {
+    ...given,
+    readable: withRealPaths(given.readable),
+    writable: withRealPaths(given.writable),
+  };
   const [host, version] = await Promise.all([
     layers,
     options.mayStartPrograms ? null : nodeVersionOf(options.node),

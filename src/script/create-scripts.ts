@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { createApiScriptHost } from './api-scripts.ts';
 import { announceConfinement } from './confinement.ts';
 import { createPlaywrightRunner } from './playwright.ts';
@@ -18,7 +19,10 @@ export type ScriptsOptions = {
 };
 
 /** Customer code on this machine: its runtimes, and the processes that run it. */
-export function createScripts(options: ScriptsOptions): Scripts {
+export function createScripts(given: ScriptsOptions): Scripts {
+  // Scripts have a working folder of their own.
+  const extraCaFile = typeof given.extraCaFile !== 'string' ? null : resolve(given.extraCaFile);
+  const options = { ...given, extraCaFile };
   announceConfinement(options.warn);
   let runtimes: Runtime[] = [];
   const runtimeOf = (name: string): Runtime => {

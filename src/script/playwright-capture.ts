@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bounds, type TestReport } from './child/capture-format.ts';
 import { readOwnFile } from './playwright-files.ts';
@@ -52,7 +52,9 @@ export async function readCapture(folder: string): Promise<Capture> {
     marks: [],
     secrets: [],
   };
-  const names = (await readdir(folder).catch(() => [])).filter((name) =>
+  // The script may have put a link in its place.
+  const isFolder = (await lstat(folder).catch(() => null))?.isDirectory() ?? false;
+  const names = (isFolder ? await readdir(folder).catch(() => []) : []).filter((name) =>
     /^capture-\d+-\d+\.jsonl$/.test(name),
   );
   const visits: { startTime: number; visit: PageVisit }[] = [];

@@ -1,7 +1,7 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, rename, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { AgentError } from '../errors.ts';
+import { AgentError, JobAborted, toError } from '../errors.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import type { ScriptFile } from '../protocol/script.ts';
 import { version } from '../version.ts';
@@ -13,6 +13,7 @@ import { hostEnvironment, removeFolder, type WarmProcess } from './playwright-pr
 import { readPlaywrightReport } from './playwright-report.ts';
 import type { PlaywrightDetails, PlaywrightRun } from './playwright-run.ts';
 import type { Runtime } from './runtimes.ts';
+import { makeRemovable } from './remove-tree.ts';
 import { writeScriptFiles } from './script-files.ts';
 import type { PlaywrightOptions } from './scripts.ts';
 
@@ -28,6 +29,8 @@ export type OnceOptions = PlaywrightOptions & {
 type Seen = {
   /** The config file was read: from here on it is the script that runs. */
   configured: boolean;
+  /** It had not started within the time that a start may take. */
+  browserLate: boolean;
   browser: 'unused' | 'starting' | 'started' | 'failed' | 'gone';
   browserMessage: string;
   /** The signal that ended it. */
@@ -65,11 +68,18 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
   const written = filesToWrite(options, path.path);
   const files = await writeScriptFiles(folder.script, { files: [...script.files, ...written.files] });
   if (files !== null) return refused(files);
-  const paths = await writeHostFiles(warm, options, written.testPath);
+  const paths = await writeHostFiles(warm, options, written.testPath).catch((error: unknown) => {
+    const { code, message } = toError(error) as NodeJS.ErrnoException; // of node:fs
+    const full = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
+    throw new AgentError(full ? 'DISK_FULL' : 'INTERNAL', `the files of a script run: ${message}`, {
+      cause: error,
+    });
+  });
   await readyOrAborted(warm, signal);
 
   const seen: Seen = {
     configured: false,
+    browserLate: false,
     browser: 'unused',
     browserMessage: '',
     browserSignal: null,
@@ -101,7 +111,7 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
       reasonOf('SCRIPT_KILLED', `The script was ended: it took more ${boundOf[exceeded]} than it may.`),
     );
   }
-  if (seen.browser === 'starting') throw browserFault(seen);
+  if (seen.browserLate) throw browserFault(seen);
 
   const report = await keptReport(warm, options, { paths, startTime });
   for (const value of report?.secrets ?? []) options.addSecret('SERVICE_SECRET', value);
@@ -111,10 +121,12 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
     // Its files are not kept (facts, 2.8), but what its tests did by then is told.
     return report === null ? timeout : { ...timeout, details: report.run.details };
   }
-  if (report?.run.failure !== null && (seen.browser === 'failed' || seen.browser === 'gone')) {
+  if (report !== null && report.run.failure !== null && !['unused', 'started'].includes(seen.browser)) {
     throw browserFault(seen);
   }
   if (report !== null) return report.run;
+  if (await isFull(options.workDir))
+    throw new AgentError('DISK_FULL', 'the disk was full while the script ran');
   if (!seen.configured) {
     throw new AgentError(
       'INTERNAL',
@@ -151,6 +163,9 @@ async function keptReport(
     });
   });
   await removeFolder(folder);
+  // Without Landlock a script may have put a link in the place of its folder.
+  if (!(await lstat(kept)).isDirectory()) return null;
+  await makeRemovable(kept).catch(() => undefined);
   const moved = (path: string) => join(kept, path.slice(folder.root.length));
   return readPlaywrightReport({
     checkType: options.checkType,
@@ -165,6 +180,14 @@ async function keptReport(
     jsonReport: moved(paths.report),
     startTime,
   });
+}
+
+/** Whether nothing more can be written there. */
+async function isFull(folder: string): Promise<boolean> {
+  const found = await statfs(folder).catch(() => null);
+  if (found === null) return false;
+  const { bavail, bsize, ffree, files } = found;
+  return bavail * bsize < 65_536 || (files > 0 && ffree === 0);
 }
 
 /** Waits until the process can take the run. Rejects with AgentError when it can't, or `signal.reason`. */
@@ -184,7 +207,17 @@ async function readyOrAborted(warm: WarmProcess, signal: AbortSignal): Promise<v
   });
   aborted.catch(() => undefined);
   signal.throwIfAborted();
-  await Promise.race([warm.ready, aborted]);
+  await Promise.race([warm.ready, aborted]).catch((error: unknown) => {
+    throw beforeItsTurn(error);
+  });
+}
+
+/** A deadline that passes before the script has begun is not the script's fault. */
+export function beforeItsTurn(error: unknown): unknown {
+  if (!(error instanceof JobAborted) || error.code !== 'deadline') return error;
+  return new AgentError('INTERNAL', 'no process for the script came free before the deadline', {
+    cause: error,
+  });
 }
 
 /** Starts the run and follows it until nothing of it is left; fills `seen`. */
@@ -223,7 +256,10 @@ async function watch(
       clearTimeout(browserTimer);
       if (state === 'starting') {
         seen.browser = 'starting';
-        browserTimer = setTimeout(kill, options.browserStartMs);
+        browserTimer = setTimeout(() => {
+          seen.browserLate = true;
+          kill();
+        }, options.browserStartMs);
       } else if (state === 'started') seen.browser = 'started';
       else if (state === 'failed' || state === 'gone') {
         seen.browser = state;

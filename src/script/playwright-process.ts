@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { lstat, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AgentError, toError } from '../errors.ts';
 import type { Browsers } from './browsers.ts';
 import { childFile } from './child-file.ts';
 import { startChild, type Child, type ChildEnd, type ChildLimits } from './child-process.ts';
-import type { Runtime } from './runtimes.ts';
+import { removeTree } from './remove-tree.ts';
+import { foldersOf, type Runtime } from './runtimes.ts';
 
 /** Folders and files of one run; all in the process's own folder, which is the only one that it may write. */
 export type RunFolder = {
@@ -98,7 +99,7 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
       cwd: folder.root,
       env: baseEnvironment(folder, options),
       readable: [
-        runtime.folder,
+        ...foldersOf(runtime),
         browsers.folder,
         ...browsers.programFolders,
         ...(options.extraCaFile === null ? [] : [options.extraCaFile]),
@@ -187,7 +188,7 @@ const temporaryPrefix = 'location-agent-pw-';
 /** Removes a process's folders; what can't be removed now goes at the next start. */
 export async function removeFolder({ root, temporary }: RunFolder): Promise<void> {
   for (const each of [root, temporary]) {
-    await rm(each, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
+    await removeTree(each).catch(() => undefined);
   }
 }
 
@@ -207,7 +208,7 @@ export async function removeLeftFolders(dataFolder: string): Promise<void> {
       const path = join(parent, name);
       const found = pattern.test(name) ? await lstat(path).catch(() => null) : null;
       if (found === null || Date.now() - found.mtimeMs < leftAfterMs) continue;
-      await rm(path, { recursive: true, force: true }).catch(() => undefined);
+      await removeTree(path).catch(() => undefined);
     }
   }
 }

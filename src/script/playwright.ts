@@ -4,7 +4,7 @@ import { childSlots } from './child-slots.ts';
 import type { ChildLimits } from './child-process.ts';
 import { canSandbox } from './playwright-sandbox.ts';
 import { removeLeftFolders, startProcess, type WarmProcess } from './playwright-process.ts';
-import { runOnce } from './playwright-once.ts';
+import { beforeItsTurn, runOnce } from './playwright-once.ts';
 import type { PlaywrightRun } from './playwright-run.ts';
 import type { Runtime } from './runtimes.ts';
 import type { PlaywrightOptions } from './scripts.ts';
@@ -110,7 +110,9 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
     if (given.checkType === 'MULTI_STEP' && !runtime.multiStepSupport) {
       throw new InvalidJobError('RUNTIME_UNAVAILABLE', `runtime ${runtime.name} has no multi-step checks`);
     }
-    const release = await childSlots.take('playwright', signal);
+    const release = await childSlots.take('playwright', signal).catch((error: unknown) => {
+      throw beforeItsTurn(error);
+    });
     try {
       const found = await browsers(runtime);
       return await runOnce(await take(runtime), {

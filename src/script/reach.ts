@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Confinement } from './confinement.ts';
 import type { ChildOptions } from './child-process.ts';
 
@@ -32,7 +32,8 @@ export function launcherArguments(options: ChildOptions, host: Confinement): str
     `--cpu-seconds=${Math.ceil(limits.cpuSeconds)}`,
     `--disk-bytes=${Math.floor(limits.diskBytes)}`,
     `--processes=${Math.floor(limits.processes)}`,
-    ...options.writable.map((path) => `--write=${path}`),
+    // Each once: what is below them is counted.
+    ...[...new Set(options.writable.map(realPath))].map((path) => `--write=${path}`),
   ];
   // A namespace hides the processes whose ids these are, and has others under the same numbers.
   flags.push(`--protect=${ownIds().join(',')}`);
@@ -40,6 +41,22 @@ export function launcherArguments(options: ChildOptions, host: Confinement): str
   if (options.mayStartPrograms) flags.push('--programs', '--user-namespaces');
   if (host.holds.landlock) flags.push('--landlock', ...fileRules(options));
   return flags;
+}
+
+/**
+ * Absolute paths as they were given, and where they really lead: a link may stand anywhere in one, and programs that ask for
+ * the real path are told of no other. What is not there stays as it is.
+ */
+export function withRealPaths(paths: readonly string[]): string[] {
+  return [...new Set([...paths.map((path) => resolve(path)), ...paths.map(realPath)])];
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 function fileRules(options: ChildOptions): string[] {

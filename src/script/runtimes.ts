@@ -23,6 +23,11 @@ export type FoundRuntime = {
   state: { is: 'installed'; runtime: Runtime } | { is: 'missing' } | { is: 'broken'; reason: string };
 };
 
+/** What its scripts must be able to read. Its packages may be a link to another place. */
+export function foldersOf(runtime: Runtime): string[] {
+  return [runtime.folder, join(runtime.folder, 'node_modules')];
+}
+
 /** Finds the runtimes that are installed below `root`, newest first. Never throws: what is broken is left out and told to `warn`. */
 export function installedRuntimes(root: string, warn: (line: string) => void): Runtime[] {
   return findRuntimes(root).flatMap(({ name, state }) => {

@@ -1,5 +1,14 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -30,7 +39,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 type Run = { child: Child; lines: string[]; messages: unknown[]; ask: (body: string) => Promise<unknown> };
 
 async function start(
-  options: { limits?: Partial<ChildLimits>; programs?: boolean; env?: { [name: string]: string } } = {},
+  options: {
+    limits?: Partial<ChildLimits>;
+    programs?: boolean;
+    env?: { [name: string]: string };
+    readable?: string[];
+  } = {},
   layers: Confinement = host,
 ): Promise<Run> {
   const lines: string[] = [];
@@ -43,7 +57,7 @@ async function start(
       file: evaluate,
       cwd: folder,
       env: options.env ?? { PATH: '/usr/bin:/bin' },
-      readable: [],
+      readable: options.readable ?? [],
       writable: [folder],
       mayStartPrograms: options.programs ?? true,
       limits: { ...roomy, ...options.limits },
@@ -173,6 +187,20 @@ describe('the way between agent and child', () => {
     const { child, ask } = await start({ env: { ONE: '1', EMPTY: '', 'ODD NAME': 'ü\n' } });
     expect(await ask('return process.env')).toEqual({ ONE: '1', EMPTY: '', 'ODD NAME': 'ü\n' });
     await child.kill();
+  });
+
+  it.for([true, false])('reads through links to what it may read (programs: %s)', async (programs) => {
+    const other = mkdtempSync(join(tmpdir(), 'location-agent-linked-'));
+    mkdirSync(join(other, 'real'));
+    writeFileSync(join(other, 'real', 'file'), 'linked');
+    symlinkSync('real', join(other, 'link'));
+    const { child, ask } = await start({ programs, readable: [join(other, 'link')] });
+    for (const way of ['link', 'real']) {
+      const path = JSON.stringify(join(other, way, 'file'));
+      expect(await ask(`return require('node:fs').readFileSync(${path}, 'utf8')`)).toBe('linked');
+    }
+    await child.kill();
+    rmSync(other, { recursive: true });
   });
 
   it('lets no variable reach around the permission model', async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { JobAborted } from '../../src/errors.ts';
+import { childSlots } from '../../src/script/child-slots.ts';
 import { builtProgram } from '../helpers/build.ts';
 import { hasPlaywright, startRunner, type TestRunner } from '../helpers/playwright.ts';
 
@@ -93,6 +94,46 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
     await vi.waitFor(() => expect(log).toContain('begun'), { timeout: 20_000 });
     controller.abort(new JobAborted('cancelled'));
     await expect(run).rejects.toMatchObject({ code: 'cancelled' });
+  });
+
+  test('one that gives the browser no time to start has itself to blame', async () => {
+    const launch = `const { chromium } = require('playwright'); await chromium.launch({ timeout: 1 });`;
+    const { failure } = await runner!.start(body(launch)).run;
+    expect(failure).toMatchObject({ code: 'TEST_FAILED' });
+  });
+
+  test('one that is at the limit while a browser starts is cut at the limit', async () => {
+    const hangs = program('hanging-later', 'exec sleep 600');
+    const slow = startRunner({ browsers: { chromium: [hangs], installed: [] } });
+    try {
+      const uses = `${importTest}test('one', async ({ page }) => { await page.goto('about:blank'); });\n`;
+      const { failure } = await slow.start(uses, { timeoutMs: 3000 }).run;
+      expect(failure?.code).toBe('SCRIPT_TIMEOUT');
+    } finally {
+      await slow.close();
+    }
+  });
+
+  test('one that nests folders deeper than a path can name, and closes them, leaves none', async () => {
+    const deep = `const fs = require('node:fs');
+      for (let i = 0; i < 60; i++) { fs.mkdirSync('d'.repeat(200)); process.chdir('d'.repeat(200)); }
+      fs.writeFileSync('last', ''); fs.mkdirSync('shut'); fs.chmodSync('shut', 0); process.chdir('/');`;
+    const { run, workDir } = runner!.start(body(deep));
+    expect((await run).failure).toBeNull();
+    rmSync(workDir, { recursive: true });
+  });
+
+  test('a deadline that passes before a process is free is not the script’s fault', async () => {
+    const release = await Promise.all(
+      Array.from({ length: childSlots.total }, () =>
+        childSlots.take('playwright', AbortSignal.timeout(10)).catch(() => () => undefined),
+      ),
+    );
+    const controller = new AbortController();
+    const { run } = runner!.start(body(''), { signal: controller.signal });
+    controller.abort(new JobAborted('deadline'));
+    await expect(run).rejects.toMatchObject({ name: 'AgentError', code: 'INTERNAL' });
+    for (const free of release) free();
   });
 
   test('an aborted run that has not begun rejects too', async () => {

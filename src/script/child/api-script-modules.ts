@@ -1,5 +1,6 @@
 import Module, { createRequire, isBuiltin } from 'node:module';
-import { posix } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import * as vm from 'node:vm';
 
 /** What the check itself has to mend: reported as SCRIPT_INVALID, not as something that its code threw. */
@@ -157,8 +158,11 @@ export function createModules(options: {
 function lookOnlyBelow(folder: string): void {
   const pathsOf = Reflect.get(Module, '_nodeModulePaths') as ((from: string) => string[]) | undefined; // not in the types
   if (pathsOf === undefined) return;
+  const packages = join(folder, 'node_modules');
+  // They may be a link to another place.
+  const roots = [folder, existsSync(packages) ? realpathSync(packages) : packages];
   Reflect.set(Module, '_nodeModulePaths', (from: string) =>
-    pathsOf(from).filter((path) => path.startsWith(`${folder}/`)),
+    pathsOf(from).filter((path) => roots.some((root) => path === root || path.startsWith(`${root}/`))),
   );
 }
 

@@ -11,8 +11,18 @@ export type Tell = (message: {
   [field: string]: string | number | boolean | null;
 }) => void;
 
-type LaunchOptions =
-  { executablePath?: unknown; args?: unknown; env?: unknown; channel?: unknown } | undefined;
+/** Settings of a start with which a browser may fail that works otherwise. */
+const ownSettings = [
+  'executablePath',
+  'args',
+  'env',
+  'channel',
+  'timeout',
+  'ignoreDefaultArgs',
+  'chromiumSandbox',
+  'devtools',
+] as const;
+type LaunchOptions = { headless?: unknown } & { [setting in (typeof ownSettings)[number]]?: unknown };
 type BrowserLike = {
   on: (event: 'disconnected', listener: () => void) => void;
   close: (...args: unknown[]) => Promise<void>;
@@ -59,9 +69,7 @@ export function watchBrowser(runtimeFolder: string, tell: Tell): void {
     const started = performance.now();
     // With settings of its own a script is to blame for what comes of them.
     const all = { ...optionsOfTests(this), ...options };
-    const own = ['executablePath', 'args', 'env', 'channel'].some(
-      (name) => all[name as keyof typeof all] !== undefined,
-    );
+    const own = all.headless === false || ownSettings.some((name) => all[name] !== undefined);
     const launching = original.call(this, options);
     if (own) return launching;
     tell({ type: 'browser', state: 'starting' });
@@ -94,7 +102,7 @@ type WithDefaults = {
 };
 
 /** What `test.use({ launchOptions })` says; where a release keeps it elsewhere, nothing. */
-function optionsOfTests(browserType: BrowserTypeLike): LaunchOptions {
+function optionsOfTests(browserType: BrowserTypeLike): LaunchOptions | undefined {
   const type = browserType as BrowserTypeLike & WithDefaults; // feature detection
   return type._playwright?._defaultLaunchOptions ?? type._defaultLaunchOptions;
 }
