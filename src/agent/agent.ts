@@ -272,6 +272,8 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   };
   let runtimesTimer: NodeJS.Timeout | undefined;
   const watchRuntimes = () => {
+    // A look that was under way when the agent began to end must not start the next.
+    if (intake.isClosed()) return;
     const everyMs = options.runtimesEveryMs ?? runtimesEveryMs;
     runtimesTimer = setTimeout(() => void lookForRuntimes().finally(watchRuntimes), everyMs);
     runtimesTimer.unref();

@@ -115,12 +115,12 @@ function registerGauges(registry: Registry, sources: MetricsSources): void {
       collect: () => collect(made),
     });
   };
-  const ownLanes = allLanes.filter((lane) => lanes.slots[lane] !== undefined);
   gauge('info', 'Version of the agent and of its runtime.', ['version', 'node'], (made) =>
     made.set({ version: sources.version, node: process.version }, 1),
   );
   gauge('slots', 'Slots of a lane.', ['lane', 'state'], (made) => {
-    for (const lane of ownLanes) {
+    // Asked each time: a lane opens when a runtime comes.
+    for (const lane of allLanes.filter((each) => lanes.slots[each] !== undefined)) {
       made.set({ lane, state: 'used' }, lanes.running(lane));
       made.set({ lane, state: 'free' }, lanes.free(lane));
     }

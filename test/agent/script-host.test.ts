@@ -78,6 +78,8 @@ test('a runtime that comes while the agent runs is announced, and its lane asks 
   mkdirSync(runtimes);
   await start();
   await expect.poll(claimedLanes, { timeout: 10_000 }).toEqual(['uptime']);
+  const metrics = async () => (await fetch(new URL('/metrics', agent?.healthUrl))).text();
+  expect(await metrics()).not.toContain('lane="browser"');
   install('2026.04');
   await expect.poll(claimedLanes, { timeout: 10_000 }).toContain('browser');
   expect(hellos().at(-1)).toMatchObject({
@@ -85,6 +87,7 @@ test('a runtime that comes while the agent runs is announced, and its lane asks 
     checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP', 'BROWSER', 'MULTI_STEP'],
     lanes: { uptime: 200, browser: 3 },
   });
+  expect(await metrics()).toMatch(/slots\{lane="browser",state="free"\} 3/);
   expect(hellos()[0]?.instanceId).toBe(hellos().at(-1)?.instanceId);
   install('2025.04');
   await expect.poll(() => hellos().at(-1)?.runtimes, { timeout: 10_000 }).toEqual(['2026.04', '2025.04']);

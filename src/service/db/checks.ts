@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { slugsOfCheck } from './effective-checks.ts';
 
 /** Statements on checks for the public API. */
 
@@ -132,7 +133,7 @@ export async function listChecks(db: Queryable, filter: CheckFilter): Promise<Ch
        and ($2::text is null or check_type = $2)
        and ($3::boolean is null or activated = $3)
        and ($4::text is null or $4 = any(tags))
-       and ($5::text is null or $5 = any(locations) or $5 = any(private_locations))
+       and ($5::text is null or $5 = any(${slugsOfCheck}))
        and ($6::text is null or strpos(lower(name), lower($6)) > 0)
      order by created_at, id limit $7 offset $8`,
     [

@@ -11,6 +11,11 @@ export const placesOfGroup = '(cardinality(g.locations) + cardinality(g.private_
 export const effectiveSlugs = `case when ${placesOfGroup} then g.locations || g.private_locations
   else c.locations || c.private_locations end`;
 
+/** As effectiveSlugs, in a statement over `checks` alone. */
+export const slugsOfCheck = `coalesce(
+  (select nullif(g.locations || g.private_locations, '{}') from check_groups g where g.id = checks.group_id),
+  checks.locations || checks.private_locations)`;
+
 export const effectiveRunParallel = 'coalesce(g.run_parallel, c.run_parallel)';
 
 /** Null for a check without scripts, whatever runtime it names: any agent will do. */

@@ -242,6 +242,14 @@ describe.each(databases)('check groups ($name)', (database) => {
       expect(paged.body.map((check) => check.id)).toEqual([second.id]);
       const lone = await createCheck({});
       expect((await service.call('GET', `${path}/${lone.id}`)).status).toBe(404);
+      // A search by location goes by where checks run.
+      const at = async (slug: string) =>
+        (await service.call<Check[]>('GET', `/v1/checks?limit=100&location=${slug}`)).body.map(
+          (check) => check.id,
+        );
+      expect(await at('office')).toEqual(expect.arrayContaining([first.id, second.id, last.id]));
+      expect(await at('eu-west-1')).toContain(lone.id);
+      expect(await at('eu-west-1')).not.toContain(first.id);
     });
 
     test('another account sees nothing of it', async () => {
