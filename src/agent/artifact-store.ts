@@ -67,6 +67,8 @@ const binary = '.bin';
 const about = '.about';
 const adoptedPrefix = 'from-';
 const adoptEveryMs = 60_000;
+/** However small they are: each takes memory, and an entry of the disk. */
+const mostFiles = 20_000;
 
 export function createArtifactStore(options: {
   /** The folder that all agents of a data directory share. */
@@ -84,14 +86,17 @@ export function createArtifactStore(options: {
   const known = new Map<string, StoredArtifact>();
   let filled: () => void = () => undefined;
   let signing: Promise<void> | null = null;
+  let beat: NodeJS.Timeout | undefined;
   const timers: NodeJS.Timeout[] = [];
 
   const sign = async () => {
     await signFolder(home);
     await beatFolder(home);
-    timers.push(setInterval(() => void beatFolder(home).catch(() => undefined), ownerBeatMs).unref());
+    beat ??= setInterval(() => void beatFolder(home).catch(() => undefined), ownerBeatMs).unref();
   };
   const signed = async () => {
+    // Whoever stood still for long enough was taken for dead, and its folder for left behind.
+    if (signing !== null && (await sizeOf(join(home, ownerFiles.owner))) === null) signing = null;
     signing ??= sign();
     await signing.catch((error: unknown) => {
       signing = null;
@@ -110,7 +115,7 @@ export function createArtifactStore(options: {
     let bytes = 0;
     for (const { size } of known.values()) bytes += size;
     for (const artifact of inOrder(known.values())) {
-      if (bytes <= limits.capBytes) break;
+      if (bytes <= limits.capBytes && known.size <= mostFiles) break;
       bytes -= artifact.size;
       await remove(artifact);
       options.onDropped(artifact);
@@ -126,11 +131,14 @@ export function createArtifactStore(options: {
     for (const { name } of names.filter((entry) => entry.name.endsWith(about))) {
       const artifact = await read(join(folder, name), home);
       // The bytes first: what says what they are stands for their being there.
-      const source = join(folder, name.slice(0, -about.length) + binary);
-      if (artifact !== null && (await sizeOf(source)) === artifact.size) {
+      const bytes = name.slice(0, -about.length) + binary;
+      // An adopter that was killed between the two moves has left the bytes one folder above.
+      for (const source of [join(folder, bytes), join(dirname(folder), bytes)]) {
+        if (artifact === null || (await sizeOf(source)) !== artifact.size) continue;
         await fs.rename(source, artifact.path);
         await fs.rename(join(folder, name), join(home, name));
         known.set(artifact.id, artifact);
+        break;
       }
     }
     await fs.rm(folder, { recursive: true, force: true });
@@ -189,7 +197,7 @@ export function createArtifactStore(options: {
       filled = listener;
     },
     close: async () => {
-      for (const timer of timers) clearInterval(timer);
+      for (const timer of [beat, ...timers]) clearInterval(timer);
       if (signing === null) return;
       await unsignFolder(home).catch(() => undefined);
       await fs.rmdir(home).catch(() => undefined);

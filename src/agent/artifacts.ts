@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto';
-import { createReadStream, promises as fs } from 'node:fs';
+import { promises as fs } from 'node:fs';
 import { relative } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { toError } from '../errors.ts';
 import { protocolLimits } from '../protocol/agent-calls.ts';
 import type { Artifact } from '../protocol/result.ts';
@@ -90,16 +88,19 @@ async function scrubbedFile(
   const { scrubArtifact } = await import('../secrets/scrub-artifact.ts');
   const path = await options.place.place(size, name);
   try {
-    const { note } = await scrubArtifact(source, path, { name, type, contentType, secrets, signal }).catch(
-      (error: unknown) => {
-        const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
-        throw code === 'UNSCRUBBABLE' ? new Refused(size, toError(error).message) : error;
-      },
-    );
-    const scrubbed = (await fs.stat(path)).size;
+    const { note, bytesOut, sha256 } = await scrubArtifact(source, path, {
+      name,
+      type,
+      contentType,
+      secrets,
+      signal,
+    }).catch((error: unknown) => {
+      const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
+      throw code === 'UNSCRUBBABLE' ? new Refused(size, toError(error).message) : error;
+    });
     // Masks may be longer than what they stand for.
-    if (scrubbed > limit) throw tooLarge(scrubbed);
-    return { path, size: scrubbed, sha256: await digestOf(path, signal), note };
+    if (bytesOut > limit) throw tooLarge(bytesOut);
+    return { path, size: bytesOut, sha256: Buffer.from(sha256, 'hex').toString('base64'), note };
   } catch (error) {
     await fs.rm(path, { force: true });
     throw error;
@@ -117,10 +118,4 @@ export async function ownFileSize(path: string, workDir: string): Promise<number
   const isOwn = found.isFile() && found.nlink === 1 && within !== '' && !/^\.\.(\/|$)/.test(within);
   if (!isOwn) throw new Refused(0, 'it is no plain file of the attempt’s own folder');
   return found.size;
-}
-
-async function digestOf(path: string, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path, { highWaterMark: 128 * 1024 }), hash, { signal });
-  return hash.digest('base64');
 }

@@ -1,6 +1,7 @@
-import { promises as fs } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { existsSync, promises as fs } from 'node:fs';
 import { join } from 'node:path';
-import { beatFolder, isOwnerGone, ownerBeatMs, signFolder } from './folder-owner.ts';
+import { beatFolder, isOwnerGone, ownerBeatMs, ownerFiles, signFolder } from './folder-owner.ts';
 
 /**
  * Folders in which scripts run, one per attempt (mode 0700), below `runs/<agent>` of the data directory. They are gone
@@ -27,7 +28,7 @@ export function createWorkDirs(root: string, instanceId: string): WorkDirs {
   const sign = async () => {
     await signFolder(home);
     await beatFolder(home);
-    timer = setInterval(() => void beatFolder(home).catch(() => undefined), ownerBeatMs);
+    timer ??= setInterval(() => void beatFolder(home).catch(() => undefined), ownerBeatMs);
     timer.unref();
   };
 
@@ -45,6 +46,8 @@ export function createWorkDirs(root: string, instanceId: string): WorkDirs {
       await fs.rm(clock, { force: true }).catch(() => undefined);
     },
     make: async () => {
+      // Whoever stood still for long enough was taken for dead, and its folder is gone.
+      if (signing !== null && !existsSync(join(home, ownerFiles.owner))) signing = null;
       signing ??= sign();
       await signing.catch((error: unknown) => {
         signing = null;
@@ -65,16 +68,33 @@ async function removeAll(folder: string): Promise<void> {
   try {
     await fs.rm(folder, options);
   } catch {
-    // A folder in it may have been made unreadable.
-    await openFolders(folder);
+    // A folder in it may have been made unreadable, or folders stand in each other until no path reaches them.
+    const found = [folder];
+    for (let next = found.pop(); next !== undefined; next = found.pop())
+      await openFolders(next, folder, found);
     await fs.rm(folder, options);
   }
 }
 
-/** Gives this user every right on a folder and those below it; links are not followed. */
-async function openFolders(folder: string): Promise<void> {
+/** Paths end at 4096 bytes. What is made in a folder deeper than that has been made from within. */
+const longPath = 2000;
+
+/**
+ * Gives this user every right on a folder and those below it; links are not followed. One that is too deep is moved to
+ * right below `top` instead, and added to `moved`.
+ */
+async function openFolders(folder: string, top: string, moved: string[]): Promise<void> {
   await fs.chmod(folder, 0o700);
   for (const entry of await fs.readdir(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) await openFolders(join(folder, entry.name));
+    if (!entry.isDirectory()) continue;
+    const path = join(folder, entry.name);
+    if (Buffer.byteLength(path) <= longPath) {
+      await openFolders(path, top, moved);
+      continue;
+    }
+    const shallow = join(top, randomUUID());
+    await fs.chmod(path, 0o700);
+    await fs.rename(path, shallow);
+    moved.push(shallow);
   }
 }

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  renameSync,
   rmSync,
   symlinkSync,
   truncateSync,
@@ -226,7 +227,7 @@ test('an upload whose connection breaks again and again is resumed, not begun an
   expect(link.way.breaks).toBe(0);
   // Begun anew each time it would be 10.5 MB; what was under way in buffers is sent twice.
   expect(link.way.up).toBeLessThan(9_500_000);
-  expect(agent.metrics.artifactsSent).toBe(1);
+  await expect.poll(() => agent.metrics.artifactsSent).toBe(1);
 });
 
 test('the service may go away in the middle and come back', async () => {
@@ -291,6 +292,33 @@ test('agents that share a data directory leave each other’s files alone', asyn
   await expect.poll(onDisk).toEqual([]);
 });
 
+test('what an adopter that was killed between two moves has left is found', async () => {
+  link.way.to = 1;
+  const one = await start('one');
+  await one.keep(job, workDir, [file('one', 'abc')]);
+  await one.stop();
+  agents = agents.filter((agent) => agent !== one);
+  // As it is on disk when the bytes have been moved, and what says what they are has not.
+  const home = join(folder, 'data', 'artifacts', 'one');
+  mkdirSync(join(home, 'from-zero'));
+  const said = readdirSync(home).find((name) => name.endsWith('.about')) ?? '';
+  renameSync(join(home, said), join(home, 'from-zero', said));
+  await start('two');
+  link.way.to = (service.app.server.address() as AddressInfo).port;
+  await isStored({ one: 'stored 3' });
+  await expect.poll(onDisk).toEqual([]);
+});
+
+test('an agent whose folder was taken for a dead one’s keeps files again', async () => {
+  const one = await start('one');
+  await one.keep(job, workDir, [file('first', 'abc')]);
+  await isStored({ first: 'stored 3' });
+  rmSync(join(folder, 'data', 'artifacts', 'one'), { recursive: true });
+  const [kept] = await one.keep(job, workDir, [file('second', 'abc')]);
+  expect(kept?.state).toBe('pending');
+  await isStored({ first: 'stored 3', second: 'stored 3' });
+});
+
 test('what a killed agent was sending is sent on by the next one', { timeout: 120_000 }, async () => {
   const program = await builtProgram();
   const size = 40_000_000;
@@ -313,7 +341,7 @@ test('what a killed agent was sending is sent on by the next one', { timeout: 12
   expect(before).toBeLessThan(size);
   const next = await start('next');
   await isStored({ 'trace.bin': `stored ${size}` });
-  expect(next.metrics.artifactsSent).toBe(1);
+  await expect.poll(() => next.metrics.artifactsSent).toBe(1);
   expect(link.way.up - before).toBeLessThan(size);
   await expect.poll(onDisk).toEqual([]);
 });

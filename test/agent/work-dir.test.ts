@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -32,6 +32,27 @@ test('a folder is its attempt’s own, and goes with everything in it', async ()
   expect(existsSync(two)).toBe(true);
   await dirs.close();
   expect(readdirSync(join(root, 'runs'))).toEqual([]);
+});
+
+test('folders within each other beyond any path go too', async () => {
+  const dirs = createWorkDirs(join(root, 'runs'), 'agent-one-12345');
+  const folder = await dirs.make();
+  const name = 'n'.repeat(200);
+  const descend = `for (let i = 0; i < 60; i++) { fs.mkdirSync('${name}'); process.chdir('${name}'); }`;
+  const made = spawnSync(process.execPath, ['-e', descend], { cwd: folder });
+  expect(made.status).toBe(0);
+  await dirs.remove(folder);
+  expect(existsSync(folder)).toBe(false);
+  await dirs.close();
+});
+
+test('an agent whose folder was taken for a dead one’s makes it anew', async () => {
+  const dirs = createWorkDirs(join(root, 'runs'), 'agent-one-12345');
+  await dirs.make();
+  rmSync(join(root, 'runs', 'agent-one-123'), { recursive: true });
+  expect(existsSync(await dirs.make())).toBe(true);
+  expect(existsSync(join(root, 'runs', 'agent-one-123', 'owner.json'))).toBe(true);
+  await dirs.close();
 });
 
 test('what a killed agent left goes, what a living one has stays', async () => {
