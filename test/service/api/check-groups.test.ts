@@ -196,6 +196,25 @@ describe.each(databases)('check groups ($name)', (database) => {
       expect((await service.call('DELETE', `/v2/check-groups/${id}`)).status).toBe(204);
     });
 
+    test('a group is deleted while a check joins it, a snippet while a group takes it: one of the two wins', async () => {
+      for (let round = 0; round < 8; round++) {
+        const { id } = await create({ name: `contested ${round}` });
+        const snippet = await service.call<{ id: number }>('POST', '/v1/snippets', {
+          body: { name: `contested ${round}`, script: 'x' },
+        });
+        const body = minimalBody('API', { groupId: id });
+        const taken = { body: { name: 'x', setupSnippetId: snippet.body.id } };
+        const [gone, joined, dropped, took] = await Promise.all([
+          service.call('DELETE', `/v1/check-groups/${id}`),
+          service.call('POST', '/v1/checks/api', { body }),
+          service.call('DELETE', `/v1/snippets/${snippet.body.id}`),
+          service.call('POST', '/v2/check-groups', taken),
+        ]);
+        expect(['204 400', '409 201']).toContain(`${gone.status} ${joined.status}`);
+        expect(['204 400', '409 201']).toContain(`${dropped.status} ${took.status}`);
+      }
+    });
+
     test('its checks are shown with its settings, in its order', async () => {
       const { id } = await create({
         activated: false,
