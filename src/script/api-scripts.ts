@@ -15,7 +15,7 @@ import {
 } from './child/api-script-messages.ts';
 import type { ChildEnd } from './child-process.ts';
 import { createSlotKeeper, type SlotKeeper } from './api-scripts-slots.ts';
-import { childSlots, type ReleaseSlot } from './child-slots.ts';
+import { beforeItsTurn, childSlots, type ReleaseSlot } from './child-slots.ts';
 import type { Runtime } from './runtimes.ts';
 import { checkedScriptFiles } from './script-files.ts';
 import type {
@@ -139,7 +139,7 @@ function createSession(parts: {
     heapExhausted = false;
     doomed = false;
     next.attend({ onLine, onMessage });
-    await next.ready;
+    await readyOrAborted(next, signal);
     const open: OpenMessage = {
       kind: 'open',
       runtime: runtime.name,
@@ -268,6 +268,20 @@ function createSession(parts: {
       return closed;
     },
   };
+}
+
+/** Rejects when the process does not come up, or with what the signal says. */
+async function readyOrAborted({ ready }: ApiChild, signal: AbortSignal): Promise<void> {
+  let leave: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    leave = () => reject(beforeItsTurn(signal.reason));
+    signal.addEventListener('abort', leave, { once: true });
+  });
+  try {
+    await Promise.race([ready, aborted]);
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
 }
 
 /** Bytes of files and variables, which reach the process in one message. */

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { AgentError, JobAborted } from '../errors.ts';
 
 /** Who asks: setup and teardown scripts take seconds, Playwright runs minutes. */
 export type SlotUse = 'api' | 'playwright';
@@ -78,3 +79,11 @@ export function createChildSlots(total: number): ChildSlots {
 
 /** The one gate of this process: at most 2 × cores children that run customer code at once (at least 2). */
 export const childSlots = createChildSlots(2 * availableParallelism());
+
+/** A deadline that passes before the script has begun is not the script's fault. */
+export function beforeItsTurn(error: unknown): unknown {
+  if (!(error instanceof JobAborted) || error.code !== 'deadline') return error;
+  return new AgentError('INTERNAL', 'no process for the script came free before the deadline', {
+    cause: error,
+  });
+}

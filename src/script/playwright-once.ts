@@ -1,12 +1,13 @@
 import { lstat, mkdir, rename, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { AgentError, JobAborted, toError } from '../errors.ts';
+import { AgentError, toError } from '../errors.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import type { ScriptFile } from '../protocol/script.ts';
 import { version } from '../version.ts';
 import type { Browsers } from './browsers.ts';
 import type { ChildEnd, ChildLimits } from './child-process.ts';
+import { beforeItsTurn } from './child-slots.ts';
 import { isPlainScript, plainScriptFile, plainScriptTest } from './plain-script.ts';
 import { configText, needsModuleLoader, refusedSetting, scriptPathOf } from './playwright-config.ts';
 import { hostEnvironment, removeFolder, type WarmProcess } from './playwright-process.ts';
@@ -209,14 +210,6 @@ async function readyOrAborted(warm: WarmProcess, signal: AbortSignal): Promise<v
   signal.throwIfAborted();
   await Promise.race([warm.ready, aborted]).catch((error: unknown) => {
     throw beforeItsTurn(error);
-  });
-}
-
-/** A deadline that passes before the script has begun is not the script's fault. */
-export function beforeItsTurn(error: unknown): unknown {
-  if (!(error instanceof JobAborted) || error.code !== 'deadline') return error;
-  return new AgentError('INTERNAL', 'no process for the script came free before the deadline', {
-    cause: error,
   });
 }
 

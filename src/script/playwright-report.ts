@@ -23,7 +23,8 @@ export type ReportOptions = {
   startTime: number;
 };
 
-const reportBytes = 64 * 1024 * 1024;
+/** Many times what our reporter writes of an ordinary run; no more, since it is read where checks are measured. */
+const reportBytes = 16 * 1024 * 1024;
 
 /**
  * Reads what a run left on disk. All of it could be written by the script, so it is checked and bounded; it never throws.

@@ -1,10 +1,10 @@
 import { AgentError, InvalidJobError } from '../errors.ts';
 import { browsersFor, findBrowsers, type Browsers, type BrowsersOptions } from './browsers.ts';
-import { childSlots } from './child-slots.ts';
+import { beforeItsTurn, childSlots } from './child-slots.ts';
 import type { ChildLimits } from './child-process.ts';
 import { canSandbox } from './playwright-sandbox.ts';
 import { removeLeftFolders, startProcess, type WarmProcess } from './playwright-process.ts';
-import { beforeItsTurn, runOnce } from './playwright-once.ts';
+import { runOnce } from './playwright-once.ts';
 import type { PlaywrightRun } from './playwright-run.ts';
 import type { Runtime } from './runtimes.ts';
 import type { PlaywrightOptions } from './scripts.ts';

@@ -1,6 +1,10 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { JobAborted } from '../../src/errors.ts';
+import { createApiScriptHost } from '../../src/script/api-scripts.ts';
 import { childSlots } from '../../src/script/child-slots.ts';
 import { scriptProcesses, startScripted, type Scripted } from '../helpers/api-scripts.ts';
 import { listening } from '../helpers/http.ts';
@@ -22,6 +26,34 @@ const forged = (...messages: unknown[]) =>
    while (rest.length > 0) {
      try { rest = rest.subarray(fs.writeSync(3, rest)) } catch (error) { if (error.code !== 'EAGAIN') throw error }
    }`;
+
+describe.skipIf(runtimesHere.length === 0)('a process that does not come up', () => {
+  test('is not waited for beyond the deadline, and is not the script’s fault', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'api-scripts-'));
+    const node = join(folder, 'node');
+    writeFileSync(node, '#!/bin/sh\n[ "$1" = --version ] && { echo v24.0.0; exit; }\nexec sleep 60\n');
+    chmodSync(node, 0o755);
+    const host = createApiScriptHost();
+    const controller = new AbortController();
+    const session = await host.open(
+      { ...runtimesHere[0]!, node },
+      {
+        env: {},
+        signal: controller.signal,
+        log: () => undefined,
+        addSecret: () => undefined,
+        scripts: { runtimeId: 'x', setup: [{ origin: 'check', content: '' }], teardown: [], files: [] },
+      },
+    );
+    const request = { method: 'GET', url: 'x', body: '', headers: {}, queryParameters: {} };
+    const setup = session.setup(request);
+    setTimeout(() => controller.abort(new JobAborted('deadline')), 500);
+    await expect(setup).rejects.toMatchObject({ name: 'AgentError', code: 'INTERNAL' });
+    await session.close();
+    await host.close();
+    rmSync(folder, { recursive: true });
+  }, 20_000);
+});
 
 describe.skipIf(runtimesHere.length === 0)('hostile setup and teardown scripts', () => {
   beforeAll(async () => {

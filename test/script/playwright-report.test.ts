@@ -256,3 +256,15 @@ test('the time limit of the run, and an error outside of tests', async () => {
     message: 'Error: in a worker',
   });
 });
+
+test('records without end are read up to a bound', async () => {
+  report(complete);
+  for (const id of [1, 2, 3]) {
+    writeFileSync(
+      join(options.captureFolder, `capture-${id}-1.jsonl`),
+      `${JSON.stringify({ kind: 'counts', consoleErrors: 1 })}\n${'{}\n'.repeat(30_000)}`,
+    );
+  }
+  const read = await readPlaywrightReport(options);
+  expect(read?.run.details.traceSummary?.consoleErrors).toBe(2);
+});
