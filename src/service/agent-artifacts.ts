@@ -92,13 +92,16 @@ async function announced(
 ): Promise<ArtifactRow> {
   const { type, contentType, size, sha256 } = head;
   let row = await findArtifact(db, key);
-  if (row === undefined) {
+  if (row === undefined || (row.state !== 'stored' && size > row.size)) {
     const { count, bytes } = await artifactsOfAttempt(db, key);
-    if (count >= protocolLimits.artifactsOfAttempt || bytes + size > protocolLimits.attemptArtifactBytes) {
+    const { artifactsOfAttempt: mostFiles, attemptArtifactBytes: mostBytes } = protocolLimits;
+    if ((row === undefined && count >= mostFiles) || bytes - (row?.size ?? 0) + size > mostBytes) {
       throw new HttpError(413, 'The attempt has as many artifacts, or bytes of them, as one may have.', {
         name: [`is one more than ${protocolLimits.artifactsOfAttempt}, or too large with the others`],
       });
     }
+  }
+  if (row === undefined) {
     const time = now();
     const fresh = { ...key, id: uuidv7(time), type, contentType, size, sha256, state: 'pending' as const };
     row = await announceArtifact(db, { ...fresh, accountId, now: new Date(time) });

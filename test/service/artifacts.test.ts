@@ -357,6 +357,11 @@ describe.each(databases)('artifacts: $name', (database) => {
         const { status } = await send(Buffer.from('abc'), { name: `large-${n}`, range });
         expect(status, String(n)).toBe(n < 13 ? 200 : 413);
       }
+      // Nor may one that is small at first grow.
+      expect((await send(Buffer.from('abc'), { name: 'small' })).status).toBe(201);
+      expect((await send(Buffer.from('abc'), { name: 'grows', range: 'bytes 0-2/6' })).status).toBe(200);
+      const range = `bytes 0-2/${limit}`;
+      expect((await send(Buffer.from('abd'), { name: 'grows', range })).status).toBe(413);
     });
 
     it('ends an upload that still stands when the next one comes', async () => {
