@@ -68,6 +68,7 @@ describe.runIf(hasPlaywright)('scripts on Playwright Test', { timeout: 60_000 },
     expect(result.durationMs).toBeGreaterThan(0);
     expect(log).toContain('greeting good day X office undefined');
     expect(log).toContain('to the other stream');
+    expect(log).toContainEqual(expect.stringMatching(/^passed .+ \(\d+ ms\)$/));
     expect(secrets).toContain('made-at-run-time');
     expect(agents.at(0)).toMatch(/Mozilla.* \(location-agent\/[\d.]+\)$/);
     const types = result.files.map(({ type }) => type);

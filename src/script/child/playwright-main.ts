@@ -122,6 +122,11 @@ const takeWorker = (file: string, args?: unknown, options?: ForkOptions): ChildP
 };
 childProcess.fork = takeWorker as typeof fork;
 
+// The reporter runs in this process.
+Reflect.set(globalThis, Symbol.for('location-agent.tell'), (line: string) =>
+  channel.send({ type: 'log', stream: 'stdout', line }),
+);
+
 channel.onMessage((message) => {
   const run = message as Run; // from the agent, which made it
   if (run.type !== 'run') return;

@@ -33,6 +33,9 @@ type TestResult = {
 
 /** Milliseconds between two writings of what is known while the run goes on. */
 const partialEveryMs = 1000;
+const marks: { readonly [status: string]: string } = { passed: 'passed', skipped: 'skipped' };
+/** Lines that leave room for what the script itself prints. */
+const mostTold = 200;
 
 /**
  * Playwright's reporter of a run: writes `outputFile` (RunReport) at the end, and every second while it goes on, so that a
@@ -46,6 +49,7 @@ export default class CaptureReporter {
   readonly #tests = new Map<string, { test: TestCase; result: TestResult; ended: boolean }>();
   #bytesLeft: number = bounds.attachedBytes;
   #attached = 0;
+  #told = 0;
   #rootDir = '';
   #playwrightVersion = '';
   #began = false;
@@ -74,7 +78,21 @@ export default class CaptureReporter {
     const entry = this.#tests.get(test.id);
     if (entry === undefined) return;
     entry.ended = true;
+    this.#tell(`${marks[result.status] ?? 'FAILED'} ${test.title}`, result.duration);
     this.#keepBodies(result);
+  }
+
+  onStepEnd(_test: TestCase, _result: TestResult, step: Step): void {
+    if (step.category !== 'test.step') return;
+    this.#tell(`${step.error === undefined ? 'step' : 'FAILED step'} ${step.title}`, step.duration);
+  }
+
+  /** A line for whoever follows the run, through the process that runs the tests. */
+  #tell(what: string, ms: number): void {
+    if (++this.#told > mostTold) return;
+    const tell: unknown = Reflect.get(globalThis, Symbol.for('location-agent.tell'));
+    const line = `${what.replaceAll(/\s+/g, ' ').slice(0, 300)} (${Math.round(ms)} ms)`;
+    if (typeof tell === 'function') (tell as (line: string) => void)(line); // playwright-main's
   }
 
   /** What a test attaches as text or bytes becomes a file beside the report. */
