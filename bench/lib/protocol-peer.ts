@@ -49,7 +49,9 @@ export async function startProtocolPeer(): Promise<ProtocolPeer> {
   const routes: Record<string, (body: Record<string, unknown>) => Promise<unknown>> = {
     '/agent/v1/hello': async () => helloAnswer(),
     '/agent/v1/jobs/claim': async (body) => {
-      if (left === 0) {
+      const free = (body['free'] as { uptime?: number }).uptime ?? 0;
+      // The other lanes have no work here: answered at once they would ask again without end.
+      if (left === 0 || free === 0) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, Number(body['waitSeconds']) * 1000);
           idle.push(() => {
@@ -58,7 +60,6 @@ export async function startProtocolPeer(): Promise<ProtocolPeer> {
           });
         });
       }
-      const free = (body['free'] as { uptime?: number }).uptime ?? 0;
       const count = Math.min(free, left, 500);
       left -= count;
       return count === 0 ? null : { jobs: Array.from({ length: count }, () => make(randomUUID())) };
