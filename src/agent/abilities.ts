@@ -1,0 +1,50 @@
+import type { AgentConfig } from '../config.ts';
+import {
+  laneOf,
+  lanes as allLanes,
+  probeTypes,
+  scriptTypes,
+  type JobType,
+  type Lane,
+} from '../protocol/check-types.ts';
+import { createLanes, type Lanes } from './lanes.ts';
+import { browserSlots, machine } from './machine.ts';
+import type { ScriptHost } from './script-host.ts';
+
+/** What this agent can run. It grows while the agent lives: a runtime may be installed meanwhile. */
+export type Abilities = {
+  /** Check types that it runs at present. */
+  types: () => readonly JobType[];
+  /** The lanes that it has opened so far; one that is open stays open. */
+  readonly lanes: Lanes;
+  /** Opens each lane of which there is a type by now; says which ones. */
+  openLanes: () => readonly Lane[];
+};
+
+export function createAbilities(slots: LaneSlots, host: Pick<ScriptHost, 'runtimes'>): Abilities {
+  const lanes = createLanes({});
+  const types = () => (host.runtimes().length > 0 ? [...probeTypes, ...scriptTypes] : probeTypes);
+  return {
+    types,
+    lanes,
+    openLanes: () => {
+      const wanted = new Set(types().map((type) => laneOf[type]));
+      const opened = allLanes.filter((lane) => wanted.has(lane) && lanes.slots[lane] === undefined);
+      for (const lane of opened) lanes.open(lane, slots[lane]);
+      return opened;
+    },
+  };
+}
+
+export type LaneSlots = { readonly [L in Lane]: number };
+
+/** Slots of each lane, whether this agent has a check type for it or not. */
+export function slotsOf(
+  config: Pick<AgentConfig, 'uptimeConcurrency' | 'jobConcurrency' | 'suiteConcurrency'>,
+): LaneSlots {
+  return {
+    uptime: config.uptimeConcurrency,
+    browser: config.jobConcurrency ?? browserSlots(machine()),
+    suite: config.suiteConcurrency,
+  };
+}

@@ -1,0 +1,123 @@
+import type { Log } from '../log.ts';
+import type { ArtifactDelivery } from './artifact-delivery.ts';
+import { pause } from './backoff.ts';
+import type { Claiming } from './claiming.ts';
+import type { FaultEvents } from './fault-events.ts';
+import type { Guards } from './guards.ts';
+import type { HealthServer } from './health.ts';
+import type { Intake } from './intake.ts';
+import type { Leases } from './leases.ts';
+import type { Outbox } from './outbox.ts';
+import type { ResultSender } from './result-sender.ts';
+import type { ToolLoader } from './running-tools.ts';
+import type { RuntimeWatch } from './runtime-watch.ts';
+import type { ScriptHost } from './script-host.ts';
+import type { ServiceClient } from './service-client.ts';
+import type { WorkDirs } from './work-dir.ts';
+
+/** How an agent ends: in order, within its grace period, or at once. */
+export type AgentEnd = {
+  /**
+   * Takes nothing more, lets running jobs finish within the grace period, hands back the others, sends what is in the
+   * outbox, stops. `cut` counts jobs that had to be aborted.
+   */
+  drain: () => Promise<{ cut: number }>;
+  /** Shortens a drain: running jobs are aborted and handed back now. */
+  cancel: () => void;
+  /** Ends at once. Results that were not sent stay in the outbox. */
+  stop: () => Promise<void>;
+};
+
+/** What does not settle when its end is asked for is left behind after this time. */
+const unsettledMs = 10_000;
+const lastSendMs = 3000;
+
+export function createAgentEnd(parts: {
+  graceSeconds: number;
+  log: Log;
+  /** Called as soon as the end begins: readiness is gone from then on. */
+  onEnding: () => void;
+  /** Aborted when the agent stops: hello is not waited for any more. */
+  stopped: AbortController;
+  intake: Intake;
+  claiming: Claiming;
+  runtimeWatch: RuntimeWatch;
+  leases: Leases;
+  host: Pick<ScriptHost, 'scripts'>;
+  workDirs: WorkDirs;
+  sender: ResultSender;
+  artifacts: ArtifactDelivery;
+  outbox: Outbox;
+  events: FaultEvents | null;
+  guards: Guards;
+  tools: ToolLoader;
+  client: ServiceClient;
+  health: HealthServer;
+}): AgentEnd {
+  const { graceSeconds, log, intake, claiming, runtimeWatch, leases, sender, artifacts, outbox } = parts;
+  const cancelled = new AbortController();
+
+  const takeNothingMore = () => {
+    parts.onEnding();
+    intake.close();
+    runtimeWatch.stop();
+  };
+
+  const stop = async () => {
+    takeNothingMore();
+    parts.stopped.abort(new Error('the agent stops'));
+    claiming.cut();
+    leases.cancel();
+    await atMost(leases.whenIdle(), unsettledMs);
+    leases.stop();
+    await atMost(parts.host.scripts.close(), unsettledMs);
+    await parts.workDirs.close();
+    await sender.stop();
+    await atMost(artifacts.stop(), unsettledMs);
+    await outbox.close();
+    parts.events?.stop();
+    parts.guards.stop();
+    parts.tools.close();
+    parts.client.close();
+    await parts.health.close();
+    log.info('agent ended');
+  };
+
+  const drain = async () => {
+    const graceEnd = performance.now() + graceSeconds * 1000;
+    log.info({ jobs: leases.size(), graceSeconds }, 'draining');
+    takeNothingMore();
+    const loopsEnded = claiming.finish();
+    leases.drain();
+    await Promise.race([leases.whenIdle(), pause(graceEnd - performance.now(), cancelled.signal)]);
+    const cut = leases.cancel();
+    if (cut > 0) log.warn({ jobs: cut }, 'jobs cut off: they are handed back');
+    await atMost(leases.whenIdle(), unsettledMs);
+    // A claim that stood open meanwhile may have brought jobs, which go back.
+    claiming.cut();
+    await loopsEnded;
+    await atMost(leases.whenIdle(), unsettledMs);
+    await sender.flush(Math.max(graceEnd, performance.now() + lastSendMs), cancelled.signal);
+    if (!outbox.isEmpty()) log.warn({ ...outbox.status() }, 'results not delivered: they stay in the outbox');
+    await artifacts.flush(graceEnd, cancelled.signal);
+    const { count } = artifacts.status();
+    if (count > 0) log.warn({ artifacts: count }, 'artifacts not delivered: they stay on disk');
+    await stopOnce();
+    return { cut };
+  };
+
+  let stopping: Promise<void> | null = null;
+  const stopOnce = () => (stopping ??= stop());
+  let draining: Promise<{ cut: number }> | null = null;
+  return {
+    drain: () => (draining ??= drain()),
+    cancel: () => cancelled.abort(),
+    stop: stopOnce,
+  };
+}
+
+async function atMost(work: Promise<void>, milliseconds: number): Promise<void> {
+  const done = new AbortController();
+  await Promise.race([work, pause(milliseconds, done.signal)]);
+  done.abort();
+}
