@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'NETWORK_UNAVAILABLE'
   | 'BROWSER_UNAVAILABLE'
   | 'SANDBOX_UNAVAILABLE'
+  | 'BUNDLE_UNAVAILABLE'
   // ServiceError
   | 'SERVICE_UNREACHABLE'
   | 'SERVICE_REFUSED'
@@ -59,6 +60,7 @@ export class AgentError extends CodedError<
   | 'NETWORK_UNAVAILABLE'
   | 'BROWSER_UNAVAILABLE'
   | 'SANDBOX_UNAVAILABLE'
+  | 'BUNDLE_UNAVAILABLE'
 > {}
 
 /**

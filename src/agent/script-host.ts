@@ -73,6 +73,7 @@ export function createScriptHost(options: {
       },
       openApiScripts: async (run) => (await current()).openApiScripts(run),
       runPlaywright: async (run) => (await current()).runPlaywright(run),
+      runSuite: async (run) => (await current()).runSuite(run),
       close: async () => {
         closed = true;
         const scripts = await opened?.catch(() => null);

@@ -37,6 +37,8 @@ export type ExecutionContext = {
   /** A folder of this attempt's own (mode 0700), made at the first call and removed when the attempt is over. */
   workDir: () => Promise<string>;
   artifacts: ArtifactSink;
+  /** Tells of the stage of a long run that begins now; the service shows it while the run goes on. */
+  onStage?: (stage: string) => void;
   /** Tells of a secret that came up during the run: it is masked in all of the run that leaves the agent from now on. */
   addSecret: (name: string, value: string) => void;
   /** Milliseconds since the epoch. Durations are measured with performance.now(). */

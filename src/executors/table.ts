@@ -13,4 +13,5 @@ export const executors: { readonly [T in JobType]: () => Promise<Executor<T>> } 
   ICMP: async () => (await import('./icmp.ts')).executeIcmp,
   BROWSER: async () => (await import('./browser.ts')).executeBrowser,
   MULTI_STEP: async () => (await import('./multi-step.ts')).executeMultiStep,
+  PLAYWRIGHT: async () => (await import('./playwright.ts')).executePlaywright,
 };

@@ -21,8 +21,12 @@ export type ProbeType = (typeof probeTypes)[number];
 export const scriptTypes = ['BROWSER', 'MULTI_STEP'] as const;
 export type ScriptType = (typeof scriptTypes)[number];
 
+/** The type whose job is a customer's whole project. */
+export const suiteTypes = ['PLAYWRIGHT'] as const;
+export type SuiteType = (typeof suiteTypes)[number];
+
 /** Check types that reach agents as jobs today. HEARTBEAT and AGENTIC never do. */
-export const jobTypes = [...probeTypes, ...scriptTypes] as const;
+export const jobTypes = [...probeTypes, ...scriptTypes, ...suiteTypes] as const;
 export type JobType = (typeof jobTypes)[number];
 
 /** The three lanes: separate queues, so that no kind of job delays another. */
@@ -38,6 +42,7 @@ export const laneOf: { readonly [T in JobType]: Lane } = {
   ICMP: 'uptime',
   BROWSER: 'browser',
   MULTI_STEP: 'browser',
+  PLAYWRIGHT: 'suite',
 };
 
 /** Longest time that the script of a browser or multi-step check may run, in milliseconds (facts, 2.8). */
@@ -57,6 +62,8 @@ export const attemptTimeoutMs: { readonly [T in JobType]: number } = {
   ICMP: 30_000,
   BROWSER: scriptTimeoutMs + 60_000,
   MULTI_STEP: scriptTimeoutMs + 60_000,
+  // What the job allows counts instead: see attemptLimitMs.
+  PLAYWRIGHT: 70 * 60_000,
 };
 
 /** The service's own data-centre locations (specification, Check.locations): each may be joined with a key. */

@@ -4,6 +4,7 @@ import { ApiAssertion } from './assertions.ts';
 import { KeyValue, requestSchemas } from './requests.ts';
 import { Nullable, StringEnum } from './schema.ts';
 import { ApiScripts, CheckScript } from './script.ts';
+import { Suite, suiteAfterMs } from './suite.ts';
 
 const Uuid = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' });
 // A pattern, not the format `date-time`: every job has three of them, and the pattern costs a tenth.
@@ -124,6 +125,11 @@ const scriptJobFields = {
 };
 export const BrowserJob = Type.Object({ ...scriptJobFields, checkType: Type.Literal('BROWSER') });
 export const MultiStepJob = Type.Object({ ...scriptJobFields, checkType: Type.Literal('MULTI_STEP') });
+export const PlaywrightJob = Type.Object({
+  ...jobFields,
+  checkType: Type.Literal('PLAYWRIGHT'),
+  suite: Suite,
+});
 
 /** The job's schema by type: what an agent checks before it runs anything. */
 export const jobSchemas = {
@@ -134,6 +140,7 @@ export const jobSchemas = {
   ICMP: IcmpJob,
   BROWSER: BrowserJob,
   MULTI_STEP: MultiStepJob,
+  PLAYWRIGHT: PlaywrightJob,
 } as const satisfies { [T in JobType]: unknown };
 
 export type JobOf<T extends JobType> = Static<(typeof jobSchemas)[T]>;
@@ -141,11 +148,15 @@ export type Job = { [T in JobType]: JobOf<T> }[JobType];
 
 /**
  * Time that one attempt of a job may take, in milliseconds: of its type, and of the setup and teardown scripts of an API
- * check with the wait for a process.
+ * check with the wait for a process; for a suite what it asks for, with what surrounds its tests.
  */
 export function attemptLimitMs(
-  job: Pick<Job, 'checkType'> & { scripts?: Static<typeof ApiScripts> },
+  job: Pick<Job, 'checkType'> & {
+    scripts?: Static<typeof ApiScripts>;
+    suite?: Pick<Suite, 'maxMinutes'>;
+  },
 ): number {
+  if (job.suite !== undefined) return job.suite.maxMinutes * 60_000 + suiteAfterMs;
   const base = attemptTimeoutMs[job.checkType];
   if (job.scripts === undefined) return base;
   const scripts = job.scripts.setup.length + job.scripts.teardown.length;

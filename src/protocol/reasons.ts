@@ -74,6 +74,11 @@ export const reasonOwner = {
   SCRIPT_TIMEOUT: 'script',
   /** It took more memory, processor time, output or disk than it may; the message says which. */
   SCRIPT_KILLED: 'script',
+  // suites
+  /** The code bundle can't be used: damaged, too large, a path that leaves its folder, no lock file. */
+  BUNDLE_INVALID: 'script',
+  /** The install command failed, or took too long. */
+  INSTALL_FAILED: 'script',
   // the job
   INVALID_JOB: 'ours',
   TYPE_UNAVAILABLE: 'ours',
@@ -83,6 +88,8 @@ export const reasonOwner = {
   DISK_FULL: 'ours',
   ICMP_UNAVAILABLE: 'ours',
   BROWSER_UNAVAILABLE: 'ours',
+  /** The service did not hand out the code bundle of a suite. */
+  BUNDLE_UNAVAILABLE: 'ours',
   /** The limits that a script must run under can't be set on this host. */
   SANDBOX_UNAVAILABLE: 'ours',
   NETWORK_UNAVAILABLE: 'ours',
@@ -93,6 +100,8 @@ export const reasonOwner = {
   NOT_SCHEDULED: 'ours',
   NOT_CLAIMED: 'ours',
   NO_AGENT: 'ours',
+  /** The suite's run before was still going on when this one was due. */
+  STILL_RUNNING: 'ours',
   LEASE_EXPIRED: 'ours',
 } as const satisfies Record<string, 'target' | 'script' | 'ours'>;
 

@@ -4,6 +4,7 @@ import { announceConfinement } from './confinement.ts';
 import { createPlaywrightRunner } from './playwright.ts';
 import { installedRuntimes, type Runtime } from './runtimes.ts';
 import type { Scripts } from './scripts.ts';
+import { createSuiteRunner } from './suite/run-suite.ts';
 import { InvalidJobError } from '../errors.ts';
 
 export type ScriptsOptions = {
@@ -39,6 +40,7 @@ export function createScripts(given: ScriptsOptions): Scripts {
   };
   const apiScripts = createApiScriptHost(options);
   const playwright = createPlaywrightRunner(options);
+  const suites = createSuiteRunner(options);
   return {
     get runtimes() {
       runtimes = installedRuntimes(options.runtimesFolder, options.warn);
@@ -46,8 +48,9 @@ export function createScripts(given: ScriptsOptions): Scripts {
     },
     openApiScripts: async (run) => apiScripts.open(runtimeOf(run.scripts.runtimeId), run),
     runPlaywright: async (run) => playwright.run(runtimeOf(run.script.runtimeId), run),
+    runSuite: async (run) => suites.run(run),
     close: async () => {
-      await Promise.all([apiScripts.close(), playwright.close()]);
+      await Promise.all([apiScripts.close(), playwright.close(), suites.close()]);
     },
   };
 }

@@ -3,7 +3,7 @@ import type { JobOf } from '../protocol/job.ts';
 import { hostFolders } from './script-files.ts';
 
 /** Jobs that carry customer code. */
-export type ScriptedJob = JobOf<'API'> | JobOf<'BROWSER'> | JobOf<'MULTI_STEP'>;
+export type ScriptedJob = JobOf<'API'> | JobOf<'BROWSER'> | JobOf<'MULTI_STEP'> | JobOf<'PLAYWRIGHT'>;
 
 export type EnvironmentOptions = {
   /** The attempt's folder; home and temporary files are below it (`hostFolders`). Absent = the script may write nowhere. */
@@ -29,7 +29,8 @@ export function scriptEnvironment(
   options: EnvironmentOptions = {},
 ): { [name: string]: string } {
   const { workDir, publicIp } = options;
-  const runtime = job.checkType === 'API' ? job.scripts?.runtimeId : job.script.runtimeId;
+  const runtime =
+    job.checkType === 'API' ? job.scripts?.runtimeId : 'script' in job ? job.script.runtimeId : undefined;
   const builtIn: { [name: string]: string | undefined } = {
     PATH: '/usr/local/bin:/usr/bin:/bin',
     HOME: workDir === undefined ? undefined : join(workDir, hostFolders.home),
@@ -70,4 +71,9 @@ export function refusedVariables(job: ScriptedJob): string[] {
   return job.environmentVariables
     .filter(({ key, value }) => steering.test(key) || /[=\0]/.test(key) || value.includes('\0'))
     .map(({ key }) => key);
+}
+
+/** As scriptEnvironment, for a suite: its home, its path and what else the host decides are added where it is run. */
+export function suiteEnvironment(job: JobOf<'PLAYWRIGHT'>): { [name: string]: string } {
+  return scriptEnvironment(job);
 }

@@ -2,6 +2,7 @@ import type { Reason } from '../protocol/reasons.ts';
 import type { LogEntry } from '../protocol/result.ts';
 import type { ApiScripts, CheckScript } from '../protocol/script.ts';
 import type { PlaywrightRun } from './playwright-run.ts';
+import type { SuiteOptions, SuiteRun } from './suite/suite-run.ts';
 
 /** Customer code, as executors see it: made once by the agent, shared by all attempts. */
 export type Scripts = {
@@ -18,6 +19,14 @@ export type Scripts = {
    * of the run is left.
    */
   runPlaywright: (options: PlaywrightOptions) => Promise<PlaywrightRun>;
+  /**
+   * Runs a Playwright suite: bundle, install, browsers, tests, report. What goes wrong in or through the project stands in
+   * the answer. When the signal fires with JobAborted `deadline` or `cancelled`, the run is ended (TERM, then KILL) and the
+   * answer tells what there was by then. Rejects with InvalidJobError RUNTIME_UNAVAILABLE (the engine), AgentError
+   * (BUNDLE_UNAVAILABLE, BROWSER_UNAVAILABLE …), or `signal.reason` for other codes. When it settles, no process of the run
+   * is left.
+   */
+  runSuite: (options: SuiteOptions) => Promise<SuiteRun>;
   /** Kills what runs and what waits; resolves when all of it is gone. */
   close: () => Promise<void>;
 };

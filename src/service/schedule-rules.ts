@@ -15,6 +15,7 @@ export const frequenciesOf: { readonly [T in JobType]: readonly number[] } = {
   ICMP: frequencies,
   BROWSER: withoutSubMinute,
   MULTI_STEP: withoutSubMinute,
+  PLAYWRIGHT: withoutSubMinute,
 };
 /** Allowed values of `frequencyOffset` with frequency 0: the seconds between runs. */
 export const subMinuteOffsets = [10, 20, 30] as const;

@@ -18,6 +18,7 @@ const scripts: Scripts = {
   runtimes: [],
   openApiScripts: none,
   runPlaywright: none,
+  runSuite: none,
   close: () => Promise.resolve(),
 };
 

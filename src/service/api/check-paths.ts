@@ -9,4 +9,5 @@ export const checkPaths: { readonly [T in JobType]: string } = {
   ICMP: 'icmp',
   BROWSER: 'browser',
   MULTI_STEP: 'multistep',
+  PLAYWRIGHT: 'playwright',
 };

@@ -12,6 +12,7 @@ import { Nullable } from '../../protocol/schema.ts';
 import { open, strict, strictPartial } from '../strict-schema.ts';
 import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './check-fields.ts';
 import { dependencies, scriptFields } from './script-fields.ts';
+import { suiteFields } from './suite-fields.ts';
 
 /** The bodies of each check type: what a create takes, what a change takes, what is returned. */
 
@@ -103,6 +104,7 @@ export const checkTitles: { readonly [T in JobType]: string } = {
   ICMP: 'IcmpCheck',
   BROWSER: 'BrowserCheck',
   MULTI_STEP: 'MultiStepCheck',
+  PLAYWRIGHT: 'PlaywrightCheck',
 };
 
 /** `own`: fields of the type as sent; `stored`: those that are returned otherwise. */
@@ -156,6 +158,7 @@ export const checkSchemas = {
   ICMP: bodies('ICMP', { ...types.ICMP.own, request: types.ICMP.request }, { request: types.ICMP.stored }),
   BROWSER: bodies('BROWSER', scriptFields, scriptStored),
   MULTI_STEP: bodies('MULTI_STEP', scriptFields, scriptStored),
+  PLAYWRIGHT: bodies('PLAYWRIGHT', suiteFields, {}),
 };
 
 export type CreateBody<T extends JobType> = Static<(typeof checkSchemas)[T]['create']>;

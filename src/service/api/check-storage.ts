@@ -6,6 +6,7 @@ import type { SettledCheck } from './check-rules.ts';
 import { checkSchemas } from './check-schemas.ts';
 import { isScriptType } from './script-fields.ts';
 import type { SettledScriptCheck } from './script-rules.ts';
+import type { SettledSuite } from './suite-rules.ts';
 
 /**
  * A check's way into the database and back. Columns hold what statements select by; `code` holds scripts and their files,
@@ -14,7 +15,7 @@ import type { SettledScriptCheck } from './script-rules.ts';
  */
 
 /** A settled check of any type. */
-export type AnySettledCheck = SettledCheck | SettledScriptCheck;
+export type AnySettledCheck = SettledCheck | SettledScriptCheck | SettledSuite;
 
 type Variable = SettledCheck['environmentVariables'][number];
 type Pair = { key: string; value: string; locked: boolean };
@@ -62,6 +63,7 @@ export function toStored(check: AnySettledCheck, encryption: Encryption): Stored
     ...rest
   } = check;
   const environmentVariables = sealVariables(rest.environmentVariables, encryption);
+  if ('codeBundlePath' in rest) return { definition: { ...rest, environmentVariables }, code: null };
   if (!('request' in rest)) {
     const { script, dependencies, ...definition } = rest;
     return { definition: { ...definition, environmentVariables }, code: { script, dependencies } };

@@ -15,6 +15,8 @@ import { ensureDataCenterRows } from './locations.ts';
 import type { ApiDeps } from './public-api.ts';
 import { isScriptType } from './script-fields.ts';
 import { settleScriptCheck } from './script-rules.ts';
+import { isSuiteType } from './suite-fields.ts';
+import { settleSuite } from './suite-rules.ts';
 
 /** From a body to the row that is written: everything that a check names must be there, and stay until it is written. */
 
@@ -82,9 +84,10 @@ async function checkMultiStep(
 }
 
 function settle(type: JobType, body: CreateBody<JobType>, problems: Problems): AnySettledCheck {
-  return isScriptType(type)
-    ? settleScriptCheck(type, body as CreateBody<'BROWSER'>, problems) // the body is of `type`
-    : settleCheck(type, body as CreateBody<'URL'>, problems); // as above
+  // In each row the body is of `type`.
+  if (isScriptType(type)) return settleScriptCheck(type, body as CreateBody<'BROWSER'>, problems);
+  if (isSuiteType(type)) return settleSuite(body as CreateBody<'PLAYWRIGHT'>, problems);
+  return settleCheck(type, body as CreateBody<'URL'>, problems);
 }
 
 /** Settles a whole check, refuses what is wrong with it, and gives the row to write. */

@@ -1,0 +1,67 @@
+import Type, { type Static } from 'typebox';
+import { Nullable, StringEnum } from './schema.ts';
+
+/** What a job says of a Playwright suite: a customer's whole project, run as it is by its own Playwright version. */
+
+/** Programs that suites run on. `node` with a major version, Bun with `major.minor`. */
+export const suiteEngines = ['node', 'bun'] as const;
+export type SuiteEngine = (typeof suiteEngines)[number];
+/** Versions that a check may name, by engine; the first is the default. */
+export const engineVersions: { readonly [E in SuiteEngine]: readonly string[] } = {
+  node: ['22', '24', '26'],
+  bun: ['1.3'],
+};
+
+export const suiteBrowsers = ['chromium', 'firefox', 'webkit'] as const;
+export type SuiteBrowser = (typeof suiteBrowsers)[number];
+
+/** Minutes that a run may take, from its claim to the end of its tests; what follows is bounded on its own. */
+export const suiteMinutes = { default: 30, maximum: 60 } as const;
+/** Installing the dependencies (facts, section 6). */
+export const installTimeoutMs = 5 * 60_000;
+/** What surrounds the tests: the report read, files zipped and scrubbed. */
+export const suiteAfterMs = 10 * 60_000;
+
+/** Bytes of a bundle as it is sent (tar.gz), of what it unpacks to, and entries in it. */
+export const bundleLimits = {
+  archiveBytes: 150 * 1024 * 1024,
+  unpackedBytes: 2 * 1024 * 1024 * 1024,
+  entries: 100_000,
+} as const;
+
+/** Key under which the service keeps a bundle. */
+export const BundleKey = Type.String({ pattern: '^[A-Za-z0-9._-]{1,128}$' });
+/** SHA-256 of the archive, in hex. */
+export const BundleDigest = Type.String({ pattern: '^[0-9a-f]{64}$' });
+
+/** Relative to the root of the bundle; the agent refuses what leaves it. */
+const BundlePath = Type.String({ maxLength: 512 });
+
+export const Suite = Type.Object({
+  bundle: Type.Object({
+    key: BundleKey,
+    digest: BundleDigest,
+    size: Type.Integer({ minimum: 1, maximum: bundleLimits.archiveBytes }),
+  }),
+  /** The folder in which everything is run; empty = the root of the bundle. */
+  workingDir: Type.String({ maxLength: 512, default: '' }),
+  /** Null = chosen by the lock file. */
+  installCommand: Nullable(Type.String({ maxLength: 4096 }), { default: null }),
+  /** Without config, projects and tags, which are added; null = `playwright test` of the package manager. */
+  testCommand: Nullable(Type.String({ maxLength: 4096 }), { default: null }),
+  /** Relative to workingDir; null = Playwright's own search. */
+  configPath: Nullable(BundlePath, { default: null }),
+  projects: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 50, default: [] }),
+  /** Tests that match any of these: each a tag, or several that a test must all have (`@smoke @checkout`). */
+  tags: Type.Array(Type.String({ minLength: 1, maxLength: 512 }), { maxItems: 50, default: [] }),
+  engine: Nullable(
+    Type.Object({ name: StringEnum(suiteEngines), version: Type.String({ minLength: 1, maxLength: 32 }) }),
+    { default: null },
+  ),
+  /** A hint: what the config names counts as well. */
+  browsers: Type.Array(StringEnum(suiteBrowsers), { maxItems: 3, default: [] }),
+  maxMinutes: Type.Integer({ minimum: 1, maximum: suiteMinutes.maximum, default: suiteMinutes.default }),
+  /** Neither read what earlier runs have cached, nor skip storing what this one installs. */
+  refreshCache: Type.Boolean({ default: false }),
+});
+export type Suite = Static<typeof Suite>;
