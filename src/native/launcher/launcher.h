@@ -78,6 +78,7 @@ struct usage {
 };
 void measure_descendants(struct usage *usage);
 uint64_t proportional_bytes_of_descendants(void);
+bool reap_within(long milliseconds);
 void kill_descendants(void);
 
 /* disk.c: bytes below the writable folders; a tree of too many files counts as endless. */

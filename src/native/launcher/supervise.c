@@ -139,10 +139,13 @@ static const char *broken_limit(const struct plan *plan, unsigned round, bool *c
   return NULL;
 }
 
-static void end_everything(const struct plan *plan, const struct started *started) {
+static void end_everything(const struct plan *plan, const struct started *started, bool ended) {
   come_before_others(true);
-  /* The first process of a namespace takes all others with it. */
-  if (plan->namespaces) kill(started->pid, SIGKILL);
+  /* The first process of a namespace takes all others with it; a program without children is the only one. */
+  if (!ended && (plan->namespaces || !plan->programs)) {
+    kill(started->pid, SIGKILL);
+    if (reap_within(50)) return;
+  }
   kill_descendants();
 }
 
@@ -203,7 +206,7 @@ int supervise(const struct plan *asked) {
     if (crowded) wait_ms = 20;
     next = now_ms() + wait_ms;
   }
-  end_everything(&plan, &started);
+  end_everything(&plan, &started, ended);
   if (ended && started.statuses >= 0 && read(started.statuses, &status, sizeof status) != sizeof status) {
     status = SIGKILL;
   }

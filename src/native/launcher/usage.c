@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launcher.h"
@@ -132,16 +133,44 @@ uint64_t proportional_bytes_of_descendants(void) {
   return sum;
 }
 
-/* Until none is left: a process that forks faster than one pass is met by the next. */
-void kill_descendants(void) {
+/* Reaps until no child is left (true) or the time is over. SIGCHLD is blocked here, so that none is missed. */
+bool reap_within(long milliseconds) {
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGCHLD);
+  struct timespec now, until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += milliseconds / 1000;
+  until.tv_nsec += milliseconds % 1000 * 1000000L;
   for (;;) {
     pid_t ended;
     while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) continue;
-    if (ended < 0 && errno == ECHILD) return;
+    if (ended < 0 && errno == ECHILD) return true;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    long left = (until.tv_sec - now.tv_sec) * 1000000000L + until.tv_nsec - now.tv_nsec;
+    if (left <= 0) return false;
+    struct timespec timeout = {left / 1000000000L, left % 1000000000L};
+    sigtimedwait(&ends, NULL, &timeout);
+  }
+}
+
+enum { few = 16 };
+
+/*
+ * Until none is left: a process that forks faster than one pass is met by the next. A few take some milliseconds to die,
+ * in which passes over /proc would only take the processor from them; of a crowd, some may be forking still.
+ */
+void kill_descendants(void) {
+  for (;;) {
+    if (reap_within(0)) return;
     read_table();
+    size_t killed = 0;
     for (size_t at = 0; at < table_size; at++) {
-      if (table[at].ours && table[at].state != 'Z') kill(table[at].pid, SIGKILL);
+      if (!table[at].ours || table[at].state == 'Z') continue;
+      kill(table[at].pid, SIGKILL);
+      killed++;
     }
-    usleep(300);
+    if (killed > few) usleep(300);
+    else if (reap_within(10)) return;
   }
 }
