@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { AgentError, toError } from '../errors.ts';
+import { chromiumWrapper, fullPlaces, putProgram, quoted, shellPlaces } from './browser-wrappers.ts';
 
 /**
  * Playwright looks for its browsers in a directory whose names hold its own revisions. This lays out such a directory for
@@ -48,19 +49,6 @@ export const playwrightCaches = (): string[] => [
 /** Raised when the wrappers change, so that directories of older versions are not used. */
 const layout = 2;
 
-/** What Chromium must not do on its own: a check's traffic is the script's alone. */
-const quiet = [
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-domain-reliability',
-  '--disable-breakpad',
-  '--disable-sync',
-  '--no-pings',
-];
-
-const fullPlaces = ['chrome-linux64/chrome', 'chrome-linux/chrome'];
-const shellPlaces = ['chrome-headless-shell-linux64/chrome-headless-shell', 'chrome-linux/headless_shell'];
-
 /** The programs that a runtime's Playwright is to start. Rejects with AgentError BROWSER_UNAVAILABLE or DISK_FULL. */
 export async function findBrowsers(
   options: Omit<BrowsersOptions, 'dataFolder' | 'sandbox'>,
@@ -105,17 +93,19 @@ export async function browsersFor(options: BrowsersOptions): Promise<Browsers> {
   if (await isFile(join(folder, 'complete'))) return found;
 
   const draft = join(parent, `.${name}-${process.pid}-${process.hrtime.bigint()}`);
-  const full = wrapper(chromium, options.sandbox, false);
+  const full = chromiumWrapper(chromium, options.sandbox, false);
   // A headless shell has no other mode, and Playwright does not ask it for one.
   const headless =
-    shell === null ? wrapper(chromium, options.sandbox, true) : wrapper(shell, options.sandbox, false);
+    shell === null
+      ? chromiumWrapper(chromium, options.sandbox, true)
+      : chromiumWrapper(shell, options.sandbox, false);
   try {
-    for (const place of fullPlaces) await put(draft, `chromium-${revisions.chromium}`, place, full);
+    for (const place of fullPlaces) await putProgram(draft, `chromium-${revisions.chromium}`, place, full);
     for (const place of shellPlaces) {
-      await put(draft, `chromium_headless_shell-${revisions.shell}`, place, headless);
+      await putProgram(draft, `chromium_headless_shell-${revisions.shell}`, place, headless);
     }
     if (ffmpeg !== null) {
-      await put(
+      await putProgram(
         draft,
         `ffmpeg-${revisions.ffmpeg}`,
         'ffmpeg-linux',
@@ -172,24 +162,6 @@ async function revisionsOf(runtimeFolder: string): Promise<Revisions> {
     shell: revision('chromium-headless-shell') ?? chromium,
     ffmpeg: revision('ffmpeg') ?? '0',
   };
-}
-
-/** A shell script that starts Chromium as scripts need it. Playwright always asks for no sandbox; here the host decides. */
-function wrapper(program: string, sandbox: boolean, headless: boolean): string {
-  const flags = [...quiet, ...(headless ? ['--headless'] : []), ...(sandbox ? [] : ['--no-sandbox'])];
-  const dropped = 'for arg do shift; [ "$arg" = --no-sandbox ] || set -- "$@" "$arg"; done\n';
-  return `#!/bin/sh\n${sandbox ? dropped : ''}exec ${quoted(program)} ${flags.join(' ')} "$@"\n`;
-}
-
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-
-async function put(root: string, browser: string, place: string, script: string): Promise<void> {
-  const file = join(root, browser, place);
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, script);
-  await chmod(file, 0o755);
-  await writeFile(join(root, browser, 'INSTALLATION_COMPLETE'), '');
-  await writeFile(join(root, browser, 'DEPENDENCIES_VALIDATED'), '');
 }
 
 const within = (folders: readonly string[], browser: string, places: readonly string[]): string[] =>
