@@ -23,6 +23,7 @@ const run = (args) => spawnSync(process.execPath, args, { cwd: root, stdio: 'inh
 if (!run(['scripts/setup.mjs', 'build'])) process.exit(2);
 rmSync(path('build', 'bench'), { recursive: true, force: true });
 if (!run([path('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.bench.json'])) process.exit(2);
+if (!run(['scripts/bundle-child.mjs', path('build', 'bench', 'src')])) process.exit(2);
 // The sources read the version beside them.
 copyFileSync(path('package.json'), path('build', 'bench', 'package.json'));
 let failed = 0;

@@ -82,7 +82,12 @@ function compile() {
     const { mtimeMs, size } = statSync(file);
     hash.update(`${file} ${mtimeMs} ${size}\n`);
   }
-  for (const file of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'])
+  for (const file of [
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'package-lock.json',
+    'scripts/bundle-child.mjs',
+  ])
     hash.update(readFileSync(path(file)));
   const stamp = hash.digest('hex');
   const stampFile = path('dist', '.setup-stamp');
@@ -96,6 +101,8 @@ function compile() {
     'tsconfig.build.json',
   ]);
   if (!done.ok) fail(`the sources do not compile:\n${tail(done.output)}`);
+  const bundled = run(process.execPath, [path('scripts', 'bundle-child.mjs'), path('dist')]);
+  if (!bundled.ok) fail(`the program of scripts can't be bundled:\n${tail(bundled.output)}`);
   mkdirSync(path('dist'), { recursive: true });
   writeFileSync(stampFile, stamp);
 }

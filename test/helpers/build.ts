@@ -17,6 +17,14 @@ export async function builtProgram(): Promise<string> {
       encoding: 'utf8',
     });
     if (done.status !== 0) throw new Error(`the program does not compile:\n${done.stdout}${done.stderr}`);
+    const bundled = spawnSync(
+      process.execPath,
+      [join(root, 'scripts', 'bundle-child.mjs'), join(root, 'dist')],
+      {
+        encoding: 'utf8',
+      },
+    );
+    if (bundled.status !== 0) throw new Error(`the program of scripts can't be bundled:\n${bundled.stderr}`);
     writeFileSync(join(root, 'dist', '.test-stamp'), '');
   });
   return join(root, 'dist', 'main.js');
