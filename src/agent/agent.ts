@@ -7,6 +7,7 @@ import { createScrubber } from '../secrets/scrubber.ts';
 import { createAbilities, slotsOf } from './abilities.ts';
 import { createAgentEnd, type AgentEnd } from './agent-end.ts';
 import { createArtifactDelivery } from './artifact-delivery.ts';
+import { readAuthorities } from './authorities.ts';
 import { createClaiming } from './claiming.ts';
 import { createFaultEvents } from './fault-events.ts';
 import { silentOwnerMs } from './folder-owner.ts';
@@ -25,7 +26,7 @@ import { createRuntimeWatch } from './runtime-watch.ts';
 import { createScriptHost, packageRuntimes } from './script-host.ts';
 import { createServiceClient } from './service-client.ts';
 import { createSession } from './session.ts';
-import { createTransport, readAuthorities } from './transport.ts';
+import { createTransport } from './transport.ts';
 import { createTurnWatch } from './turn-watch.ts';
 import { createWorkDirs } from './work-dir.ts';
 

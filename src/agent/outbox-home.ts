@@ -22,11 +22,14 @@ export type OutboxHome = {
   beat: () => Promise<void>;
   /** Moves the segments of dead owners into `folder`; names of the files that came, oldest first. */
   adopt: () => Promise<string[]>;
+  /** Keeps a result that the service refuses for good, for a person to look at; nothing above a bound. */
+  setAside: (payload: Buffer) => Promise<void>;
   /** Gives the folder up: removed when empty, else free for the next agent. */
   close: () => Promise<void>;
 };
 
 const segmentEnding = '.seg';
+const quarantineBytes = 16 * 1024 * 1024;
 
 /** Opens the folder. On a full disk it is made and signed later: what older agents left must be sent for room to come. */
 export async function openOutboxHome(root: string, instanceId: string): Promise<OutboxHome> {
@@ -77,6 +80,15 @@ export async function openOutboxHome(root: string, instanceId: string): Promise<
         if (gone) adopted.push(...(await adoptFrom(entry.name).catch(() => [])));
       }
       return adopted.sort();
+    },
+    setAside: async (payload) => {
+      const path = join(folder, 'quarantine.ndjson');
+      const size = await fs.stat(path).then(
+        (stats) => stats.size,
+        () => 0,
+      );
+      if (size + payload.length > quarantineBytes) return;
+      await fs.appendFile(path, Buffer.concat([payload, Buffer.from('\n')]), { mode: 0o600 });
     },
     close: async () => {
       await unsignFolder(folder);

@@ -1,5 +1,3 @@
-import { promises as fs } from 'node:fs';
-import { join } from 'node:path';
 import { toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { AgentMetrics } from './metrics.ts';
@@ -50,7 +48,6 @@ const commitBytes = 4 * 1024 * 1024;
 const diskRetryMs = 1000;
 const beatMs = 5000;
 const adoptEveryBeats = 12;
-const quarantineBytes = 16 * 1024 * 1024;
 
 /**
  * Results on their way to the service: on disk before they are sent, off it once the service has them.
@@ -138,17 +135,9 @@ export class Outbox {
 
   /** Sets a result aside that the service refuses for good, for a person to look at. */
   async quarantine(payload: Buffer): Promise<void> {
-    const path = join(this.#home.folder, 'quarantine.ndjson');
-    try {
-      const size = await fs.stat(path).then(
-        (stats) => stats.size,
-        () => 0,
-      );
-      if (size + payload.length > quarantineBytes) return;
-      await fs.appendFile(path, Buffer.concat([payload, Buffer.from('\n')]), { mode: 0o600 });
-    } catch (error) {
+    await this.#home.setAside(payload).catch((error: unknown) => {
       this.#options.log.warn({ err: toError(error) }, 'refused result could not be set aside');
-    }
+    });
   }
 
   status(): OutboxStatus {

@@ -1,13 +1,12 @@
-import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
 import type { ProxyConfig } from '../config.ts';
-import { exitCodes, FatalError, ServiceError, toError } from '../errors.ts';
+import { ServiceError, toError } from '../errors.ts';
+import { trusting } from './authorities.ts';
 import { proxyFor } from './proxy-choice.ts';
+import { destination, proxyAuthorization, tunnelThrough } from './proxy-tunnel.ts';
 
 /**
  * Bytes to and from the service over a few kept-alive connections, through the proxy where there is one. Plain
@@ -184,13 +183,6 @@ export async function createTransport(options: {
   };
 }
 
-function destination(url: URL): { hostname: string; port: number } {
-  return {
-    hostname: url.hostname.replace(/^\[|\]$/g, ''),
-    port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
-  };
-}
-
 function unreachable(error: NodeJS.ErrnoException): ServiceError {
   const message = error.message === '' ? (error.code ?? 'no connection') : error.message;
   return new ServiceError('SERVICE_UNREACHABLE', message, { retryable: true, cause: error });
@@ -209,99 +201,4 @@ function collect(response: IncomingMessage, limit: number): Promise<Buffer> {
     response.on('error', reject);
     response.on('close', () => reject(new Error('the answer broke off')));
   });
-}
-
-async function trusting(file: string) {
-  const tls = await import('node:tls');
-  // Replacing `ca` drops the built-in roots, so they are named again.
-  return tls.createSecureContext({ ca: [...tls.rootCertificates, readAuthorities(file)] });
-}
-
-function isCertificate(pem: string): boolean {
-  try {
-    return new X509Certificate(pem).raw.length > 0;
-  } catch {
-    return false;
-  }
-}
-
-/** The PEM text of NODE_EXTRA_CA_CERTS. Throws FatalError (78) when it can't be read or holds no certificate. */
-export function readAuthorities(file: string): string {
-  try {
-    const text = readFileSync(file, 'utf8');
-    const blocks = text.match(
-      /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]*-----END (?:TRUSTED )?CERTIFICATE-----/g,
-    );
-    if (blocks === null) throw new Error('it holds no certificate in PEM form');
-    // One that this OpenSSL can't read is passed over, as Node does.
-    if (!blocks.some(isCertificate)) throw new Error('no certificate in it is readable');
-    return text;
-  } catch (error) {
-    const message = `NODE_EXTRA_CA_CERTS: cannot use ${file} (${toError(error).message})`;
-    throw new FatalError('CONFIGURATION', message, { exitCode: exitCodes.configuration, cause: error });
-  }
-}
-
-function proxyAuthorization(proxy: URL): OutgoingHttpHeaders {
-  if (proxy.username === '' && proxy.password === '') return {};
-  const userinfo = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
-  return { 'proxy-authorization': `Basic ${Buffer.from(userinfo).toString('base64')}` };
-}
-
-type Connected = (error: Error | null, socket?: Socket) => void;
-
-/** Connections to `target` through CONNECT (RFC 9110, section 9.3.6), with `connectInside` making the TLS within. */
-function tunnelThrough(way: {
-  proxy: URL;
-  target: URL;
-  connectInside: (socket: Socket) => TLSSocket;
-  connectTimeoutMs: number;
-}) {
-  const { proxy, target, connectInside, connectTimeoutMs } = way;
-  const { port } = destination(target);
-  const authority = `${target.hostname}:${port}`;
-  return (_options: RequestOptions, connected: Connected): undefined => {
-    const ask = async () => {
-      const client = proxy.protocol === 'https:' ? await import('node:https') : http;
-      const connect = client.request({
-        ...destination(proxy),
-        method: 'CONNECT',
-        path: authority,
-        headers: { host: authority, ...proxyAuthorization(proxy) },
-        agent: false,
-        timeout: connectTimeoutMs,
-      });
-      connect.on('timeout', () =>
-        connect.destroy(new Error(`the proxy did not answer within ${connectTimeoutMs} ms`)),
-      );
-      connect.on('error', connected);
-      connect.on('response', (response) => connect.destroy(refusedTunnel(response)));
-      connect.on('connect', (response, socket) => {
-        if (response.statusCode !== 200) {
-          // The request has let go of its socket by now, so destroying the request would leave the error to nobody.
-          socket.destroy();
-          return connected(refusedTunnel(response));
-        }
-        socket.setTimeout(0);
-        const inner = connectInside(socket);
-        // The call that wants the connection may be over by now: then nobody else would end it.
-        inner.setTimeout(connectTimeoutMs, () =>
-          inner.destroy(new Error(`no TLS through the proxy within ${connectTimeoutMs} ms`)),
-        );
-        inner.once('error', connected);
-        inner.once('secureConnect', () => {
-          inner.setTimeout(0);
-          inner.off('error', connected);
-          connected(null, inner);
-        });
-      });
-      connect.end();
-    };
-    ask().catch((error: unknown) => connected(toError(error)));
-    return undefined;
-  };
-}
-
-function refusedTunnel(response: IncomingMessage): Error {
-  return new Error(`the proxy refused the tunnel with status ${response.statusCode}`);
 }
