@@ -1,8 +1,9 @@
 import { phaseTimeoutMs } from '../protocol/check-types.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import type { PhaseScript } from '../protocol/script.ts';
-import { endText, memoryMegabytes, type ApiChild } from './api-scripts-child.ts';
+import type { ApiChild } from './api-scripts-child.ts';
 import { createApiChildPool, type ApiChildPool } from './api-scripts-pool.ts';
+import { endedOf, failureOf } from './api-scripts-failure.ts';
 import { readReply } from './api-scripts-reply.ts';
 import {
   bytesBetween,
@@ -13,7 +14,6 @@ import {
   type Phase,
   type RunMessage,
 } from './child/api-script-messages.ts';
-import type { ChildEnd } from './child-process.ts';
 import { createSlotKeeper, type SlotKeeper } from './api-scripts-slots.ts';
 import { beforeItsTurn, childSlots, type ReleaseSlot } from './child-slots.ts';
 import type { Runtime } from './runtimes.ts';
@@ -150,22 +150,6 @@ function createSession(parts: {
     return next;
   };
 
-  const endedOf = (how: ChildEnd, who: string): Reason => {
-    if (how.exceeded !== null)
-      return reasonOf('SCRIPT_KILLED', `${who} was ended: it took ${boundText[how.exceeded]}`);
-    if (heapExhausted || how.signal === 'SIGABRT' || how.code === 134) {
-      return reasonOf(
-        'SCRIPT_KILLED',
-        `${who} was ended: it took more than ${memoryMegabytes / 2} MB for its objects`,
-      );
-    }
-    if (how.signal !== null) return reasonOf('SCRIPT_KILLED', `${who} was ended by ${endText(how)}`);
-    return reasonOf(
-      'SCRIPT_THREW',
-      `${who} ended its process (${endText(how)}) before it was done; return from the script instead of process.exit`,
-    );
-  };
-
   const runScript = async (
     script: PhaseScript,
     message: Omit<RunMessage, 'kind' | 'id' | 'phase' | 'content'>,
@@ -190,7 +174,7 @@ function createSession(parts: {
       running = { id, who, settle };
       signal.addEventListener('abort', onAbort, { once: true });
       void mine.ended.then((how) => {
-        if (running?.id === id) settle(endedOf(how, who));
+        if (running?.id === id) settle(endedOf(how, who, heapExhausted));
       });
       mine.send({ kind: 'run', id, phase, content: script.content, ...message });
     });
@@ -298,20 +282,6 @@ function filesOf({ scripts, env }: ApiScriptOptions): Map<string, string> | Reas
     return reasonOf('SCRIPT_INVALID', text);
   }
   return checkedScriptFiles({ files: scripts.files, reserved: ['script.js'] });
-}
-
-const boundText: { readonly [B in NonNullable<ChildEnd['exceeded']>]: string } = {
-  memoryBytes: `more than ${memoryMegabytes} MB of memory`,
-  cpuSeconds: 'more processor time than it may',
-  outputBytes: 'more than 1 MB of output',
-  diskBytes: 'more disk space than it may',
-  processes: 'more processes than it may',
-};
-
-function failureOf(reply: Extract<FromChild, { kind: 'failed' }>, who: string): Reason {
-  const at = reply.at === null ? '' : ` (${reply.at})`;
-  const verb = reply.code === 'SCRIPT_THREW' ? 'threw' : 'is not valid:';
-  return reasonOf(reply.code, `${who} ${verb} ${reply.message}${at}`);
 }
 
 /** A body as it passes to a script: at most 256 KB of it, with a line in the log that says so. */
