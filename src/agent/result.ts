@@ -1,6 +1,8 @@
 import type { Job } from '../protocol/job.ts';
 import { reasonOf } from '../protocol/reasons.ts';
 import type { LogEntry, Result } from '../protocol/result.ts';
+import { withoutArchives } from '../secrets/packed-in-text.ts';
+import { maskPrintedHeaders } from '../secrets/sensitive-headers.ts';
 import type { Attempted } from './attempt-once.ts';
 
 /** The part of a scrubber that results need. */
@@ -48,12 +50,15 @@ export function resultOf(
 /** The one door: everything in the result that the target, the check or an error may have put words into. */
 export function scrubbed(result: Result, scrubber: TreeScrubber): Result {
   const { reason, assertions, details, log } = result;
-  const clean = scrubber.json({
-    message: reason?.message ?? '',
-    assertions,
-    details,
-    log: log.map(({ msg }) => msg),
-  });
+  const clean = scrubber.json(
+    withoutArchives({
+      message: maskPrintedHeaders(reason?.message ?? ''),
+      assertions,
+      details,
+      // Scripts print the headers that they set and get.
+      log: log.map(({ msg }) => maskPrintedHeaders(msg)),
+    }),
+  );
   return {
     ...result,
     reason: reason === null ? null : { ...reason, message: clean.message },

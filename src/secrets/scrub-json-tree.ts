@@ -1,6 +1,6 @@
 import type { ArtifactScrubbing } from './artifact-scrubbing.ts';
 import { mask } from './secret.ts';
-import { isSensitiveHeader, maskHeaderLines } from './sensitive-headers.ts';
+import { isSensitiveHeader, maskHeaderLines, maskPrintedHeaders } from './sensitive-headers.ts';
 
 export type TreeKind = {
   /** An event of a Playwright trace, whose references to files and pages must stay for the trace to open. */
@@ -48,8 +48,17 @@ export function scrubJsonTree(tree: unknown, scrubbing: ArtifactScrubbing, kind:
   function cleanText(text: string, key: string, depth: number): string {
     if (kind.trace && depth === 1 && key === 'type') return text;
     if (kind.trace && isReference(key, text)) return text;
-    const shown = kind.trace && key === 'message' ? maskHeaderLines(text, scrubbing.headers) : text;
+    const shown = withoutHeaders(text, key);
     return kind.texts && kind.isSure?.(shown) !== true ? scrubbing.scrubber.json(shown) : shown;
+  }
+
+  /** Errors bring logs of requests along, and `text` is what a script or a page has printed. */
+  function withoutHeaders(text: string, key: string): string {
+    if (kind.trace && key === 'message') return maskHeaderLines(text, scrubbing.headers);
+    if (key !== 'text') return text;
+    const shown = maskPrintedHeaders(text);
+    if (shown !== text) scrubbing.headers.maskedCount++;
+    return shown;
   }
 
   function isReference(key: string, text: string): boolean {

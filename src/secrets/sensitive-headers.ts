@@ -42,3 +42,34 @@ export function maskHeaderLines(text: string, counters: { maskedCount: number })
     return before + mask;
   });
 }
+
+const names = [...sensitive].join('|');
+const quoted = (nesting: string) =>
+  [
+    String.raw`"(?:\\.|[^"\\])*"?`,
+    String.raw`'(?:\\.|[^'\\])*'?`,
+    '`(?:' + String.raw`\\.|[^` + '`' + String.raw`\\])*` + '`?',
+    // JSON within JSON.
+    String.raw`(?<${nesting}>\\+)"[^]*?(?:(?<!\\)\k<${nesting}>"|$)`,
+    String.raw`\[[^\]]*\]?`,
+  ].join('|');
+// As objects, maps and lists of headers are printed: quoted names with what follows them, and bare ones with a colon.
+const printedHeader = new RegExp(
+  String.raw`(?<quotedHead>(?<![\w-])(?:${names})\\*["'` +
+    '`' +
+    String.raw`]\s*(?::|=>|,(?:\s*\\*["']?value\\*["']?\s*:)?)\s*)(?<quotedValue>${quoted('a')}|[^\s,}\]"'{[\\]+)` +
+    String.raw`|(?<bareHead>(?<![\w-])(?:${names})\s*:\s*)(?<bareValue>${quoted('b')}|[^\s"'{[\\\x1b][^\r\n\x1b]*)`,
+  'gi',
+);
+
+/** `text`, as a script has printed it, with the values of sensitive headers masked in whatever form they stand there. */
+export function maskPrintedHeaders(text: string): string {
+  return text.replaceAll(printedHeader, (...found: unknown[]) => {
+    const { quotedHead, quotedValue, bareHead, bareValue } = found.at(-1) as Groups; // named groups come last
+    const value = quotedValue ?? bareValue ?? '';
+    const quote = /^(?:\\*["'`]|\[)?/.exec(value)?.[0] ?? '';
+    return `${quotedHead ?? bareHead ?? ''}${quote}${mask}${quote === '[' ? ']' : quote}`;
+  });
+}
+
+type Groups = { [name in 'quotedHead' | 'quotedValue' | 'bareHead' | 'bareValue']?: string };
