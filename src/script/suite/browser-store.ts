@@ -1,0 +1,146 @@
+import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { toError } from '../../errors.ts';
+import { removeTree } from '../remove-tree.ts';
+
+/**
+ * Playwright's own builds of browsers, kept across runs: one folder per browser and revision, which gets its name when it is
+ * complete and is only read from then on. Agents of one data directory share it.
+ */
+export type BrowserStore = {
+  /** The folder of a browser that is here, marked as used; null = it is not. */
+  find: (name: string) => Promise<string | null>;
+  /**
+   * Has `install` fill a folder with these, and takes what came of it; whoever asks for one of them meanwhile waits. Says
+   * why nothing came, if so: right away while an earlier try to reach the same place has just failed.
+   */
+  add: (
+    names: readonly string[],
+    options: { from: string; install: (folder: string) => Promise<string | null>; signal: AbortSignal },
+  ) => Promise<string | null>;
+};
+
+/** So long nobody tries again to reach where browsers come from. */
+const unreachableMs = 30 * 60_000;
+/** An install beats its lock; one that was silent for so long is dead. */
+const lockBeatMs = 5000;
+const lockDeadMs = 30_000;
+const lockLookMs = 500;
+/** A revision that no run has used for so long goes. */
+const unusedMs = 30 * 24 * 3600_000;
+/** What nobody has touched for so long is no install that goes on. */
+const leftMs = 3600_000;
+
+const complete = 'INSTALLATION_COMPLETE';
+const folderName = /^[a-z][a-z0-9_]*-[\w.]{1,32}$/;
+
+/** `now`: milliseconds since the epoch. */
+export function createBrowserStore(folder: string, now: () => number = Date.now): BrowserStore {
+  const noteFile = join(folder, '.unreachable.json');
+  const lockFile = join(folder, '.lock');
+  let last: Promise<unknown> = Promise.resolve();
+
+  const find = async (name: string): Promise<string | null> => {
+    const path = join(folder, name);
+    if (!folderName.test(name) || !(await exists(join(path, complete)))) return null;
+    const time = new Date(now());
+    await utimes(path, time, time).catch(() => undefined);
+    return path;
+  };
+  const addNow = async (...[names, { from, install, signal }]: Parameters<BrowserStore['add']>) => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const unlock = await lock(lockFile, signal);
+    try {
+      const missing: string[] = [];
+      // Another run may have brought them while this one waited.
+      for (const name of names) if ((await find(name)) === null) missing.push(name);
+      if (missing.length === 0) return null;
+      const failed = await recentFailure(noteFile, from, now());
+      if (failed !== null) return failed;
+      await removeOld(folder, now());
+      const draft = join(folder, `.new-${process.pid}-${process.hrtime.bigint()}`);
+      await mkdir(draft, { mode: 0o700 });
+      try {
+        const failure = await install(draft);
+        for (const name of await readdir(draft)) {
+          if (!folderName.test(name) || !(await exists(join(draft, name, complete)))) continue;
+          if ((await find(name)) === null) await rename(join(draft, name), join(folder, name));
+        }
+        if (failure === null) await rm(noteFile, { force: true });
+        else await writeFile(noteFile, JSON.stringify({ from, at: now(), failure: failure.slice(0, 1000) }));
+        return failure;
+      } finally {
+        await removeTree(draft).catch(() => undefined);
+      }
+    } finally {
+      await unlock();
+    }
+  };
+  return {
+    find,
+    add: (names, options) => {
+      // In this process one after the other; the lock is for other agents.
+      const mine = last.then(() => addNow(names, options));
+      last = mine.catch(() => undefined);
+      return mine;
+    },
+  };
+}
+
+async function recentFailure(file: string, from: string, now: number): Promise<string | null> {
+  try {
+    const note = JSON.parse(await readFile(file, 'utf8')) as {
+      from?: unknown;
+      at?: unknown;
+      failure?: unknown;
+    };
+    if (note.from !== from || typeof note.at !== 'number' || typeof note.failure !== 'string') return null;
+    const age = now - note.at;
+    return age >= 0 && age < unreachableMs ? note.failure : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Removes what no run has used for long, and what installs that were killed have left. */
+async function removeOld(folder: string, now: number): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    const limit = name.startsWith('.new-') ? leftMs : folderName.test(name) ? unusedMs : Infinity;
+    const found = await stat(path).catch(() => null);
+    if (found !== null && now - found.mtimeMs > limit) await removeTree(path).catch(() => undefined);
+  }
+}
+
+/** Waits for the lock of all agents that share the folder. Rejects with the signal's reason. */
+async function lock(file: string, signal: AbortSignal): Promise<() => Promise<void>> {
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      await (await open(file, 'wx')).close();
+      break;
+    } catch (error: unknown) {
+      const { code } = toError(error) as NodeJS.ErrnoException; // of node:fs
+      if (code !== 'EEXIST') throw error;
+    }
+    // By the clock of the folder's own file system, which other machines may share.
+    const found = await stat(file).catch(() => null);
+    if (found !== null && Date.now() - found.mtimeMs > lockDeadMs) await rm(file, { force: true });
+    else await new Promise((resolve) => setTimeout(resolve, lockLookMs));
+  }
+  const beat = setInterval(() => {
+    const time = new Date();
+    void utimes(file, time, time).catch(() => undefined);
+  }, lockBeatMs);
+  beat.unref();
+  return async () => {
+    clearInterval(beat);
+    await rm(file, { force: true });
+  };
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
