@@ -23,6 +23,7 @@ import {
   type ReceivedQuery,
   type TestDnsServer,
 } from '../helpers/dns-server.ts';
+import { jobFields } from '../helpers/job-fields.ts';
 
 type Request = JobOf<'DNS'>['request'];
 type Assertion = Request['assertions'][number];
@@ -68,28 +69,9 @@ function networkWith(...nameServers: string[]): Network {
 const openHandles = () => process.getActiveResourcesInfo().filter((kind) => /TCP|UDP|TLS|HTTP/.test(kind));
 
 function job(request: Partial<Request>): JobOf<'DNS'> {
-  const id = '00000000-0000-4000-8000-000000000000';
   return {
-    jobId: id,
-    runId: id,
-    sequenceId: id,
-    checkId: id,
-    checkName: 'dns',
+    ...jobFields,
     lane: 'uptime',
-    runLocation: 'here',
-    runSource: 'SCHEDULER',
-    dueAt: '2026-01-01T00:00:00.000Z',
-    attempt: 1,
-    firstAttemptAt: null,
-    leaseToken: id,
-    leaseExpiresAt: '2026-01-01T00:00:30.000Z',
-    deadline: '2026-01-01T00:01:00.000Z',
-    shouldFail: false,
-    degradedResponseTime: null,
-    maxResponseTime: null,
-    retryStrategy: null,
-    environmentVariables: [],
-    proxyUrl: null,
     checkType: 'DNS',
     request: {
       query: 'www.example.com',

@@ -8,33 +8,15 @@ import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import type { Assertion } from '../../src/protocol/assertions.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import { canUseNamespaces, compileChild, inNamespace } from './ping-namespace.ts';
+import { jobFields } from '../helpers/job-fields.ts';
 import { hasIpv6Loopback } from '../helpers/machine.ts';
 
 type Fields = Partial<JobOf<'ICMP'>['request']> & { degraded?: number; max?: number };
 
 function job({ degraded = 10, max = 20, ...request }: Fields = {}): JobOf<'ICMP'> {
-  const id = '00000000-0000-4000-8000-000000000000';
   return {
-    jobId: id,
-    runId: id,
-    sequenceId: id,
-    checkId: id,
-    checkName: 'icmp',
+    ...jobFields,
     lane: 'uptime',
-    runLocation: 'here',
-    runSource: 'SCHEDULER',
-    dueAt: '2026-01-01T00:00:00.000Z',
-    attempt: 1,
-    firstAttemptAt: null,
-    leaseToken: id,
-    leaseExpiresAt: '2026-01-01T00:00:30.000Z',
-    deadline: '2026-01-01T00:01:00.000Z',
-    shouldFail: false,
-    degradedResponseTime: null,
-    maxResponseTime: null,
-    retryStrategy: null,
-    environmentVariables: [],
-    proxyUrl: null,
     checkType: 'ICMP',
     request: { hostname: '127.0.0.1', ipFamily: 'IPv4', pingCount: 3, assertions: [], ...request },
     degradedPacketLossThreshold: degraded,

@@ -13,6 +13,7 @@ import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import { executeTcp } from '../../src/executors/tcp.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import { startDnsServer, type TestDnsServer } from '../helpers/dns-server.ts';
+import { jobFields } from '../helpers/job-fields.ts';
 import { hasIpv6Loopback } from '../helpers/machine.ts';
 
 type Request = JobOf<'TCP'>['request'];
@@ -88,28 +89,9 @@ async function closedPort(): Promise<number> {
 const openHandles = () => process.getActiveResourcesInfo().filter((kind) => /TCP|UDP|TLS|HTTP/.test(kind));
 
 function job(request: Partial<Request>): JobOf<'TCP'> {
-  const id = '00000000-0000-4000-8000-000000000000';
   return {
-    jobId: id,
-    runId: id,
-    sequenceId: id,
-    checkId: id,
-    checkName: 'tcp',
+    ...jobFields,
     lane: 'uptime',
-    runLocation: 'here',
-    runSource: 'SCHEDULER',
-    dueAt: '2026-01-01T00:00:00.000Z',
-    attempt: 1,
-    firstAttemptAt: null,
-    leaseToken: id,
-    leaseExpiresAt: '2026-01-01T00:00:30.000Z',
-    deadline: '2026-01-01T00:01:00.000Z',
-    shouldFail: false,
-    degradedResponseTime: null,
-    maxResponseTime: null,
-    retryStrategy: null,
-    environmentVariables: [],
-    proxyUrl: null,
     checkType: 'TCP',
     request: { hostname: '127.0.0.1', port: 1, data: null, ipFamily: 'IPv4', assertions: [], ...request },
   };

@@ -8,31 +8,9 @@ import { createNetwork } from '../../src/executors/system-network.ts';
 import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import { startDnsServer } from './dns-server.ts';
+import { jobFields } from './job-fields.ts';
 
 /** Jobs, contexts and servers for the tests of the HTTP executors. */
-
-const jobFields = {
-  jobId: '00000000-0000-7000-8000-000000000001',
-  runId: '00000000-0000-7000-8000-000000000002',
-  sequenceId: '00000000-0000-7000-8000-000000000003',
-  checkId: '00000000-0000-7000-8000-000000000004',
-  checkName: 'a check',
-  lane: 'uptime' as const,
-  runLocation: 'office',
-  runSource: 'SCHEDULER',
-  dueAt: '2026-01-01T00:00:00.000Z',
-  attempt: 1,
-  firstAttemptAt: null,
-  leaseToken: '00000000-0000-7000-8000-000000000005',
-  leaseExpiresAt: '2026-01-01T00:00:30.000Z',
-  deadline: '2026-01-01T00:01:00.000Z',
-  shouldFail: false,
-  degradedResponseTime: null,
-  maxResponseTime: null,
-  retryStrategy: null,
-  environmentVariables: [],
-  proxyUrl: null,
-};
 
 type UrlRequest = JobOf<'URL'>['request'];
 type ApiRequest = JobOf<'API'>['request'];
@@ -43,6 +21,7 @@ export function urlJob(
 ): JobOf<'URL'> {
   return {
     ...jobFields,
+    lane: 'uptime',
     ...job,
     checkType: 'URL',
     request: {
@@ -62,6 +41,7 @@ export function apiJob(
 ): JobOf<'API'> {
   return {
     ...jobFields,
+    lane: 'uptime',
     clientCertificates: [],
     ...job,
     checkType: 'API',

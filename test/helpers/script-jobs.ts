@@ -6,33 +6,10 @@ import { createNetwork } from '../../src/executors/system-network.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import { createScripts } from '../../src/script/create-scripts.ts';
 import type { Scripts } from '../../src/script/scripts.ts';
+import { jobFields } from './job-fields.ts';
 import { runtime } from './playwright.ts';
 
 /** Jobs and contexts for the tests of the script executors, on the newest runtime of this checkout. */
-
-const jobFields = {
-  jobId: '00000000-0000-7000-8000-000000000001',
-  runId: '00000000-0000-7000-8000-000000000002',
-  sequenceId: '00000000-0000-7000-8000-000000000003',
-  checkId: '00000000-0000-7000-8000-000000000004',
-  checkName: 'a check',
-  lane: 'browser' as const,
-  runLocation: 'office',
-  runSource: 'SCHEDULER',
-  dueAt: '2026-01-01T00:00:00.000Z',
-  attempt: 1,
-  firstAttemptAt: null,
-  leaseToken: '00000000-0000-7000-8000-000000000005',
-  leaseExpiresAt: '2026-01-01T00:00:30.000Z',
-  deadline: '2026-01-01T00:01:00.000Z',
-  shouldFail: false,
-  degradedResponseTime: null,
-  maxResponseTime: null,
-  retryStrategy: null,
-  environmentVariables: [],
-  proxyUrl: null,
-  sslCheckDomain: null,
-};
 
 export function scriptJob<T extends 'BROWSER' | 'MULTI_STEP'>(
   checkType: T,
@@ -41,6 +18,8 @@ export function scriptJob<T extends 'BROWSER' | 'MULTI_STEP'>(
 ): Omit<JobOf<'BROWSER'>, 'checkType'> & { checkType: T } {
   return {
     ...jobFields,
+    lane: 'browser',
+    sslCheckDomain: null,
     script: {
       runtimeId: runtime?.name ?? '2026.04',
       content,

@@ -1,0 +1,22 @@
+/** What every job has, whatever its type; its lane is the type's. */
+export const jobFields = {
+  jobId: '00000000-0000-7000-8000-000000000001',
+  runId: '00000000-0000-7000-8000-000000000002',
+  sequenceId: '00000000-0000-7000-8000-000000000003',
+  checkId: '00000000-0000-7000-8000-000000000004',
+  checkName: 'a check',
+  runLocation: 'office',
+  runSource: 'SCHEDULER',
+  dueAt: '2026-01-01T00:00:00.000Z',
+  attempt: 1,
+  firstAttemptAt: null,
+  leaseToken: '00000000-0000-7000-8000-000000000005',
+  leaseExpiresAt: '2026-01-01T00:00:30.000Z',
+  deadline: '2026-01-01T00:01:00.000Z',
+  shouldFail: false,
+  degradedResponseTime: null,
+  maxResponseTime: null,
+  retryStrategy: null,
+  environmentVariables: [],
+  proxyUrl: null,
+};
