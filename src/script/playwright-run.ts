@@ -1,5 +1,6 @@
 import type { Reason } from '../protocol/reasons.ts';
 import type { ArtifactType } from '../protocol/result.ts';
+import type { CallRecord, StepReport } from './child/capture-format.ts';
 
 /** What one run of a browser or multi-step script came to. Everything here is bounded and JSON-serialisable. */
 export type PlaywrightRun = {
@@ -48,15 +49,8 @@ export type TestRun = {
   steps: StepRun[];
 };
 
-export type StepRun = {
-  title: string;
-  /** `test.step`, `pw:api`, `expect`, `hook`, `fixture` … as Playwright names them. */
-  category: string;
-  startTime: number;
-  durationMs: number;
-  error: string | null;
-  steps: StepRun[];
-};
+/** `category`: `test.step`, `pw:api`, `expect`, `hook`, `fixture` … as Playwright names them. */
+export type StepRun = StepReport;
 
 export type WebVital = { score: 'GOOD' | 'NEEDS_IMPROVEMENT' | 'POOR'; value: number };
 
@@ -72,24 +66,9 @@ export type PageVisit = {
   networkErrors: string[];
 };
 
-export type ApiCall = {
+export type ApiCall = Omit<CallRecord, 'kind' | 'test'> & {
   /** Titles of the steps around it, outermost first. */
   steps: string[];
-  startTime: number;
-  request: { method: string; url: string; headers: { [name: string]: string }; body: string | null };
-  /** Null = no answer came; `error` says why. */
-  response: {
-    status: number;
-    statusText: string;
-    headers: { [name: string]: string };
-    /** Cut at a bound; null for binary bodies. */
-    body: string | null;
-    bodyBytes: number;
-  } | null;
-  error: string | null;
-  /** Milliseconds; the phases that the library tells, as in facts 2.3 `timingPhases`. */
-  timingPhases: { [phase: string]: number };
-  durationMs: number;
   /** `expect` calls after this call and before the next, in the same step. */
   assertions: { title: string; passed: boolean; error: string | null }[];
 };

@@ -1,6 +1,7 @@
 import type { Reason } from '../protocol/reasons.ts';
 import type { LogEntry } from '../protocol/result.ts';
 import type { ApiScripts, CheckScript } from '../protocol/script.ts';
+import type { RequestMessage, ResponseMessage } from './child/api-script-messages.ts';
 import type { PlaywrightRun } from './playwright-run.ts';
 import type { SuiteOptions, SuiteRun } from './suite/suite-run.ts';
 
@@ -46,23 +47,9 @@ export type ScriptRunOptions = {
 export type ApiScriptOptions = Omit<ScriptRunOptions, 'workDir'> & { scripts: ApiScripts };
 
 /** The request as setup scripts see and may change it (facts, 2.3). */
-export type ScriptRequest = {
-  method: string;
-  url: string;
-  body: string;
-  headers: { [name: string]: string };
-  queryParameters: { [name: string]: string };
-};
-
+export type ScriptRequest = RequestMessage;
 /** The response as teardown scripts see it; only `body` may be changed. */
-export type ScriptResponse = {
-  statusCode: number;
-  statusText: string;
-  body: string;
-  headers: { [name: string]: string | string[] };
-  timings: { [phase: string]: number };
-  timingPhases: { [phase: string]: number };
-};
+export type ScriptResponse = ResponseMessage;
 
 /** What came of a phase: null = all its scripts ended well. */
 export type PhaseFailure = { reason: Reason; origin: 'group' | 'check' } | null;

@@ -38,14 +38,17 @@ export type CallRecord = {
   startTime: number;
   durationMs: number;
   request: { method: string; url: string; headers: { [name: string]: string }; body: string | null };
+  /** Null = no answer came; `error` says why. */
   response: {
     status: number;
     statusText: string;
     headers: { [name: string]: string };
+    /** Cut at a bound; null for binary bodies. */
     body: string | null;
     bodyBytes: number;
   } | null;
   error: string | null;
+  /** Milliseconds; the phases that the library tells, as in facts 2.3 `timingPhases`. */
   timingPhases: { [phase: string]: number };
 };
 
