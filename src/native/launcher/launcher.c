@@ -74,6 +74,7 @@ static void parse(int argc, char **argv, struct plan *plan) {
     else if ((value = value_of(argument, "--cpu-seconds"))) plan->cpu_seconds = number_of(value, argument);
     else if ((value = value_of(argument, "--disk-bytes"))) plan->disk_bytes = number_of(value, argument);
     else if ((value = value_of(argument, "--processes"))) plan->processes = number_of(value, argument);
+    else if ((value = value_of(argument, "--files"))) plan->files = number_of(value, argument);
     else if (strcmp(argument, "--namespaces") == 0) plan->namespaces = true;
     else if (strcmp(argument, "--programs") == 0) plan->programs = true;
     else if (strcmp(argument, "--user-namespaces") == 0) plan->user_namespaces = true;
@@ -94,7 +95,7 @@ static void close_inherited(void) {
 
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "--probe") == 0) return print_probe();
-  static struct plan plan;
+  static struct plan plan = {.files = 200000};
   parse(argc, argv, &plan);
   close_inherited();
   fcntl(agent_line, F_SETFD, FD_CLOEXEC);

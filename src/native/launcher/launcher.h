@@ -39,6 +39,8 @@ struct plan {
   uint64_t cpu_seconds;
   uint64_t disk_bytes;
   uint64_t processes;
+  /* Files and folders below the writable folders; more count as endless. */
+  uint64_t files;
   char **program;
   char **environment;
 };
@@ -80,9 +82,11 @@ void measure_descendants(struct usage *usage);
 uint64_t proportional_bytes_of_descendants(void);
 bool reap_within(long milliseconds);
 void kill_descendants(void);
+void signal_descendants(int number, pid_t except);
+pid_t oldest_child_of(pid_t parent);
 
-/* disk.c: bytes below the writable folders; a tree of too many files counts as endless. */
-uint64_t written_bytes(const struct plan *plan);
+/* disk.c: bytes below the writable folders; a tree of too many files counts as endless. `busy` = stop, and answer 0. */
+uint64_t written_bytes(const struct plan *plan, bool (*busy)(void));
 
 /* supervise.c: waits for the program's end. */
 int supervise(const struct plan *plan);

@@ -1,6 +1,8 @@
 /*
  * The process that stays: it starts the program, watches what all of it uses, and ends last. Events to the agent, one line
- * each: `running`, `missing STEP ERRNO`, `failed STEP ERRNO`, `exceeded LIMIT`, `ended code N`, `ended signal N`.
+ * each: `running`, `missing STEP ERRNO`, `failed STEP ERRNO`, `exceeded LIMIT`, `ended code N`, `ended signal N`. The agent may
+ * say `end MILLISECONDS`: the program is asked to end, and killed when they are over. Anything else, or the end of the line,
+ * kills it at once.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -8,6 +10,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -125,7 +128,7 @@ static void come_before_others(bool at_once) {
 }
 
 /* The name of the limit that is broken, or NULL. `crowded` = it is time to look more often. */
-static const char *broken_limit(const struct plan *plan, unsigned round, bool *crowded) {
+static const char *broken_limit(const struct plan *plan, bool *crowded) {
   struct usage usage;
   measure_descendants(&usage);
   *crowded = plan->processes > 0 && usage.processes > plan->processes / 2;
@@ -135,8 +138,49 @@ static const char *broken_limit(const struct plan *plan, unsigned round, bool *c
       proportional_bytes_of_descendants() > plan->memory_bytes) {
     return "memoryBytes";
   }
-  if (plan->disk_bytes > 0 && round % 8 == 7 && written_bytes(plan) > plan->disk_bytes) return "diskBytes";
   return NULL;
+}
+
+static pid_t program_pid;
+
+/* A long look must not delay the end. (Not any child's: orphans may end all the time.) */
+static bool has_word(void) {
+  struct pollfd line = {agent_line, POLLIN, 0};
+  siginfo_t end = {.si_pid = 0};
+  sigset_t pending;
+  sigpending(&pending);
+  return poll(&line, 1, 0) > 0 || sigismember(&pending, SIGTERM) == 1 ||
+         (waitid(P_PID, (id_t)program_pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0);
+}
+
+/* At most 1 % of a core each, however many processes the host has, however many files the program. */
+static double next_look(double before, double least_ms) {
+  double now = now_ms(), wait_ms = (now - before) * 100;
+  return now + (wait_ms < least_ms ? least_ms : wait_ms);
+}
+
+/* How the program is asked to end: as by Ctrl-C, on which test runners write their reports; then all of it by TERM. */
+struct notice {
+  double term_at;
+  double kill_at;
+};
+static const double never = 1e18;
+
+/* Reads what the agent says. False = kill. */
+static bool take_notice(const struct started *started, bool namespaces, struct notice *notice) {
+  char text[64];
+  unsigned grace_ms;
+  ssize_t length = read(agent_line, text, sizeof text - 1);
+  if (length <= 0) return false;
+  text[length] = '\0';
+  if (sscanf(text, "end %u\n", &grace_ms) != 1) return false;
+  if (notice->kill_at < never) return true;
+  notice->kill_at = now_ms() + grace_ms;
+  notice->term_at = notice->kill_at - grace_ms / 5.0;
+  pid_t program = namespaces ? oldest_child_of(started->pid) : started->pid;
+  /* A terminal signals the group in front, not the browsers and servers in groups of their own: they are needed longer. */
+  if (program > 1) kill(-program, SIGINT);
+  return true;
 }
 
 static void end_everything(const struct plan *plan, const struct started *started, bool ended) {
@@ -169,21 +213,24 @@ int supervise(const struct plan *asked) {
   come_before_others(false);
   struct started started;
   if (!start(&plan, &started)) return 127;
+  program_pid = started.pid;
   say("running");
   for (int fd = 0; fd < agent_line; fd++) close(fd);
 
   int status = SIGKILL; /* what stands when the program did not end by itself */
   bool ended = false;
-  double wait_ms = 100;
-  unsigned round = 0;
-  double next = now_ms() + wait_ms;
+  double next = now_ms() + 100, next_disk = now_ms() + 800;
+  struct notice notice = {never, never};
   struct pollfd line = {agent_line, POLLIN, 0};
   while (!ended && !told_to_end) {
-    double left = next - now_ms();
+    double until = next < notice.term_at ? next : notice.term_at;
+    double left = (until < notice.kill_at ? until : notice.kill_at) - now_ms();
     if (left > 0) {
       struct timespec timeout = {(time_t)(left / 1000), (long)((long)left % 1000) * 1000000L + 999999L};
       if (timeout.tv_nsec > 999999999L) timeout.tv_nsec = 999999999L;
-      if (ppoll(&line, 1, &timeout, &while_waiting) > 0) told_to_end = 1; /* the agent is gone, or wants the end */
+      if (ppoll(&line, 1, &timeout, &while_waiting) > 0 && !take_notice(&started, plan.namespaces, &notice)) {
+        told_to_end = 1;
+      }
     }
     int one;
     pid_t pid;
@@ -192,19 +239,24 @@ int supervise(const struct plan *asked) {
       status = one;
       ended = true;
     }
-    if (ended || told_to_end || now_ms() < next) continue;
-    double before = now_ms();
+    double now = now_ms();
+    if (ended || told_to_end || now >= notice.kill_at) break;
+    if (now >= notice.term_at) {
+      notice.term_at = never;
+      signal_descendants(SIGTERM, plan.namespaces ? started.pid : 0);
+    }
+    if (now < next) continue;
     bool crowded;
-    const char *limit = broken_limit(&plan, round++, &crowded);
+    const char *limit = broken_limit(&plan, &crowded);
+    next = crowded ? now_ms() + 20 : next_look(now, 100);
+    if (limit == NULL && plan.disk_bytes > 0 && (now = now_ms()) >= next_disk) {
+      if (written_bytes(&plan, has_word) > plan.disk_bytes) limit = "diskBytes";
+      next_disk = next_look(now, 800);
+    }
     if (limit != NULL) {
       say("exceeded %s", limit);
       break;
     }
-    /* At most 1 % of a core, however many processes the host has. */
-    wait_ms = (now_ms() - before) * 100;
-    if (wait_ms < 100) wait_ms = 100;
-    if (crowded) wait_ms = 20;
-    next = now_ms() + wait_ms;
   }
   end_everything(&plan, &started, ended);
   if (ended && started.statuses >= 0 && read(started.statuses, &status, sizeof status) != sizeof status) {

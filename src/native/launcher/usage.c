@@ -26,6 +26,7 @@ struct process {
   unsigned long ticks;
   unsigned long threads;
   long rss_pages;
+  unsigned long long began; /* ticks since the machine started */
 };
 
 static struct process *table;
@@ -47,9 +48,9 @@ static bool read_process(int proc, const char *name, struct process *process) {
   long waited_user, waited_system;
   process->pid = (pid_t)atoi(name);
   process->ours = false;
-  if (sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld %*d %*d %lu %*d %*u %*u %ld",
+  if (sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld %*d %*d %lu %*d %llu %*u %ld",
              &process->state, &process->parent, &user, &system, &waited_user, &waited_system, &process->threads,
-             &process->rss_pages) != 8) {
+             &process->began, &process->rss_pages) != 9) {
     return false;
   }
   process->ticks = user + system + (unsigned long)waited_user + (unsigned long)waited_system;
@@ -161,7 +162,7 @@ enum { few = 16 };
  * in which passes over /proc would only take the processor from them; of a crowd, some may be forking still.
  */
 void kill_descendants(void) {
-  for (;;) {
+  for (long patience = 1;; patience = patience < 10 ? patience * 2 : 10) {
     if (reap_within(0)) return;
     read_table();
     size_t killed = 0;
@@ -171,6 +172,23 @@ void kill_descendants(void) {
       killed++;
     }
     if (killed > few) usleep(300);
-    else if (reap_within(10)) return;
+    else if (reap_within(patience)) return;
   }
+}
+
+void signal_descendants(int number, pid_t except) {
+  read_table();
+  for (size_t at = 0; at < table_size; at++) {
+    if (table[at].ours && table[at].pid != except && table[at].state != 'Z') kill(table[at].pid, number);
+  }
+}
+
+/* 0 = it has none. The first process of a namespace starts the program before it can adopt anyone. */
+pid_t oldest_child_of(pid_t parent) {
+  const struct process *oldest = NULL;
+  read_table();
+  for (size_t at = 0; at < table_size; at++) {
+    if (table[at].parent == parent && (oldest == NULL || table[at].began < oldest->began)) oldest = &table[at];
+  }
+  return oldest == NULL ? 0 : oldest->pid;
 }
