@@ -15,17 +15,26 @@ import type { ScriptHost } from './script-host.ts';
 export type Abilities = {
   /** Check types that it runs at present. */
   types: () => readonly JobType[];
+  /**
+   * Check types that the service is told of: those of scripts also while no runtime is there, which the service then names
+   * as what a run lacks.
+   */
+  announced: () => readonly JobType[];
   /** The lanes that it has opened so far; one that is open stays open. */
   readonly lanes: Lanes;
   /** Opens each lane of which there is a type by now; says which ones. */
   openLanes: () => readonly Lane[];
 };
 
-export function createAbilities(slots: LaneSlots, host: Pick<ScriptHost, 'runtimes'>): Abilities {
+export function createAbilities(
+  slots: LaneSlots,
+  host: Pick<ScriptHost, 'runtimes' | 'carriesScripts'>,
+): Abilities {
   const lanes = createLanes({});
   const types = () => (host.runtimes().length > 0 ? [...probeTypes, ...scriptTypes] : probeTypes);
   return {
     types,
+    announced: () => (host.carriesScripts ? [...new Set([...types(), ...scriptTypes])] : types()),
     lanes,
     openLanes: () => {
       const wanted = new Set(types().map((type) => laneOf[type]));

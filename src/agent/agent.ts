@@ -122,7 +122,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     random,
     instanceId,
     watch: helloWatch,
-    abilities: () => ({ checkTypes: abilities.types(), runtimes: host.runtimes(), lanes: lanes.slots }),
+    abilities: () => ({ checkTypes: abilities.announced(), runtimes: host.runtimes(), lanes: lanes.slots }),
     stopped: stopped.signal,
     onAccepted: (hello) => {
       if (state === 'starting') state = 'running';

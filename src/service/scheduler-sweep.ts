@@ -151,7 +151,7 @@ async function endUnrunnable({ db, now, partitions }: Deps): Promise<void> {
             code: cause.startsWith('type') ? 'TYPE_UNAVAILABLE' : 'RUNTIME_UNAVAILABLE',
             message: cause.startsWith('type')
               ? `no connected agent of the location runs checks of ${cause}`
-              : `no connected agent of the location has the ${cause}; they have: ${runtimes.join(', ') || 'none'}`,
+              : `no connected agent of the location has the ${cause}; they have: ${runtimes.toReversed().join(', ') || 'none'}`,
             now: time,
             partitions,
           });

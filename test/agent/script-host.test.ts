@@ -66,11 +66,18 @@ const claimedLanes = () =>
     route === 'claim' ? Object.keys((body as RequestOf<'claim'>).free) : [],
   );
 
-test('an agent without a runtime announces neither browser nor multi-step checks', async () => {
-  mkdirSync(runtimes);
+test.each([
+  ['without a runtime announces checks of scripts, so that the service can name what they lack', true],
+  ['without code for scripts announces neither browser nor multi-step checks', false],
+])('an agent %s; it asks for none', async (_name, carriesScripts) => {
+  if (carriesScripts) mkdirSync(runtimes);
   await start();
   await expect.poll(hellos, { timeout: 10_000 }).toHaveLength(1);
-  expect(hellos()[0]).toMatchObject({ runtimes: [], checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP'] });
+  const scripts = carriesScripts ? ['BROWSER', 'MULTI_STEP'] : [];
+  expect(hellos()[0]).toMatchObject({
+    runtimes: [],
+    checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP', ...scripts],
+  });
   expect(hellos()[0]?.lanes).toEqual({ uptime: 200 });
 });
 

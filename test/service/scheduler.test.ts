@@ -342,6 +342,30 @@ describe.each(databases)('scheduler: $name', (database) => {
     });
 
     it.each([
+      ['none', []],
+      ['2025.04, 2024.09', ['2024.09', '2025.04']],
+    ])('names the runtimes that the agents have where one is what a check lacks: %s', async (named, has) => {
+      const agent = await connectAgent(service.app, office, {
+        checkTypes: ['TCP', 'BROWSER', 'MULTI_STEP'],
+        runtimes: has,
+      });
+      const definition = { runtimeId: '2026.04' };
+      const options = { accountId, privateLocations: ['office'], definition, now: clock.now() };
+      for (const checkType of ['BROWSER', 'MULTI_STEP']) await addCheck(db, { ...options, checkType });
+      await service.scheduler.tick();
+      clock.advance(59_000);
+      await agent.claim(0);
+      await service.scheduler.tick();
+      expect(await agent.claim(1, { lane: 'browser' })).toEqual([]);
+      clock.advance(6_000);
+      await service.scheduler.tick();
+      const reasons = await db.query<{ reason: object }>('select reason from check_statuses');
+      const message = `no connected agent of the location has the runtime 2026.04; they have: ${named}`;
+      const reason = expect.objectContaining({ code: 'RUNTIME_UNAVAILABLE', message }) as unknown;
+      expect(reasons).toEqual([{ reason }, { reason }]);
+    });
+
+    it.each([
       ['TCP', { runtimeId: '2022.10' }],
       ['API', { runtimeId: '2022.10', localSetupScript: null }],
     ])('wants no runtime for a check without scripts: %s', async (checkType, definition) => {
