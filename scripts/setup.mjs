@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { enginesFolder, installEngines } from './engines.mjs';
 import { withLock } from './lock.mjs';
 import { defaultRuntime, installRuntime } from './runtime.mjs';
 import { installSystemPackages } from './system-packages.mjs';
@@ -128,5 +129,8 @@ if (mode === 'test') {
   const runtimes = path('runtimes');
   await installRuntime(defaultRuntime, runtimes, say).catch(({ message }) =>
     say(`left out: tests of scripts; ${message}; node scripts/runtime.mjs install ${defaultRuntime}`),
+  );
+  await installEngines(enginesFolder, say).catch(({ message }) =>
+    say(`left out: tests of suites; ${message}; node scripts/engines.mjs install`),
   );
 }

@@ -101,6 +101,8 @@ export function missingForTests() {
   if (!existsSync(addon)) missing.push('the native addon');
   const runtime = new URL(`../runtimes/${defaultRuntime}/node_modules/.runtime-stamp`, import.meta.url);
   if (!existsSync(runtime)) missing.push(`the runtime ${defaultRuntime}`);
+  const engines = new URL('../engines/node_modules/.engines-stamp', import.meta.url);
+  if (!existsSync(engines)) missing.push('what suites run on (node scripts/engines.mjs install)');
   try {
     createRequire(import.meta.url)('raw-socket');
   } catch (error) {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { packageRuntimes } from '../agent/script-host.ts';
 import type { Environment } from '../config.ts';
 import { runtimeIds } from '../protocol/script.ts';
@@ -11,50 +11,65 @@ const handedOn =
   /^(path|home|lang|lc_.*|tmpdir|xdg_.*|npm_.*|(https?|no|all)_proxy|node_extra_ca_certs|ssl_cert_.*)$/i;
 
 /**
- * Installs the newest runtime beside a running `dev`, where this is a checkout and it is not there yet. Tells one line when that
- * begins and one when it ends. The agent sees by itself that a runtime has come. `installed` resolves with whether it is there;
- * `close` ends an install that goes on.
+ * Installs the newest runtime, then what suites run on, beside a running `dev`, where this is a checkout and they are not there
+ * yet. Tells one line when each begins and one when it ends. The agent sees by itself that they have come. `installed` resolves
+ * with whether the runtime is there; `close` ends an install that goes on.
  */
 export function installNewestRuntime(options: { env: Environment; print: (line: string) => void }): {
   installed: Promise<boolean>;
   close: () => Promise<void>;
 } {
   const [newest] = runtimeIds;
-  const script = join(dirname(packageRuntimes()), 'scripts', 'runtime.mjs');
-  if (!existsSync(script))
-    return { installed: Promise.resolve(existsSync(packageRuntimes())), close: () => Promise.resolve() };
-  const child = spawn(process.execPath, [script, 'install', newest], {
+  const closing = new AbortController();
+  const scripts = join(dirname(packageRuntimes()), 'scripts');
+  const install = (file: string, args: readonly string[], without: string) =>
+    existsSync(join(scripts, file))
+      ? runInstaller({ ...options, file: join(scripts, file), args, without, signal: closing.signal })
+      : Promise.resolve(existsSync(packageRuntimes()));
+  const installed = install('runtime.mjs', ['install', newest], 'checks with scripts do not run');
+  // One after the other: both take all of a small machine.
+  const engines = installed.then(
+    () => closing.signal.aborted || install('engines.mjs', ['install'], 'Playwright suites do not run'),
+  );
+  return {
+    installed,
+    close: async () => {
+      closing.abort();
+      await engines;
+    },
+  };
+}
+
+/** Resolves with whether the installer came to its end; tells what the user can do when it did not. */
+function runInstaller(options: {
+  env: Environment;
+  print: (line: string) => void;
+  file: string;
+  args: readonly string[];
+  without: string;
+  signal: AbortSignal;
+}): Promise<boolean> {
+  const { file, args, signal } = options;
+  const child = spawn(process.execPath, [file, ...args], {
     env: Object.fromEntries(Object.entries(options.env).filter(([name]) => handedOn.test(name))),
     stdio: ['ignore', 'ignore', 'pipe'],
     // A group of its own keeps Ctrl-C from reaching it before us.
     detached: true,
   });
-  let closing = false;
-  child.stderr.setEncoding('utf8').on(
-    'data',
-    lineSplitter((line) => {
-      if (!closing) options.print(line);
-    }),
-  );
-  const installed = new Promise<boolean>((resolve) => {
+  const print = (line: string) => {
+    if (!signal.aborted) options.print(line);
+  };
+  const again = `node scripts/${[basename(file), ...args].join(' ')}`;
+  child.stderr.setEncoding('utf8').on('data', lineSplitter(print));
+  signal.addEventListener('abort', () => child.kill('SIGTERM'));
+  return new Promise<boolean>((resolve) => {
     child.once('error', (error) => {
-      options.print(`runtime ${newest} can not be installed: ${error.message}`);
+      print(`${again} can not be started: ${error.message}`);
       resolve(false);
     });
     child.once('close', (code) => {
-      if (code !== 0 && !closing)
-        options.print(
-          `checks with scripts do not run; try again: node scripts/runtime.mjs install ${newest}`,
-        );
+      if (code !== 0) print(`${options.without}; try again: ${again}`);
       resolve(code === 0);
     });
   });
-  return {
-    installed,
-    close: async () => {
-      closing = true;
-      child.kill('SIGTERM');
-      await installed;
-    },
-  };
 }
