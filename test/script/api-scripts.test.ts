@@ -248,6 +248,13 @@ describe.skipIf(runtimesHere.length === 0)('hostile setup and teardown scripts',
     expect(({} as { headers?: unknown }).headers).toBeUndefined();
   });
 
+  test('the bundled program is the one that runs, and nothing of it can be reached', async () => {
+    const { base, lines } = await scripted.run({
+      setup: `console.log(require('path').extname(process.argv[1]), typeof process.mainModule, typeof exports.openChannel)`,
+    });
+    expect({ base, lines }).toEqual({ base: { ok: true }, lines: ['info setup: .cjs undefined undefined'] });
+  });
+
   test('secrets without number are bounded', async () => {
     const { base, secrets, lines } = await scripted.run({
       setup: `for (let i = 0; i < 5000; i++) process.env.SERVICE_SECRET_X = 'value ' + i;`,
