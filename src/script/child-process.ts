@@ -2,9 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
 import { AgentError, toError } from '../errors.ts';
 import { readLines } from './bounded-lines.ts';
-import { confinement, errnoName } from './confinement.ts';
+import { confinement, errnoName, type Confinement } from './confinement.ts';
 import { nodeVersionOf, permissionFlags } from './permission-model.ts';
-import { launcherArguments, withRealPaths } from './reach.ts';
+import { launcherArguments, ownFiles, withRealPaths } from './reach.ts';
 import { listenToSupervisor, type Supervisor } from './supervisor.ts';
 
 /** Bounds of one child and all that it starts. */
@@ -21,30 +21,46 @@ export type ChildLimits = {
   processes: number;
 };
 
-export type ChildOptions = {
-  /** The runtime's Node binary. */
-  node: string;
-  /** Flags of Node itself, before the file. */
-  nodeFlags?: readonly string[];
-  /** A compiled file of src/script/child. */
-  file: string;
-  args?: readonly string[];
-  cwd: string;
+/** What a program's confinement depends on. */
+export type Reach = {
   /** The whole environment. TMPDIR and HOME must name writable folders, if it uses any. */
   env: { readonly [name: string]: string };
-  /** What it may read besides the system, Node and `file`'s own folder; and what it may write (and read). */
+  /** What it may read besides the system; and what it may write (and read). */
   readable: readonly string[];
   writable: readonly string[];
-  /** False puts Node's permission model on top: no children, no threads, no addons. */
   mayStartPrograms: boolean;
   limits: ChildLimits;
+  /** Files and folders below the writable folders; more break `diskBytes`. Absent = 200,000. */
+  mostFiles?: number;
+};
+
+export type ProgramOptions = Reach & {
+  /** The program's path and its arguments. */
+  command: readonly string[];
+  cwd: string;
   /** A line of its standard output or error, at most 8 KiB of it. */
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
+};
+
+/** What comes over a child's file descriptor 3. */
+export type ChildChannel = {
   /** A message of the child: JSON that nobody has checked yet, at most 4 MiB. */
   onMessage: (message: unknown) => void;
   /** Something on the channel that is no message: no JSON, or too long. Only customer code can have written it. */
   onGarbage?: () => void;
 };
+
+/** `readable` besides Node and `file`'s own folder; `mayStartPrograms` false puts Node's permission model on top. */
+export type ChildOptions = Omit<ProgramOptions, 'command' | 'mostFiles'> &
+  ChildChannel & {
+    /** The runtime's Node binary. */
+    node: string;
+    /** Flags of Node itself, before the file. */
+    nodeFlags?: readonly string[];
+    /** A compiled file of src/script/child. */
+    file: string;
+    args?: readonly string[];
+  };
 
 export type ChildEnd = {
   code: number | null;
@@ -53,16 +69,25 @@ export type ChildEnd = {
   exceeded: keyof ChildLimits | null;
 };
 
-/** A child process of customer code, and the supervisor that starts it, watches it and ends with it. */
-export type Child = {
-  /** Of the supervisor: the parent of all that belongs to the child. */
+/** A program of a customer, and the supervisor that starts it, watches it and ends with it. */
+export type Program = {
+  /** Of the supervisor: the parent of all that belongs to the program. */
   readonly pid: number;
-  /** Sends one message as JSON. A child that reads nothing is killed when 32 MiB wait for it. */
-  send: (message: unknown) => void;
-  /** Settles when the child and all that it has started are gone. */
+  /** Settles when the program and all that it has started are gone. */
   readonly ended: Promise<ChildEnd>;
   /** Kills all of it; resolves with `ended`. */
   kill: () => Promise<ChildEnd>;
+  /**
+   * Asks it to end: SIGINT to its group, as Ctrl-C does; SIGTERM to all of it after four fifths of the time; then it is
+   * killed. Resolves with `ended`.
+   */
+  end: (graceMs: number) => Promise<ChildEnd>;
+};
+
+/** A program with a channel: a child process of customer code. */
+export type Child = Program & {
+  /** Sends one message as JSON. A child that reads nothing is killed when 32 MiB wait for it. */
+  send: (message: unknown) => void;
 };
 
 const longestMessage = 4 * 1024 * 1024;
@@ -93,20 +118,43 @@ export async function startChild(given: ChildOptions, layers = confinement()): P
     layers,
     options.mayStartPrograms ? null : nodeVersionOf(options.node),
   ]);
+  const command = [options.node, ...nodeFlags(options, version), options.file, ...(options.args ?? [])];
+  const readable = [...withRealPaths([options.node]), ...ownFiles(options.file), ...options.readable];
+  return launched({ ...options, command, readable }, host, options);
+}
+
+/** As startChild, for any program; it has no channel. */
+export async function startProgram(given: ProgramOptions, layers = confinement()): Promise<Program> {
+  const { readable, writable } = given;
+  const paths = { readable: withRealPaths(readable), writable: withRealPaths(writable) };
+  return launched({ ...given, ...paths }, await layers, null);
+}
+
+async function launched(
+  options: ProgramOptions,
+  host: Confinement,
+  channel: ChildChannel | null,
+): Promise<Child> {
+  const { command, cwd } = options;
   const env = environmentOf(options);
   const { launcher } = host;
+  const pipe = channel === null ? 'ignore' : 'pipe';
   let spawned: ChildProcess;
   try {
-    const command = [options.node, ...nodeFlags(options, version), options.file, ...(options.args ?? [])];
     spawned = await (launcher === null
-      ? spawnPlainly(command, options.cwd, env)
-      : spawnLaunched([launcher, ...launcherArguments(options, host), '--', ...command], options.cwd));
+      ? started(command, { cwd, env, stdio: ['ignore', 'pipe', 'pipe', pipe] })
+      : // The program's environment is not the launcher's own: that goes over the fifth pipe.
+        started([launcher, ...launcherArguments(options, host), '--', ...command], {
+          cwd,
+          env: {},
+          stdio: ['ignore', 'pipe', 'pipe', pipe, 'pipe'],
+        }));
   } catch (error: unknown) {
     const message = `a script's process can't be started: ${toError(error).message}`;
     throw new AgentError('SANDBOX_UNAVAILABLE', message, { cause: error });
   }
   const supervisor = launcher === null ? null : listenToSupervisor(spawned.stdio[4] as Duplex, env); // the fifth pipe
-  const child = childOf(spawned, supervisor, options);
+  const child = childOf(spawned, { supervisor, options, channel });
   const failure = await supervisor?.started;
   if (failure !== undefined && failure !== null) {
     await child.kill();
@@ -129,46 +177,39 @@ function nodeFlags(options: ChildOptions, version: string | null): string[] {
 }
 
 /** Without variables that would reach around the permission model. */
-function environmentOf(options: ChildOptions): { [name: string]: string } {
+function environmentOf(options: Reach): { [name: string]: string } {
   const entries = Object.entries(options.env).filter(([, value]) => !value.includes('\0'));
   if (options.mayStartPrograms) return Object.fromEntries(entries);
   return Object.fromEntries(entries.filter(([name]) => name !== 'NODE_OPTIONS' && !name.startsWith('LD_')));
 }
 
-/** Its environment is not the launcher's own: that goes over the fifth pipe. */
-function spawnLaunched(command: readonly string[], cwd: string): Promise<ChildProcess> {
-  const stdio = ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'] as const;
-  return running(
-    spawn(command[0] ?? '', command.slice(1), { cwd, env: {}, detached: true, stdio: [...stdio] }),
-  );
-}
-
-function spawnPlainly(
+function started(
   command: readonly string[],
-  cwd: string,
-  env: { [name: string]: string },
+  options: { cwd: string; env: { [name: string]: string }; stdio: ('ignore' | 'pipe')[] },
 ): Promise<ChildProcess> {
-  const stdio = ['ignore', 'pipe', 'pipe', 'pipe'] as const;
-  return running(spawn(command[0] ?? '', command.slice(1), { cwd, env, detached: true, stdio: [...stdio] }));
-}
-
-function running(spawned: ChildProcess): Promise<ChildProcess> {
+  const spawned = spawn(command[0] ?? '', command.slice(1), { ...options, detached: true });
   return new Promise((resolve, reject) => {
     spawned.once('spawn', () => resolve(spawned));
     spawned.on('error', reject); // stays: a later one, of a kill, is nobody's
   });
 }
 
-function childOf(spawned: ChildProcess, supervisor: Supervisor | null, options: ChildOptions): Child {
+function childOf(
+  spawned: ChildProcess,
+  parts: { supervisor: Supervisor | null; options: ProgramOptions; channel: ChildChannel | null },
+): Child {
+  const { supervisor, options } = parts;
   const pid = spawned.pid ?? 0;
-  const channel = spawned.stdio[3] as Duplex; // the fourth pipe
+  const channel = parts.channel === null ? null : (spawned.stdio[3] as Duplex); // the fourth pipe
   let brokenBound: keyof ChildLimits | null = null;
   let patience: NodeJS.Timeout | undefined;
   let closing: NodeJS.Timeout | undefined;
+  let ending: NodeJS.Timeout[] = [];
 
   const ended = new Promise<ChildEnd>((resolve) => {
     spawned.once('exit', () => {
-      if (supervisor === null) killGroup(pid);
+      if (supervisor === null) signalGroup(pid, 'SIGKILL');
+      ending.forEach(clearTimeout);
       // A supervisor has ended all others by now, unless it was killed.
       closing = setTimeout(() => {
         for (const pipe of spawned.stdio) pipe?.destroy();
@@ -183,23 +224,36 @@ function childOf(spawned: ChildProcess, supervisor: Supervisor | null, options: 
   });
   const kill = (): Promise<ChildEnd> => {
     if (supervisor === null) {
-      killGroup(pid);
+      signalGroup(pid, 'SIGKILL');
     } else if (patience === undefined) {
       spawned.kill('SIGTERM');
       patience = setTimeout(() => spawned.kill('SIGKILL'), killPatienceMs);
     }
     return ended;
   };
+  const end = (graceMs: number): Promise<ChildEnd> => {
+    if (ending.length > 0 || spawned.exitCode !== null || spawned.signalCode !== null) return ended;
+    if (supervisor === null) signalGroup(pid, 'SIGINT');
+    else supervisor.askToEnd(graceMs);
+    ending = [
+      ...(supervisor === null ? [setTimeout(() => signalGroup(pid, 'SIGTERM'), (graceMs * 4) / 5)] : []),
+      // The supervisor's own clock comes first.
+      setTimeout(() => void kill(), graceMs + (supervisor === null ? 0 : 500)),
+    ];
+    return ended;
+  };
 
-  readMessages(channel, {
-    take: options.onMessage,
-    onGarbage: options.onGarbage ?? (() => undefined),
-    most: channelRoom + 2 * options.limits.outputBytes,
-    onFlood: () => {
-      brokenBound ??= 'outputBytes';
-      void kill();
-    },
-  });
+  if (channel !== null && parts.channel !== null) {
+    readMessages(channel, {
+      take: parts.channel.onMessage,
+      onGarbage: parts.channel.onGarbage ?? (() => undefined),
+      most: channelRoom + 2 * options.limits.outputBytes,
+      onFlood: () => {
+        brokenBound ??= 'outputBytes';
+        void kill();
+      },
+    });
+  }
   let outputBytes = 0;
   for (const stream of ['stdout', 'stderr'] as const) {
     const lines = readLines(longestLine, (line) => options.onLine(line, stream));
@@ -217,12 +271,13 @@ function childOf(spawned: ChildProcess, supervisor: Supervisor | null, options: 
   return {
     pid,
     send: (message) => {
-      if (!channel.writable) return;
+      if (channel === null || !channel.writable) return;
       channel.write(`${JSON.stringify(message)}\n`);
       if (channel.writableLength > mostUnread) void kill();
     },
     ended,
     kill,
+    end,
   };
 }
 
@@ -255,9 +310,9 @@ function readMessages(
   channel.on('end', () => lines.end());
 }
 
-function killGroup(pid: number): void {
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(-pid, 'SIGKILL');
+    process.kill(-pid, signal);
   } catch {
     // Nobody is left in it.
   }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Confinement } from './confinement.ts';
-import type { ChildOptions } from './child-process.ts';
+import type { Reach } from './child-process.ts';
 
 /**
  * What every program needs of the system, read-only. Of /etc only names that hold no secret: no shadow, no keys, and not
@@ -24,7 +24,7 @@ const systemPaths = [
 const devices = words('/dev/null /dev/zero /dev/full /dev/random /dev/urandom');
 
 /** The launcher's arguments for a child: how far it may reach, what bounds it. */
-export function launcherArguments(options: ChildOptions, host: Confinement): string[] {
+export function launcherArguments(options: Reach, host: Confinement): string[] {
   const { limits } = options;
   const flags = [
     `--agent=${process.pid}`,
@@ -32,6 +32,7 @@ export function launcherArguments(options: ChildOptions, host: Confinement): str
     `--cpu-seconds=${Math.ceil(limits.cpuSeconds)}`,
     `--disk-bytes=${Math.floor(limits.diskBytes)}`,
     `--processes=${Math.floor(limits.processes)}`,
+    ...(options.mostFiles === undefined ? [] : [`--files=${Math.floor(options.mostFiles)}`]),
     // Each once: what is below them is counted.
     ...[...new Set(options.writable.map(realPath))].map((path) => `--write=${path}`),
   ];
@@ -59,15 +60,9 @@ function realPath(path: string): string {
   }
 }
 
-function fileRules(options: ChildOptions): string[] {
+function fileRules(options: Reach): string[] {
   const extraCa = options.env['NODE_EXTRA_CA_CERTS'];
-  const readable = [
-    ...systemPaths,
-    realpathSync(options.node),
-    ...ownFiles(options.file),
-    ...options.readable,
-    ...(extraCa === undefined ? [] : [extraCa]),
-  ];
+  const readable = [...systemPaths, ...options.readable, ...(extraCa === undefined ? [] : [extraCa])];
   // As root, files below /proc/sys would be open too; for others they are read-only anyway, and browsers write to their own.
   const proc = process.geteuid?.() === 0 ? '--read=/proc' : '--use=/proc';
   return [proc, ...devices.map((path) => `--use=${path}`), ...readable.map((path) => `--read=${path}`)];

@@ -11,6 +11,8 @@ export type Supervisor = {
   exceeded: () => keyof ChildLimits | null;
   /** How the program ended; null when the supervisor did not live to tell. */
   end: () => { code: number | null; signal: NodeJS.Signals | null } | null;
+  /** Lets it ask the program to end, and kill what is left after `graceMs`. */
+  askToEnd: (graceMs: number) => void;
 };
 
 const limitNames: readonly (keyof ChildLimits)[] = ['memoryBytes', 'cpuSeconds', 'diskBytes', 'processes'];
@@ -44,7 +46,14 @@ export function listenToSupervisor(line: Duplex, env: { readonly [name: string]:
       .join(''),
   );
   line.write(Buffer.concat([Buffer.from(`${block.length}\n`), block]));
-  return { started, exceeded: () => exceeded, end: () => end };
+  return {
+    started,
+    exceeded: () => exceeded,
+    end: () => end,
+    askToEnd: (graceMs) => {
+      if (line.writable) line.write(`end ${Math.ceil(graceMs)}\n`);
+    },
+  };
 }
 
 function signalName(number: number): NodeJS.Signals {
