@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { exitCodes, FatalError } from './errors.ts';
 import { Secret } from './secrets/secret.ts';
 
@@ -33,6 +33,8 @@ export type AgentConfig = {
   readonly shutdownGraceSeconds: number;
   readonly proxy: ProxyConfig;
   readonly extraCaFile: string | null;
+  /** Where Playwright's own builds are looked for first; null = only in the usual places. */
+  readonly playwrightBrowsersPath: string | null;
   readonly useOsDnsResolver: boolean;
   readonly dependencyCache: 'local' | 'off';
   readonly externalObservability: boolean;
@@ -149,6 +151,14 @@ function isDecodable(text: string): boolean {
   }
 }
 
+/** Playwright's own variable: a folder, or 0 for builds within each installation, which no runtime has. */
+function browsersPath(env: Environment): string | null {
+  const value = text(env, 'PLAYWRIGHT_BROWSERS_PATH');
+  if (value === null || value === '0') return null;
+  if (!isAbsolute(value)) fail(`PLAYWRIGHT_BROWSERS_PATH must be an absolute path, but is "${value}"`);
+  return resolve(value);
+}
+
 /** LOG_LEVEL, for every command. */
 export function readLogLevel(env: Environment): LogLevel {
   return oneOf(env, 'LOG_LEVEL', logLevels, 'INFO');
@@ -196,6 +206,7 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
       noProxy: text(env, 'no_proxy') ?? text(env, 'NO_PROXY') ?? '',
     }),
     extraCaFile: text(env, 'NODE_EXTRA_CA_CERTS'),
+    playwrightBrowsersPath: browsersPath(env),
     useOsDnsResolver: flag(env, 'USE_OS_DNS_RESOLVER', false),
     dependencyCache: oneOf(env, 'DEPENDENCY_CACHE', ['local', 'off'], 'local'),
     externalObservability: flag(env, 'EXTERNAL_OBSERVABILITY', true),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readAgentConfig, readServiceConfig } from '../src/config.ts';
+import { readAgentConfig, readAgentSettings, readServiceConfig } from '../src/config.ts';
 
 const key = 'pl_0123456789abcdef0123456789abcdef';
 
@@ -72,4 +72,11 @@ describe('and so is one of the service', () => {
       'accepted',
     );
   });
+});
+
+test('PLAYWRIGHT_BROWSERS_PATH is an absolute path; 0, which means within an installation, is none', () => {
+  const read = (value: string) =>
+    readAgentSettings({ PLAYWRIGHT_BROWSERS_PATH: value }).playwrightBrowsersPath;
+  expect([read('/opt/browsers/'), read('0'), read('')]).toEqual(['/opt/browsers', null, null]);
+  expect(() => read('browsers')).toThrow('PLAYWRIGHT_BROWSERS_PATH must be an absolute path');
 });

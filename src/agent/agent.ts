@@ -104,6 +104,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     dataFolder: dataDir,
     slots: slots.browser,
     extraCaFile: config.extraCaFile,
+    playwrightBrowsersPath: config.playwrightBrowsersPath,
     warn: (line) => log.warn(line),
   });
   await host.look();

@@ -29,6 +29,7 @@ export function createScriptHost(options: {
   dataFolder: string;
   slots: number;
   extraCaFile?: string | null;
+  playwrightBrowsersPath?: string | null;
   warn: (line: string) => void;
 }): ScriptHost {
   const carriesScripts = existsSync(options.runtimesFolder);

@@ -1,23 +1,32 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { toError } from '../errors.ts';
-import { findBrowsers } from '../script/browsers.ts';
+import { findBrowsers, playwrightCaches } from '../script/browsers.ts';
 import { findRuntimes } from '../script/runtimes.ts';
 import { note, ok, problem, type Finding, type Probe } from './doctor-finding.ts';
 
 /** Which Chromium the scripts of each installed runtime get, whether it runs here, and whether videos can be recorded. */
-export function browserProbes(runtimesFolder: string): Probe[] {
+export function browserProbes(runtimesFolder: string, playwrightBrowsersPath: string | null): Probe[] {
   return findRuntimes(runtimesFolder).flatMap(({ name, state }) =>
     state.is === 'installed'
-      ? [{ name: `browser ${name}`, look: (signal) => verdict(state.runtime.folder, signal) }]
+      ? [
+          {
+            name: `browser ${name}`,
+            look: (signal) => verdict(state.runtime.folder, playwrightBrowsersPath, signal),
+          },
+        ]
       : [],
   );
 }
 
-async function verdict(runtimeFolder: string, signal: AbortSignal): Promise<Omit<Finding, 'name'>> {
+async function verdict(
+  runtimeFolder: string,
+  first: string | null,
+  signal: AbortSignal,
+): Promise<Omit<Finding, 'name'>> {
   let browsers: Awaited<ReturnType<typeof findBrowsers>>;
   try {
-    browsers = await findBrowsers({ runtimeFolder });
+    browsers = await findBrowsers({ runtimeFolder, installed: playwrightCaches(first) });
   } catch (error: unknown) {
     return problem(
       toError(error).message,

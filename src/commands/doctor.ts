@@ -28,7 +28,7 @@ export const doctor: Command = async (args, { env, stdout }) => {
       ...networkProbes(network),
       ...machineProbes(settings),
       ...runtimeProbes(packageRuntimes()),
-      ...browserProbes(packageRuntimes()),
+      ...browserProbes(packageRuntimes(), settings.playwrightBrowsersPath),
       ...isolationProbes(),
     ],
     probeLimitMs,

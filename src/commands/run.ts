@@ -154,7 +154,7 @@ function runtimeOf(job: Job): string | null {
 
 /** Runtimes, folders and files, as a daemon has them. */
 async function scriptParts(
-  settings: Pick<AgentConfig, 'dataDir' | 'extraCaFile'>,
+  settings: Pick<AgentConfig, 'dataDir' | 'extraCaFile' | 'playwrightBrowsersPath'>,
   {
     output,
     log,
@@ -167,6 +167,7 @@ async function scriptParts(
     dataFolder: settings.dataDir,
     slots: 1,
     extraCaFile: settings.extraCaFile,
+    playwrightBrowsersPath: settings.playwrightBrowsersPath,
     warn: (line) => log.warn(line),
   });
   await host.look();

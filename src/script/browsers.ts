@@ -40,8 +40,9 @@ export type Browsers = {
 /** Default places; the first that exists is taken. */
 export const systemChromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser'] as const;
 export const systemFfmpeg = ['/usr/bin/ffmpeg'] as const;
-/** Where `playwright install` puts its builds, and where Playwright's own images have them. */
-export const playwrightCaches = (): string[] => [
+/** Where `playwright install` puts its builds, and where Playwright's own images have them; before them, the folder `first`. */
+export const playwrightCaches = (first: string | null = null): string[] => [
+  ...(first === null ? [] : [first]),
   join(homedir(), '.cache', 'ms-playwright'),
   '/ms-playwright',
 ];

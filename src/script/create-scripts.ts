@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { createApiScriptHost } from './api-scripts.ts';
+import { playwrightCaches } from './browsers.ts';
 import { announceConfinement } from './confinement.ts';
 import { createPlaywrightRunner } from './playwright.ts';
 import { installedRuntimes, type Runtime } from './runtimes.ts';
@@ -16,6 +17,8 @@ export type ScriptsOptions = {
   slots: number;
   /** PEM file of authorities that Node trusts besides its own, in scripts too; Chromium has its own. */
   extraCaFile?: string | null;
+  /** Where Playwright's own builds are looked for before the usual places. */
+  playwrightBrowsersPath?: string | null;
   warn: (line: string) => void;
 };
 
@@ -23,7 +26,8 @@ export type ScriptsOptions = {
 export function createScripts(given: ScriptsOptions): Scripts {
   // Scripts have a working folder of their own.
   const extraCaFile = typeof given.extraCaFile !== 'string' ? null : resolve(given.extraCaFile);
-  const options = { ...given, extraCaFile };
+  const installed = playwrightCaches(given.playwrightBrowsersPath);
+  const options = { ...given, extraCaFile, installed, browsers: { installed } };
   announceConfinement(options.warn);
   let runtimes: Runtime[] = [];
   const runtimeOf = (name: string): Runtime => {
