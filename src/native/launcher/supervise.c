@@ -166,6 +166,11 @@ struct notice {
 };
 static const double never = 1e18;
 
+/* As we see it: the child of the namespace's first process, if there is one. */
+static pid_t program_of(const struct started *started, bool namespaces) {
+  return namespaces ? oldest_child_of(started->pid) : started->pid;
+}
+
 /* Reads what the agent says. False = kill. */
 static bool take_notice(const struct started *started, bool namespaces, struct notice *notice) {
   char text[64];
@@ -177,7 +182,7 @@ static bool take_notice(const struct started *started, bool namespaces, struct n
   if (notice->kill_at < never) return true;
   notice->kill_at = now_ms() + grace_ms;
   notice->term_at = notice->kill_at - grace_ms / 5.0;
-  pid_t program = namespaces ? oldest_child_of(started->pid) : started->pid;
+  pid_t program = program_of(started, namespaces);
   /* A terminal signals the group in front, not the browsers and servers in groups of their own: they are needed longer. */
   if (program > 1) kill(-program, SIGINT);
   return true;
@@ -243,7 +248,9 @@ int supervise(const struct plan *asked) {
     if (ended || told_to_end || now >= notice.kill_at) break;
     if (now >= notice.term_at) {
       notice.term_at = never;
-      signal_descendants(SIGTERM, plan.namespaces ? started.pid : 0);
+      /* Its end ends all: a shell that waits for its commands goes last. (A namespace's first process is deaf to it.) */
+      pid_t program = program_of(&started, plan.namespaces);
+      signal_descendants(SIGTERM, oldest_child_of(program) == 0 ? 0 : program);
     }
     if (now < next) continue;
     bool crowded;

@@ -1,0 +1,204 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { JobAborted } from '../../../src/errors.ts';
+import { confinement, type Confinement } from '../../../src/script/confinement.ts';
+import { programRunner, suiteLimits } from '../../../src/script/suite/suite-program.ts';
+import type { ProgramEnd, RunProgram } from '../../../src/script/suite/suite-place.ts';
+
+/** Shell commands of a suite: how they are ended, what bounds them, and that nothing of them stays. */
+
+let root = '';
+let host: Confinement;
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'suite-program-'));
+  mkdirSync(join(root, 'tmp'));
+  host = await confinement();
+  for (const line of host.missing) process.stderr.write(`not tested here: ${line}\n`);
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** Processes, anywhere, whose command line holds the mark. */
+function processesWith(mark: string): string[] {
+  return readdirSync('/proc').filter((name) => {
+    if (!/^\d+$/.test(name)) return false;
+    try {
+      return readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(mark);
+    } catch {
+      return false; // it has just ended
+    }
+  });
+}
+
+const node = `'${process.execPath}' -e`;
+/** Says `ready`, then does what `onSignals` says until it is killed. */
+const server = (onSignals: string) =>
+  `${node} "${onSignals}; setInterval(() => undefined, 1000); console.log('ready')"`;
+
+type Running = { end: Promise<ProgramEnd>; lines: string[]; ready: Promise<void>; abort: AbortController };
+
+function start(
+  layers: Confinement,
+  command: string,
+  more: Partial<Parameters<RunProgram>[0]> & { limits?: Partial<ReturnType<typeof suiteLimits>> } = {},
+): Running {
+  const lines: string[] = [];
+  const abort = new AbortController();
+  let begin: () => void = () => undefined;
+  const ready = new Promise<void>((resolve) => (begin = resolve));
+  const run = programRunner({
+    place: { root, temporary: join(root, 'tmp') },
+    limits: { ...suiteLimits(1), ...more.limits },
+    readable: () => [],
+    layers: Promise.resolve(layers),
+  });
+  const end = run({
+    command,
+    cwd: root,
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin', TMPDIR: join(root, 'tmp') },
+    readable: [process.execPath],
+    timeoutMs: 20_000,
+    signal: abort.signal,
+    ...more,
+    onLine: (line) => {
+      lines.push(line);
+      if (line === 'ready') begin();
+    },
+  });
+  return { end, lines, ready, abort };
+}
+
+const cancel = new JobAborted('cancelled');
+
+describe.for([
+  { kind: 'with all layers', layers: () => host },
+  {
+    kind: 'without namespaces',
+    layers: (): Confinement => ({ ...host, holds: { ...host.holds, namespaces: false } }),
+  },
+  {
+    kind: 'without a launcher',
+    layers: (): Confinement => ({ ...host, launcher: null }),
+    unsupervised: true,
+  },
+])('$kind', { timeout: 30_000 }, ({ layers, unsupervised = false }) => {
+  it('runs a shell command in a folder, with the environment that it is given', async () => {
+    const { end, lines } = start(layers(), 'echo "in $(pwd)"; echo "$TMPDIR" >&2; echo "$API_KEY"; exit 3');
+    expect(await end).toEqual({ code: 3, signal: null, exceeded: null, timedOut: false, aborted: false });
+    expect(lines.toSorted()).toEqual(['', join(root, 'tmp'), `in ${root}`].toSorted());
+  });
+
+  it.for([
+    { how: 'alone', before: '' },
+    { how: 'as the last of several commands', before: 'true && ' },
+  ])('a test runner ends as by Ctrl-C, with its report: $how', async ({ before }) => {
+    const report = join(root, 'report');
+    const runner = `process.on('SIGINT', () => { setTimeout(() => { require('fs').writeFileSync('report', 'interrupted'); process.exit(130); }, 300); })`;
+    // A browser, in a group of its own: it is still there when the report is written.
+    const browser = `const child = require('child_process').spawn('sleep', ['1000'], { detached: true }); child.on('exit', () => console.log('browser gone'))`;
+    const { end, ready, abort, lines } = start(layers(), before + server(`${runner}; ${browser}`));
+    await ready;
+    const began = performance.now();
+    abort.abort(cancel);
+    expect(await end).toMatchObject({ aborted: true, timedOut: false });
+    expect(performance.now() - began).toBeLessThan(4000);
+    expect(readFileSync(report, 'utf8')).toBe('interrupted');
+    expect(lines).not.toContain('browser gone');
+    rmSync(report);
+  });
+
+  it('what is deaf to SIGINT gets SIGTERM, and is killed when that does not help', async () => {
+    const mark = `deaf-${process.pid}-${performance.now()}`;
+    const deaf = server(
+      `process.on('SIGINT', () => 0); process.on('SIGTERM', () => console.log('asked to end')); process.title; '${mark}'`,
+    );
+    const { end, ready, abort, lines } = start(layers(), deaf, { graceMs: 1500 });
+    await ready;
+    const began = performance.now();
+    abort.abort(cancel);
+    const ended = await end;
+    const took = performance.now() - began;
+    expect(ended).toMatchObject({ aborted: true, code: null });
+    expect(took).toBeLessThan(3500);
+    if (!unsupervised) {
+      // Without a supervisor the shell goes before its commands, and takes them along.
+      expect(ended.signal).toBe('SIGKILL');
+      expect(took).toBeGreaterThan(1400);
+      expect(lines).toContain('asked to end');
+    }
+    expect(processesWith(mark)).toEqual([]);
+  });
+
+  it('takes daemons along, and servers that a program has left', async ({ skip }) => {
+    if (unsupervised) skip(); // a process group is all there is
+    const mark = `daemon-${process.pid}-${Math.floor(performance.now())}`;
+    const daemon = `${node} "process.on('SIGTERM', () => 0); process.on('SIGHUP', () => 0); process.on('SIGINT', () => 0); setInterval(() => '${mark}', 1000); console.log('ready')"`;
+    const { end, ready, abort } = start(layers(), `(setsid ${daemon} &) ; sleep 1000`, { graceMs: 1000 });
+    await ready;
+    abort.abort(cancel);
+    expect(await end).toMatchObject({ aborted: true });
+    expect(processesWith(mark)).toEqual([]);
+    const left = await start(layers(), `setsid ${daemon} & sleep 0.3; exit 0`).end;
+    expect(left).toMatchObject({ code: 0, aborted: false });
+    expect(processesWith(mark)).toEqual([]);
+  });
+
+  it('ends a program whose time is over', async () => {
+    expect(await start(layers(), 'sleep 1000', { timeoutMs: 300 }).end).toMatchObject({
+      timedOut: true,
+      aborted: false,
+    });
+  });
+
+  it('kills at once when the agent stops or has lost its lease', async () => {
+    const { end, ready, abort } = start(layers(), server(`process.on('SIGINT', () => 0)`));
+    await ready;
+    const began = performance.now();
+    abort.abort(new JobAborted('lease-lost'));
+    expect(await end).toMatchObject({ aborted: true, signal: 'SIGKILL' });
+    expect(performance.now() - began).toBeLessThan(2000);
+  });
+
+  it('starts nothing when the signal has fired before', async () => {
+    const running = new AbortController();
+    running.abort(cancel);
+    const { end } = start(layers(), 'touch started', { signal: running.signal });
+    expect(await end).toMatchObject({ aborted: true, code: null });
+    expect(existsSync(join(root, 'started'))).toBe(false);
+  });
+
+  it('ends a program that prints without end', async () => {
+    const end = await start(layers(), 'yes', { limits: { outputBytes: 1_000_000 } }).end;
+    expect(end).toMatchObject({ exceeded: 'outputBytes' });
+  });
+
+  it('ends a program that writes more than it may, in many files or in one', async ({ skip }) => {
+    if (unsupervised) skip();
+    const limits = { diskBytes: 8 * 1024 ** 2 };
+    const many = `i=0; while true; do head -c 1000000 /dev/zero > big-$i; i=$((i + 1)); sleep 0.02; done`;
+    expect(await start(layers(), many, { limits }).end).toMatchObject({ exceeded: 'diskBytes' });
+    const one = 'head -c 100000000 /dev/zero > big-one; exit $?';
+    expect(await start(layers(), one, { limits }).end).toMatchObject({ exceeded: 'diskBytes' });
+    for (const name of readdirSync(root)) if (name.startsWith('big-')) rmSync(join(root, name));
+  });
+
+  it('keeps it away from files of others', async ({ skip }) => {
+    if (unsupervised || !host.holds.landlock) skip();
+    const secret = mkdtempSync(join(tmpdir(), 'suite-secret-'));
+    const { end, lines } = start(
+      layers(),
+      `cat ${secret}/x; ls ${secret}; touch ${secret}/y; cat /etc/shadow`,
+    );
+    expect((await end).code).not.toBe(0);
+    expect(lines.filter((line) => line.includes('Permission denied')).length).toBeGreaterThanOrEqual(3);
+    rmSync(secret, { recursive: true });
+  });
+});
+
+it('bounds the memory of a suite by what the machine has, shared among those that may run', () => {
+  const one = suiteLimits(1).memoryBytes;
+  expect(one).toBeLessThanOrEqual(6.8 * 1024 ** 3);
+  expect(suiteLimits(1000).memoryBytes).toBe(1024 ** 3);
+  expect(suiteLimits(2).memoryBytes).toBeLessThanOrEqual(one);
+});
