@@ -1,0 +1,78 @@
+/** Names and links within a code bundle: which ones stay in its folder. The packer and the unpacker go by the same rules. */
+
+/** Bytes of a path within a bundle, and of one name of it (what Linux takes). */
+export const longestPath = 1024;
+const longestName = 255;
+/** Links that one link may lead through; Linux gives up at 40. */
+const mostHops = 40;
+
+/**
+ * The path of an entry in its plain form (`a/b`, '' = the folder itself), or what is wrong with it. The backslash is a letter
+ * like any other.
+ */
+export function plainPath(name: string): { path: string } | { wrong: string } {
+  if (name.includes('\0')) return { wrong: 'has a name with a zero byte' };
+  if (name.startsWith('/')) return { wrong: 'has an absolute path' };
+  if (Buffer.byteLength(name) > longestPath) return { wrong: `has a path of more than ${longestPath} bytes` };
+  const parts = name.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts.includes('..')) return { wrong: 'has a path with ".."' };
+  if (parts.some((part) => Buffer.byteLength(part) > longestName))
+    return { wrong: `has a name of more than ${longestName} bytes` };
+  return { path: parts.join('/') };
+}
+
+/** Whether a link's target may stand in a bundle at all; null = nothing is wrong so far. */
+export function wrongTarget(target: string): string | null {
+  if (target === '' || target.includes('\0')) return 'is a link without a usable target';
+  if (target.startsWith('/')) return 'is a link to an absolute path';
+  if (Buffer.byteLength(target) > longestPath) return `is a link to a path of more than ${longestPath} bytes`;
+  return null;
+}
+
+/**
+ * Follows links as the system would, without the system: `links` maps plain paths to targets. The answer tells for one link
+ * what is wrong with where it leads, or null. Links may lead to what is not there.
+ */
+export function linkJudge(links: ReadonlyMap<string, string>): (path: string) => string | null {
+  /** Where a link leads in the end, free of links; a string = why it leads nowhere. */
+  const ends = new Map<string, { parts: string[]; hops: number } | string>();
+  const circle = 'is a link that leads back to itself';
+  const outside = 'is a link that leads out of the folder';
+
+  const resolve = (path: string, depth: number): { parts: string[]; hops: number } | string => {
+    const known = ends.get(path);
+    if (known !== undefined) return known;
+    if (depth > mostHops) return circle;
+    ends.set(path, circle); // whoever comes here again meanwhile runs in a circle
+    const end = walk(path, depth);
+    ends.set(path, end);
+    return end;
+  };
+
+  const walk = (path: string, depth: number): { parts: string[]; hops: number } | string => {
+    let parts = path.split('/').slice(0, -1);
+    let hops = 1;
+    for (const part of (links.get(path) ?? '').split('/')) {
+      if (part === '' || part === '.') continue;
+      if (part === '..') {
+        if (parts.length === 0) return outside;
+        parts.pop();
+        continue;
+      }
+      parts.push(part);
+      const here = parts.join('/');
+      if (!links.has(here)) continue;
+      const end = resolve(here, depth + 1);
+      if (typeof end === 'string') return end;
+      hops += end.hops;
+      if (hops > mostHops) return `is a link through more than ${mostHops} others`;
+      parts = [...end.parts];
+    }
+    return { parts, hops };
+  };
+
+  return (path) => {
+    const end = resolve(path, 0);
+    return typeof end === 'string' ? end : null;
+  };
+}
