@@ -308,7 +308,6 @@ test('damaged archives', async () => {
   // Tapes and some tools fill up with zeros.
   expect(await unpack(Buffer.concat([good, Buffer.alloc(5000)]))).toMatchObject({ files: 2 });
 });
-});
 
 test('an end in the middle, and a folder that is in use', async () => {
   const abort = new AbortController();
