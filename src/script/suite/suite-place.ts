@@ -39,6 +39,8 @@ export type PackageManager = {
   install: string;
   /** What runs a program of the project's packages: `npx`, `pnpm exec`, `yarn`, `bunx`. */
   exec: string;
+  /** Variables that its programs need besides, the tests' as well. */
+  env: { readonly [name: string]: string };
 };
 
 export type ProgramEnd = {

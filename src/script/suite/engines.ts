@@ -1,0 +1,202 @@
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { AgentError, InvalidJobError, toError } from '../../errors.ts';
+import type { LogEntry } from '../../protocol/result.ts';
+import { engineVersions, type Suite } from '../../protocol/suite.ts';
+import type { Engine } from './suite-place.ts';
+
+/**
+ * Programs that suites run on: Node in several versions, and Bun, with npm, pnpm and yarn, as `node scripts/engines.mjs install`
+ * has brought them (docs/suites.md, "Engines").
+ */
+
+/** Below a run's home: what is here goes before what the engine's `bin` has, so that a project gets the version that it pins. */
+export const ownPrograms = '.package-manager';
+
+const remedy = 'node scripts/engines.mjs install';
+
+/** `engines/` of the package that this program is part of. */
+export function packageEngines(): string {
+  // From src/script/suite as from dist/script/suite, package.json is three folders up.
+  return join(fileURLToPath(new URL('../../..', import.meta.url)), 'engines');
+}
+
+type Found = { stamp: string; engines: Engine[] };
+const foundBefore = new Map<string, Found>();
+
+/**
+ * The engines that are installed here, the default first. Makes the folders that programs find them by, below `dataFolder`.
+ * Quick when it has looked before. Empty = none is installed. Throws AgentError INTERNAL or DISK_FULL.
+ */
+export function findEngines(dataFolder: string, enginesFolder: string = packageEngines()): Engine[] {
+  const packages = join(enginesFolder, 'node_modules');
+  // The install's last act; it changes with every install.
+  const stamp = readIfThere(join(packages, '.engines-stamp'));
+  if (stamp === null) return [];
+  const key = `${dataFolder}\0${enginesFolder}`;
+  const before = foundBefore.get(key);
+  if (before?.stamp === stamp && before.engines.every(({ bin }) => existsSync(bin))) return before.engines;
+  try {
+    const engines = look(realpathSync(packages), join(dataFolder, 'engines'));
+    foundBefore.set(key, { stamp, engines });
+    return engines;
+  } catch (error: unknown) {
+    const full = (error as NodeJS.ErrnoException).code === 'ENOSPC'; // fs throws ErrnoException
+    throw new AgentError(
+      full ? 'DISK_FULL' : 'INTERNAL',
+      `suite engines can't be set up: ${toError(error).message}`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/**
+ * The engine that a suite asks for; the first that is there of the default engine when it asks for none. Of a version, what
+ * `engineVersions` distinguishes counts: the major of Node, major and minor of Bun. Tells `log` which one runs. Throws
+ * InvalidJobError RUNTIME_UNAVAILABLE.
+ */
+export function chooseEngine(
+  engines: readonly Engine[],
+  wanted: Suite['engine'],
+  log: (level: LogEntry['level'], msg: string) => void = () => undefined,
+): Engine {
+  const name = wanted?.name ?? 'node';
+  const version = (wanted?.version ?? engineVersions[name][0] ?? '').trim().replace(/^v/, '');
+  const parts = name === 'node' ? 1 : 2;
+  const asked = version.split('.').slice(0, parts);
+  const engine = engines.find(
+    (each) => each.name === name && asked.every((part, index) => each.version.split('.')[index] === part),
+  );
+  if (engine === undefined) {
+    const has = engines.map((each) => `${titles[each.name]} ${each.version}`).join(', ');
+    throw new InvalidJobError(
+      'RUNTIME_UNAVAILABLE',
+      has === ''
+        ? `this agent has nothing that suites run on; this brings it: ${remedy}`
+        : `this agent has no ${titles[name]} ${version.slice(0, 32)}; it has ${has}`,
+    );
+  }
+  const exact = version === engine.version || version.split('.').length <= parts;
+  log(
+    'info',
+    exact
+      ? `Engine: ${titles[name]} ${engine.version}`
+      : `Engine: ${titles[name]} ${engine.version} (${version} was asked for; this is what the agent has of ${asked.join('.')})`,
+  );
+  return engine;
+}
+
+const titles: { readonly [E in Engine['name']]: string } = { node: 'Node', bun: 'Bun' };
+
+function look(packages: string, folder: string): Engine[] {
+  const nodes = engineVersions.node.flatMap((major) => {
+    const own = join(packages, `node-${major}-${process.platform}-${process.arch}`);
+    const node = join(own, 'bin', 'node');
+    return existsSync(node) ? [{ node, version: versionOf(own) }] : [];
+  });
+  const bunPackage = [
+    `bun-${process.platform}-x64-baseline`,
+    `bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : process.arch}`,
+  ]
+    .map((name) => join(packages, '@oven', name))
+    .find((path) => existsSync(join(path, 'bin', 'bun')));
+  const bun = bunPackage === undefined ? null : join(bunPackage, 'bin', 'bun');
+  const engineOf = (name: Engine['name'], version: string, node: string): Engine => {
+    const bin = makeBin(join(folder, `${name}-${version}`), programs({ packages, node, bun }));
+    // Links lead from one to the other.
+    return { name, version, bin, readable: [bin, packages] };
+  };
+  const engines = nodes.map(({ node, version }) => engineOf('node', version, node));
+  const [first] = nodes;
+  // Tools that Bun can't run are run by Node.
+  if (bunPackage !== undefined && first !== undefined)
+    engines.push(engineOf('bun', versionOf(bunPackage), first.node));
+  return engines;
+}
+
+/** Contents of an engine's `bin` by file name: where a link leads, or the text of a program. */
+type Programs = { [name: string]: { link: string } | { text: string } };
+
+function programs(parts: { packages: string; node: string; bun: string | null }): Programs {
+  const { packages, node, bun } = parts;
+  const tool = (name: string, file: string, settings = '') => ({
+    text: wrapper(name, `${settings}exec ${quote(node)} ${quote(join(packages, file))} "$@"`),
+  });
+  // Which version runs is decided here, not by pnpm, which would fetch the pinned one whenever it is called.
+  const pnpm =
+    'export npm_config_manage_package_manager_versions=false npm_config_package_manager_strict=false\n';
+  return {
+    node: { link: node },
+    npm: tool('npm', 'npm/bin/npm-cli.js'),
+    npx: tool('npx', 'npm/bin/npx-cli.js'),
+    pnpm: tool('pnpm', 'pnpm/bin/pnpm.cjs', pnpm),
+    pnpx: tool('pnpx', 'pnpm/bin/pnpx.cjs', pnpm),
+    yarn: tool('yarn', 'yarn/bin/yarn.js'),
+    yarnpkg: tool('yarnpkg', 'yarn/bin/yarn.js'),
+    [modernYarn]: tool(modernYarn, '@yarnpkg/cli-dist/bin/yarn.js'),
+    ...(bun === null ? {} : { bun: { link: bun }, bunx: { link: bun } }),
+  };
+}
+
+/** Yarn 2 and newer is another program by the same name. */
+export const modernYarn = 'yarn-modern';
+
+function wrapper(name: string, command: string): string {
+  const own = `"$HOME/${ownPrograms}/bin/${name}"`;
+  return `#!/bin/sh\nif [ -x ${own} ]; then exec ${own} "$@"; fi\n${command}\n`;
+}
+
+/** A folder with these programs, beside `path`, which its content is a part of: what is in use is never changed. */
+function makeBin(path: string, contents: Programs): string {
+  const hash = createHash('sha256').update(JSON.stringify(contents)).digest('hex').slice(0, 12);
+  const bin = `${path}-${hash}`;
+  if (existsSync(bin)) return bin;
+  const draft = join(path, '..', `.${basename(path)}-${randomUUID()}`);
+  mkdirSync(draft, { recursive: true });
+  try {
+    for (const [name, content] of Object.entries(contents)) {
+      if ('link' in content) symlinkSync(content.link, join(draft, name));
+      else writeFileSync(join(draft, name), content.text, { mode: 0o755 });
+    }
+    renameSync(draft, bin);
+  } catch (error: unknown) {
+    rmSync(draft, { recursive: true, force: true });
+    // Another process was quicker.
+    if (!existsSync(bin)) throw error;
+  }
+  return bin;
+}
+
+function versionOf(packageFolder: string): string {
+  const { version } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8')) as {
+    version: unknown;
+  };
+  if (typeof version !== 'string') throw new Error(`${packageFolder} names no version`);
+  return version;
+}
+
+function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+/** As one word of a shell's command. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
