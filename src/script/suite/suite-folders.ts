@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { lstat, mkdir, readdir, realpath, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join, normalize } from 'node:path';
+import { AgentError, toError } from '../../errors.ts';
+import { reasonOf } from '../../protocol/reasons.ts';
+import { removeTree } from '../remove-tree.ts';
+import { SuiteFailed, type SuitePlace } from './suite-place.ts';
+
+/** Chromium makes a socket 56 characters below its temporary files, and paths of sockets have 107 bytes at most. */
+const longestTemporary = 50;
+const temporaryPrefix = 'location-agent-suite-';
+/** No suite runs as long. */
+const leftAfterMs = 3 * 60 * 60_000;
+
+/**
+ * Makes the folders of one run below `workDir`, which must be its own. Throws SuiteFailed BUNDLE_INVALID when `workingDir`
+ * leaves the bundle; AgentError DISK_FULL or INTERNAL.
+ */
+export async function makePlace(workDir: string, workingDir: string): Promise<SuitePlace> {
+  const below = normalize(workingDir);
+  if (isAbsolute(workingDir) || workingDir.includes('\0') || below.split('/').includes('..')) {
+    const message = `workingDir leaves the bundle: ${JSON.stringify(workingDir)}; give a folder relative to its root`;
+    throw new SuiteFailed(reasonOf('BUNDLE_INVALID', message));
+  }
+  try {
+    const root = await realpath(workDir);
+    const project = join(root, 'project');
+    const place: SuitePlace = {
+      root,
+      project,
+      working: join(project, below),
+      home: join(root, 'home'),
+      temporary: temporaryFolder(root),
+      report: join(root, 'report'),
+    };
+    for (const path of [place.project, place.home, place.temporary, place.report]) {
+      await mkdir(path, { recursive: true, mode: 0o700 });
+    }
+    // Playwright looks for one upwards; what stands above this folder is the agent's, and can't be read.
+    await writeFile(join(root, 'tsconfig.json'), '{}\n');
+    return place;
+  } catch (error: unknown) {
+    throw folderError(error);
+  }
+}
+
+/** Throws SuiteFailed BUNDLE_INVALID when the unpacked bundle has no such folder. */
+export async function checkWorking(place: SuitePlace): Promise<void> {
+  const found = await stat(place.working).catch(() => null);
+  const real = await realpath(place.working).catch(() => '');
+  const inside = real === place.project || real.startsWith(`${place.project}/`);
+  if (found !== null && found.isDirectory() && inside) return;
+  const name = place.working.slice(place.project.length + 1);
+  const message = `workingDir ${JSON.stringify(name)} is no folder of the bundle`;
+  throw new SuiteFailed(reasonOf('BUNDLE_INVALID', message));
+}
+
+/** Removes what a run has outside of its workDir, which its owner removes. */
+export async function removePlace(place: SuitePlace): Promise<void> {
+  if (!place.temporary.startsWith(`${place.root}/`)) await removeTree(place.temporary).catch(() => undefined);
+}
+
+/** Removes temporary files of suites whose agent was killed: by age, since agents of other containers may share them. */
+export async function removeLeftTemporary(): Promise<void> {
+  for (const name of await readdir(tmpdir()).catch(() => [])) {
+    if (!/^location-agent-suite-\d+-[0-9a-f]{8}$/.test(name)) continue;
+    const path = join(tmpdir(), name);
+    const found = await lstat(path).catch(() => null);
+    if (found === null || Date.now() - found.mtimeMs < leftAfterMs) continue;
+    await removeTree(path).catch(() => undefined);
+  }
+}
+
+function temporaryFolder(root: string): string {
+  const below = join(root, 'tmp');
+  if (Buffer.byteLength(below) <= longestTemporary) return below;
+  return join(tmpdir(), `${temporaryPrefix}${process.pid}-${randomBytes(4).toString('hex')}`);
+}
+
+function folderError(error: unknown): Error {
+  const { code, message } = toError(error) as NodeJS.ErrnoException; // of node:fs
+  const full = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
+  return new AgentError(full ? 'DISK_FULL' : 'INTERNAL', `the folders of a suite: ${message}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,49 @@
+import { createWriteStream } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
+
+/** What the commands of a run print: each line to the log as it comes, all of it to a file up to a bound. */
+export type SuiteOutput = {
+  /** The newest lines, for a message. */
+  readonly lastLines: readonly string[];
+  take: (line: string) => void;
+  /** A line of the agent's own. */
+  note: (line: string) => void;
+  /** Resolves when the file is complete; false = it could not be written. */
+  close: () => Promise<boolean>;
+};
+
+const mostBytes = 16 * 1024 * 1024;
+const kept = 40;
+
+export function openOutput(path: string, log: (line: string) => void): SuiteOutput {
+  const stream = createWriteStream(path, { mode: 0o600 });
+  let broken = false;
+  stream.on('error', () => (broken = true));
+  const lastLines: string[] = [];
+  let bytes = 0;
+  let leftOut = 0;
+  const write = (line: string) => {
+    bytes += Buffer.byteLength(line) + 1;
+    if (bytes > mostBytes) leftOut += 1;
+    else if (!broken) stream.write(`${line}\n`);
+  };
+  return {
+    lastLines,
+    take: (raw) => {
+      const line = stripVTControlCharacters(raw).replaceAll('\r', '');
+      write(line);
+      if (line.trim() === '') return;
+      lastLines.push(line);
+      if (lastLines.length > kept) lastLines.shift();
+      log(line);
+    },
+    note: (line) => write(`[${new Date().toISOString()}] ${line}`),
+    close: () =>
+      new Promise((resolve) => {
+        if (leftOut > 0) stream.write(`… ${leftOut} more lines are left out\n`);
+        stream.once('close', () => resolve(!broken));
+        if (broken) return resolve(false);
+        stream.end();
+      }),
+  };
+}
