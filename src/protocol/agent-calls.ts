@@ -42,6 +42,9 @@ export const agentCalls = {
  */
 export const artifactPath = '/agent/v1/jobs/:jobId/attempts/:attempt/artifacts/:name';
 
+/** GET brings the code bundle of a suite, or with `range` a part of it; the answer has `repr-digest`. */
+export const bundlePath = '/agent/v1/bundles/:key';
+
 /** Headers of the artifact calls beside content-type, content-length and content-range. */
 export const artifactHeaders = {
   leaseToken: 'lease-token',

@@ -1,5 +1,6 @@
 import type { Log } from '../log.ts';
 import { lanes as laneNames } from '../protocol/check-types.ts';
+import type { ReasonCode } from '../protocol/reasons.ts';
 import { protocolLimits } from '../protocol/routes.ts';
 import type { ApiScripts } from '../protocol/script.ts';
 import { buildJob, type AccountScope } from './agent-job.ts';
@@ -202,7 +203,7 @@ async function buildSome(
   const built: string[] = [];
   let bytes = 0;
   let next = 0;
-  const broken: { jobId: string; code: 'INTERNAL' | 'INVALID_JOB'; message: string }[] = [];
+  const broken: { jobId: string; code: ReasonCode; message: string }[] = [];
   for (; next < claimed.length && bytes < shared.mostBytes; next++) {
     const job = claimed[next];
     if (job === undefined) break;
@@ -222,7 +223,7 @@ async function buildSome(
     } catch (error) {
       const { jobId } = job;
       if (error instanceof UnbuildableJobError) {
-        broken.push({ jobId, code: 'INVALID_JOB', message: error.message });
+        broken.push({ jobId, code: error.code, message: error.message });
       } else if (error instanceof EncryptionError) {
         const message = `the secrets of the check cannot be opened: ${error.message}`;
         broken.push({ jobId, code: 'INTERNAL', message });

@@ -2,9 +2,11 @@ import { jobTypes, type JobType } from '../protocol/check-types.ts';
 import { attemptLimitMs, type RetryStrategy } from '../protocol/job.ts';
 import type { ApiRequest } from '../protocol/requests.ts';
 import type { ApiScripts, PlaywrightConfig } from '../protocol/script.ts';
+import type { Suite } from '../protocol/suite.ts';
 import { openGroupDefinition } from './api/check-group-storage.ts';
 import { openRequest } from './api/check-storage.ts';
 import { isScriptType } from './api/script-fields.ts';
+import { isSuiteType } from './api/suite-fields.ts';
 import type { WholeJob } from './claimed-parts.ts';
 import { openVariables, type Encryption } from './encryption.ts';
 import {
@@ -15,26 +17,28 @@ import {
   type Variable,
 } from './group-settings.ts';
 import { apiScriptsOf, checkScriptOf, type Snippet } from './job-scripts.ts';
+import { suiteOf, type SuiteDefinition } from './job-suite.ts';
 
 /** The job as an agent gets it, built from what is stored of the check, its group and its account. */
 
-type Definition = Partial<PhaseSources> & {
-  /** Of types that make a request. */
-  request?: object;
-  shouldFail?: boolean;
-  doubleCheck?: boolean;
-  degradedResponseTime?: number | null;
-  maxResponseTime?: number | null;
-  retryStrategy?: Partial<RetryStrategy> | null;
-  environmentVariables?: Variable[] | null;
-  clientCertificates?: unknown[];
-  degradedPacketLossThreshold?: number;
-  maxPacketLossThreshold?: number;
-  runtimeId?: string | null;
-  scriptPath?: string | null;
-  playwrightConfig?: PlaywrightConfig | null;
-  sslCheckDomain?: string | null;
-};
+type Definition = Partial<PhaseSources> &
+  Partial<SuiteDefinition> & {
+    /** Of types that make a request. */
+    request?: object;
+    shouldFail?: boolean;
+    doubleCheck?: boolean;
+    degradedResponseTime?: number | null;
+    maxResponseTime?: number | null;
+    retryStrategy?: Partial<RetryStrategy> | null;
+    environmentVariables?: Variable[] | null;
+    clientCertificates?: unknown[];
+    degradedPacketLossThreshold?: number;
+    maxPacketLossThreshold?: number;
+    runtimeId?: string | null;
+    scriptPath?: string | null;
+    playwrightConfig?: PlaywrightConfig | null;
+    sslCheckDomain?: string | null;
+  };
 
 /** What jobs of an account share. `variables` are as stored: values of secret ones encrypted. */
 export type AccountScope = { variables: readonly Variable[]; snippets: readonly Snippet[] };
@@ -52,10 +56,13 @@ export function buildJob(claimed: WholeJob, context: Context): Record<string, un
   const own = { retryStrategy: null, doubleCheck: false, ...definition } as Parameters<
     typeof mergedRetries
   >[0]; // stored settled
-  const retryStrategy = retryStrategyOf(
-    group === null ? definition : mergedRetries(own, group),
-    claimed.runParallel || claimed.locationCount < 2,
-  );
+  // Playwright retries the tests of a suite itself.
+  const retryStrategy = isSuiteType(claimed.checkType)
+    ? null
+    : retryStrategyOf(
+        group === null ? definition : mergedRetries(own, group),
+        claimed.runParallel || claimed.locationCount < 2,
+      );
   const fields = typeFields(claimed, context, { definition, group });
   return {
     jobId: claimed.jobId,
@@ -104,6 +111,7 @@ function typeFields(
     const script = checkScriptOf({ runtimeId, definition, code, snippets });
     return { script, sslCheckDomain: definition.sslCheckDomain || null };
   }
+  if (isSuiteType(claimed.checkType)) return { suite: suiteOf(definition, claimed.bundle) };
   const request = openRequest(definition.request ?? {}, encryption);
   if (claimed.checkType === 'ICMP') {
     return {
@@ -154,10 +162,14 @@ export function retryStrategyOf(
   };
 }
 
-function attemptMsOf(claimed: WholeJob, { scripts }: { scripts?: ApiScripts }): number {
+function attemptMsOf(claimed: WholeJob, { scripts, suite }: { scripts?: ApiScripts; suite?: Suite }): number {
   const checkType: JobType | undefined = jobTypes.find((candidate) => candidate === claimed.checkType);
   if (checkType === undefined) return 60_000;
-  return attemptLimitMs(scripts === undefined ? { checkType } : { checkType, scripts });
+  return attemptLimitMs({
+    checkType,
+    ...(scripts === undefined ? {} : { scripts }),
+    ...(suite === undefined ? {} : { suite }),
+  });
 }
 
 /** The longest that a run may take from its claim on: its attempts and the waits between them. */

@@ -11,6 +11,7 @@ import {
   type RequestOf,
   type ResponseOf,
 } from '../protocol/routes.ts';
+import { registerAgentBundles } from './agent-bundles.ts';
 import { noteArtifactStates, registerAgentArtifacts } from './agent-artifacts.ts';
 import { claim } from './agent-claims.ts';
 import type { ArtifactFiles } from './artifact-files.ts';
@@ -37,6 +38,8 @@ export type AgentRoutesDeps = {
   log: Log;
   /** Where files of runs lie; null = this service takes none. */
   files: ArtifactFiles | null;
+  /** Where code bundles of suites lie; absent = this service has none. */
+  bundles?: ArtifactFiles;
 };
 
 /** Leases that one statement renews. */
@@ -200,6 +203,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   });
   const { files } = deps;
   if (files !== null) await registerAgentArtifacts(app, { db, files, now, log, locationOf });
+  if (deps.bundles !== undefined) registerAgentBundles(app, { db, bundles: deps.bundles, locationOf });
 }
 
 /** The location of each request under way, between its hook and its handler. */

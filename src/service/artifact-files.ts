@@ -6,8 +6,8 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 /**
- * Bytes of artifacts below one folder: `<end of the id>/<id>`, with `.part` as long as something is missing. Replicas of
- * the service share the folder.
+ * Bytes of artifacts, or of code bundles, below one folder: `<end of the id>/<id>`, with `.part` as long as something is
+ * missing. Replicas of the service share the folder.
  */
 export type ArtifactFiles = {
   /** Bytes that are there so far of a file that is not complete. */
@@ -15,25 +15,36 @@ export type ArtifactFiles = {
   /**
    * Writes `body` from byte `at` on, what lay beyond is gone; at most `size` in all. What came stays also when the body
    * breaks off. Resolves with the length, and with the SHA-256 of the whole where it began at 0. Rejects with DiskFull, with
-   * TooLong, with the body's error, or with `signal.reason`.
+   * TooLong, with WrongBeginning where it does not begin with `beginning`, with the body's error, or with `signal.reason`.
    */
   write: (
     id: string,
-    part: { at: number; size: number; body: Readable; signal: AbortSignal },
+    part: { at: number; size: number; body: Readable; signal: AbortSignal; beginning?: Buffer },
   ) => Promise<{ length: number; sha256: Buffer | null }>;
   /** SHA-256 of what is there so far. */
   digest: (id: string) => Promise<Buffer>;
   /** Makes the part the file: it is on disk when this resolves. */
   finish: (id: string) => Promise<void>;
-  open: (id: string) => Promise<{ stream: ReadStream; size: number }>;
+  /** `range`: first and last byte, both counted; the stream gives these alone. `size` is that of the file. */
+  open: (
+    id: string,
+    range?: (size: number) => ByteRange | null,
+  ) => Promise<{ stream: ReadStream; size: number }>;
+  exists: (id: string) => Promise<boolean>;
+  /** Every file there is, in no order. `modifiedAt` is milliseconds since the epoch. */
+  list: () => AsyncIterable<{ id: string; isPart: boolean; modifiedAt: number }>;
   /** Removes a file and its part. */
   remove: (id: string) => Promise<void>;
 };
+
+export type ByteRange = { start: number; end: number };
 
 /** The disk takes no more. */
 export class DiskFull extends Error {}
 /** More bytes came than were announced. */
 export class TooLong extends Error {}
+/** The first bytes are not those that a file of its kind begins with. */
+export class WrongBeginning extends Error {}
 
 /** Left free for the database, which must not meet a full disk. */
 const reservedBytes = 128 * 1024 * 1024;
@@ -56,7 +67,7 @@ export function createArtifactFiles(
 
   return {
     partLength,
-    write: async (id, { at, size, body, signal }) => {
+    write: async (id, { at, size, body, signal, beginning = Buffer.alloc(0) }) => {
       const path = partOf(id);
       try {
         await fs.mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -72,6 +83,9 @@ export function createArtifactFiles(
       let length = at;
       const counted = async function* (source: AsyncIterable<Buffer>) {
         for await (const chunk of source) {
+          const seen = length - at;
+          const wanted = beginning.subarray(seen, seen + chunk.length);
+          if (!chunk.subarray(0, wanted.length).equals(wanted)) throw new WrongBeginning('begins otherwise');
           length += chunk.length;
           if (length > size) throw new TooLong(`more than the ${size} bytes that were announced`);
           hash?.update(chunk);
@@ -100,13 +114,28 @@ export function createArtifactFiles(
       await handle.datasync().finally(() => handle.close());
       await fs.rename(partOf(id), pathOf(id));
     },
-    open: async (id) => {
+    open: async (id, rangeOf) => {
       const handle = await fs.open(pathOf(id), 'r');
-      const { size } = await handle.stat();
-      return {
-        stream: handle.createReadStream({ highWaterMark: 256 * 1024 }) as unknown as ReadStream,
-        size,
-      };
+      try {
+        const { size } = await handle.stat();
+        const range = rangeOf?.(size) ?? null;
+        const options = { highWaterMark: 256 * 1024, ...range };
+        return { stream: handle.createReadStream(options) as unknown as ReadStream, size };
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
+    },
+    exists: async (id) => (await fs.stat(pathOf(id)).catch(missing)) !== null,
+    list: async function* () {
+      for (const branch of await fs.readdir(folder).catch(noNames)) {
+        for (const name of await fs.readdir(join(folder, branch)).catch(noNames)) {
+          const found = await fs.stat(join(folder, branch, name)).catch(missing);
+          if (found === null) continue;
+          const isPart = name.endsWith('.part');
+          yield { id: isPart ? name.slice(0, -'.part'.length) : name, isPart, modifiedAt: found.mtimeMs };
+        }
+      }
     },
     remove: async (id) => {
       await fs.rm(pathOf(id), { force: true });
@@ -117,6 +146,11 @@ export function createArtifactFiles(
 
 function missing(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT') return null;
+  throw error;
+}
+
+function noNames(error: NodeJS.ErrnoException): string[] {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
   throw error;
 }
 

@@ -5,6 +5,8 @@ import {
   type ClaimedGroup,
   type ClaimedJob,
 } from './db/jobs-claim.ts';
+import { isSuiteType } from './api/suite-fields.ts';
+import { findBundle, type BundleRow } from './db/bundles.ts';
 import type { Queryable } from './db/database.ts';
 
 /** A leased job with everything that is stored of its check and its group. */
@@ -12,6 +14,8 @@ export type WholeJob = Omit<ClaimedJob, 'definition' | 'group'> & {
   definition: Definition;
   group: (ClaimedGroup & { definition: Definition }) | null;
   code: Definition | null;
+  /** Of a suite; null where it is gone, and for other types. */
+  bundle: BundleRow | null;
 };
 
 type Definition = Record<string, unknown>;
@@ -28,6 +32,11 @@ export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<W
     groups.set(id, read);
     return read;
   };
+  const bundleOf = async ({ checkType, accountId }: ClaimedJob, definition: Definition) => {
+    const key = definition['codeBundlePath'];
+    if (!isSuiteType(checkType) || typeof key !== 'string') return null;
+    return (await findBundle(db, { accountId, key })) ?? null;
+  };
   return async (job) => {
     const definition = job.definition ?? (await definitionOfCheck(db, job.checkId));
     if (definition === null) return null;
@@ -38,6 +47,7 @@ export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<W
       // A group is deleted only once no check is left in it: the check has been taken out of it meanwhile.
       group: job.group === null || ofGroup === null ? null : { ...job.group, definition: ofGroup },
       code: job.hasCode ? await codeOfCheck(db, job.checkId) : null,
+      bundle: await bundleOf(job, definition),
     };
   };
 }

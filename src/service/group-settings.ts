@@ -1,4 +1,5 @@
 import type { AlertSettings, PublicRetryStrategy } from './api/check-fields.ts';
+import { isSuiteType } from './api/suite-fields.ts';
 import type { ApiRequest, KeyValue } from '../protocol/requests.ts';
 
 /**
@@ -130,16 +131,18 @@ type Mergeable = Locations &
 /** A check with its group's settings applied. Scripts stay: those of the group run besides, not instead. */
 export function withGroupSettings<C extends Mergeable>(checkType: string, check: C, group: GroupSettings): C {
   const { request } = check;
+  const isSuite = isSuiteType(checkType);
   const defaults = checkType === 'API' ? group.apiCheckDefaults : null;
   return {
     ...check,
     ...mergedLocations(check, group),
-    ...mergedRetries(check, group),
+    // A suite has neither retries of the service nor a runtime.
+    ...(isSuite ? {} : mergedRetries(check, group)),
     ...mergedAlerts(check, group),
     activated: check.activated && group.activated,
     muted: check.muted || group.muted,
     runParallel: group.runParallel ?? check.runParallel,
-    runtimeId: check.runtimeId ?? group.runtimeId,
+    runtimeId: isSuite ? null : (check.runtimeId ?? group.runtimeId),
     environmentVariables: mergedVariables(check.environmentVariables, group.environmentVariables),
     ...(request === undefined || defaults === null
       ? {}

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import type { ReasonCode } from '../protocol/reasons.ts';
 import { isScriptType } from './api/script-fields.ts';
 import type {
   ApiScripts,
@@ -13,10 +14,12 @@ import { phaseSources, type PhaseSource, type PhaseSources } from './group-setti
 
 export type Snippet = { id: number; name: string; script: string };
 
-/** A job can't be made of what is stored; the message says why. */
+/** A job can't be made of what is stored; the message says why, `code` is the reason of its run. */
 export class UnbuildableJobError extends Error {
-  constructor(message: string) {
+  readonly code: ReasonCode;
+  constructor(message: string, code: ReasonCode = 'INVALID_JOB') {
     super(message);
+    this.code = code;
     this.name = 'UnbuildableJobError';
   }
 }

@@ -31,6 +31,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
       tags: [
         'Checks',
         'Check groups',
+        'Playwright bundles',
         'Snippets',
         'Variables',
         'Runtimes',

@@ -1,6 +1,7 @@
 import type { Log } from '../log.ts';
 import { deleteOldAgents, trimAgentEvents } from './db/agents.ts';
 import type { ArtifactFiles } from './artifact-files.ts';
+import { deleteOldBundles, sweepBundleFiles } from './bundles.ts';
 import { forgetArtifacts, oldArtifacts } from './db/artifacts.ts';
 import type { Db } from './db/database.ts';
 import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
@@ -23,11 +24,13 @@ const daysAhead = 2;
 export function createRetention(options: {
   db: Db;
   files?: ArtifactFiles;
+  bundles?: ArtifactFiles;
   now: () => number;
   log: Log;
 }): Loop {
-  const { db, files, now, log } = options;
+  const { db, files, bundles, now, log } = options;
   const partitions = createPartitions(db);
+  let isFirst = true;
   const cleaning = createLoop({
     name: 'retention',
     log,
@@ -51,7 +54,14 @@ export function createRetention(options: {
       // The bytes first: a row that has none names nothing, bytes without a row would stay for ever.
       for (const id of old) await files?.remove(id);
       if (old.length > 0) await forgetArtifacts(db, old);
-      return old.length === artifactsAtOnce ? 0 : everyMs;
+      let isMore = old.length === artifactsAtOnce;
+      if (bundles !== undefined) {
+        // Before anything is served: with an embedded database nobody else uploads.
+        await sweepBundleFiles({ db, bundles, now }, { isAlone: isFirst && db.kind === 'embedded' });
+        isMore = (await deleteOldBundles({ db, bundles, now })) || isMore;
+      }
+      isFirst = false;
+      return isMore ? 0 : everyMs;
     },
   });
   // A server does this itself.

@@ -54,14 +54,17 @@ export async function startService(options: Options): Promise<RunningService> {
     await migrate(db);
     const { accountId, keysFile, keys, encryption } = await bootstrap({ db, config, now, log });
     const files = createArtifactFiles(join(config.dataDir, 'artifacts'));
-    const retention = createRetention({ db, files, now, log });
+    const bundles = createArtifactFiles(join(config.dataDir, 'bundles'));
+    const retention = createRetention({ db, files, bundles, now, log });
     // The partitions of today exist before the first result comes.
     await retention.tick();
     const app = await buildApp(
-      { db, encryption, now, files, publicUrl: config.publicUrl },
+      { db, encryption, now, files, bundles, publicUrl: config.publicUrl },
       {
         logger: log,
-        plugins: [(instance) => registerAgentRoutes(instance, { db, encryption, now, random, log, files })],
+        plugins: [
+          (instance) => registerAgentRoutes(instance, { db, encryption, now, random, log, files, bundles }),
+        ],
       },
     );
     closers.push(() => app.close());

@@ -141,6 +141,7 @@ export async function createAgentService(
   db: Db,
   clock: Pick<Clock, 'now'>,
   files: ArtifactFiles | null = null,
+  bundles?: ArtifactFiles,
 ): Promise<AgentService> {
   const app: FastifyInstance = fastify({
     forceCloseConnections: true,
@@ -148,12 +149,13 @@ export async function createAgentService(
   });
   registerErrorHandlers(app);
   const deps = { db, now: clock.now, log: silent, random: Math.random };
-  await registerAgentRoutes(app, { ...deps, encryption, files });
+  const ofBundles = bundles === undefined ? {} : { bundles };
+  await registerAgentRoutes(app, { ...deps, ...ofBundles, encryption, files });
   await app.ready();
   return {
     app,
     scheduler: createScheduler(deps),
-    retention: createRetention({ ...deps, ...(files === null ? {} : { files }) }),
+    retention: createRetention({ ...deps, ...ofBundles, ...(files === null ? {} : { files }) }),
   };
 }
 

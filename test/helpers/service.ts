@@ -16,7 +16,7 @@ export type Answer<Body> = { status: number; body: Body; headers: Headers };
 export type Fields = { [field: string]: unknown };
 
 export type CallOptions = {
-  /** JSON, or a string that is sent as it is. */
+  /** JSON, or a string or bytes that are sent as they are. */
   body?: unknown;
   headers?: Record<string, string>;
   /** Default: the first account's key; null = none. */
@@ -109,10 +109,18 @@ export function createAnswerCheck(document: Document) {
   };
 }
 
+const asItIs = (body: unknown): body is string | Uint8Array<ArrayBuffer> =>
+  typeof body === 'string' || body instanceof Uint8Array;
+
 /** Starts the public API over `db`, whose migrations have run. `now` may be set for tests of time. */
 export async function startTestService(
   db: Db,
-  options: { now?: () => number; files?: ArtifactFiles; encryption?: Encryption } = {},
+  options: {
+    now?: () => number;
+    files?: ArtifactFiles;
+    bundles?: ArtifactFiles;
+    encryption?: Encryption;
+  } = {},
 ): Promise<TestService> {
   const now = options.now ?? Date.now;
   const encryption = options.encryption ?? createEncryption('a key for tests alone');
@@ -121,6 +129,7 @@ export async function startTestService(
     encryption,
     now,
     ...(options.files === undefined ? {} : { files: options.files }),
+    ...(options.bundles === undefined ? {} : { bundles: options.bundles }),
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`; // listening on TCP
@@ -141,7 +150,7 @@ export async function startTestService(
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: asItIs(body) ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;

@@ -17,8 +17,10 @@ const descriptions = {
   403: "x-service-account names another account than the API key's",
   404: 'Not found',
   409: 'In conflict with what is stored',
+  411: 'The length of the body is missing',
   413: 'The body is too large',
-  415: 'The body is not application/json',
+  415: 'The body is of another content type',
+  507: 'The disk of the service is full',
 } as const;
 
 type ErrorStatus = keyof typeof descriptions;

@@ -11,6 +11,7 @@ import { registerCheckGroups } from './check-groups.ts';
 import { CheckStatus, registerCheckStatuses } from './check-statuses.ts';
 import { registerChecks } from './checks.ts';
 import { bodyBytes, checkInput } from './input-limits.ts';
+import { PlaywrightBundle, registerPlaywrightBundles } from './playwright-bundles.ts';
 import { NewLocationKey } from './location-keys.ts';
 import { DataCenter, registerLocations } from './locations.ts';
 import { PrivateLocation, registerPrivateLocations } from './private-locations.ts';
@@ -25,6 +26,7 @@ const components = [
   ...Object.values(checkSchemas).map(({ response }) => response),
   AnyCheck,
   CheckGroup,
+  PlaywrightBundle,
   Snippet,
   Variable,
   Runtime,
@@ -49,6 +51,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     });
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
     registerChecks(instance, api, deps);
+    await registerPlaywrightBundles(instance, api, deps);
     registerCheckGroups(instance, api, deps);
     registerSnippets(api, deps);
     registerVariables(api, deps);

@@ -1,5 +1,6 @@
 import type { JobType } from '../../protocol/check-types.ts';
 import { findAccount } from '../db/accounts.ts';
+import { useBundle } from '../db/bundles.ts';
 import { lockCheckGroup, type CheckGroupRow } from '../db/check-groups.ts';
 import type { CheckRow, CheckWrite } from '../db/checks.ts';
 import type { Db } from '../db/database.ts';
@@ -55,6 +56,21 @@ export async function checkSnippets(
   }
 }
 
+/** As checkPrivateLocations, for the code bundle of a suite. */
+async function checkBundle(
+  tx: Db,
+  options: { accountId: string; settled: AnySettledCheck; now: number; problems: Problems },
+): Promise<void> {
+  const { accountId, settled, now, problems } = options;
+  if (!('codeBundlePath' in settled)) return;
+  const key = settled.codeBundlePath;
+  if (await useBundle(tx, { accountId, key, now: new Date(now) })) return;
+  problems.add(
+    'codeBundlePath',
+    `names no code bundle of this account (${key}): upload it with POST /v1/playwright-bundles`,
+  );
+}
+
 async function checkGroup(
   tx: Db,
   options: { accountId: string; groupId: number | null; problems: Problems },
@@ -103,6 +119,7 @@ export async function prepareCheck(
   if (offset !== null) problems.add('frequencyOffset', offset);
   const group = await checkGroup(tx, { accountId, groupId: settled.groupId, problems });
   await checkSnippets(tx, { accountId, phases: settled, problems });
+  await checkBundle(tx, { accountId, settled, now: deps.now(), problems });
   await checkPrivateLocations(tx, { accountId, slugs: settled.privateLocations, problems });
   if (type === 'MULTI_STEP') await checkMultiStep(tx, { accountId, own: settled.runtimeId, group, problems });
   const attributes = problems.attributes();

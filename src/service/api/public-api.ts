@@ -21,6 +21,8 @@ export type ApiDeps = {
   now: () => number;
   /** Files of runs; absent = there are none. */
   files?: ArtifactFiles;
+  /** Code bundles of suites; absent = none can be had. */
+  bundles?: ArtifactFiles;
   /** Base of the URLs in answers; null or absent = what the client has asked. */
   publicUrl?: string | null;
 };

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import type { SuiteType } from '../../protocol/check-types.ts';
 import { suiteTypes } from '../../protocol/check-types.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
@@ -8,10 +8,15 @@ import { IntegerEnum } from './check-fields.ts';
 
 /** Fields of checks that are Playwright suites (facts, 2.10 and 6). */
 
-const ListOf = (item: Parameters<typeof Type.Array>[0], maxItems: number, description: string) =>
+const ListOf = <S extends TSchema>(item: S, maxItems: number, description: string) =>
   Type.Array(item, { maxItems, default: [], description });
 
 export const suiteFields = {
+  doubleCheck: Type.Boolean({
+    default: false,
+    deprecated: true,
+    description: 'Not for suites: Playwright retries tests itself.',
+  }),
   frequency: IntegerEnum(frequenciesOf.PLAYWRIGHT, {
     default: defaultFrequency,
     description: 'Minutes between runs.',
@@ -50,7 +55,7 @@ export const suiteFields = {
   }),
   browsers: ListOf(
     StringEnum(suiteBrowsers),
-    3,
+    suiteBrowsers.length,
     'Browsers to have ready besides those that the config names.',
   ),
   maxRunMinutes: Type.Integer({
