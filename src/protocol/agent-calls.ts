@@ -4,7 +4,7 @@
  */
 
 /** Version of the protocol within /agent/v1; grows when an optional field or call is added. */
-export const protocolMinor = 2;
+export const protocolMinor = 3;
 
 export const protocolLimits = {
   /** Longest wait of one claim. */
@@ -21,6 +21,9 @@ export const protocolLimits = {
   artifactBytes: 150 * 1024 * 1024,
   artifactsOfAttempt: 100,
   attemptArtifactBytes: 2 * 1024 * 1024 * 1024,
+  /** Lines of a run's log in one renewal, and characters of each. */
+  logLines: 200,
+  logLineChars: 8192,
   /** What became of artifacts, in one call. */
   artifactStates: 200,
 } as const;

@@ -28,6 +28,8 @@ export const HelloRequest = Type.Object({
   /** Types that this agent runs; a type of a newer side is ignored. */
   checkTypes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
   runtimes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
+  /** What suites run on here, such as `node 22.23.3`. */
+  engines: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })),
   /** Slots of each lane. */
   lanes: Type.Partial(Type.Object({ uptime: Slots, browser: Slots, suite: Slots })),
 });
@@ -62,7 +64,12 @@ export const RenewRequest = Type.Object({
       jobId: Uuid,
       leaseToken: Uuid,
       stage: Type.Optional(Type.String({ maxLength: 64 })),
-      log: Type.Optional(Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 200 })),
+      /** Lines of the run's log that came since the last renewal, scrubbed; suites alone send any. */
+      log: Type.Optional(
+        Type.Array(Type.String({ maxLength: protocolLimits.logLineChars }), {
+          maxItems: protocolLimits.logLines,
+        }),
+      ),
     }),
     { maxItems: 10_000 },
   ),

@@ -1,16 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from './schema.ts';
+import { engineVersions, suiteEngines, type SuiteEngine } from './suite-engines.ts';
 
 /** What a job says of a Playwright suite: a customer's whole project, run as it is by its own Playwright version. */
 
-/** Programs that suites run on. `node` with a major version, Bun with `major.minor`. */
-export const suiteEngines = ['node', 'bun'] as const;
-export type SuiteEngine = (typeof suiteEngines)[number];
-/** Versions that a check may name, by engine; the first is the default. */
-export const engineVersions: { readonly [E in SuiteEngine]: readonly string[] } = {
-  node: ['22', '24', '26'],
-  bun: ['1.3'],
-};
+export { engineVersions, suiteEngines, type SuiteEngine };
 
 export const suiteBrowsers = ['chromium', 'firefox', 'webkit'] as const;
 export type SuiteBrowser = (typeof suiteBrowsers)[number];

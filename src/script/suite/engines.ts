@@ -13,7 +13,8 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AgentError, InvalidJobError, toError } from '../../errors.ts';
 import type { LogEntry } from '../../protocol/result.ts';
-import { engineVersions, type Suite } from '../../protocol/suite.ts';
+import { engineVersions } from '../../protocol/suite-engines.ts';
+import type { Suite } from '../../protocol/suite.ts';
 import type { Engine } from './suite-place.ts';
 
 /**
