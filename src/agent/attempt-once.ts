@@ -7,8 +7,9 @@ import { attemptLimitMs, type Job } from '../protocol/job.ts';
 import { reasonOf } from '../protocol/reasons.ts';
 import type { Artifact, LogEntry } from '../protocol/result.ts';
 import { maskLikelySecrets } from './detect-secrets.ts';
+import { createAttemptLog, logBounds } from './attempt-log.ts';
 import { openAttemptFiles, type AttemptFiles, type ScriptParts } from './attempt-files.ts';
-import { erroredGrade, grade, type Grade } from './grade.ts';
+import { cancelledGrade, erroredGrade, grade, type Grade } from './grade.ts';
 import type { Hold } from './leases.ts';
 import type { JobScrubber } from './own-secrets.ts';
 
@@ -39,10 +40,11 @@ export type Attempted = {
 };
 
 /** Time in which an executor must return after its signal fired; then it is abandoned. */
-const settleMs = 5000;
-const logEntries = 500;
+const settleMs = { usual: 5000, suite: 60_000 };
 /** Time in which the files of an attempt must be scrubbed and on their way; what is not by then is lost. */
-const keepMs = 120_000;
+const keepMs = { usual: 120_000, suite: 300_000 };
+/** A cancelled suite tells what it did by then, with its files; any other job just ends. */
+const kindOf = (job: Job) => (job.checkType === 'PLAYWRIGHT' ? 'suite' : 'usual');
 
 type AttemptOptions = {
   attempt: number;
@@ -77,16 +79,21 @@ async function keptFiles(
   log: LogEntry[],
 ): Promise<Artifact[]> {
   const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), keepMs);
-  if (hold.aborted !== null) controller.abort(hold.aborted);
-  hold.onAbort = () => controller.abort(hold.aborted ?? new JobAborted('cancelled'));
+  const kind = kindOf(job);
+  const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), keepMs[kind]);
+  const wantsFiles = () => hold.aborted === null || (kind === 'suite' && hold.aborted.code === 'cancelled');
+  const onAbort = () => {
+    if (!wantsFiles()) controller.abort(hold.aborted);
+  };
+  onAbort();
+  hold.onAbort = onAbort;
   try {
     return await files.keep(
       { job, attempt },
       { signal: controller.signal, note: (level, msg) => void log.push({ time: parts.now(), level, msg }) },
     );
   } catch (error) {
-    if (hold.aborted !== null) throw hold.aborted;
+    if (hold.aborted !== null && !wantsFiles()) throw hold.aborted;
     const { message } = toError(error);
     if (!(error instanceof JobAborted)) parts.fault(toError(error), 'artifacts of an attempt are lost');
     log.push({ time: parts.now(), level: 'warn', msg: `the artifacts of this attempt are lost: ${message}` });
@@ -110,27 +117,25 @@ async function execution(
     const reason = reasonOf('INTERNAL', 'the agent had no free slot before the deadline of the job');
     return unseen(erroredGrade(reason), { startedAt, stoppedAt: startedAt });
   }
-  const log: LogEntry[] = [];
+  const kind = kindOf(job);
+  const log = createAttemptLog(logBounds[kind], parts.onLog);
   const began = performance.now();
   try {
     const execute = parts.executorOf(job.checkType);
-    const outcome = await within(limitMs, hold, (signal) =>
+    const outcome = await within({ limitMs, settleMs: settleMs[kind] }, hold, (signal) =>
       execute(job, {
         ...(files?.context ?? withoutScripts),
         signal,
-        log: (level, msg) => {
-          if (log.length >= logEntries) return;
-          const entry = { time: now(), level, msg };
-          log.push(entry);
-          parts.onLog?.(entry);
-        },
+        log: (level, msg) => log.add({ time: now(), level, msg }),
         network: parts.network,
         now,
       }),
     );
-    return { outcome, grade: grade(job, outcome), artifacts: [], log, startedAt, stoppedAt: now() };
+    const wasCancelled = kind === 'suite' && hold.aborted?.code === 'cancelled';
+    const verdict = wasCancelled ? cancelledGrade() : grade(job, outcome);
+    return { outcome, grade: verdict, artifacts: [], log: log.entries(), startedAt, stoppedAt: now() };
   } catch (error) {
-    const times = { startedAt, stoppedAt: now(), log };
+    const times = { startedAt, stoppedAt: now(), log: log.entries() };
     if (error instanceof JobAborted && error.code === 'deadline') {
       const elapsed = performance.now() - began;
       const outcome = nothingSeen(elapsed, `no result within ${Math.round(limitMs)} ms`);
@@ -155,7 +160,11 @@ async function execution(
  * Runs `execute` with a signal that fires as JobAborted('deadline') after `limitMs`, or with the hold's own reason. One
  * that does not return `settleMs` after its signal is abandoned, so that its slot comes back.
  */
-function within<T>(limitMs: number, hold: Hold, execute: (signal: AbortSignal) => Promise<T>): Promise<T> {
+function within<T>(
+  { limitMs, settleMs }: { limitMs: number; settleMs: number },
+  hold: Hold,
+  execute: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const controller = new AbortController();
     let timer: NodeJS.Timeout | undefined;
