@@ -220,7 +220,7 @@ async function agentPart(url: string, folder: string, instanceId: string) {
     client,
     version: 'bench',
     watch: createTurnWatch(),
-    abilities: () => ({ checkTypes: [], runtimes: [], lanes: {} }),
+    abilities: () => ({ checkTypes: [], runtimes: [], engines: [], lanes: {} }),
     stopped: never,
     onAccepted: () => undefined,
   });

@@ -37,6 +37,8 @@ export type AgentConfig = {
   readonly playwrightBrowsersPath: string | null;
   readonly useOsDnsResolver: boolean;
   readonly dependencyCache: 'local' | 'off';
+  /** Variables of the agent's own environment that installers of suites are handed, and nobody else. */
+  readonly installEnvironment: { readonly [name: string]: Secret };
   readonly externalObservability: boolean;
   /** What looks like a credential in a script's run is masked although nobody named it one. */
   readonly detectSecrets: boolean;
@@ -151,6 +153,31 @@ function isDecodable(text: string): boolean {
   }
 }
 
+/**
+ * What package managers and `playwright install` need of this machine to reach a registry: proxies by both of their names, as
+ * tools look for one or the other, authorities, registry and download host.
+ */
+function installEnvironment(env: Environment): { readonly [name: string]: Secret } {
+  const found: { [name: string]: Secret } = {};
+  const noProxy = text(env, 'no_proxy') ?? text(env, 'NO_PROXY');
+  const proxies = {
+    HTTP_PROXY: proxyUrl(env, 'HTTP_PROXY'),
+    HTTPS_PROXY: proxyUrl(env, 'HTTPS_PROXY'),
+    NO_PROXY: noProxy === null ? null : new Secret(noProxy),
+  };
+  for (const [name, value] of Object.entries(proxies)) {
+    if (value !== null) found[name] = found[name.toLowerCase()] = value;
+  }
+  const authorities = text(env, 'NODE_EXTRA_CA_CERTS');
+  // Installers have a working folder of their own.
+  if (authorities !== null) found['NODE_EXTRA_CA_CERTS'] = new Secret(resolve(authorities));
+  for (const name of ['npm_config_registry', 'NPM_CONFIG_REGISTRY', 'PLAYWRIGHT_DOWNLOAD_HOST']) {
+    const value = text(env, name);
+    if (value !== null) found[name] = new Secret(value);
+  }
+  return Object.freeze(found);
+}
+
 /** Playwright's own variable: a folder, or 0 for builds within each installation, which no runtime has. */
 function browsersPath(env: Environment): string | null {
   const value = text(env, 'PLAYWRIGHT_BROWSERS_PATH');
@@ -209,6 +236,7 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
     playwrightBrowsersPath: browsersPath(env),
     useOsDnsResolver: flag(env, 'USE_OS_DNS_RESOLVER', false),
     dependencyCache: oneOf(env, 'DEPENDENCY_CACHE', ['local', 'off'], 'local'),
+    installEnvironment: installEnvironment(env),
     externalObservability: flag(env, 'EXTERNAL_OBSERVABILITY', true),
     detectSecrets: flag(env, 'DETECT_SECRETS', false),
     secrets: Object.freeze(

@@ -80,3 +80,33 @@ test('PLAYWRIGHT_BROWSERS_PATH is an absolute path; 0, which means within an ins
   expect([read('/opt/browsers/'), read('0'), read('')]).toEqual(['/opt/browsers', null, null]);
   expect(() => read('browsers')).toThrow('PLAYWRIGHT_BROWSERS_PATH must be an absolute path');
 });
+
+test('installers of suites are handed proxies by both names, authorities, registry and download host, and nothing else', () => {
+  const { installEnvironment } = readAgentSettings({
+    HTTP_PROXY: 'http://upper:1',
+    http_proxy: 'http://lower:1',
+    HTTPS_PROXY: 'proxy:2',
+    no_proxy: 'localhost,.internal',
+    NODE_EXTRA_CA_CERTS: '/etc/ca.pem',
+    NPM_CONFIG_REGISTRY: 'https://registry.test/',
+    PLAYWRIGHT_DOWNLOAD_HOST: 'https://browsers.test/',
+    npm_config__auth: 'c2VjcmV0',
+    SERVICE_SECRET_ONE: 'secret',
+    PATH: '/bin',
+  });
+  expect(
+    Object.fromEntries(Object.entries(installEnvironment).map(([name, value]) => [name, value.reveal()])),
+  ).toEqual({
+    HTTP_PROXY: 'http://lower:1',
+    http_proxy: 'http://lower:1',
+    HTTPS_PROXY: 'http://proxy:2',
+    https_proxy: 'http://proxy:2',
+    NO_PROXY: 'localhost,.internal',
+    no_proxy: 'localhost,.internal',
+    NODE_EXTRA_CA_CERTS: '/etc/ca.pem',
+    NPM_CONFIG_REGISTRY: 'https://registry.test/',
+    PLAYWRIGHT_DOWNLOAD_HOST: 'https://browsers.test/',
+  });
+  expect(JSON.stringify(installEnvironment)).not.toContain('lower');
+  expect(readAgentSettings({}).installEnvironment).toEqual({});
+});

@@ -4,6 +4,7 @@ import {
   lanes as allLanes,
   probeTypes,
   scriptTypes,
+  suiteTypes,
   type JobType,
   type Lane,
 } from '../protocol/check-types.ts';
@@ -11,7 +12,7 @@ import { createLanes, type Lanes } from './lanes.ts';
 import { browserSlots, machine } from './machine.ts';
 import type { ScriptHost } from './script-host.ts';
 
-/** What this agent can run. It grows while the agent lives: a runtime may be installed meanwhile. */
+/** What this agent can run. It grows while the agent lives: a runtime or an engine may be installed meanwhile. */
 export type Abilities = {
   /** Check types that it runs at present. */
   types: () => readonly JobType[];
@@ -28,10 +29,14 @@ export type Abilities = {
 
 export function createAbilities(
   slots: LaneSlots,
-  host: Pick<ScriptHost, 'runtimes' | 'carriesScripts'>,
+  host: Pick<ScriptHost, 'runtimes' | 'engines' | 'carriesScripts'>,
 ): Abilities {
   const lanes = createLanes({});
-  const types = () => (host.runtimes().length > 0 ? [...probeTypes, ...scriptTypes] : probeTypes);
+  const types = (): readonly JobType[] => [
+    ...probeTypes,
+    ...(host.runtimes().length > 0 ? scriptTypes : []),
+    ...(host.engines().length > 0 ? suiteTypes : []),
+  ];
   return {
     types,
     announced: () => (host.carriesScripts ? [...new Set([...types(), ...scriptTypes])] : types()),

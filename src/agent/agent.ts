@@ -23,7 +23,7 @@ import { ownSecrets } from './own-secrets.ts';
 import { createResultSender } from './result-sender.ts';
 import { createToolLoader } from './running-tools.ts';
 import { createRuntimeWatch } from './runtime-watch.ts';
-import { createScriptHost, packageRuntimes } from './script-host.ts';
+import { createScriptHost, packageEngines, packageRuntimes } from './script-host.ts';
 import { createServiceClient } from './service-client.ts';
 import { createSession } from './session.ts';
 import { createTransport } from './transport.ts';
@@ -51,7 +51,9 @@ export type AgentOptions = {
   outboxLimits?: OutboxLimits;
   /** The folder whose subfolders are runtimes; the package's own unless a test names another. */
   runtimesFolder?: string;
-  /** How often runtimes are looked for, in milliseconds: one may be installed while the agent runs. */
+  /** The folder of what suites run on; the package's own unless a test names another. */
+  enginesFolder?: string;
+  /** How often both are looked for, in milliseconds: one may be installed while the agent runs. */
   runtimesEveryMs?: number;
 };
 
@@ -101,8 +103,12 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const slots = slotsOf(config);
   const host = createScriptHost({
     runtimesFolder: options.runtimesFolder ?? packageRuntimes(),
+    enginesFolder: options.enginesFolder ?? packageEngines(),
     dataFolder: dataDir,
     slots: slots.browser,
+    suiteSlots: slots.suite,
+    dependencyCache: config.dependencyCache,
+    installEnvironment: revealed(config.installEnvironment),
     extraCaFile: config.extraCaFile,
     playwrightBrowsersPath: config.playwrightBrowsersPath,
     warn: (line) => log.warn(line),
@@ -123,7 +129,12 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     random,
     instanceId,
     watch: helloWatch,
-    abilities: () => ({ checkTypes: abilities.announced(), runtimes: host.runtimes(), lanes: lanes.slots }),
+    abilities: () => ({
+      checkTypes: abilities.announced(),
+      runtimes: host.runtimes(),
+      engines: host.engines(),
+      lanes: lanes.slots,
+    }),
     stopped: stopped.signal,
     onAccepted: (hello) => {
       if (state === 'starting') state = 'running';
@@ -203,7 +214,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     await artifacts.start();
   }
   const started = { healthUrl: health.url, lanes: lanes.slots, checkTypes: abilities.types(), version };
-  log.info({ ...started, runtimes: host.runtimes() }, 'agent started');
+  log.info({ ...started, runtimes: host.runtimes(), engines: host.engines() }, 'agent started');
 
   const end = createAgentEnd({
     graceSeconds: config.shutdownGraceSeconds,
@@ -244,6 +255,10 @@ function openTransport({ serviceUrl, proxy, extraCaFile, apiKey }: AgentConfig, 
       accept: 'application/json',
     },
   });
+}
+
+function revealed(secrets: AgentConfig['installEnvironment']): { readonly [name: string]: string } {
+  return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }
 
 /** The page of metrics, whose library is loaded when it is first asked for. */

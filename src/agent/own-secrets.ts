@@ -5,9 +5,14 @@ import { createScrubber, type NamedSecret, type Scrubber } from '../secrets/scru
 
 const secretPrefix = 'SERVICE_SECRET_';
 
-/** What the agent itself must not let out: its key if it has one, SERVICE_SECRET_* of its environment, passwords of its proxies. */
+/**
+ * What the agent itself must not let out: its key if it has one, SERVICE_SECRET_* of its environment, passwords of its
+ * proxies and of what installers of suites are handed.
+ */
 export function ownSecrets(
-  config: Pick<AgentConfig, 'proxy' | 'secrets'> & { readonly apiKey?: AgentConfig['apiKey'] },
+  config: Pick<AgentConfig, 'proxy' | 'secrets' | 'installEnvironment'> & {
+    readonly apiKey?: AgentConfig['apiKey'];
+  },
 ): NamedSecret[] {
   const proxies = [config.proxy.httpProxy, config.proxy.httpsProxy].flatMap((proxy) =>
     proxy === null ? [] : passwordsOf('HTTP(S)_PROXY', proxy.reveal()),
@@ -16,6 +21,10 @@ export function ownSecrets(
     ...(config.apiKey === undefined ? [] : [{ name: 'API_KEY', value: config.apiKey.reveal() }]),
     ...config.secrets.map((secret) => ({ name: `${secretPrefix}*`, value: secret.reveal() })),
     ...proxies,
+    ...Object.entries(config.installEnvironment)
+      // The proxies are among the above.
+      .filter(([name]) => !/^https?_proxy$/i.test(name))
+      .flatMap(([name, value]) => passwordsOf(name, value.reveal())),
   ];
 }
 

@@ -6,11 +6,11 @@ import type { Session } from './session.ts';
 
 const usualEveryMs = 5000;
 
-/** Looks for runtimes that come and go while the agent lives, and tells the service what they make of the agent. */
+/** Looks for runtimes and engines that come and go while the agent lives, and tells the service what they make of the agent. */
 export type RuntimeWatch = { start: () => void; stop: () => void };
 
 export function createRuntimeWatch(options: {
-  host: Pick<ScriptHost, 'look' | 'runtimes'>;
+  host: Pick<ScriptHost, 'look' | 'runtimes' | 'engines'>;
   abilities: Abilities;
   session: Pick<Session, 'renew'>;
   claiming: Pick<Claiming, 'start'>;
@@ -25,7 +25,7 @@ export function createRuntimeWatch(options: {
 
   const look = async () => {
     if (!(await host.look()) || ended) return;
-    log.info({ runtimes: host.runtimes() }, 'runtimes have changed');
+    log.info({ runtimes: host.runtimes(), engines: host.engines() }, 'runtimes or engines have changed');
     const opened = abilities.openLanes();
     await session.renew();
     // The service hands out jobs of lanes and types that it was told of, no others.

@@ -2,44 +2,52 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AgentError, toError } from '../errors.ts';
+import type { ScriptsOptions } from '../script/create-scripts.ts';
 import type { Scripts } from '../script/scripts.ts';
 
 /**
- * Customer code, as far as this agent has it: which runtimes stand in the package, looked at again and again (one may be
- * installed while the agent runs), and the processes that run it, which are loaded with the first job that has a script.
+ * Customer code, as far as this agent has it: which runtimes and which engines of suites stand in the package, looked at
+ * again and again (one may be installed while the agent runs), and the processes that run it, which are loaded with the first
+ * job that has a script.
  */
 export type ScriptHost = {
   /** False where the package has no runtimes at all (the uptime image): nothing of scripts is ever loaded. */
   readonly carriesScripts: boolean;
   /** Names of the runtimes that can be used, newest first, as last looked at. */
   runtimes: () => readonly string[];
-  /** Looks; true when there is another set of runtimes than before. Never rejects. */
+  /** What suites run on, such as `node 22.23.3`, the default first, as last looked at. */
+  engines: () => readonly string[];
+  /** Looks; true when there is another set of runtimes or engines than before. Never rejects. */
   look: () => Promise<boolean>;
   readonly scripts: Scripts;
 };
 
 /** `runtimes/` of the package that this program is part of. */
 export function packageRuntimes(): string {
-  // From src/agent as from dist/agent, package.json is two folders up.
-  return join(fileURLToPath(new URL('../..', import.meta.url)), 'runtimes');
+  return packageFolder('runtimes');
 }
 
-export function createScriptHost(options: {
-  runtimesFolder: string;
-  dataFolder: string;
-  slots: number;
-  extraCaFile?: string | null;
-  playwrightBrowsersPath?: string | null;
-  warn: (line: string) => void;
-}): ScriptHost {
-  const carriesScripts = existsSync(options.runtimesFolder);
+/** `engines/` of the package: what suites run on and install with. */
+export function packageEngines(): string {
+  return packageFolder('engines');
+}
+
+function packageFolder(name: string): string {
+  // From src/agent as from dist/agent, package.json is two folders up.
+  return join(fileURLToPath(new URL('../..', import.meta.url)), name);
+}
+
+export function createScriptHost(options: ScriptsOptions & { enginesFolder: string }): ScriptHost {
+  const { runtimesFolder, enginesFolder, dataFolder } = options;
+  const carriesScripts = existsSync(runtimesFolder);
   const told = new Set<string>();
-  // Runtimes are looked at often, and what is wrong with one stays wrong.
+  // They are looked at often, and what is wrong with one stays wrong.
   const warn = (line: string) => {
     if (!told.has(line)) options.warn(line);
     told.add(line);
   };
   let names: readonly string[] = [];
+  let engines: readonly string[] = [];
   let opened: Promise<Scripts> | null = null;
   let closed = false;
 
@@ -52,21 +60,42 @@ export function createScriptHost(options: {
   };
   const current = (): Promise<Scripts> => (opened ??= open());
 
+  const lookAtRuntimes = async (): Promise<boolean> => {
+    try {
+      const { installedRuntimes } = await import('../script/runtimes.ts');
+      const found = installedRuntimes(runtimesFolder, warn).map(({ name }) => name);
+      if (same(found, names)) return false;
+      names = found;
+      return true;
+    } catch (error) {
+      warn(`runtimes cannot be looked for: ${toError(error).message}`);
+      return false;
+    }
+  };
+  const lookAtEngines = async (): Promise<boolean> => {
+    try {
+      // Most hosts that have no engines have no such folder either, and load nothing for them.
+      const found = existsSync(enginesFolder)
+        ? (await import('../script/suite/engines.ts')).findEngines(dataFolder, enginesFolder)
+        : [];
+      const titles = found.map(({ name, version }) => `${name} ${version}`);
+      if (same(titles, engines)) return false;
+      engines = titles;
+      return true;
+    } catch (error) {
+      warn(`engines of suites cannot be looked for: ${toError(error).message}`);
+      return false;
+    }
+  };
+
   return {
     carriesScripts,
     runtimes: () => names,
+    engines: () => engines,
     look: async () => {
       if (!carriesScripts || closed) return false;
-      try {
-        const { installedRuntimes } = await import('../script/runtimes.ts');
-        const found = installedRuntimes(options.runtimesFolder, warn).map(({ name }) => name);
-        if (same(found, names)) return false;
-        names = found;
-        return true;
-      } catch (error) {
-        warn(`runtimes cannot be looked for: ${toError(error).message}`);
-        return false;
-      }
+      const changed = [await lookAtRuntimes(), await lookAtEngines()];
+      return changed.includes(true);
     },
     scripts: {
       get runtimes() {

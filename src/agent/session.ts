@@ -28,6 +28,8 @@ export type Session = {
 export type Abilities = {
   checkTypes: readonly string[];
   runtimes: readonly string[];
+  /** What suites run on. */
+  engines: readonly string[];
   lanes: { readonly [L in Lane]?: number };
 };
 
@@ -72,8 +74,13 @@ export function createSession(options: {
     ...abilitiesNow(),
   });
   const abilitiesNow = () => {
-    const { checkTypes, runtimes, lanes } = options.abilities();
-    return { checkTypes: [...checkTypes], runtimes: [...runtimes], lanes: { ...lanes } };
+    const { checkTypes, runtimes, engines, lanes } = options.abilities();
+    return {
+      checkTypes: [...checkTypes],
+      runtimes: [...runtimes],
+      engines: [...engines],
+      lanes: { ...lanes },
+    };
   };
 
   const sayHello = async (): Promise<Hello> => {

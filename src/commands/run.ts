@@ -7,7 +7,7 @@ import { createLeases } from '../agent/leases.ts';
 import { createMetrics } from '../agent/metrics.ts';
 import { jobScrubbers, ownSecrets } from '../agent/own-secrets.ts';
 import { runJob, type RunParts } from '../agent/run-job.ts';
-import { createScriptHost, packageRuntimes } from '../agent/script-host.ts';
+import { createScriptHost, packageEngines, packageRuntimes } from '../agent/script-host.ts';
 import { warmUp } from '../agent/warm-up.ts';
 import { createWorkDirs } from '../agent/work-dir.ts';
 import { readAgentConfigIfAny, readLogLevel, type AgentConfig, type Environment } from '../config.ts';
@@ -164,6 +164,7 @@ async function scriptParts(
 ): Promise<ScriptParts> {
   const host = createScriptHost({
     runtimesFolder: packageRuntimes(),
+    enginesFolder: packageEngines(),
     dataFolder: settings.dataDir,
     slots: 1,
     extraCaFile: settings.extraCaFile,

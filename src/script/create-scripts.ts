@@ -5,10 +5,13 @@ import { announceConfinement } from './confinement.ts';
 import { createPlaywrightRunner } from './playwright.ts';
 import { installedRuntimes, type Runtime } from './runtimes.ts';
 import type { Scripts } from './scripts.ts';
-import { createSuiteRunner } from './suite/run-suite.ts';
+import { createSuiteRunner, type SuiteRunnerOptions } from './suite/run-suite.ts';
 import { InvalidJobError } from '../errors.ts';
 
-export type ScriptsOptions = {
+export type ScriptsOptions = Pick<
+  SuiteRunnerOptions,
+  'enginesFolder' | 'fetchBundle' | 'installEnvironment' | 'dependencyCache' | 'suiteSlots'
+> & {
   /** The folder whose subfolders are runtimes. */
   runtimesFolder: string;
   /** Where browsers directories and other things that outlive a run are kept. */

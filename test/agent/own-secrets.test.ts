@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { jobScrubbers } from '../../src/agent/own-secrets.ts';
+import { jobScrubbers, ownSecrets } from '../../src/agent/own-secrets.ts';
+import { readAgentSettings } from '../../src/config.ts';
 import { createScrubber } from '../../src/secrets/scrubber.ts';
 import { apiJob } from '../helpers/http.ts';
 
@@ -33,4 +34,25 @@ test('a secret that comes up during a run is masked from then on, in that job al
   expect(one.json({ a: 'session-token-77 pl_0123456789abcdef' })).toEqual({ a: '********* *********' });
   expect(one.secrets()).toHaveLength(2);
   expect(other.text('session-token-77')).toBe('session-token-77');
+});
+
+test('passwords of what installers of suites are handed are secrets of the agent', () => {
+  const settings = readAgentSettings({
+    https_proxy: 'http://agent:proxy%2Fpassword@proxy.test:3128',
+    npm_config_registry: 'https://robot:registry-password@registry.test/',
+    PLAYWRIGHT_DOWNLOAD_HOST: 'https://robot:download-password@browsers.test/',
+  });
+  expect(ownSecrets(settings).map(({ value }) => value)).toEqual([
+    'proxy/password',
+    'registry-password',
+    'download-password',
+  ]);
+  const { text } = createScrubber(ownSecrets(settings));
+  expect(
+    text(
+      Object.values(settings.installEnvironment)
+        .map((secret) => secret.reveal())
+        .join(' '),
+    ),
+  ).not.toMatch(/password@/);
 });

@@ -8,7 +8,7 @@ import { createLog } from '../../src/log.ts';
 import type { RequestOf } from '../../src/protocol/routes.ts';
 import { peerKey, startProtocolPeer, type ProtocolPeer } from './protocol-peer.ts';
 
-/** What an agent says of its runtimes: none, and one that is installed while it runs. */
+/** What an agent says of its runtimes and engines: none, and one that is installed while it runs. */
 
 let folder: string;
 let runtimes: string;
@@ -35,10 +35,12 @@ async function start(): Promise<void> {
       AGENT_HEALTH_PORT: '0',
       AGENT_DATA_DIR: join(folder, 'data'),
       JOB_CONCURRENCY: '3',
+      SUITE_CONCURRENCY: '2',
     }),
     log: createLog({ level: 'ERROR', scrub: (line) => line }),
     version: '1.2.3',
     runtimesFolder: runtimes,
+    enginesFolder: join(folder, 'engines'),
     runtimesEveryMs: 20,
   });
   await agent.start();
@@ -59,6 +61,17 @@ function install(name: string): void {
   writeFileSync(join(packages, '.runtime-stamp'), '');
 }
 
+/** What an install of engines leaves, as far as an agent looks at it. */
+function installEngines(version: string): void {
+  const packages = join(folder, 'engines', 'node_modules');
+  const own = join(packages, `node-22-${process.platform}-${process.arch}`);
+  mkdirSync(join(own, 'bin'), { recursive: true });
+  rmSync(join(own, 'bin', 'node'), { force: true });
+  symlinkSync(process.execPath, join(own, 'bin', 'node'));
+  writeFileSync(join(own, 'package.json'), JSON.stringify({ version }));
+  writeFileSync(join(packages, '.engines-stamp'), version);
+}
+
 const hellos = () =>
   peer.calls.flatMap(({ route, body }) => (route === 'hello' ? [body as RequestOf<'hello'>] : []));
 const claimedLanes = () =>
@@ -76,6 +89,7 @@ test.each([
   const scripts = carriesScripts ? ['BROWSER', 'MULTI_STEP'] : [];
   expect(hellos()[0]).toMatchObject({
     runtimes: [],
+    engines: [],
     checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP', ...scripts],
   });
   expect(hellos()[0]?.lanes).toEqual({ uptime: 200 });
@@ -98,4 +112,31 @@ test('a runtime that comes while the agent runs is announced, and its lane asks 
   expect(hellos()[0]?.instanceId).toBe(hellos().at(-1)?.instanceId);
   install('2025.04');
   await expect.poll(() => hellos().at(-1)?.runtimes, { timeout: 10_000 }).toEqual(['2026.04', '2025.04']);
+});
+
+test('engines that come while the agent runs are announced, and the lane of suites asks for jobs', async () => {
+  mkdirSync(runtimes);
+  await start();
+  await expect.poll(claimedLanes, { timeout: 10_000 }).toEqual(['uptime']);
+  installEngines('22.1.0');
+  await expect.poll(claimedLanes, { timeout: 10_000 }).toContain('suite');
+  expect(hellos().at(-1)).toMatchObject({
+    runtimes: [],
+    engines: ['node 22.1.0'],
+    // Those of scripts are told for the service to name what they lack.
+    checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP', 'PLAYWRIGHT', 'BROWSER', 'MULTI_STEP'],
+    lanes: { uptime: 200, suite: 2 },
+  });
+  expect(claimedLanes()).not.toContain('browser');
+  installEngines('22.2.0');
+  await expect.poll(() => hellos().at(-1)?.engines, { timeout: 10_000 }).toEqual(['node 22.2.0']);
+  expect(peer.violations).toEqual([]);
+});
+
+test('an agent that carries no scripts takes no suites, whatever engines there are', async () => {
+  installEngines('22.1.0');
+  await start();
+  await expect.poll(hellos, { timeout: 10_000 }).toHaveLength(1);
+  expect(hellos()[0]).toMatchObject({ engines: [], lanes: { uptime: 200 } });
+  expect(hellos()[0]?.checkTypes).not.toContain('PLAYWRIGHT');
 });

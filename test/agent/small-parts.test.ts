@@ -75,7 +75,7 @@ test('a clock that is set is noticed, and compared with the service again', asyn
     watch: createTurnWatch(),
     instanceId: 'i',
     version: '1',
-    abilities: () => ({ checkTypes: [], runtimes: [], lanes: {} }),
+    abilities: () => ({ checkTypes: [], runtimes: [], engines: [], lanes: {} }),
     now: () => time,
     steadyNow: () => steady,
     random: () => 0,

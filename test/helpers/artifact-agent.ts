@@ -56,7 +56,7 @@ export async function startArtifactAgent(options: {
     random,
     version: '1',
     watch: createTurnWatch(),
-    abilities: () => ({ checkTypes: [], runtimes: [], lanes: {} }),
+    abilities: () => ({ checkTypes: [], runtimes: [], engines: [], lanes: {} }),
     stopped: stopped.signal,
     onAccepted: () => undefined,
   });
