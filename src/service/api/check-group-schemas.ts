@@ -3,6 +3,7 @@ import { ApiAssertion } from '../../protocol/assertions.ts';
 import { ApiRequest } from '../../protocol/requests.ts';
 import { Nullable } from '../../protocol/schema.ts';
 import { RuntimeId } from '../../protocol/script.ts';
+import { isPartial } from './check-schemas.ts';
 import { open, strict, strictPartial } from '../strict-schema.ts';
 import {
   AlertSettings,
@@ -110,6 +111,13 @@ export const CheckGroup = open(
     {
       id: Type.Integer(),
       ...first,
+      // Lists leave out what is large.
+      localSetupScript: Type.Optional(first.localSetupScript),
+      localTearDownScript: Type.Optional(first.localTearDownScript),
+      environmentVariables: Type.Optional(first.environmentVariables),
+      apiCheckDefaults: Type.Optional(first.apiCheckDefaults),
+      browserCheckDefaults: Type.Optional(first.browserCheckDefaults),
+      isPartial,
       created_at: Type.String({ format: 'date-time' }),
       updated_at: Nullable(Type.String({ format: 'date-time' })),
     },

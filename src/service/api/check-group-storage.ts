@@ -74,11 +74,13 @@ export function openGroupDefinition(
   encryption: Encryption,
 ): StoredDefinition {
   const stored = definition as StoredDefinition; // written by toGroupDefinition
-  const defaults: ApiCheckDefaults | null = stored.apiCheckDefaults;
+  const defaults: ApiCheckDefaults | null | undefined = stored.apiCheckDefaults;
   return {
     ...stored,
-    environmentVariables: openVariables(stored.environmentVariables, encryption),
-    apiCheckDefaults: defaults === null ? null : mapRequestSecrets(defaults, encryption.open),
+    // Lists leave out what is large.
+    environmentVariables: openVariables(stored.environmentVariables ?? [], encryption),
+    apiCheckDefaults:
+      defaults === null || defaults === undefined ? null : mapRequestSecrets(defaults, encryption.open),
   };
 }
 
@@ -97,13 +99,22 @@ export function groupFromRow(row: CheckGroupRow, encryption: Encryption): Settle
   };
 }
 
+/** Of a row of a list. */
+const isLeftOut = ({ definition }: CheckGroupRow, field: string): boolean =>
+  ['environmentVariables', 'apiCheckDefaults'].includes(field) && !(field in definition);
+
 /** A group as the API shows it: secret values are left empty. */
 export function presentGroup(row: CheckGroupRow, encryption: Encryption) {
   const group = groupFromRow(row, encryption);
+  const shown = { ...group, environmentVariables: hideSecrets(group.environmentVariables) };
   return {
     id: row.id,
-    ...group,
-    environmentVariables: hideSecrets(group.environmentVariables),
+    ...(row.isPartial === true
+      ? {
+          ...Object.fromEntries(Object.entries(shown).filter(([field]) => !isLeftOut(row, field))),
+          isPartial: true,
+        }
+      : shown),
     created_at: row.createdAt.toISOString(),
     updated_at: row.updatedAt?.toISOString() ?? null,
   };

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
+import { artifactNamePattern } from '../../protocol/agent-calls.ts';
 import { artifactTypes } from '../../protocol/result.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { artifactsOf, findArtifact } from '../db/artifacts.ts';
@@ -118,7 +119,7 @@ export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl
             description: 'The file, with its own content type',
             content: { 'application/octet-stream': { schema: Type.String({ format: 'binary' }) } },
           },
-          ...errorResponses(404),
+          ...errorResponses(400, 404),
         },
       },
     },
@@ -126,7 +127,11 @@ export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl
       const { checkId, checkResultId, name } = request.params;
       const row = await resultOf(request.accountId, checkId, checkResultId);
       const attempt = attemptOf(row);
-      const artifact = attempt === null ? undefined : await findArtifact(db, { ...attempt, name });
+      // No file has another name: what the database can't even be asked for is not there either.
+      const artifact =
+        attempt === null || !artifactNamePattern.test(name)
+          ? undefined
+          : await findArtifact(db, { ...attempt, name });
       if (files === undefined || artifact?.state !== 'stored') throw notFound('file', name, 'name');
       return sendFile(reply, files, artifact);
     },

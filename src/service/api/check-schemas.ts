@@ -107,6 +107,20 @@ export const checkTitles: { readonly [T in JobType]: string } = {
   PLAYWRIGHT: 'PlaywrightCheck',
 };
 
+/** Lists leave out what is large. */
+export const isPartial = Type.Optional(
+  Type.Boolean({
+    description:
+      'Only in lists: something is too large for one and left out; read it by its id for the rest.',
+  }),
+);
+
+const listedFields = {
+  localSetupScript: Type.Optional(sharedFields.localSetupScript),
+  localTearDownScript: Type.Optional(sharedFields.localTearDownScript),
+  environmentVariables: Type.Optional(sharedFields.environmentVariables),
+};
+
 /** `own`: fields of the type as sent; `stored`: those that are returned otherwise. */
 function bodies<T extends JobType, Own extends TProperties, Stored extends TProperties>(
   type: T,
@@ -124,7 +138,9 @@ function bodies<T extends JobType, Own extends TProperties, Stored extends TProp
           checkType: Type.Literal(type),
           ...sharedFields,
           ...own,
+          ...listedFields,
           ...stored,
+          isPartial,
           alertChannels: responseFields.alertChannels,
           created_at: responseFields.created_at,
           updated_at: responseFields.updated_at,
@@ -138,24 +154,35 @@ function bodies<T extends JobType, Own extends TProperties, Stored extends TProp
 const scriptStored = {
   script: Type.Optional(scriptFields.script),
   dependencies: Type.Optional(dependencies),
-  isPartial: Type.Optional(
-    Type.Boolean({
-      description: 'Only in lists: the script is too large for one; read the check by its id for it.',
-    }),
-  ),
 };
 
 /** Schemas of each type's bodies. */
 export const checkSchemas = {
-  URL: bodies('URL', { ...types.URL.own, request: types.URL.request }, { request: types.URL.stored }),
+  URL: bodies(
+    'URL',
+    { ...types.URL.own, request: types.URL.request },
+    { request: Type.Optional(types.URL.stored) },
+  ),
   API: bodies(
     'API',
     { ...types.API.own, request: types.API.request },
-    { request: types.API.stored, dependencies: Type.Optional(dependencies) },
+    { request: Type.Optional(types.API.stored), dependencies: Type.Optional(dependencies) },
   ),
-  TCP: bodies('TCP', { ...types.TCP.own, request: types.TCP.request }, { request: types.TCP.stored }),
-  DNS: bodies('DNS', { ...types.DNS.own, request: types.DNS.request }, { request: types.DNS.stored }),
-  ICMP: bodies('ICMP', { ...types.ICMP.own, request: types.ICMP.request }, { request: types.ICMP.stored }),
+  TCP: bodies(
+    'TCP',
+    { ...types.TCP.own, request: types.TCP.request },
+    { request: Type.Optional(types.TCP.stored) },
+  ),
+  DNS: bodies(
+    'DNS',
+    { ...types.DNS.own, request: types.DNS.request },
+    { request: Type.Optional(types.DNS.stored) },
+  ),
+  ICMP: bodies(
+    'ICMP',
+    { ...types.ICMP.own, request: types.ICMP.request },
+    { request: Type.Optional(types.ICMP.stored) },
+  ),
   BROWSER: bodies('BROWSER', scriptFields, scriptStored),
   MULTI_STEP: bodies('MULTI_STEP', scriptFields, scriptStored),
   PLAYWRIGHT: bodies('PLAYWRIGHT', suiteFields, {}),

@@ -4,7 +4,6 @@ import { isSecretVariable, openVariables, sealVariables, type Encryption } from 
 import { withGroupSettings, type GroupSettings } from '../group-settings.ts';
 import type { SettledCheck } from './check-rules.ts';
 import { checkSchemas } from './check-schemas.ts';
-import { isScriptType } from './script-fields.ts';
 import type { SettledScriptCheck } from './script-rules.ts';
 import type { SettledSuite } from './suite-rules.ts';
 
@@ -89,7 +88,10 @@ export function typeOf(row: CheckRow): JobType | null {
 
 /** A stored check in the clear, secret values included: for merging a change into, never for an answer. */
 export function fromRow(row: CheckRow, encryption: Encryption): AnySettledCheck {
-  const definition = row.definition as Omit<SettledCheck, 'name' | 'request'> & { request?: object }; // written by toStored
+  const definition = row.definition as Omit<SettledCheck, 'name' | 'request' | 'environmentVariables'> & {
+    request?: object;
+    environmentVariables?: SettledCheck['environmentVariables'];
+  }; // written by toStored
   const check = {
     ...(row.checkType === 'API' ? { dependencies: [] } : {}),
     ...definition,
@@ -104,7 +106,9 @@ export function fromRow(row: CheckRow, encryption: Encryption): AnySettledCheck 
     runParallel: row.runParallel,
     frequency: row.frequency,
     ...(row.frequencyOffset === null ? {} : { frequencyOffset: row.frequencyOffset }),
-    environmentVariables: openVariables(definition.environmentVariables, encryption),
+    ...(definition.environmentVariables === undefined
+      ? {}
+      : { environmentVariables: openVariables(definition.environmentVariables, encryption) }),
     ...(definition.request === undefined ? {} : { request: openRequest(definition.request, encryption) }),
   };
   return check as unknown as AnySettledCheck; // columns, definition and code together are the check that was stored
@@ -129,14 +133,17 @@ export function presentCheck(
     options.group === undefined ? own : withGroupSettings<AnySettledCheck>(row.checkType, own, options.group);
   const shown: { [field: string]: unknown } = { ...check };
   const files = 'dependencies' in check ? (check.dependencies ?? []) : [];
-  if (options.dependencies !== true && files.length > 0) delete shown['dependencies'];
+  if (row.isPartial === true || (options.dependencies !== true && files.length > 0))
+    delete shown['dependencies'];
   return inOrder(row, {
     id: row.id,
     checkType: row.checkType,
     ...shown,
-    // Lists leave large scripts out.
-    ...(isScriptType(row.checkType) && row.code === null ? { isPartial: true } : {}),
-    environmentVariables: hideSecrets(check.environmentVariables),
+    ...(row.isPartial === true ? { isPartial: true } : {}),
+    // Lists leave out what is large.
+    ...('environmentVariables' in row.definition
+      ? { environmentVariables: hideSecrets(check.environmentVariables) }
+      : {}),
     alertChannels: { email: [], webhook: [], chat_a: [], sms: [] },
     // The specification's created_at is a date, its updated_at a date-time.
     created_at: row.createdAt.toISOString().slice(0, 10),

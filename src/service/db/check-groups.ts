@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { listedDefinition, partialDefinition } from './listed-definition.ts';
 
 /** Statements on check groups. */
 
@@ -15,6 +16,8 @@ export type CheckGroupRow = {
   runParallel: boolean | null;
   runtimeId: string | null;
   definition: Record<string, unknown>;
+  /** In lists: something of the definition was left out. */
+  isPartial?: boolean;
   createdAt: Date;
   updatedAt: Date | null;
 };
@@ -29,6 +32,11 @@ export type CheckGroupWrite = Omit<CheckGroupRow, 'id' | 'createdAt' | 'updatedA
 const columns = `id, name, activated, muted, tags, locations, private_locations as "privateLocations",
   run_parallel as "runParallel", runtime_id as "runtimeId", definition, created_at as "createdAt",
   updated_at as "updatedAt"`;
+
+const listedColumns = columns.replace(
+  ' definition,',
+  ` ${listedDefinition}, ${partialDefinition} as "isPartial",`,
+);
 
 const values = (group: CheckGroupWrite) => [
   group.accountId,
@@ -99,7 +107,7 @@ export async function listCheckGroups(
   { accountId, limit, offset }: { accountId: string; limit: number; offset: number },
 ): Promise<CheckGroupRow[]> {
   return db.query<CheckGroupRow>(
-    `select ${columns} from check_groups where account_id = $1 order by created_at, id limit $2 offset $3`,
+    `select ${listedColumns} from check_groups where account_id = $1 order by created_at, id limit $2 offset $3`,
     [accountId, limit, offset],
   );
 }

@@ -1,5 +1,6 @@
 import type { Queryable } from './database.ts';
 import { slugsOfCheck } from './effective-checks.ts';
+import { listedCode, listedDefinition, partialCode, partialDefinition } from './listed-definition.ts';
 
 /** Statements on checks for the public API. */
 
@@ -20,6 +21,8 @@ export type CheckRow = {
   definition: Record<string, unknown>;
   /** Script and dependencies of a browser or multi-step check; null for others, and in lists where it is large. */
   code: Record<string, unknown> | null;
+  /** In lists: something of definition or code was left out. */
+  isPartial?: boolean;
   createdAt: Date;
   updatedAt: Date | null;
 };
@@ -34,16 +37,13 @@ export type CheckWrite = Omit<CheckRow, 'createdAt' | 'updatedAt'> & {
 };
 
 // group_id is a bigint, which the drivers would give back as text.
-/** Code above this many stored (compressed) bytes is left out of lists: a page must stay small. */
-const listedCodeBytes = 32 * 1024;
-
 const columns = `id, check_type as "checkType", name, activated, muted, tags, group_id::float8 as "groupId", locations,
   private_locations as "privateLocations", run_parallel as "runParallel", frequency,
   frequency_offset as "frequencyOffset", definition, code, created_at as "createdAt", updated_at as "updatedAt"`;
 
 const listedColumns = columns.replace(
-  ' code,',
-  ` case when pg_column_size(code) <= ${listedCodeBytes} then code end as code,`,
+  ' definition, code,',
+  ` ${listedDefinition}, ${listedCode}, (${partialDefinition} or ${partialCode}) as "isPartial",`,
 );
 
 const values = (check: CheckWrite) => [

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { databases } from '../../helpers/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+
+/** Lists of checks and groups stay small, whatever their members hold; each member is whole when read by its id. */
+
+const bytes = 1024 * 1024;
+// One that no compression makes small, and one that it does.
+const noise = Array.from({ length: 150_000 }, (_, n) => ((n * 7919) % 104_729).toString(36)).join(' ');
+const even = '/'.repeat(bytes);
+const places = { name: 'Large', locations: ['eu-west-1'] };
+
+describe.each(databases)('large members of lists ($name)', (database) => {
+  let service: TestService;
+  beforeAll(async () => {
+    if (database.unavailable !== null) return;
+    service = await startTestService(await database.open());
+  });
+  afterAll(async () => {
+    if (database.unavailable !== null) return;
+    await service.close();
+    await database.close();
+  });
+
+  async function make(path: string, body: Fields): Promise<Fields> {
+    const answer = await service.call('POST', path, { body });
+    expect([answer.status, answer.body['attributes']]).toEqual([201, undefined]);
+    return answer.body;
+  }
+  const without = (all: Fields, ...fields: string[]): Fields =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => !fields.includes(name)));
+
+  describe.skipIf(database.unavailable)('with a database', () => {
+    test.each([
+      ['noise', noise.slice(0, bytes)],
+      ['text that packs well', even],
+    ])('setup and teardown scripts of checks: %s', async (_name, text) => {
+      const { id: groupId } = await make('/v2/check-groups', { name: 'Of checks' });
+      const request = { url: 'http://shop.example/' };
+      const fields = { ...places, groupId, request };
+      const small = await make('/v1/checks/api', { ...fields, localSetupScript: 'let small;' });
+      const large = await make('/v1/checks/api', {
+        ...fields,
+        localSetupScript: text,
+        dependencies: [{ path: 'a.js', content: text }],
+      });
+      const shown = { ...without(large, 'localSetupScript', 'localTearDownScript'), isPartial: true };
+      const { body: list } = await service.call<Fields[]>(
+        'GET',
+        `/v1/check-groups/${String(groupId)}/checks`,
+      );
+      expect(list).toHaveLength(2);
+      expect(list).toEqual(expect.arrayContaining([small, without(shown, 'dependencies')]));
+      const { body: whole } = await service.call('GET', `/v1/checks/${String(large['id'])}`);
+      expect(whole['localSetupScript']).toBe(text);
+      expect(whole['isPartial']).toBeUndefined();
+    });
+
+    test('requests and variables of checks', async () => {
+      const large = await make('/v1/checks/api', {
+        ...places,
+        tags: ['request'],
+        request: { method: 'POST', url: 'http://shop.example/', body: noise.slice(0, 100_000) },
+        environmentVariables: [{ key: 'SECRET', value: 'hidden', secret: true }],
+      });
+      const { body: list } = await service.call<Fields[]>('GET', '/v1/checks?tag=request');
+      const left = ['request', 'environmentVariables', 'localSetupScript', 'localTearDownScript'];
+      expect(list).toEqual([{ ...without(large, ...left, 'dependencies'), isPartial: true }]);
+      const { body: whole } = await service.call('GET', `/v1/checks/${String(large['id'])}`);
+      expect(whole).toEqual(large);
+    });
+
+    test('groups', async () => {
+      const scripts = await make('/v1/check-groups', { name: 'Scripts', localTearDownScript: even });
+      const apiCheckDefaults = {
+        headers: [1, 2, 3].map((n) => ({ key: `h${n}`, value: noise.slice(0, 60_000) })),
+      };
+      const defaults = await make('/v1/check-groups', { name: 'Defaults', apiCheckDefaults });
+      const { body: list } = await service.call<Fields[]>('GET', '/v1/check-groups?limit=100');
+      const shown = (group: Fields) => list.find(({ id }) => id === group['id']);
+      const phases = ['localSetupScript', 'localTearDownScript'];
+      expect(shown(scripts)).toEqual({ ...without(scripts, ...phases), isPartial: true });
+      const more = ['apiCheckDefaults', 'browserCheckDefaults', 'environmentVariables'];
+      expect(shown(defaults)).toEqual({ ...without(defaults, ...phases, ...more), isPartial: true });
+      const { body: whole } = await service.call('GET', `/v1/check-groups/${String(defaults['id'])}`);
+      expect(whole).toEqual(defaults);
+    });
+  });
+});
