@@ -32,6 +32,8 @@ export type Reach = {
   limits: ChildLimits;
   /** Files and folders below the writable folders; more break `diskBytes`. Absent = 200,000. */
   mostFiles?: number;
+  /** What it finds at /tmp, where this host allows that; writable. */
+  temporary?: string;
 };
 
 export type ProgramOptions = Reach & {
@@ -51,7 +53,7 @@ export type ChildChannel = {
 };
 
 /** `readable` besides Node and `file`'s own folder; `mayStartPrograms` false puts Node's permission model on top. */
-export type ChildOptions = Omit<ProgramOptions, 'command' | 'mostFiles'> &
+export type ChildOptions = Omit<ProgramOptions, 'command' | 'mostFiles' | 'temporary'> &
   ChildChannel & {
     /** The runtime's Node binary. */
     node: string;

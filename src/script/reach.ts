@@ -23,8 +23,10 @@ const systemPaths = [
 ];
 const devices = words('/dev/null /dev/zero /dev/full /dev/random /dev/urandom');
 
+type Launched = Reach & { command: readonly string[] };
+
 /** The launcher's arguments for a child: how far it may reach, what bounds it. */
-export function launcherArguments(options: Reach, host: Confinement): string[] {
+export function launcherArguments(options: Launched, host: Confinement): string[] {
   const { limits } = options;
   const flags = [
     `--agent=${process.pid}`,
@@ -38,7 +40,7 @@ export function launcherArguments(options: Reach, host: Confinement): string[] {
   ];
   // A namespace hides the processes whose ids these are, and has others under the same numbers.
   flags.push(`--protect=${ownIds().join(',')}`);
-  if (host.holds.namespaces) flags.push('--namespaces');
+  if (host.holds.namespaces) flags.push('--namespaces', ...ownTmp(options));
   if (options.mayStartPrograms) flags.push('--programs', '--user-namespaces');
   if (host.holds.landlock) flags.push('--landlock', ...fileRules(options));
   return flags;
@@ -50,6 +52,12 @@ export function launcherArguments(options: Reach, host: Confinement): string[] {
  */
 export function withRealPaths(paths: readonly string[]): string[] {
   return [...new Set([...paths.map((path) => resolve(path)), ...paths.map(realPath)])];
+}
+
+/** A folder of the program's own stands at /tmp, where nothing that it needs would be hidden by it. */
+function ownTmp({ temporary, readable, writable, command }: Launched): string[] {
+  const hidden = [...readable, ...writable, ...command].some((path) => path.startsWith('/tmp/'));
+  return temporary === undefined || hidden ? [] : [`--tmp=${temporary}`];
 }
 
 function realPath(path: string): string {

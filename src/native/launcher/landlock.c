@@ -91,6 +91,9 @@ int install_landlock(const struct plan *plan) {
   for (size_t at = 0; at < plan->rule_count && error == 0; at++) {
     error = add(ruleset, wanted.handled_fs, plan, &plan->rules[at]);
   }
+  /* What leads to it from /tmp is another way than that through the folders above it. */
+  const struct path_rule temporary = {plan->temporary, access_write};
+  if (error == 0 && plan->temporary != NULL) error = add(ruleset, wanted.handled_fs, plan, &temporary);
   if (error == 0 && syscall(sys_restrict_self, ruleset, 0U) != 0) error = errno;
   close(ruleset);
   return error;

@@ -39,6 +39,8 @@ struct plan {
   uint64_t cpu_seconds;
   uint64_t disk_bytes;
   uint64_t processes;
+  /* What stands at /tmp in the program's own mounts; NULL = the host's. */
+  const char *temporary;
   /* Files and folders below the writable folders; more count as endless. */
   uint64_t files;
   char **program;
@@ -70,6 +72,7 @@ int install_landlock(const struct plan *plan);
 bool needs_user_namespace(void);
 pid_t fork_into_namespaces(void);
 int enter_own_proc(void);
+int enter_own_tmp(const struct plan *plan);
 int be_init(const struct plan *plan, int failures, int statuses);
 
 /* usage.c: of all descendants of this process. */

@@ -72,6 +72,12 @@ int enter_own_proc(void) {
   return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 ? 0 : errno;
 }
 
+/* Programs that write to /tmp whatever TMPDIR says find a folder of their own there. 0 or an errno. */
+int enter_own_tmp(const struct plan *plan) {
+  if (plan->temporary == NULL) return 0;
+  return mount(plan->temporary, "/tmp", NULL, MS_BIND, NULL) == 0 ? 0 : errno;
+}
+
 static void report(int to, const struct step_failure *failure) {
   ssize_t written = write(to, failure, sizeof *failure);
   (void)written;
@@ -85,6 +91,12 @@ int be_init(const struct plan *plan, int failures, int statuses) {
     snprintf(failure.step, sizeof failure.step, "namespaces");
     report(failures, &failure);
     return 1;
+  }
+  if ((failure.error = enter_own_tmp(plan)) != 0) {
+    /* TMPDIR is what counts. */
+    snprintf(failure.step, sizeof failure.step, "own /tmp");
+    report(failures, &failure);
+    failure = (struct step_failure){.step = ""};
   }
   pid_t program = fork();
   if (program == 0) {

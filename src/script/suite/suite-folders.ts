@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { accessSync, constants } from 'node:fs';
 import { lstat, mkdir, readdir, realpath, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join, normalize } from 'node:path';
@@ -9,6 +10,8 @@ import { SuiteFailed, type SuitePlace } from './suite-place.ts';
 
 /** Chromium makes a socket 56 characters below its temporary files, and paths of sockets have 107 bytes at most. */
 const longestTemporary = 50;
+/** The first that can be written to. Rather not /tmp, at which programs find a folder of their own. */
+const temporaryParents = ['/var/tmp', tmpdir()];
 const temporaryPrefix = 'location-agent-suite-';
 /** No suite runs as long. */
 const leftAfterMs = 3 * 60 * 60_000;
@@ -63,19 +66,22 @@ export async function removePlace(place: SuitePlace): Promise<void> {
 
 /** Removes temporary files of suites whose agent was killed: by age, since agents of other containers may share them. */
 export async function removeLeftTemporary(): Promise<void> {
-  for (const name of await readdir(tmpdir()).catch(() => [])) {
-    if (!/^location-agent-suite-\d+-[0-9a-f]{8}$/.test(name)) continue;
-    const path = join(tmpdir(), name);
-    const found = await lstat(path).catch(() => null);
-    if (found === null || Date.now() - found.mtimeMs < leftAfterMs) continue;
-    await removeTree(path).catch(() => undefined);
+  for (const parent of temporaryParents) {
+    for (const name of await readdir(parent).catch(() => [])) {
+      if (!/^location-agent-suite-\d+-[0-9a-f]{8}$/.test(name)) continue;
+      const path = join(parent, name);
+      const found = await lstat(path).catch(() => null);
+      if (found === null || Date.now() - found.mtimeMs < leftAfterMs) continue;
+      await removeTree(path).catch(() => undefined);
+    }
   }
 }
 
 function temporaryFolder(root: string): string {
   const below = join(root, 'tmp');
   if (Buffer.byteLength(below) <= longestTemporary) return below;
-  return join(tmpdir(), `${temporaryPrefix}${process.pid}-${randomBytes(4).toString('hex')}`);
+  const parent = temporaryParents.find(isWritable) ?? tmpdir();
+  return join(parent, `${temporaryPrefix}${process.pid}-${randomBytes(4).toString('hex')}`);
 }
 
 function folderError(error: unknown): Error {
@@ -84,4 +90,13 @@ function folderError(error: unknown): Error {
   return new AgentError(full ? 'DISK_FULL' : 'INTERNAL', `the folders of a suite: ${message}`, {
     cause: error,
   });
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -74,6 +74,7 @@ export function programRunner(options: ProgramRunnerOptions): RunProgram {
           cpuSeconds: Math.ceil((timeoutMs / 1000) * availableParallelism()),
         },
         mostFiles,
+        temporary: place.temporary,
         onLine: asked.onLine,
       },
       options.layers,

@@ -196,6 +196,33 @@ describe.for([
   });
 });
 
+it('has a /tmp of its own, where the host allows it', async ({ skip }) => {
+  if (!host.holds.namespaces) skip();
+  const folder = mkdtempSync('/var/tmp/suite-program-');
+  mkdirSync(join(folder, 'temporary'));
+  const mark = `suite-${process.pid}-${Math.floor(performance.now())}`;
+  try {
+    const run = programRunner({
+      place: { root: folder, temporary: join(folder, 'temporary') },
+      limits: suiteLimits(1),
+      readable: () => [],
+    });
+    const end = await run({
+      command: `echo word > /tmp/${mark} && cat /tmp/${mark} "$TMPDIR/${mark}"`,
+      cwd: folder,
+      env: { PATH: '/usr/bin:/bin', TMPDIR: join(folder, 'temporary') },
+      timeoutMs: 20_000,
+      signal: new AbortController().signal,
+      onLine: () => undefined,
+    });
+    expect(end).toMatchObject({ code: 0 });
+    expect(readFileSync(join(folder, 'temporary', mark), 'utf8')).toBe('word\n');
+    expect(existsSync(`/tmp/${mark}`)).toBe(false);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 it('bounds the memory of a suite by what the machine has, shared among those that may run', () => {
   const one = suiteLimits(1).memoryBytes;
   expect(one).toBeLessThanOrEqual(6.8 * 1024 ** 3);
