@@ -93,6 +93,7 @@ export type Missed = {
 const messages: { readonly [code in ReasonCode]?: string } = {
   NOT_SCHEDULED: 'the service was not running when the run was due',
   NO_AGENT: 'no agent of the location was connected',
+  STILL_RUNNING: 'the run before was still going on',
   NOT_CLAIMED: 'the agents of the location were busy: none claimed the run in time',
 };
 

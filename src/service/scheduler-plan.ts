@@ -22,6 +22,20 @@ export type Plan = {
   rotation: number;
 };
 
+/**
+ * Of the locations of a suite's run, those where it begins and those where it is left out, because the run before is still
+ * going on there. Runs of other types go on side by side.
+ */
+export function splitRun<Place extends { id: string }>(
+  places: readonly Place[],
+  isGoingOn: (locationId: string) => boolean,
+): { begins: Place[]; stillRunning: Place[] } {
+  return {
+    begins: places.filter(({ id }) => !isGoingOn(id)),
+    stillRunning: places.filter(({ id }) => isGoingOn(id)),
+  };
+}
+
 /** A run that is later than this is missed: a restart of the service may take as long and lose nothing. */
 export const lateMs = 30_000;
 

@@ -1,14 +1,15 @@
 import type { Log } from '../log.ts';
 import { jobTypes, laneOf } from '../protocol/check-types.ts';
+import { isSuiteType } from './api/suite-fields.ts';
 import type { Db } from './db/database.ts';
-import { insertJobs, jobsChannel, type NewJob } from './db/jobs.ts';
+import { findScheduledRuns, insertJobs, jobsChannel, type NewJob } from './db/jobs.ts';
 import { createPartitions, type Partitions } from './db/partitions.ts';
 import { advanceChecks, earliestDue, findLocationIds, lockDueChecks, type DueCheck } from './db/schedule.ts';
 import { scheduledRunId, uuidv7 } from './ids.ts';
 import { claimWindowSeconds } from './schedule-rules.ts';
 import { createLoop } from './scheduler-loop.ts';
 import { recordMissed, type Missed } from './scheduler-outcomes.ts';
-import { planRuns, type Plan } from './scheduler-plan.ts';
+import { planRuns, splitRun, type Plan } from './scheduler-plan.ts';
 import { createSweep } from './scheduler-sweep.ts';
 
 /**
@@ -94,11 +95,13 @@ async function makeRuns(
     );
     return { check, places, plan };
   });
+  const going = await findGoingOn(tx, plans, now);
   const woken = await insertJobs(
     tx,
-    plans.flatMap((item) => jobsOf(item, now)),
+    plans.flatMap((item) => jobsOf(item, { now, going })),
   );
-  await recordMissed(tx, { missed: plans.flatMap(missedOf), now, partitions });
+  const missed = plans.flatMap((item) => [...missedOf(item), ...leftOutOf(item, going)]);
+  await recordMissed(tx, { missed, now, partitions });
   await advanceChecks(
     tx,
     plans.map(({ check, plan }) => ({
@@ -121,14 +124,37 @@ async function findLocations(tx: Db, due: readonly DueCheck[]): Promise<Map<stri
 
 type Planned = { check: DueCheck; places: { id: string; slug: string }[]; plan: Plan };
 
-function jobsOf({ check, places, plan }: Planned, now: number): NewJob[] {
+/** Where runs of a check are going on: ids of locations by the check's. */
+type GoingOn = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** Scheduled runs of suites that are due again while they are still queued or with an agent. */
+async function findGoingOn(tx: Db, plans: readonly Planned[], now: number): Promise<GoingOn> {
+  const suites = plans.flatMap(({ check, plan }) =>
+    plan.run !== null && isSuiteType(check.checkType) ? [check.id] : [],
+  );
+  const going = new Map<string, Set<string>>();
+  if (suites.length === 0) return going;
+  for (const { checkId, locationId } of await findScheduledRuns(tx, {
+    checkIds: suites,
+    now: new Date(now),
+  })) {
+    going.set(checkId, (going.get(checkId) ?? new Set()).add(locationId));
+  }
+  return going;
+}
+
+function placesOfRun({ check, places, plan }: Planned, going: GoingOn) {
+  const chosen = (plan.run?.locations ?? []).flatMap((index) => places[index] ?? []);
+  return splitRun(chosen, (locationId) => going.get(check.id)?.has(locationId) === true);
+}
+
+function jobsOf(item: Planned, { now, going }: { now: number; going: GoingOn }): NewJob[] {
+  const { check, plan } = item;
   const { run } = plan;
   const type = jobTypes.find((candidate) => candidate === check.checkType);
   // A type of a newer version, or one that the service runs itself: no agent is asked.
   if (run === null || type === undefined) return [];
-  return run.locations.flatMap((index) => {
-    const place = places[index];
-    if (place === undefined) return [];
+  return placesOfRun(item, going).begins.map((place) => {
     return {
       id: uuidv7(now),
       accountId: check.accountId,
@@ -147,6 +173,23 @@ function jobsOf({ check, places, plan }: Planned, now: number): NewJob[] {
       claimWindowSeconds: claimWindowSeconds(check.intervalSeconds),
     };
   });
+}
+
+/** The run of a suite is left out where the one before is still going on. */
+function leftOutOf(item: Planned, going: GoingOn): Missed[] {
+  const { check, plan } = item;
+  const { run } = plan;
+  if (run === null) return [];
+  return placesOfRun(item, going).stillRunning.map((place) => ({
+    accountId: check.accountId,
+    checkId: check.id,
+    checkType: check.checkType,
+    runLocation: place.slug,
+    from: run.dueAt,
+    to: run.dueAt,
+    count: 1,
+    code: 'STILL_RUNNING' as const,
+  }));
 }
 
 function missedOf({ check, places, plan }: Planned): Missed[] {

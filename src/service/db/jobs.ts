@@ -42,6 +42,22 @@ export async function insertJobs(tx: Queryable, jobs: readonly NewJob[]): Promis
   return [...new Set(rows.map(({ locationId }) => locationId))];
 }
 
+/**
+ * Where scheduled runs of these checks are going on: with an agent, or queued with time left to be claimed. One that nobody
+ * claimed in time is over, whether or not it has been cleared up.
+ */
+export async function findScheduledRuns(
+  tx: Queryable,
+  { checkIds, now }: { checkIds: readonly string[]; now: Date },
+): Promise<{ checkId: string; locationId: string }[]> {
+  return tx.query(
+    `select distinct check_id as "checkId", location_id as "locationId" from jobs
+     where check_id = any($1::uuid[]) and run_source = 'SCHEDULER'
+       and (state = 'leased' or (state = 'queued' and expires_at > $2))`,
+    [checkIds, now],
+  );
+}
+
 /** What must be known of a job to store a result of it, or to end it. */
 export type LockedJob = {
   id: string;
