@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { enginesFolder, installEngines } from './engines.mjs';
 import { withLock } from './lock.mjs';
 import { defaultRuntime, installRuntime } from './runtime.mjs';
+import { swapFolder } from './swap-folder.mjs';
 import { installSystemPackages } from './system-packages.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -94,18 +95,20 @@ function compile() {
   const stampFile = path('dist', '.setup-stamp');
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
   say('compiling');
-  // A file whose source is gone must not linger.
-  rmSync(path('dist'), { recursive: true, force: true });
+  // Beside dist, which programs may run from meanwhile; a file whose source is gone does not linger.
+  const fresh = path('build', 'dist');
+  rmSync(fresh, { recursive: true, force: true });
   const done = run(process.execPath, [
     path('node_modules', 'typescript', 'bin', 'tsc'),
-    '-p',
-    'tsconfig.build.json',
+    ...['-p', 'tsconfig.build.json', '--outDir', fresh],
+    // The file would name its sources as seen from there.
+    ...['--incremental', 'false', '--tsBuildInfoFile', 'null'],
   ]);
   if (!done.ok) fail(`the sources do not compile:\n${tail(done.output)}`);
-  const bundled = run(process.execPath, [path('scripts', 'bundle-child.mjs'), path('dist')]);
+  const bundled = run(process.execPath, [path('scripts', 'bundle-child.mjs'), fresh]);
   if (!bundled.ok) fail(`the program of scripts can't be bundled:\n${tail(bundled.output)}`);
-  mkdirSync(path('dist'), { recursive: true });
-  writeFileSync(stampFile, stamp);
+  writeFileSync(join(fresh, '.setup-stamp'), stamp);
+  swapFolder(fresh, path('dist'));
 }
 
 async function buildAddon() {
