@@ -100,9 +100,15 @@ function compile() {
   rmSync(fresh, { recursive: true, force: true });
   const done = run(process.execPath, [
     path('node_modules', 'typescript', 'bin', 'tsc'),
-    ...['-p', 'tsconfig.build.json', '--outDir', fresh],
-    // The file would name its sources as seen from there.
-    ...['--incremental', 'false', '--tsBuildInfoFile', 'null'],
+    '-p',
+    'tsconfig.build.json',
+    '--outDir',
+    fresh,
+    // Its file would name the sources as seen from there.
+    '--incremental',
+    'false',
+    '--tsBuildInfoFile',
+    'null',
   ]);
   if (!done.ok) fail(`the sources do not compile:\n${tail(done.output)}`);
   const bundled = run(process.execPath, [path('scripts', 'bundle-child.mjs'), fresh]);
