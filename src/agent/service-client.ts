@@ -84,7 +84,7 @@ export function createServiceClient(options: {
  * request or the key. Only a 401 of the service itself is fatal.
  */
 export function classify(
-  route: AgentRoute | 'artifact',
+  route: AgentRoute | 'artifact' | 'bundle',
   answer: Answer,
   serviceUrl: URL,
 ): ServiceError | FatalError {

@@ -29,7 +29,7 @@ export type PostOptions = {
 };
 
 export type StreamedCall = {
-  method: 'PUT' | 'HEAD';
+  method: 'PUT' | 'HEAD' | 'GET' | 'POST';
   path: string;
   headers: OutgoingHttpHeaders;
   /** Null = none. */
@@ -37,6 +37,8 @@ export type StreamedCall = {
   /** Longest time in which nothing moves. */
   idleMs: number;
   answerBytes: number;
+  /** Takes the body of an answer as it comes; null = it is collected, at most `answerBytes` of it. */
+  receive?: (answer: Omit<Answer, 'body'>, body: Readable) => Promise<void> | null;
   signal: AbortSignal;
 };
 
@@ -162,11 +164,13 @@ export async function createTransport(options: {
       );
       request.on('error', fail);
       request.on('response', (response) => {
-        collect(response, call.answerBytes).then((body) => {
+        const answer = { status: response.statusCode ?? 0, headers: response.headers };
+        const received = call.receive?.(answer, response)?.then(() => Buffer.alloc(0));
+        (received ?? collect(response, call.answerBytes)).then((body) => {
           settle();
           // Answered before all was sent: the rest is not wanted, and the connection of no use.
           if (!request.writableFinished) request.destroy();
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
+          resolve({ ...answer, body });
         }, fail);
       });
       if (call.body === null) return request.end();
