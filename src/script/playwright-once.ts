@@ -1,4 +1,3 @@
-import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { AgentError, toError } from '../errors.ts';
@@ -6,6 +5,7 @@ import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import type { ChildLimits } from './child-process.ts';
 import { beforeItsTurn } from './child-slots.ts';
 import { needsModuleLoader, refusedSetting, scriptPathOf } from './playwright-config.ts';
+import { isFull } from './full-disk.ts';
 import { browserFault, followRun, type FollowOptions } from './playwright-follow.ts';
 import { filesOfScript, keptReport, writeHostFiles, type HostFileOptions } from './playwright-folder.ts';
 import { hostEnvironment, type WarmProcess } from './playwright-process.ts';
@@ -103,14 +103,6 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
   for (const line of warm.lastLines) options.log('warn', stripVTControlCharacters(line));
   const how = end.signal === null ? `with exit code ${end.code ?? 'unknown'}` : `by ${end.signal}`;
   return refused(reasonOf('SCRIPT_THREW', `The script ended its process ${how} before its tests were over.`));
-}
-
-/** Whether nothing more can be written there. */
-async function isFull(folder: string): Promise<boolean> {
-  const found = await statfs(folder).catch(() => null);
-  if (found === null) return false;
-  const { bavail, bsize, ffree, files } = found;
-  return bavail * bsize < 65_536 || (files > 0 && ffree === 0);
 }
 
 /** Waits until the process can take the run. Rejects with AgentError when it can't, or `signal.reason`. */

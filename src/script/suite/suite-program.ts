@@ -43,7 +43,7 @@ export const boundNames: { readonly [L in keyof ChildLimits]: string } = {
 };
 
 export type ProgramRunnerOptions = {
-  place: Pick<SuitePlace, 'root' | 'temporary'>;
+  place: Pick<SuitePlace, 'root' | 'project' | 'home' | 'temporary' | 'report'>;
   limits: Omit<ChildLimits, 'cpuSeconds'>;
   /** What every program of the run may read besides its own folders and the system; asked at each start. */
   readable: () => readonly string[];
@@ -58,7 +58,8 @@ export type ProgramRunnerOptions = {
  */
 export function programRunner(options: ProgramRunnerOptions): RunProgram {
   const { place } = options;
-  const own = place.temporary.startsWith(`${place.root}/`) ? [place.root] : [place.root, place.temporary];
+  // Not the root: what the agent has put there is not the suite's to change.
+  const own = [place.project, place.home, place.temporary, place.report];
   return async ({ command, cwd, env, signal, timeoutMs, ...asked }) => {
     if (signal.aborted) return { code: null, signal: null, exceeded: null, timedOut: false, aborted: true };
     const program = await startProgram(
@@ -66,7 +67,7 @@ export function programRunner(options: ProgramRunnerOptions): RunProgram {
         command: ['/bin/sh', '-c', command],
         cwd,
         env,
-        readable: [...options.readable(), ...(asked.readable ?? [])],
+        readable: [place.root, ...options.readable(), ...(asked.readable ?? [])],
         writable: [...own, ...(asked.writable ?? [])],
         mayStartPrograms: true,
         limits: {

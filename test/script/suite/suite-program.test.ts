@@ -9,15 +9,30 @@ import type { ProgramEnd, RunProgram } from '../../../src/script/suite/suite-pla
 
 /** Shell commands of a suite: how they are ended, what bounds them, and that nothing of them stays. */
 
+let place: ReturnType<typeof foldersOf>;
+/** The project's folder. */
 let root = '';
 let host: Confinement;
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'suite-program-'));
-  mkdirSync(join(root, 'tmp'));
+  place = placeIn(mkdtempSync(join(tmpdir(), 'suite-program-')));
+  root = place.project;
   host = await confinement();
   for (const line of host.missing) process.stderr.write(`not tested here: ${line}\n`);
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+afterAll(() => rmSync(place.root, { recursive: true, force: true }));
+
+function placeIn(folder: string): ReturnType<typeof foldersOf> {
+  const folders = foldersOf(folder);
+  for (const path of Object.values(folders)) mkdirSync(path, { recursive: true });
+  return folders;
+}
+const foldersOf = (folder: string) => ({
+  root: folder,
+  project: join(folder, 'project'),
+  home: join(folder, 'home'),
+  temporary: join(folder, 'tmp'),
+  report: join(folder, 'report'),
+});
 
 /** Processes, anywhere, whose command line holds the mark. */
 function processesWith(mark: string): string[] {
@@ -48,7 +63,7 @@ function start(
   let begin: () => void = () => undefined;
   const ready = new Promise<void>((resolve) => (begin = resolve));
   const run = programRunner({
-    place: { root, temporary: join(root, 'tmp') },
+    place,
     limits: { ...suiteLimits(1), ...more.limits },
     readable: () => [],
     layers: Promise.resolve(layers),
@@ -56,7 +71,7 @@ function start(
   const end = run({
     command,
     cwd: root,
-    env: { PATH: '/usr/local/bin:/usr/bin:/bin', TMPDIR: join(root, 'tmp') },
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin', TMPDIR: place.temporary },
     readable: [process.execPath],
     timeoutMs: 20_000,
     signal: abort.signal,
@@ -86,7 +101,7 @@ describe.for([
   it('runs a shell command in a folder, with the environment that it is given', async () => {
     const { end, lines } = start(layers(), 'echo "in $(pwd)"; echo "$TMPDIR" >&2; echo "$API_KEY"; exit 3');
     expect(await end).toEqual({ code: 3, signal: null, exceeded: null, timedOut: false, aborted: false });
-    expect(lines.toSorted()).toEqual(['', join(root, 'tmp'), `in ${root}`].toSorted());
+    expect(lines.toSorted()).toEqual(['', place.temporary, `in ${root}`].toSorted());
   });
 
   it.for([
@@ -199,24 +214,24 @@ describe.for([
 it('has a /tmp of its own, where the host allows it', async ({ skip }) => {
   if (!host.holds.namespaces) skip();
   const folder = mkdtempSync('/var/tmp/suite-program-');
-  mkdirSync(join(folder, 'temporary'));
+  const own = placeIn(folder);
   const mark = `suite-${process.pid}-${Math.floor(performance.now())}`;
   try {
     const run = programRunner({
-      place: { root: folder, temporary: join(folder, 'temporary') },
+      place: own,
       limits: suiteLimits(1),
       readable: () => [],
     });
     const end = await run({
       command: `echo word > /tmp/${mark} && cat /tmp/${mark} "$TMPDIR/${mark}"`,
       cwd: folder,
-      env: { PATH: '/usr/bin:/bin', TMPDIR: join(folder, 'temporary') },
+      env: { PATH: '/usr/bin:/bin', TMPDIR: own.temporary },
       timeoutMs: 20_000,
       signal: new AbortController().signal,
       onLine: () => undefined,
     });
     expect(end).toMatchObject({ code: 0 });
-    expect(readFileSync(join(folder, 'temporary', mark), 'utf8')).toBe('word\n');
+    expect(readFileSync(join(own.temporary, mark), 'utf8')).toBe('word\n');
     expect(existsSync(`/tmp/${mark}`)).toBe(false);
   } finally {
     rmSync(folder, { recursive: true, force: true });

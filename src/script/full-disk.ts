@@ -1,0 +1,9 @@
+import { statfs } from 'node:fs/promises';
+
+/** Whether nothing more can be written there. */
+export async function isFull(folder: string): Promise<boolean> {
+  const found = await statfs(folder).catch(() => null);
+  if (found === null) return false;
+  const { bavail, bsize, ffree, files } = found;
+  return bavail * bsize < 65_536 || (files > 0 && ffree === 0);
+}
