@@ -8,6 +8,7 @@ import { createAbilities, slotsOf } from './abilities.ts';
 import { createAgentEnd, type AgentEnd } from './agent-end.ts';
 import { createArtifactDelivery } from './artifact-delivery.ts';
 import { readAuthorities } from './authorities.ts';
+import { createBundleFetcher } from './bundles.ts';
 import { createClaiming } from './claiming.ts';
 import { createFaultEvents } from './fault-events.ts';
 import { silentOwnerMs } from './folder-owner.ts';
@@ -111,6 +112,14 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     installEnvironment: revealed(config.installEnvironment),
     extraCaFile: config.extraCaFile,
     playwrightBrowsersPath: config.playwrightBrowsersPath,
+    fetchBundle: createBundleFetcher({
+      transport,
+      serviceUrl,
+      folder: join(dataDir, 'bundles'),
+      onKeyRefused: fail,
+      now,
+      random,
+    }),
     warn: (line) => log.warn(line),
   });
   await host.look();
