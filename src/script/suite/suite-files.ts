@@ -1,0 +1,221 @@
+import { createWriteStream } from 'node:fs';
+import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { basename, extname, join, relative, sep } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import yazl from 'yazl';
+import { runFiles } from '../child/suite-format.ts';
+import { attachedFile, type KeptFile } from '../playwright-files.ts';
+import type { ReadAttachment, ReadRun } from './suite-lines.ts';
+import type { SuitePlace } from './suite-place.ts';
+import type { JudgedTest } from './suite-verdict.ts';
+
+/** The files that a suite leaves: reports, traces, videos, screenshots, what tests attach. */
+
+export type SuiteFiles = {
+  files: KeptFile[];
+  /** The artifact's name of each attachment that has one. */
+  names: Map<ReadAttachment, string>;
+  /** For the run's log. */
+  notes: string[];
+};
+
+/** Bytes above which an artifact is refused. */
+const refusedBytes = 150 * 1024 * 1024;
+const reports = { folders: 3, files: 50_000, bytes: 2 * 1024 ** 3 };
+const packed = new Set(['.zip', '.webm', '.png', '.jpg', '.jpeg', '.woff2', '.gz']);
+
+/**
+ * The reports of a command's runs and what their tests attached, at most `limit` files: failed and flaky tests first.
+ * Never throws; nothing but regular files of the run's own is taken.
+ */
+export async function collectFiles(options: {
+  place: SuitePlace;
+  runs: readonly ReadRun[];
+  tests: readonly JudgedTest[];
+  limit: number;
+}): Promise<SuiteFiles> {
+  const { place, runs, tests, limit } = options;
+  const notes: string[] = [];
+  const taken = new Set<string>();
+  const files = await reportFiles(place, runs, notes);
+  for (const { name } of files) taken.add(name);
+  const names: SuiteFiles['names'] = new Map();
+  let leftOut = 0;
+  for (const { base, attachment } of attachmentsOf(tests)) {
+    const path = await ownPath(attachment);
+    if (path === null) continue;
+    const found = await attachedFile({ ...attachment, path }, { folder: place.root, outputFolder: '' });
+    if (found === null) continue;
+    if (files.length >= limit) {
+      leftOut += 1;
+      continue;
+    }
+    const name = unique(nameOf(base, attachment, found), taken);
+    files.push({ ...found, name });
+    names.set(attachment, name);
+  }
+  if (leftOut > 0)
+    notes.push(`${leftOut} files of tests are in report.zip alone: a run has at most ${limit} artifacts`);
+  return { files, names, notes };
+}
+
+const rank: { readonly [status in JudgedTest['status']]: number } = {
+  failed: 0,
+  timedOut: 0,
+  interrupted: 1,
+  flaky: 2,
+  passed: 4,
+  skipped: 5,
+};
+
+/** Those of failed tests first; of each test the last try first. */
+function attachmentsOf(tests: readonly JudgedTest[]): { base: string; attachment: ReadAttachment }[] {
+  const rankOf = ({ status, degraded }: JudgedTest) => (degraded ? Math.min(3, rank[status]) : rank[status]);
+  return tests
+    .toSorted((a, b) => rankOf(a) - rankOf(b))
+    .flatMap(({ test }) =>
+      test.tries.toReversed().flatMap(({ retry, attachments }) => {
+        const stem = basename(test.file).replace(/(\.(spec|test))?\.\w+$/, '');
+        const words = [stem, ...test.titlePath.slice(1)].join('-');
+        const slug = [safe(words).slice(0, 100), safe(test.project).slice(0, 30)];
+        const told = slug[0] === '' ? [test.id.replaceAll(/[^A-Za-z0-9]/g, '').slice(-12), slug[1]] : slug;
+        const base = [...told, ...(retry === 0 ? [] : [`retry${retry}`])].filter((part) => part !== '');
+        return attachments.map((attachment) => ({ base: base.join('-'), attachment }));
+      }),
+    );
+}
+
+const safe = (text: string): string => text.replaceAll(/[^A-Za-z0-9_]+/g, '-').replaceAll(/^-+|-+$/g, '');
+
+function nameOf(base: string, attachment: ReadAttachment, file: KeptFile): string {
+  if (file.type === 'trace') return `${base}.zip`;
+  if (file.type === 'video') return `${base}${extname(file.path) === '' ? '.webm' : extname(file.path)}`;
+  const own = basename(attachment.path ?? attachment.name);
+  const ending = extname(own)
+    .replaceAll(/[^A-Za-z0-9.]/g, '')
+    .slice(0, 12);
+  const word = safe(own.slice(0, own.length - extname(own).length)).slice(0, 50);
+  return `${base}-${word === '' ? 'attachment' : word}${ending}`;
+}
+
+function unique(name: string, taken: Set<string>): string {
+  const ending = extname(name);
+  const stem = name.slice(0, name.length - ending.length).slice(0, 180);
+  for (let count = 1; ; count++) {
+    const each = count === 1 ? `${stem}${ending}` : `${stem}-${count}${ending}`;
+    if (taken.has(each)) continue;
+    taken.add(each);
+    return each;
+  }
+}
+
+/**
+ * Where an attachment is now. While Playwright's own file stands, our second name of it goes, so that it has one name alone:
+ * a file with two may be somebody else's.
+ */
+async function ownPath({ path, kept }: ReadAttachment): Promise<string | null> {
+  const stateOf = (file: string | null) => (file === null ? null : lstat(file).catch(() => null));
+  const [original, second] = [await stateOf(path), await stateOf(kept)];
+  if (second === null || kept === null) return original === null ? null : path;
+  if (original === null || path === null) return kept;
+  // Another file has taken its place since.
+  if (original.ino !== second.ino || original.dev !== second.dev) return kept;
+  await rm(kept, { force: true }).catch(() => undefined);
+  return path;
+}
+
+/** Playwright's HTML reports as zips, and its JSON reports. Those of a merging run stand for all that it merged. */
+async function reportFiles(
+  place: SuitePlace,
+  runs: readonly ReadRun[],
+  notes: string[],
+): Promise<KeptFile[]> {
+  const files: KeptFile[] = [];
+  const having = async (kind: 'html' | 'json'): Promise<string[]> => {
+    const found: { mode: ReadRun['mode']; path: string }[] = [];
+    for (const { stamp, mode } of runs) {
+      const path = join(place.report, runFiles[kind](stamp));
+      const state = await lstat(path).catch(() => null);
+      if (kind === 'html' ? state?.isDirectory() : state?.isFile()) found.push({ mode, path });
+    }
+    const merged = found.filter(({ mode }) => mode === 'merge');
+    return (merged.length > 0 ? merged : found).map(({ path }) => path);
+  };
+  const zips = await mkdtemp(join(place.report, 'zips-')).catch(() => null);
+  const html = zips === null ? [] : await having('html');
+  for (const [index, folder] of html.slice(0, reports.folders).entries()) {
+    const name = index === 0 ? 'report' : `report-${index + 1}`;
+    try {
+      files.push(...(await zipped(folder, join(zips ?? '', name), notes)));
+    } catch (error: unknown) {
+      notes.push(`${name}.zip can't be written: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    // Its files are in the zip now; those that Playwright attached stand elsewhere as well.
+    await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+  }
+  const json = await having('json');
+  for (const [index, path] of json.slice(0, reports.folders).entries()) {
+    const name = index === 0 ? 'test-results.json' : `test-results-${index + 1}.json`;
+    const attachment = { path, name, contentType: 'application/json' };
+    const found = await attachedFile(attachment, { folder: place.root, outputFolder: '' });
+    if (found !== null) files.push({ ...found, name, type: 'report' });
+  }
+  const more = Math.max(html.length, json.length) - reports.folders;
+  if (more > 0) notes.push(`reports of ${more} more runs of the test command are left out`);
+  return files;
+}
+
+/** A report as `<stem>.zip`; one that is too large to be accepted once more without the files of tests. */
+async function zipped(folder: string, stem: string, notes: string[]): Promise<KeptFile[]> {
+  const { files, bytes } = await filesBelow(folder);
+  const all = { path: `${stem}.zip`, name: `${basename(stem)}.zip`, contentType: 'application/zip' };
+  const kept: KeptFile[] = [];
+  if (bytes > reports.bytes) {
+    notes.push(`${all.name} is left out: it would have ${Math.round(bytes / 1024 ** 2)} MiB`);
+  } else {
+    await zip(files, all.path);
+    kept.push({ ...all, type: 'report' });
+    const { size } = await lstat(all.path);
+    if (size <= refusedBytes) return kept;
+    notes.push(`${all.name} has ${Math.round(size / 1024 ** 2)} MiB, more than is accepted`);
+  }
+  // Everything but what tests attached.
+  const rest = files.filter(({ name }) => !name.startsWith('data/'));
+  const small = { path: `${stem}-without-files.zip`, name: `${basename(stem)}-without-files.zip` };
+  await zip(rest, small.path);
+  return [...kept, { ...small, type: 'report', contentType: 'application/zip' }];
+}
+
+type Found = { path: string; name: string; mtime: Date; mode: number };
+
+async function filesBelow(folder: string): Promise<{ files: Found[]; bytes: number }> {
+  const files: Found[] = [];
+  let bytes = 0;
+  const walk = async (where: string, depth: number): Promise<void> => {
+    for (const entry of await readdir(where, { withFileTypes: true })) {
+      if (files.length >= reports.files) return;
+      const path = join(where, entry.name);
+      if (entry.isDirectory() && depth < 8) await walk(path, depth + 1);
+      if (!entry.isFile()) continue;
+      const { nlink, size, mtime } = await lstat(path);
+      // A second name may be of a file that is not the run's.
+      if (nlink !== 1) continue;
+      bytes += size;
+      files.push({ path, name: relative(folder, path).split(sep).join('/'), mtime, mode: 0o100644 });
+    }
+  };
+  await walk(folder, 1);
+  return { files, bytes };
+}
+
+async function zip(files: readonly Found[], path: string): Promise<void> {
+  const archive = new yazl.ZipFile();
+  const failed = new Promise<never>((_, reject) => archive.on('error', reject));
+  const written = pipeline(archive.outputStream, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+  for (const { path: source, name, mtime, mode } of files) {
+    // What is compressed already is not compressed again.
+    archive.addFile(source, name, { mtime, mode, compress: !packed.has(extname(name).toLowerCase()) });
+  }
+  archive.end();
+  await Promise.race([written, failed]);
+}
