@@ -1,6 +1,6 @@
 import { promises as fs } from 'node:fs';
 import { relative } from 'node:path';
-import { toError } from '../errors.ts';
+import { JobAborted, toError } from '../errors.ts';
 import { protocolLimits } from '../protocol/agent-calls.ts';
 import type { Artifact } from '../protocol/result.ts';
 import type { NamedSecret } from '../secrets/scrubber.ts';
@@ -36,10 +36,12 @@ export function createArtifactKeeper(options: {
   const { place, metrics } = options;
   return async ({ job, attempt, workDir }, files, { secrets, signal, note }) => {
     const artifacts: Artifact[] = [];
+    let tooLate = 0;
     for (const file of files) {
       const limit = Math.min(options.limitBytes?.() ?? Infinity, protocolLimits.artifactBytes);
       const { name, type, contentType } = file;
       try {
+        if (isOutOfTime(signal)) throw signal.reason;
         const kept = await scrubbedFile(file, { workDir, place, secrets, limit, signal });
         if (kept.note !== undefined) note('warn', `${name}: ${kept.note}`);
         const { jobId, leaseToken } = job;
@@ -47,17 +49,24 @@ export function createArtifactKeeper(options: {
         const about = { jobId, leaseToken, attempt, name, type, contentType, size, sha256 };
         artifacts.push({ name, type, size, ...(await place.keep(path, about)) });
       } catch (error) {
-        signal.throwIfAborted();
+        if (!isOutOfTime(signal)) signal.throwIfAborted();
         const refused = error instanceof Refused;
         if (refused) metrics.artifactsRefused += 1;
         else metrics.artifactsLost += 1;
-        note('warn', `${name} is not sent: ${toError(error).message}`);
+        if (isOutOfTime(signal)) tooLate += 1;
+        else note('warn', `${name} is not sent: ${toError(error).message}`);
         const size = refused ? error.size : 0;
         artifacts.push({ name, type, size, state: refused ? 'refused' : 'lost', url: null });
       }
     }
+    if (tooLate > 0) note('warn', `${tooLate} files are not sent: the time for files was over`);
     return artifacts;
   };
+}
+
+/** The files that were taken by then are kept; any other end of the attempt is one of its files, too. */
+function isOutOfTime({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof JobAborted && reason.code === 'deadline';
 }
 
 /** A file that this agent does not send, whatever the disk or the service say. */

@@ -19,7 +19,8 @@ export type AttemptFile = Parameters<ArtifactSink['add']>[0];
 
 /**
  * Takes the files of an attempt that has ended, scrubbed; tells what became of each, in order. `note` writes into the
- * result's log. Rejects with the signal's reason only.
+ * result's log. When the signal fires with JobAborted `deadline` the files that are left are lost; rejects with any other
+ * reason of the signal, and with nothing else.
  */
 export type KeepArtifacts = (
   attempt: { job: Pick<Job, 'jobId' | 'leaseToken'>; attempt: number; workDir: string },

@@ -6,12 +6,16 @@ import type { JobType } from '../protocol/check-types.ts';
 import { attemptLimitMs, type Job } from '../protocol/job.ts';
 import { reasonOf } from '../protocol/reasons.ts';
 import type { Artifact, LogEntry } from '../protocol/result.ts';
-import { maskLikelySecrets } from './detect-secrets.ts';
+import { suiteAfterMs } from '../protocol/suite.ts';
+import { maskLikelyIn, maskLikelySecrets } from './detect-secrets.ts';
 import { createAttemptLog, logBounds } from './attempt-log.ts';
 import { openAttemptFiles, type AttemptFiles, type ScriptParts } from './attempt-files.ts';
 import { cancelledGrade, erroredGrade, grade, type Grade } from './grade.ts';
 import type { Hold } from './leases.ts';
+import { createLiveLog } from './live-log.ts';
 import type { JobScrubber } from './own-secrets.ts';
+import { scrubbedLine } from './result.ts';
+import { within } from './within.ts';
 
 /** What one attempt needs of the agent. */
 export type AttemptParts = {
@@ -42,9 +46,9 @@ export type Attempted = {
 /** Time in which an executor must return after its signal fired; then it is abandoned. */
 const settleMs = { usual: 5000, suite: 60_000 };
 /** Time in which the files of an attempt must be scrubbed and on their way; what is not by then is lost. */
-const keepMs = { usual: 120_000, suite: 300_000 };
+const keepMs = { usual: 120_000, suite: suiteAfterMs };
 /** A cancelled suite tells what it did by then, with its files; any other job just ends. */
-const kindOf = (job: Job) => (job.checkType === 'PLAYWRIGHT' ? 'suite' : 'usual');
+const kindOf = (job: Pick<Job, 'checkType'>) => (job.checkType === 'PLAYWRIGHT' ? 'suite' : 'usual');
 
 type AttemptOptions = {
   attempt: number;
@@ -63,8 +67,9 @@ export async function attemptOnce(job: Job, options: AttemptOptions): Promise<At
     const attempted = await execution(job, options, files);
     if (parts.detectSecrets === true) maskLikelySecrets(job, attempted, scrubber);
     if (files.isEmpty()) return attempted;
-    return { ...attempted, artifacts: await keptFiles(job, options, files, attempted.log) };
+    return { ...attempted, artifacts: await keptFiles(job, options, files, attempted) };
   } finally {
+    options.hold.stage = null;
     await files.remove().catch((error: unknown) => {
       parts.fault(toError(error), 'the folder of an attempt cannot be removed');
     });
@@ -76,24 +81,27 @@ async function keptFiles(
   job: Job,
   { attempt, hold, parts }: AttemptOptions,
   files: AttemptFiles,
-  log: LogEntry[],
+  { log, grade: verdict }: Attempted,
 ): Promise<Artifact[]> {
   const controller = new AbortController();
   const kind = kindOf(job);
   const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), keepMs[kind]);
-  const wantsFiles = () => hold.aborted === null || (kind === 'suite' && hold.aborted.code === 'cancelled');
+  const isOver = () => hold.aborted !== null && !(kind === 'suite' && hold.aborted.code === 'cancelled');
   const onAbort = () => {
-    if (!wantsFiles()) controller.abort(hold.aborted);
+    if (isOver()) controller.abort(hold.aborted);
+    // What was cancelled may still be cut off.
+    else hold.onAbort = onAbort;
   };
   onAbort();
-  hold.onAbort = onAbort;
+  if (kind === 'suite') hold.stage = 'artifacts';
   try {
     return await files.keep(
       { job, attempt },
       { signal: controller.signal, note: (level, msg) => void log.push({ time: parts.now(), level, msg }) },
     );
   } catch (error) {
-    if (hold.aborted !== null && !wantsFiles()) throw hold.aborted;
+    // A suite that was cancelled is over, with its files or without.
+    if (hold.aborted !== null && isOver() && verdict.status !== 'cancelled') throw hold.aborted;
     const { message } = toError(error);
     if (!(error instanceof JobAborted)) parts.fault(toError(error), 'artifacts of an attempt are lost');
     log.push({ time: parts.now(), level: 'warn', msg: `the artifacts of this attempt are lost: ${message}` });
@@ -107,7 +115,7 @@ async function keptFiles(
 /** The executor under its deadline, then the verdict. */
 async function execution(
   job: Job,
-  { hold, deadline, parts }: AttemptOptions,
+  { hold, deadline, parts, scrubber }: AttemptOptions,
   files: AttemptFiles | null,
 ): Promise<Attempted> {
   const { now } = parts;
@@ -118,34 +126,46 @@ async function execution(
     return unseen(erroredGrade(reason), { startedAt, stoppedAt: startedAt });
   }
   const kind = kindOf(job);
+  // Whoever waits for a suite wants to see that it goes on.
+  if (kind === 'suite') {
+    hold.lines = createLiveLog((line) => {
+      if (parts.detectSecrets === true) maskLikelyIn(line, scrubber);
+      return scrubbedLine(line, scrubber);
+    });
+  }
   const log = createAttemptLog(logBounds[kind], parts.onLog);
   const began = performance.now();
   try {
     const execute = parts.executorOf(job.checkType);
-    const outcome = await within({ limitMs, settleMs: settleMs[kind] }, hold, (signal) =>
+    const { value: outcome, stopped } = await within({ limitMs, settleMs: settleMs[kind] }, hold, (signal) =>
       execute(job, {
         ...(files?.context ?? withoutScripts),
         signal,
-        log: (level, msg) => log.add({ time: now(), level, msg }),
+        log: (level, msg) => {
+          log.add({ time: now(), level, msg });
+          hold.lines?.add(msg);
+        },
+        onStage: (stage) => (hold.stage = stage.slice(0, 64)),
         network: parts.network,
         now,
       }),
     );
-    const wasCancelled = kind === 'suite' && hold.aborted?.code === 'cancelled';
+    const wasCancelled = kind === 'suite' && stopped?.code === 'cancelled';
     const verdict = wasCancelled ? cancelledGrade() : grade(job, outcome);
     return { outcome, grade: verdict, artifacts: [], log: log.entries(), startedAt, stoppedAt: now() };
   } catch (error) {
     const times = { startedAt, stoppedAt: now(), log: log.entries() };
-    if (error instanceof JobAborted && error.code === 'deadline') {
+    const isAbort = error instanceof JobAborted;
+    if (isAbort && error.code === 'deadline') {
       const elapsed = performance.now() - began;
-      const outcome = nothingSeen(elapsed, `no result within ${Math.round(limitMs)} ms`);
+      const where = hold.stage === null ? '' : `; it was in its stage ${hold.stage}`;
+      const outcome = nothingSeen(elapsed, `no result within ${Math.round(limitMs)} ms${where}`);
       return { outcome, grade: grade(job, outcome), artifacts: [], ...times };
     }
-    if (error instanceof JobAborted) throw error;
-    if (hold.aborted !== null) {
-      parts.fault(toError(error), 'executor did not follow its signal');
-      throw hold.aborted;
-    }
+    if (!isAbort && hold.aborted !== null) parts.fault(toError(error), 'executor did not follow its signal');
+    const aborted = isAbort ? error : hold.aborted;
+    if (aborted?.code === 'cancelled' && kind === 'suite') return unseen(cancelledGrade(), times);
+    if (aborted !== null) throw aborted;
     if (error instanceof AgentError || error instanceof InvalidJobError) {
       if (error.code === 'INTERNAL') parts.fault(error, 'attempt ended by a fault of the agent');
       return unseen(erroredGrade(reasonOf(error.code, error.message)), times);
@@ -154,43 +174,6 @@ async function execution(
     parts.fault(thrown, 'executor threw');
     return unseen(erroredGrade(reasonOf('INTERNAL', `the agent failed: ${thrown.message}`)), times);
   }
-}
-
-/**
- * Runs `execute` with a signal that fires as JobAborted('deadline') after `limitMs`, or with the hold's own reason. One
- * that does not return `settleMs` after its signal is abandoned, so that its slot comes back.
- */
-function within<T>(
-  { limitMs, settleMs }: { limitMs: number; settleMs: number },
-  hold: Hold,
-  execute: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const controller = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
-    const abort = (reason: JobAborted) => {
-      clearTimeout(timer);
-      const text = `the executor did not end within ${settleMs} ms of its signal`;
-      timer = setTimeout(() => reject(new AgentError('INTERNAL', text)), settleMs);
-      controller.abort(reason);
-    };
-    timer = setTimeout(() => abort(new JobAborted('deadline')), limitMs);
-    hold.onAbort = () => abort(hold.aborted ?? new JobAborted('cancelled'));
-    const end = () => {
-      clearTimeout(timer);
-      hold.onAbort = null;
-    };
-    execute(controller.signal).then(
-      (value) => {
-        end();
-        resolve(value);
-      },
-      (error: unknown) => {
-        end();
-        reject(error);
-      },
-    );
-  });
 }
 
 function nothingSeen(responseTime: number, message: string): Outcome {

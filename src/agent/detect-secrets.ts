@@ -5,6 +5,7 @@ import type { JobScrubber } from './own-secrets.ts';
 
 /** What is looked through at most, in characters: it costs time of the main thread. */
 const mostText = 1024 * 1024;
+const mostLine = 16 * 1024;
 
 /**
  * Has what looks like a credential masked although nobody named it one (DETECT_SECRETS): in the script, its files and
@@ -26,6 +27,11 @@ export function maskLikelySecrets(
   for (const { msg } of log) look(msg);
   // As text of the values themselves: in JSON a quote would end a password early.
   for (const text of textsIn(outcome.details, 0)) look(text);
+}
+
+/** Has what looks like a credential in one line masked from now on: for lines that leave while the run goes on. */
+export function maskLikelyIn(line: string, scrubber: Pick<JobScrubber, 'add'>): void {
+  for (const { kind, value } of likelySecrets(line.slice(0, mostLine))) scrubber.add(kind, value);
 }
 
 function scriptTexts(job: Job): string[] {

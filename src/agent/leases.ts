@@ -1,9 +1,11 @@
 import { FatalError, JobAborted, ServiceError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { protocolLimits } from '../protocol/agent-calls.ts';
 import type { RequestOf } from '../protocol/routes.ts';
 import { backoffMs, pause } from './backoff.ts';
+import type { LiveLog } from './live-log.ts';
 import type { AgentMetrics } from './metrics.ts';
-import type { ServiceClient } from './service-client.ts';
+import { isRefusedContent, type ServiceClient } from './service-client.ts';
 
 /** One job in this agent's hands, from its claim until its final result is safe or it is handed back. */
 export type Hold = {
@@ -12,12 +14,17 @@ export type Hold = {
   phase: 'queued' | 'running' | 'waiting';
   /** The agent drains: what runs may end, but nothing else is begun or waited for. */
   leaving: boolean;
+  /** Of a running suite: the stage that it is in; null = `phase` says all. */
+  stage: string | null;
+  /** Of a running suite: lines of its log that the service has not heard; null = it is told of none. */
+  lines: LiveLog | null;
   /** It is being handed back: a renewal beside that would come too late, and be told that the lease is lost. */
   released: boolean;
   /** Why it has to end; null while nothing is wrong. */
   aborted: JobAborted | null;
   /** What wakes whoever is at work on the job: set by the one that waits or runs, called once by `abort`. */
   onAbort: (() => void) | null;
+  /** Takes effect once; only what was cancelled, and may still be telling what it did, can be cut off after that. */
   abort: (code: JobAborted['code']) => void;
   /** The job is no longer ours; its lease is not renewed any more. */
   end: () => void;
@@ -45,6 +52,12 @@ export type Leases = {
 
 /** The service's limit for one renewal. */
 const leasesPerCall = 10_000;
+/**
+ * Characters of logs that one renewal carries, shared among those that have any, and the most of one lease: a renewal must
+ * not take long on a slow line.
+ */
+const logCharsPerCall = 512 * 1024;
+const logCharsPerLease = 128 * 1024;
 
 export function createLeases(options: {
   client: ServiceClient;
@@ -59,6 +72,8 @@ export function createLeases(options: {
   let timer: NodeJS.Timeout | undefined;
   let renewing = false;
   let leaving = false;
+  /** False once the service has refused a renewal for its lines: leases are worth more than they. */
+  let tellsLines = true;
   let releasing = 0;
   let idle: (() => void)[] = [];
 
@@ -73,12 +88,14 @@ export function createLeases(options: {
       jobId: job.jobId,
       leaseToken: job.leaseToken,
       phase: 'queued',
+      stage: null,
+      lines: null,
       leaving,
       released: false,
       aborted: null,
       onAbort: null,
       abort: (code) => {
-        if (entry.aborted !== null) return;
+        if (entry.aborted !== null && (entry.aborted.code !== 'cancelled' || code === 'cancelled')) return;
         entry.aborted = new JobAborted(code);
         const wake = entry.onAbort;
         entry.onAbort = null;
@@ -95,19 +112,33 @@ export function createLeases(options: {
     return entry;
   };
 
+  /** Renews some leases; lines that did not arrive come again. */
+  const askFor = async (some: readonly Hold[]) => {
+    const progress = progressOf(some, tellsLines ? logCharsPerCall : 0);
+    const ask = (leases: RequestOf<'renew'>['leases']) =>
+      client.call(
+        'renew',
+        { agentId: agent.agentId, leases },
+        { timeoutMs: Math.max(5000, (agent.leaseSeconds * 1000) / 3), signal: stopped.signal },
+      );
+    try {
+      return await ask(progress.leases);
+    } catch (error) {
+      if (!progress.hasLines || !isRefusedContent(error)) {
+        progress.putBack();
+        throw error;
+      }
+      tellsLines = false;
+      log.warn(
+        { err: toError(error) },
+        'the service takes no log lines with renewals: none are sent any more',
+      );
+      return await ask(progress.leases.map(({ log: _lines, ...lease }) => lease));
+    }
+  };
+
   const renewSome = async (some: Hold[]) => {
-    const answer = await client.call(
-      'renew',
-      {
-        agentId: agent.agentId,
-        leases: some.map((entry) => ({
-          jobId: entry.jobId,
-          leaseToken: entry.leaseToken,
-          stage: entry.phase,
-        })),
-      },
-      { timeoutMs: Math.max(5000, (agent.leaseSeconds * 1000) / 3), signal: stopped.signal },
-    );
+    const answer = await askFor(some);
     if (answer === null) return;
     const byId = new Map(some.map((entry) => [entry.jobId, entry]));
     for (const jobId of answer.lost) {
@@ -193,6 +224,7 @@ export function createLeases(options: {
     },
     begin: (hello) => {
       agent = hello;
+      tellsLines = true;
       clearInterval(timer);
       timer = setInterval(() => void renew(), hello.renewSeconds * 1000);
     },
@@ -203,4 +235,25 @@ export function createLeases(options: {
       stopped.abort(new JobAborted('shutdown'));
     },
   };
+}
+
+/** What a renewal says of each lease: its stage, and lines of its log, as far as `chars` go. */
+function progressOf(holds: readonly Hold[], chars: number) {
+  const speaking = holds.filter(({ lines }) => lines !== null).length;
+  // One line always has room: else it would stay, and all that come after it.
+  const share = Math.max(
+    protocolLimits.logLineChars,
+    Math.min(logCharsPerLease, Math.floor(chars / speaking)),
+  );
+  const taken: (() => void)[] = [];
+  const leases = holds.map((hold): RequestOf<'renew'>['leases'][number] => {
+    const { jobId, leaseToken, lines, phase, stage } = hold;
+    const lease = { jobId, leaseToken, stage: stage ?? phase };
+    if (lines === null || chars === 0) return lease;
+    const { lines: log, putBack } = lines.take(share);
+    if (log.length === 0) return lease;
+    taken.push(putBack);
+    return { ...lease, log };
+  });
+  return { leases, hasLines: taken.length > 0, putBack: () => taken.forEach((putBack) => putBack()) };
 }

@@ -68,6 +68,11 @@ export function scrubbed(result: Result, scrubber: TreeScrubber): Result {
   };
 }
 
+/** The same door for one line of a run's log that leaves before its result does. */
+export function scrubbedLine(line: string, scrubber: TreeScrubber): string {
+  return scrubber.json(withoutArchives([maskPrintedHeaders(line)]))[0] ?? '';
+}
+
 /** Longest text that survives in a result which is too large as a whole. */
 const keptText = 2048;
 const keptItems = 100;

@@ -32,6 +32,8 @@ function parts(execute: Executor<JobType>, more: Partial<RunParts> = {}) {
         const hold: Hold = {
           ...job,
           phase: 'queued',
+          stage: null,
+          lines: null,
           leaving: false,
           released: false,
           aborted: null,

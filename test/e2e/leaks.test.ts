@@ -204,6 +204,8 @@ function holdOf(job: Job): Hold {
   const hold: Hold = {
     ...job,
     phase: 'queued',
+    stage: null,
+    lines: null,
     leaving: false,
     released: false,
     aborted: null,
