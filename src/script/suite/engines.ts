@@ -147,13 +147,23 @@ function programs(parts: { packages: string; node: string; bun: string | null })
     pnpx: tool('pnpx', 'pnpm/bin/pnpx.cjs', pnpm),
     yarn: tool('yarn', 'yarn/bin/yarn.js'),
     yarnpkg: tool('yarnpkg', 'yarn/bin/yarn.js'),
-    [modernYarn]: tool(modernYarn, '@yarnpkg/cli-dist/bin/yarn.js'),
+    ...Object.fromEntries(
+      Object.values(modernYarns).map((name) => [name, tool(name, `${name}/bin/yarn.js`)]),
+    ),
     ...(bun === null ? {} : { bun: { link: bun }, bunx: { link: bun } }),
   };
 }
 
-/** Yarn 2 and newer is another program by the same name. */
-export const modernYarn = 'yarn-modern';
+/**
+ * Yarn 3 and 4, which are another program by the same name: none of them takes the lock file of another one as it is, so there
+ * is one for each version of lock files (`__metadata.version`); packages of engines/ have the same names.
+ */
+export const modernYarns: { readonly [lockVersion: string]: string } = {
+  6: 'yarn-lock-6',
+  8: 'yarn-lock-8',
+  9: 'yarn-lock-9',
+  10: 'yarn-lock-10',
+};
 
 function wrapper(name: string, command: string): string {
   const own = `"$HOME/${ownPrograms}/bin/${name}"`;

@@ -6,7 +6,7 @@ import type { LogEntry } from '../../protocol/result.ts';
 import { installTimeoutMs, type Suite } from '../../protocol/suite.ts';
 import type { CachedFolders, DependencyCache, DependencyDraft } from './dependency-cache.ts';
 import { dependencyKey } from './dependency-key.ts';
-import { modernYarn, ownPrograms } from './engines.ts';
+import { ownPrograms } from './engines.ts';
 import { installEnvironment, registrySettings } from './install-environment.ts';
 import { causeOf, networkTrouble, outputTail } from './install-output.ts';
 import { fetchCommand, type ChosenManager } from './package-manager.ts';
@@ -92,11 +92,9 @@ async function keyOf(options: InstallOptions): Promise<string | null> {
 async function prepareHome(place: SuitePlace, manager: ChosenManager): Promise<void> {
   const bin = join(place.home, ownPrograms, 'bin');
   await mkdir(bin, { recursive: true });
-  if (!manager.modernYarn || manager.fetch !== null) return;
-  for (const name of ['yarn', 'yarnpkg']) {
-    await rm(join(bin, name), { force: true });
-    await writeFile(join(bin, name), `#!/bin/sh\nexec ${modernYarn} "$@"\n`, { mode: 0o755 });
-  }
+  if (manager.modernYarn === null) return;
+  for (const name of ['yarn', 'yarnpkg'])
+    await writeFile(join(bin, name), `#!/bin/sh\nexec ${manager.modernYarn} "$@"\n`, { mode: 0o755 });
 }
 
 async function install(options: InstallOptions): Promise<void> {

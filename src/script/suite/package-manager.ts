@@ -3,7 +3,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import type { LogEntry } from '../../protocol/result.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { Suite } from '../../protocol/suite.ts';
-import { ownPrograms } from './engines.ts';
+import { modernYarns, ownPrograms } from './engines.ts';
 import { SuiteFailed, type Engine, type PackageManager, type SuitePlace } from './suite-place.ts';
 
 /** Which package manager a project uses, in which version, and how it installs exactly what the lock file says. */
@@ -13,8 +13,8 @@ type Name = PackageManager['name'];
 export type ChosenManager = PackageManager & {
   /** In which the manager's own install runs: where the lock file is. installCommand runs in the working folder. */
   folder: string;
-  /** Yarn 2 and newer. */
-  modernYarn: boolean;
+  /** The engine's program (`modernYarns`) that `yarn` must be; null = not Yarn, or Yarn 1. */
+  modernYarn: string | null;
   /** The package, with its version, that must be fetched first, since what the agent has is of another major version. */
   fetch: string | null;
 };
@@ -34,18 +34,14 @@ export const lockFileNames: readonly string[] = lockFiles.map(([file]) => file);
 const ownMajors: { readonly [N in Name]: readonly number[] } = {
   npm: [11],
   pnpm: [10],
-  yarn: [1, 4],
+  yarn: [1, 3, 4],
   bun: [1],
 };
 
 /** What made a lock file that says nothing but its own version: `lockfileVersion` of pnpm, `__metadata.version` of Yarn. */
 const pnpmByLock: { readonly [major: string]: string | null } = { 5: '7.33.7', 6: '8.15.9', 9: null };
-const yarnByLock: { readonly [version: string]: string | null } = {
-  4: '2.4.2',
-  5: '3.1.1',
-  6: '3.8.7',
-  7: '3.8.7',
-};
+const yarnByLock: { readonly [version: string]: string } = { 4: '2.4.2', 5: '3.1.1' };
+const newestYarn = '10';
 
 /**
  * The package manager of a suite: by the lock file in the working folder or the nearest folder above it, up to the bundle's root,
@@ -66,21 +62,18 @@ export function choosePackageManager(options: {
   const name = lock?.name ?? commandName(installCommand) ?? pinned?.name ?? 'npm';
   const folder = lock === null ? place.working : dirname(lock.path);
   const text = lock === null || lock.path.endsWith('.lockb') ? '' : readFileSync(lock.path, 'utf8');
-  const { version, fetch, modernYarn, env } = versionOf(name, { pinned, text, folder });
+  const { modern, ...versions } = versionOf(name, { pinned, text, folder });
   const manager: ChosenManager = {
     name,
-    version,
     lockFile: lock === null ? null : relative(place.project, lock.path),
-    install: installCommand ?? frozenInstall(name, modernYarn),
+    install: installCommand ?? frozenInstall(name, modern),
     exec: engine.name === 'bun' ? 'bunx --bun' : execs[name],
-    env,
     folder,
-    modernYarn,
-    fetch,
+    ...versions,
   };
   log(
     'info',
-    `Package manager: ${name}${version === null ? '' : ` ${version}`}` +
+    `Package manager: ${name}${manager.version === null ? '' : ` ${manager.version}`}` +
       (manager.lockFile === null ? ', without a lock file' : ` (${manager.lockFile})`),
   );
   return manager;
@@ -184,44 +177,62 @@ function commandName(command: string | null): Name | null {
   ); // its keys are the names
 }
 
-type Version = Pick<ChosenManager, 'version' | 'fetch' | 'modernYarn' | 'env'>;
+type Version = Pick<ChosenManager, 'version' | 'fetch' | 'modernYarn' | 'env'> & { modern: boolean };
 
 function versionOf(name: Name, from: { pinned: Pinned | null; text: string; folder: string }): Version {
   const pinned = from.pinned?.name === name ? from.pinned.version : null;
   if (name === 'yarn') return yarnVersion(pinned, from);
   const byLock = name === 'pnpm' ? pnpmByLock[/^lockfileVersion: '?(\d+)/m.exec(from.text)?.[1] ?? ''] : null;
   const version = pinned ?? byLock ?? null;
-  return { version, fetch: toFetch(name, version, name), modernYarn: false, env: {} };
+  return { version, fetch: toFetch(name, version), modern: false, modernYarn: null, env: {} };
 }
 
 function yarnVersion(pinned: string | null, from: { text: string; folder: string }): Version {
   const settings = readIfThere(join(from.folder, '.yarnrc.yml'));
-  const lockVersion = /^__metadata:\s*\n\s+version: (\d+)/m.exec(from.text)?.[1];
+  const lockVersion = /^__metadata:\s*\n\s+version: (\d+)/m.exec(from.text)?.[1] ?? null;
   const classicLock = /^# yarn lockfile v1$/m.test(from.text);
   const pinnedMajor = majorOf(pinned);
   // A project's own copy is used by whichever Yarn is called, where the bundle has it.
   const ownCopy = /^yarnPath:\s*["']?([^"'\s]+)/m.exec(settings ?? '')?.[1];
   const copyThere = ownCopy !== undefined && existsSync(join(from.folder, ownCopy));
-  const copyVersion = /yarn-(\d+\.\d+\.\d+)\.c?js$/.exec(ownCopy ?? '')?.[1];
+  const copyVersion = /yarn-(\d+\.\d+\.\d+)\.c?js$/.exec(ownCopy ?? '')?.[1] ?? null;
   const modern = classicLock
     ? false
-    : lockVersion !== undefined ||
+    : lockVersion !== null ||
       (pinnedMajor === null ? ownCopy !== undefined || settings !== null : pinnedMajor > 1);
-  const fits = (version: string | null | undefined) =>
-    version !== null && version !== undefined && (majorOf(version) !== 1) === modern;
-  const version = [copyVersion, pinned, modern ? yarnByLock[lockVersion ?? ''] : null].find(fits) ?? null;
   const env: { [name: string]: string } = {};
   if (!copyThere && ownCopy !== undefined) env['YARN_IGNORE_PATH'] = '1';
   // With Plug'n'Play the packages stay in its cache, which must therefore be a part of the project.
-  if (modern && (/^nodeLinker:\s*["']?([\w-]+)/m.exec(settings ?? '')?.[1] ?? 'pnp') === 'pnp')
-    env['YARN_ENABLE_GLOBAL_CACHE'] = 'false';
-  const program = modern ? '@yarnpkg/cli-dist' : 'yarn';
-  return { version, fetch: copyThere ? null : toFetch('yarn', version, program), modernYarn: modern, env };
+  const linker = /^nodeLinker:\s*["']?([\w-]+)/m.exec(settings ?? '')?.[1] ?? 'pnp';
+  if (modern && linker === 'pnp') env['YARN_ENABLE_GLOBAL_CACHE'] = 'false';
+
+  const fits = (version: string | null) => version !== null && (majorOf(version) !== 1) === modern;
+  const named = [copyVersion, pinned].find(fits) ?? null;
+  const version = named ?? (modern ? (yarnByLock[lockVersion ?? ''] ?? null) : null);
+  // Without a lock file, any of the same major does.
+  const wanted = lockVersion ?? (majorOf(version) === 3 ? '6' : newestYarn);
+  const here = modern ? (modernYarns[wanted] ?? null) : null;
+  const fetch =
+    copyThere || (here !== null && lockVersion !== null)
+      ? null
+      : lockVersion === null || version === null
+        ? toFetch('yarn', version)
+        : `${modernPackage}@${version}`;
+  return {
+    version,
+    fetch,
+    modern,
+    modernYarn: modern && fetch === null ? (here ?? modernYarns[newestYarn] ?? null) : null,
+    env,
+  };
 }
 
-function toFetch(name: Name, version: string | null, program: string): string | null {
+const modernPackage = '@yarnpkg/cli-dist';
+
+function toFetch(name: Name, version: string | null): string | null {
   const major = majorOf(version);
-  return major === null || ownMajors[name].includes(major) ? null : `${program}@${version}`;
+  if (major === null || ownMajors[name].includes(major)) return null;
+  return `${name === 'yarn' ? modernPackage : name}@${version}`;
 }
 
 function majorOf(version: string | null | undefined): number | null {
