@@ -49,6 +49,16 @@ function registerCounters(registry: Registry, { metrics }: MetricsSources): void
       }
     },
   });
+  const dependencies = new Counter({
+    name: `${prefix}suite_dependency_cache_total`,
+    help: 'Suites by where their dependencies came from.',
+    labelNames: ['result'],
+    registers: [registry],
+    collect: () => {
+      dependencies.reset();
+      for (const [result, count] of metrics.suiteDependencies) dependencies.inc({ result }, count);
+    },
+  });
   const counters: [name: string, help: string, read: () => number][] = [
     ['jobs_claimed_total', 'Jobs taken from the service.', () => metrics.jobsClaimed],
     ['jobs_released_total', 'Jobs handed back to the service.', () => metrics.jobsReleased],
@@ -185,6 +195,10 @@ function histograms(metrics: AgentMetrics): string {
   head('attempt_duration_seconds', 'Duration of attempts.');
   for (const [type, histogram] of metrics.attemptDuration) {
     body('attempt_duration_seconds', `type="${type}",`, histogram);
+  }
+  head('suite_stage_seconds', 'Duration of the stages of suites.');
+  for (const [stage, histogram] of metrics.suiteStages) {
+    body('suite_stage_seconds', `stage="${stage}",`, histogram);
   }
   return `\n${lines.join('\n')}\n`;
 }

@@ -1,5 +1,6 @@
 import type { JobType } from '../protocol/check-types.ts';
 import type { ResultStatus } from '../protocol/result.ts';
+import type { SuiteDetails } from '../script/suite/suite-run.ts';
 
 /**
  * What the agent counts while it works: plain numbers, so that counting costs nothing. `metrics-page.ts` turns them into
@@ -12,6 +13,10 @@ export type AgentMetrics = {
   readonly startDelay: Histogram;
   /** Duration of attempts by check type, in seconds. */
   readonly attemptDuration: Map<JobType, Histogram>;
+  /** Duration of the stages of suites, in seconds, by stage. */
+  readonly suiteStages: Map<string, Histogram>;
+  /** Suites by where their dependencies came from: hit, miss, refreshed, off. */
+  readonly suiteDependencies: Map<string, number>;
   jobsClaimed: number;
   jobsReleased: number;
   jobsUnreadable: number;
@@ -47,6 +52,8 @@ export function createMetrics(): AgentMetrics {
     results: new Map(),
     startDelay: createHistogram([0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 360]),
     attemptDuration: new Map(),
+    suiteStages: new Map(),
+    suiteDependencies: new Map(),
     jobsClaimed: 0,
     jobsReleased: 0,
     jobsUnreadable: 0,
@@ -83,12 +90,30 @@ export function observe(histogram: Histogram, value: number): void {
 }
 
 const attemptBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+/** Of suites, and of their stages: from a cached install to the longest run. */
+const suiteBounds = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 
 export function countAttempt(metrics: AgentMetrics, type: JobType, seconds: number): void {
-  let histogram = metrics.attemptDuration.get(type);
-  if (histogram === undefined)
-    metrics.attemptDuration.set(type, (histogram = createHistogram(attemptBounds)));
-  observe(histogram, seconds);
+  const bounds = type === 'PLAYWRIGHT' ? suiteBounds : attemptBounds;
+  observe(histogramOf(metrics.attemptDuration, type, bounds), seconds);
+}
+
+/** Counts what the details of a suite's run tell of its stages and its dependencies. */
+export function countSuite(
+  metrics: AgentMetrics,
+  { stages = [], dependencyCache = null }: Partial<Pick<SuiteDetails, 'stages' | 'dependencyCache'>>,
+): void {
+  for (const { name, durationMs } of stages) {
+    observe(histogramOf(metrics.suiteStages, name, suiteBounds), durationMs / 1000);
+  }
+  if (dependencyCache === null) return;
+  metrics.suiteDependencies.set(dependencyCache, (metrics.suiteDependencies.get(dependencyCache) ?? 0) + 1);
+}
+
+function histogramOf<K>(all: Map<K, Histogram>, key: K, bounds: readonly number[]): Histogram {
+  const found = all.get(key) ?? createHistogram(bounds);
+  all.set(key, found);
+  return found;
 }
 
 export function countResult(

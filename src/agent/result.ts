@@ -4,6 +4,7 @@ import type { LogEntry, Result } from '../protocol/result.ts';
 import { withoutArchives } from '../secrets/packed-in-text.ts';
 import { maskPrintedHeaders } from '../secrets/sensitive-headers.ts';
 import type { Attempted } from './attempt-once.ts';
+import { shorterDetails } from './shorten-suite.ts';
 
 /** The part of a scrubber that results need. */
 export type TreeScrubber = { json: <T>(tree: T) => T };
@@ -87,11 +88,17 @@ export function serialised(result: Result, limit: number): { json: string; trimm
     level: 'warn',
     msg: `the result had ${size} bytes, more than ${limit}: long texts and lists of it are cut`,
   };
+  const shortLog = [...cutLog(result.log), note];
+  const suites = result.checkType === 'PLAYWRIGHT' ? shorterDetails(result.details) : [];
+  for (const details of suites) {
+    const json = JSON.stringify({ ...result, details, log: shortLog });
+    if (fits(json, limit)) return { json, trimmed: true };
+  }
   const cut: Result = {
     ...result,
     assertions: cutTree(result.assertions) as Result['assertions'], // same shape, shorter texts
     details: cutTree(result.details) as Result['details'], // same shape, shorter texts
-    log: [...(cutTree(result.log) as LogEntry[]), note], // same shape, shorter texts
+    log: shortLog,
   };
   const shorter = JSON.stringify(cut);
   if (fits(shorter, limit)) return { json: shorter, trimmed: true };
@@ -108,6 +115,13 @@ export function serialised(result: Result, limit: number): { json: string; trimm
 /** A UTF-16 unit takes at most three bytes, so most results need no counting. */
 function fits(json: string, limit: number): boolean {
   return json.length * 3 <= limit || Buffer.byteLength(json) <= limit;
+}
+
+/** How it began and how it ended. */
+function cutLog(log: readonly LogEntry[]): LogEntry[] {
+  const half = keptItems / 2;
+  const kept = log.length <= keptItems ? log : [...log.slice(0, half), ...log.slice(-half)];
+  return cutTree(kept) as LogEntry[]; // same shape, shorter texts
 }
 
 function cutTree(value: unknown): unknown {

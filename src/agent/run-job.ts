@@ -8,7 +8,7 @@ import { nextAttempt } from './attempts.ts';
 import { cancelledGrade, erroredGrade, type Grade } from './grade.ts';
 import type { Lanes } from './lanes.ts';
 import type { Hold, Leases } from './leases.ts';
-import { countAttempt, countResult, observe, type AgentMetrics } from './metrics.ts';
+import { countAttempt, countResult, countSuite, observe, type AgentMetrics } from './metrics.ts';
 import type { JobScrubber } from './own-secrets.ts';
 import { resultOf, scrubbed, serialised } from './result.ts';
 
@@ -63,6 +63,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
       lastAttempted = attempted;
       firstAttemptAt ??= attempted.startedAt;
       countAttempt(metrics, job.checkType, (attempted.stoppedAt - attempted.startedAt) / 1000);
+      if (job.checkType === 'PLAYWRIGHT') countSuite(metrics, attempted.outcome.details);
 
       const { status, reason } = attempted.grade;
       const next = nextAttempt(job.retryStrategy, {
