@@ -268,6 +268,15 @@ export function agentEnvironment(
   };
 }
 
+/** The account's API key that a command shows to the service: of `file`, else SERVICE_API_KEY. Throws FatalError (78). */
+export function readAccountKey(env: Environment, file: string | null): Secret {
+  const name = 'SERVICE_API_KEY';
+  const key = secret(file === null ? env : { [`${name}_FILE`]: file }, name);
+  return (
+    key ?? fail(`${name} is missing: set it, or ${name}_FILE or --api-key-file, to a key of the account`)
+  );
+}
+
 /** What `service` and `dev` need. Throws FatalError (78). */
 export function readServiceConfig(env: Environment): ServiceConfig {
   const databaseUrl = text(env, 'DATABASE_URL');

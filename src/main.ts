@@ -30,6 +30,12 @@ const commands: { readonly [name: string]: Entry } = {
     options: 'scripts: [--type BROWSER|MULTI_STEP] [--runtime NAME] [--env NAME=VALUE]… [--output DIR]',
     load: async () => (await import('./commands/run.ts')).run,
   },
+  bundle: {
+    usage: 'bundle DIR [--json]',
+    summary: 'packs a Playwright project and uploads it to the service; prints {"key","digest"}',
+    options: '[--include GLOB]… [--api-key-file FILE]',
+    load: async () => (await import('./commands/bundle.ts')).bundle,
+  },
   doctor: {
     usage: 'doctor [--json]',
     summary: 'says what works on this machine, what does not, and how to mend it',

@@ -1,0 +1,143 @@
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { backoffMs, pause } from '../agent/backoff.ts';
+import { createTransport, type Answer, type Transport } from '../agent/transport.ts';
+import { readAccountKey, readAgentSettings } from '../config.ts';
+import { exitCodes, FatalError, ServiceError } from '../errors.ts';
+import { packBundle, type PackedBundle } from '../script/suite/pack-bundle.ts';
+import { version } from '../version.ts';
+import { parseArguments, usageError, type Command } from './command.ts';
+import { inTemporaryFolder } from './temporary-folder.ts';
+
+const options = {
+  include: { type: 'string', multiple: true },
+  'api-key-file': { type: 'string' },
+  json: { type: 'boolean', default: false },
+} as const;
+
+const path = '/v1/playwright-bundles';
+/** A connection over which nothing moves for so long is given up. */
+const stalledMs = 60_000;
+const mostTries = 4;
+
+/**
+ * `bundle DIR [--include GLOB]… [--api-key-file FILE] [--json]`: packs a Playwright project and uploads it to the service;
+ * `{"key","digest"}` on standard output (with `--json` also what it is made of), warnings on standard error.
+ */
+export const bundle: Command = async (args, { env, stdout, stderr }) => {
+  const { values, positionals } = parseArguments(args, options);
+  const [folder, ...others] = positionals;
+  if (folder === undefined) throw usageError('bundle needs the folder of a Playwright project');
+  if (others.length > 0) throw usageError('bundle takes one folder');
+  const key = readAccountKey(env, values['api-key-file'] ?? null);
+  const { serviceUrl, proxy, extraCaFile } = readAgentSettings(env);
+  const transport = await createTransport({
+    serviceUrl,
+    proxy,
+    extraCaFile,
+    headers: { authorization: `Bearer ${key.reveal()}`, 'user-agent': `location-agent/${version}` },
+  });
+  try {
+    return await inTemporaryFolder(async (temporary, signal) => {
+      const archive = join(temporary, 'bundle.tgz');
+      const packed = await packBundle({ folder, to: archive, include: values.include ?? [] });
+      stderr(packedLines(packed));
+      const stored = await upload({ transport, serviceUrl, archive, packed, signal });
+      stdout(`${JSON.stringify(values.json ? { ...stored, ...factsOf(packed) } : stored)}\n`);
+      return exitCodes.done;
+    });
+  } finally {
+    transport.close();
+  }
+};
+
+/** What was packed and what had better be known of it, for a person. */
+export function packedLines(packed: PackedBundle): string {
+  const { files, size, root, workingDir, warnings } = packed;
+  const where = workingDir === '' ? '' : `, workingDir ${JSON.stringify(workingDir)}`;
+  const lines = [
+    ...warnings.map((warning) => `warning: ${plain(warning)}`),
+    `packed ${files} files of ${plain(root)} (${(size / 1024 / 1024).toFixed(1)} MB)${where}`,
+  ];
+  return lines.map((line) => `location-agent: ${line}\n`).join('');
+}
+
+const factsOf = ({ size, files, workingDir, lockFile, warnings }: PackedBundle) => ({
+  size,
+  files,
+  workingDir,
+  lockFile,
+  warnings,
+});
+
+/** Names of files may hold what terminals obey. */
+const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
+
+type Upload = {
+  transport: Pick<Transport, 'send'>;
+  serviceUrl: URL;
+  archive: string;
+  packed: Pick<PackedBundle, 'digest' | 'size'>;
+  signal: AbortSignal;
+};
+
+/** Brings the archive to the service. Throws FatalError: 77 = the key is refused, 2 = anything else. */
+async function upload({ transport, serviceUrl, archive, packed, signal }: Upload) {
+  for (let tries = 1; ; tries++) {
+    try {
+      const answer = await transport.send({
+        method: 'POST',
+        path,
+        headers: { 'content-type': 'application/octet-stream', 'content-length': packed.size },
+        body: createReadStream(archive, { highWaterMark: 256 * 1024 }),
+        idleMs: stalledMs,
+        answerBytes: 64 * 1024,
+        signal,
+      });
+      const { key, digest } = storedIn(answer, serviceUrl);
+      if (digest !== packed.digest)
+        throw failed(`${serviceUrl.origin} has stored other bytes than were sent`);
+      return { key, digest };
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      if (!error.retryable || tries === mostTries) {
+        throw failed(`the bundle was not uploaded to ${serviceUrl.origin}: ${error.message}`, error);
+      }
+      // eslint-disable-next-line no-restricted-properties -- a command's own wait
+      await pause(error.retryAfterMs ?? backoffMs(tries, Math.random), signal);
+      signal.throwIfAborted();
+    }
+  }
+}
+
+/** Key and digest from the service's answer, or its refusal as an error. */
+function storedIn({ status, body }: Answer, serviceUrl: URL): { key: string; digest: string } {
+  const json = fieldsIn(body);
+  const { key, digest, message } = json;
+  if ((status === 200 || status === 201) && typeof key === 'string' && typeof digest === 'string')
+    return { key, digest };
+  if (status === 401 && typeof message === 'string') {
+    const text = `SERVICE_API_KEY was refused by ${serviceUrl.origin}: set it to a key of the account`;
+    throw new FatalError('KEY_REFUSED', text, { exitCode: exitCodes.keyRefused });
+  }
+  const isOwn = typeof message === 'string';
+  const words = isOwn
+    ? `status ${status}: ${plain(message)}`
+    : `status ${status} from something that is not the service`;
+  // Something on the way may answer in the service's place for a while.
+  const retryable = status >= 500 || status === 408 || status === 425 || status === 429;
+  throw new ServiceError(isOwn ? 'SERVICE_REFUSED' : 'SERVICE_UNREACHABLE', words, { status, retryable });
+}
+
+function fieldsIn(body: Buffer): { [name: string]: unknown } {
+  try {
+    const json: unknown = JSON.parse(body.toString('utf8'));
+    return typeof json === 'object' && json !== null ? { ...json } : {};
+  } catch {
+    return {};
+  }
+}
+
+function failed(message: string, cause?: unknown): FatalError {
+  return new FatalError('CONFIGURATION', message, { exitCode: exitCodes.couldNotRun, cause });
+}
