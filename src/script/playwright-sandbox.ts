@@ -11,7 +11,7 @@ const probeMs = 10_000;
  * user namespaces. Looked at in a child under the same limits as a run. Never rejects.
  */
 export async function canSandbox(
-  runtime: Runtime,
+  runtime: Pick<Runtime, 'node'>,
   dataFolder: string,
 ): Promise<{ works: true } | { works: false; why: string }> {
   if (process.getuid?.() === 0) return { works: false, why: 'the agent runs as root' };

@@ -22,10 +22,11 @@ export function openOutput(path: string, log: (line: string) => void): SuiteOutp
   const lastLines: string[] = [];
   let bytes = 0;
   let leftOut = 0;
+  let closed: Promise<boolean> | undefined;
   const write = (line: string) => {
     bytes += Buffer.byteLength(line) + 1;
     if (bytes > mostBytes) leftOut += 1;
-    else if (!broken) stream.write(`${line}\n`);
+    else if (!broken && closed === undefined) stream.write(`${line}\n`);
   };
   return {
     lastLines,
@@ -39,11 +40,11 @@ export function openOutput(path: string, log: (line: string) => void): SuiteOutp
     },
     note: (line) => write(`[${new Date().toISOString()}] ${line}`),
     close: () =>
-      new Promise((resolve) => {
+      (closed ??= new Promise((resolve) => {
         if (leftOut > 0) stream.write(`… ${leftOut} more lines are left out\n`);
         stream.once('close', () => resolve(!broken));
         if (broken) return resolve(false);
         stream.end();
-      }),
+      })),
   };
 }
