@@ -57,12 +57,14 @@ export function buildJob(claimed: WholeJob, context: Context): Record<string, un
     typeof mergedRetries
   >[0]; // stored settled
   // Playwright retries the tests of a suite itself.
-  const retryStrategy = isSuiteType(claimed.checkType)
-    ? null
-    : retryStrategyOf(
-        group === null ? definition : mergedRetries(own, group),
-        claimed.runParallel || claimed.locationCount < 2,
-      );
+  // What somebody waits for, to try it out, is told as it is.
+  const retryStrategy =
+    isSuiteType(claimed.checkType) || claimed.testSession
+      ? null
+      : retryStrategyOf(
+          group === null ? definition : mergedRetries(own, group),
+          claimed.runParallel || claimed.locationCount < 2,
+        );
   const fields = typeFields(claimed, context, { definition, group });
   return {
     jobId: claimed.jobId,
@@ -85,11 +87,13 @@ export function buildJob(claimed: WholeJob, context: Context): Record<string, un
     maxResponseTime: definition.maxResponseTime ?? null,
     retryStrategy,
     environmentVariables: mergedVariables(
+      openVariables(claimed.sessionVariables, encryption),
       openVariables(definition.environmentVariables ?? [], encryption),
       group?.environmentVariables ?? [],
       openVariables(account.variables, encryption),
     ),
     proxyUrl,
+    ...(claimed.testSession ? { testSession: true } : {}),
     ...fields,
   };
 }
@@ -111,7 +115,7 @@ function typeFields(
     const script = checkScriptOf({ runtimeId, definition, code, snippets });
     return { script, sslCheckDomain: definition.sslCheckDomain || null };
   }
-  if (isSuiteType(claimed.checkType)) return { suite: suiteOf(definition, claimed.bundle) };
+  if (isSuiteType(claimed.checkType)) return { suite: suiteOf(definition, claimed) };
   const request = openRequest(definition.request ?? {}, encryption);
   if (claimed.checkType === 'ICMP') {
     return {

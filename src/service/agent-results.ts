@@ -4,6 +4,7 @@ import type { Reason } from '../protocol/reasons.ts';
 import { Result } from '../protocol/result.ts';
 import { protocolLimits, type ResponseOf } from '../protocol/routes.ts';
 import type { AgentLocation } from './db/agents.ts';
+import { endSessionRuns } from './db/check-sessions.ts';
 import { sqlState, type Db } from './db/database.ts';
 import {
   findFinishedJobs,
@@ -18,6 +19,7 @@ import { dayMs, type Partitions } from './db/partitions.ts';
 import { insertResults, toJsonb, updateStatuses, type ResultToStore } from './db/store-result.ts';
 import { uuidPattern, uuidv7 } from './ids.ts';
 import { retentionDays } from './retention.ts';
+import { totalsOf } from './suite-totals.ts';
 
 /** Results of agents: each is judged on its own, and they are stored in transactions of bounded size. */
 
@@ -243,6 +245,7 @@ function accept(
     jobId: job.id,
     leaseToken: result.leaseToken,
     sequenceId: job.sequenceId,
+    isTest: job.testSession,
     checkType: job.checkType,
     runLocation: isOthers ? job.runLocation : from.slugName,
     resultType: result.resultType,
@@ -257,6 +260,7 @@ function accept(
     reason: result.reason === null ? null : toJsonb(knownOf(result.reason)),
     body,
     sslDaysRemaining: sslDaysOf(result.details),
+    totals: totalsOf(job.checkType, result.details),
   };
 }
 
@@ -279,7 +283,9 @@ async function write(
   await insertResults(tx, stored, now);
   const changed = states.filter((state) => state.changed);
   const ended = changed.flatMap(({ job, reported, finalResultId }) =>
-    finalResultId === null ? [] : [{ id: job.id, finalResultId, reported: [...reported] }],
+    finalResultId === null
+      ? []
+      : [{ id: job.id, finalResultId, reported: [...reported], sessionId: job.sessionId }],
   );
   const going = changed
     .filter(({ finalResultId }) => finalResultId === null)
@@ -292,5 +298,16 @@ async function write(
   if (ended.length > 0) await finishJobs(tx, ended, now);
   if (going.length > 0) await reportAttempts(tx, going);
   await updateStatuses(tx, stored, now);
-  await closeMissed(tx, stored);
+  await closeMissed(
+    tx,
+    stored.filter(({ isTest }) => isTest !== true),
+  );
+  const asked = new Set(ended.filter(({ sessionId }) => sessionId !== null).map(({ id }) => id));
+  await endSessionRuns(
+    tx,
+    stored.flatMap(({ jobId, resultType, status }) =>
+      jobId !== null && resultType === 'FINAL' && asked.has(jobId) ? [{ jobId, status }] : [],
+    ),
+    now,
+  );
 }

@@ -7,7 +7,9 @@ import {
 } from './db/jobs-claim.ts';
 import { isSuiteType } from './api/suite-fields.ts';
 import { findBundle, type BundleRow } from './db/bundles.ts';
+import { variablesOfSession } from './db/check-sessions.ts';
 import type { Queryable } from './db/database.ts';
+import type { Variable } from './group-settings.ts';
 
 /** A leased job with everything that is stored of its check and its group. */
 export type WholeJob = Omit<ClaimedJob, 'definition' | 'group'> & {
@@ -16,9 +18,13 @@ export type WholeJob = Omit<ClaimedJob, 'definition' | 'group'> & {
   code: Definition | null;
   /** Of a suite; null where it is gone, and for other types. */
   bundle: BundleRow | null;
+  /** Of its test session, as stored: they go before all others. */
+  sessionVariables: readonly Variable[];
 };
 
 type Definition = Record<string, unknown>;
+
+const noVariables: Promise<Variable[]> = Promise.resolve([]);
 
 /**
  * Reads what a claim has left out because it is large, each in a statement of its own, the definition of a group once.
@@ -37,6 +43,14 @@ export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<W
     if (!isSuiteType(checkType) || typeof key !== 'string') return null;
     return (await findBundle(db, { accountId, key })) ?? null;
   };
+  const ofSessions = new Map<string, Promise<Variable[]>>();
+  const sessionVariables = ({ sessionId, testSession }: ClaimedJob) => {
+    if (sessionId === null || !testSession) return noVariables;
+    const read =
+      ofSessions.get(sessionId) ?? variablesOfSession(db, sessionId).then((stored) => stored as Variable[]); // written by sessions.ts
+    ofSessions.set(sessionId, read);
+    return read;
+  };
   return async (job) => {
     const definition = job.definition ?? (await definitionOfCheck(db, job.checkId));
     if (definition === null) return null;
@@ -48,6 +62,7 @@ export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<W
       group: job.group === null || ofGroup === null ? null : { ...job.group, definition: ofGroup },
       code: job.hasCode ? await codeOfCheck(db, job.checkId) : null,
       bundle: await bundleOf(job, definition),
+      sessionVariables: await sessionVariables(job),
     };
   };
 }

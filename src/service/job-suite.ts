@@ -18,7 +18,10 @@ export type SuiteDefinition = {
 };
 
 /** The suite of a job. Throws UnbuildableJobError (BUNDLE_UNAVAILABLE) where its bundle is gone. */
-export function suiteOf(definition: Partial<SuiteDefinition>, bundle: BundleRow | null): Suite {
+export function suiteOf(
+  definition: Partial<SuiteDefinition>,
+  { bundle, refreshCache }: { bundle: BundleRow | null; refreshCache: boolean },
+): Suite {
   if (bundle === null) {
     throw new UnbuildableJobError(
       `the code bundle ${definition.codeBundlePath ?? ''} is gone: upload it again`,
@@ -37,7 +40,7 @@ export function suiteOf(definition: Partial<SuiteDefinition>, bundle: BundleRow 
     engine: engineOf(definition),
     browsers: definition.browsers ?? [],
     maxMinutes: definition.maxRunMinutes ?? 30,
-    refreshCache: false,
+    refreshCache,
   };
 }
 

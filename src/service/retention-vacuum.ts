@@ -15,6 +15,8 @@ const tables = [
   'agents',
   'agent_events',
   'artifacts',
+  'session_runs',
+  'run_logs',
 ] as const;
 const everyMs = 1_000;
 /** Growth since the last time that makes it worth while. */

@@ -1,4 +1,5 @@
 import { reasonOf, type ReasonCode } from '../protocol/reasons.ts';
+import { endSessionRuns } from './db/check-sessions.ts';
 import type { Db } from './db/database.ts';
 import { finishJobs, type LockedJob } from './db/jobs.ts';
 import {
@@ -20,7 +21,7 @@ export async function endJobs(
   tx: Db,
   options: {
     jobs: readonly LockedJob[];
-    status: 'errored' | 'cancelled';
+    status: 'errored' | 'cancelled' | 'missed';
     code: ReasonCode;
     message: string;
     now: number;
@@ -39,6 +40,7 @@ export async function endJobs(
     checkId: job.checkId,
     jobId: job.id,
     sequenceId: job.sequenceId,
+    isTest: job.testSession,
     checkType: job.checkType,
     runLocation: job.runLocation,
     resultType: 'FINAL',
@@ -75,7 +77,18 @@ async function storeFinals(
     at,
   );
   await updateStatuses(tx, results, at);
-  await closeMissed(tx, results);
+  await closeMissed(
+    tx,
+    results.filter(({ status, isTest }) => status !== 'missed' && isTest !== true),
+  );
+  await endSessionRuns(
+    tx,
+    jobs.flatMap(({ id, sessionId }, index) => {
+      const status = results[index]?.status;
+      return sessionId === null || status === undefined ? [] : [{ jobId: id, status }];
+    }),
+    at,
+  );
 }
 
 export type Missed = {
@@ -90,7 +103,8 @@ export type Missed = {
   code: ReasonCode;
 };
 
-const messages: { readonly [code in ReasonCode]?: string } = {
+/** Why a run did not take place, in words. */
+export const missedMessages: { readonly [code in ReasonCode]?: string } = {
   NOT_SCHEDULED: 'the service was not running when the run was due',
   NO_AGENT: 'no agent of the location was connected',
   STILL_RUNNING: 'the run before was still going on',
@@ -192,7 +206,7 @@ function resultOf(item: Missed): ResultToStore {
     isCancelled: false,
     responseTime: 0,
     attempts: 0,
-    reason: toJsonb(reasonOf(item.code, messages[item.code] ?? item.code)),
+    reason: toJsonb(reasonOf(item.code, missedMessages[item.code] ?? item.code)),
     body: bodyOf(detailsOf(openOf(item, id))),
     sslDaysRemaining: null,
   };

@@ -39,14 +39,21 @@ export function splitRun<Place extends { id: string }>(
 /** A run that is later than this is missed: a restart of the service may take as long and lose nothing. */
 export const lateMs = 30_000;
 
+/** Where a run takes place, as indexes of the check's locations: in all of them at once, or where it is the turn. */
+export function locationsOfRun(
+  check: Pick<PlanInput, 'rotation' | 'runParallel' | 'locationCount'>,
+): number[] {
+  const { rotation, runParallel, locationCount } = check;
+  if (runParallel) return Array.from({ length: locationCount }, (_, index) => index);
+  return locationCount === 0 ? [] : [rotation % locationCount];
+}
+
 export function planRuns(check: PlanInput, now: number): Plan {
   const interval = check.intervalSeconds * 1000;
   const last = Math.max(check.nextDueAt, lastDue(check, now));
   const inTime = now - last <= Math.min(lateMs, interval);
   const rotation = check.locationCount === 0 ? 0 : check.rotation % check.locationCount;
-  const locations = check.runParallel
-    ? Array.from({ length: check.locationCount }, (_, index) => index)
-    : [rotation].slice(0, check.locationCount);
+  const locations = locationsOfRun(check);
   // The moment that runs is no missed one.
   const missedUntil = inTime ? lastDue(check, last - 1) : last;
   return {

@@ -8,7 +8,8 @@ import { lockSpentLeases, redeliverExpired } from './db/jobs-lease.ts';
 import { jobsChannel, type LockedJob } from './db/jobs.ts';
 import type { Partitions } from './db/partitions.ts';
 import { createLoop, type Loop } from './scheduler-loop.ts';
-import { endJobs, recordMissed } from './scheduler-outcomes.ts';
+import { endSessionRuns } from './db/check-sessions.ts';
+import { endJobs, missedMessages, recordMissed } from './scheduler-outcomes.ts';
 
 /** Clears up jobs that nobody ends: leases that ran out, runs that nobody claimed, runs that no agent can run. */
 
@@ -96,7 +97,14 @@ async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
         : 'no agent of the location claimed the next attempt in time';
     await endJobs(tx, { jobs, status: 'errored', code, message, now: time, partitions });
   }
-  const missed = expired.filter((job) => !begun(job));
+  // Who asked for a run is told of it. One that an agent has had may still get a result: it is recorded as others are.
+  const isOver = (job: LockedJob) => !begun(job) && job.sessionId !== null && job.pastTokens.length === 0;
+  for (const code of ['NOT_CLAIMED', 'NO_AGENT'] as const) {
+    const jobs = expired.filter((job) => isOver(job) && codeOf(job) === code);
+    const message = missedMessages[code] ?? code;
+    await endJobs(tx, { jobs, status: 'missed', code, message, now: time, partitions });
+  }
+  const missed = expired.filter((job) => !begun(job) && !isOver(job));
   if (missed.length > 0) {
     await recordMissed(tx, {
       missed: missed.map((job) => ({
@@ -115,6 +123,11 @@ async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
     await endMissedJobs(
       tx,
       missed.map(({ id }) => id),
+    );
+    await endSessionRuns(
+      tx,
+      missed.flatMap(({ id, sessionId }) => (sessionId === null ? [] : [{ jobId: id, status: 'missed' }])),
+      new Date(time),
     );
   }
   return expired.length;

@@ -30,6 +30,10 @@ export type ClaimedJob = {
   hasCode: boolean;
   group: ClaimedGroup | null;
   accountRuntimeId: string;
+  /** The session that asked for the run; null = a scheduled one. */
+  sessionId: string | null;
+  testSession: boolean;
+  refreshCache: boolean;
 };
 
 /** What a run needs of its check's group. Definition: null = it is large, see definitionOfGroup. */
@@ -66,7 +70,7 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
          order by not_before limit free.slots for update skip locked
        ) as candidate
      ), leased as (
-       update jobs set state = 'leased', lease_token = gen_random_uuid(), lease_expires_at = $7, agent_id = $8,
+       update jobs set state = 'leased', lease_token = gen_random_uuid(), lease_expires_at = $7, agent_id = $8, leased_at = $4,
          deliveries = deliveries + 1
        from picked where jobs.id = picked.id
        returning jobs.*
@@ -75,7 +79,8 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
        j.check_id as "checkId", j.location_id as "locationId", j.run_location as "runLocation",
        j.run_source as "runSource", j.run_parallel as "runParallel", j.check_type as "checkType", j.lane,
        j.due_at as "dueAt", j.attempt, j.first_attempt_at as "firstAttemptAt", j.lease_token as "leaseToken",
-       j.lease_expires_at as "leaseExpiresAt", j.runtime_id as "runtimeId", c.name as "checkName",
+       j.lease_expires_at as "leaseExpiresAt", j.runtime_id as "runtimeId", j.session_id as "sessionId",
+       j.test_session as "testSession", j.refresh_cache as "refreshCache", c.name as "checkName",
        cardinality(${effectiveSlugs}) as "locationCount", c.code is not null as "hasCode",
        case when pg_column_size(c.definition) <= ${claimedDefinitionBytes} then c.definition end as definition,
        case when g.id is not null then jsonb_build_object('id', g.id, 'runtimeId', g.runtime_id, 'definition',

@@ -21,20 +21,24 @@ export type NewJob = {
   dueAt: Date;
   expiresAt: Date;
   claimWindowSeconds: number;
+  /** The session that asked for the run; absent = it is a scheduled one. */
+  session?: { id: string; isTest: boolean; refreshCache: boolean };
 };
 
 /** Queues jobs; those of a run that another replica has queued are left out. Ids of the locations that got some. */
 export async function insertJobs(tx: Queryable, jobs: readonly NewJob[]): Promise<string[]> {
   const rows = await tx.query<{ locationId: string }>(
     `insert into jobs (id, account_id, check_id, run_id, sequence_id, location_id, run_location, run_source,
-       run_parallel, check_type, runtime_id, lane, due_at, not_before, expires_at, claim_window_seconds)
+       run_parallel, check_type, runtime_id, lane, due_at, not_before, expires_at, claim_window_seconds, session_id,
+       test_session, refresh_cache)
      select j.id, j."accountId", j."checkId", j."runId", j."sequenceId", j."locationId", j."runLocation",
        j."runSource", j."runParallel", j."checkType", j."runtimeId", j.lane, j."dueAt", j."dueAt", j."expiresAt",
-       j."claimWindowSeconds"
+       j."claimWindowSeconds", (j.session->>'id')::uuid, coalesce((j.session->>'isTest')::boolean, false),
+       coalesce((j.session->>'refreshCache')::boolean, false)
      from jsonb_to_recordset($1::jsonb) as j (id uuid, "accountId" uuid, "checkId" uuid, "runId" uuid,
        "sequenceId" uuid, "locationId" uuid, "runLocation" text, "runSource" text, "runParallel" boolean,
        "checkType" text, "runtimeId" text, lane text, "dueAt" timestamptz, "expiresAt" timestamptz,
-       "claimWindowSeconds" double precision)
+       "claimWindowSeconds" double precision, session jsonb)
      on conflict (check_id, run_id, location_id) do nothing
      returning location_id as "locationId"`,
     [JSON.stringify(jobs)],
@@ -75,12 +79,16 @@ export type LockedJob = {
   leaseToken: string | null;
   pastTokens: string[];
   reported: string[];
+  /** Null = a scheduled run. */
+  sessionId: string | null;
+  testSession: boolean;
 };
 
 export const lockedColumns = `id, account_id as "accountId", check_id as "checkId", sequence_id as "sequenceId",
   run_id as "runId", location_id as "locationId", run_location as "runLocation", check_type as "checkType",
   runtime_id as "runtimeId", attempt, due_at as "dueAt", first_attempt_at as "firstAttemptAt",
-  lease_token as "leaseToken", past_tokens as "pastTokens", reported`;
+  lease_token as "leaseToken", past_tokens as "pastTokens", reported, session_id as "sessionId",
+  test_session as "testSession"`;
 
 /** These jobs, locked, in the order of their ids so that no two transactions wait for each other. */
 export async function lockJobs(tx: Queryable, ids: readonly string[]): Promise<LockedJob[]> {

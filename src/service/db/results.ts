@@ -1,3 +1,4 @@
+import type { SuiteTotals } from '../suite-totals.ts';
 import type { Queryable } from './database.ts';
 
 /** Statements on results for the public API. The partitions are by started_at, so every statement bounds it where it can. */
@@ -21,6 +22,8 @@ export type ResultRow = {
   responseTime: number;
   attempts: number;
   reason: unknown;
+  /** Of suites: how many tests came to what. */
+  totals: SuiteTotals | null;
   /** assertions, timings, details, artifacts, log; null = too large for a list. */
   body: Record<string, unknown> | null;
   startedAt: Date;
@@ -35,7 +38,7 @@ const summary = `id, check_id as "checkId", sequence_id as "sequenceId", job_id 
   lease_token as "leaseToken", check_type as "checkType",
   run_location as "runLocation", result_type as "resultType", status, has_failures as "hasFailures",
   has_errors as "hasErrors", is_degraded as "isDegraded", over_max_response_time as "overMaxResponseTime",
-  is_cancelled as "isCancelled", response_time as "responseTime", attempts, reason, started_at as "startedAt",
+  is_cancelled as "isCancelled", response_time as "responseTime", attempts, reason, totals, started_at as "startedAt",
   stopped_at as "stoppedAt", stored_at as "storedAt"`;
 
 export type ResultFilter = {
@@ -57,7 +60,7 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
   return db.query<ResultRow>(
     `select ${summary}, case when pg_column_size(body) <= ${listedBodyBytes} then body end as body
      from check_results
-     where check_id = $1 and account_id = $2
+     where check_id = $1 and account_id = $2 and not test_session
        and started_at >= coalesce($3::timestamptz, '-infinity') and started_at <= coalesce($4::timestamptz, 'infinity')
        and ($5::text is null or run_location = $5)
        and ($6::text is null or check_type = $6)
@@ -112,9 +115,33 @@ export async function recentResults(
      from unnest($1::uuid[]) as item (id)
      cross join lateral (
        select status, response_time, run_location, started_at from check_results
-       where check_id = item.id and account_id = $2 and started_at >= $3 and result_type = 'FINAL'
+       where check_id = item.id and account_id = $2 and started_at >= $3 and result_type = 'FINAL' and not test_session
        order by started_at desc, id desc limit $4
      ) as recent`,
     [[...options.checkIds], options.accountId, options.since, options.limit],
+  );
+}
+
+export type SuiteRunRow = {
+  id: string;
+  status: string;
+  /** Milliseconds. */
+  responseTime: number;
+  runLocation: string;
+  startedAt: Date;
+  totals: SuiteTotals | null;
+};
+
+/** The last final results of a suite, newest first, without their bodies. */
+export async function suiteRuns(
+  db: Queryable,
+  { accountId, checkId, limit }: { accountId: string; checkId: string; limit: number },
+): Promise<SuiteRunRow[]> {
+  return db.query<SuiteRunRow>(
+    `select id, status, response_time as "responseTime", run_location as "runLocation", started_at as "startedAt", totals
+     from check_results
+     where check_id = $1 and account_id = $2 and result_type = 'FINAL' and not test_session
+     order by started_at desc, id desc limit $3`,
+    [checkId, accountId, limit],
   );
 }

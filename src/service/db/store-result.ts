@@ -1,4 +1,5 @@
 import type { ResultStatus } from '../../protocol/result.ts';
+import type { SuiteTotals } from '../suite-totals.ts';
 import type { Queryable } from './database.ts';
 
 /** A result as it is stored. Times are milliseconds since the epoch; `body` and `reason` are JSON texts. */
@@ -12,6 +13,8 @@ export type ResultToStore = {
   /** The lease that it came with; absent where no agent brought it. */
   leaseToken?: string;
   sequenceId: string;
+  /** Of a test session: it says nothing about the check. Absent = no. */
+  isTest?: boolean;
   checkType: string;
   runLocation: string;
   resultType: 'FINAL' | 'ATTEMPT';
@@ -28,6 +31,8 @@ export type ResultToStore = {
   body: string;
   /** Of the certificate that an attempt saw; null when it saw none. */
   sslDaysRemaining: number | null;
+  /** Of a suite's run that came so far. */
+  totals?: SuiteTotals | null;
 };
 
 /**
@@ -52,15 +57,15 @@ export async function insertResults(
   if (results.length === 0) return;
   await tx.query(
     `insert into check_results (id, started_at, stopped_at, stored_at, account_id, check_id, job_id, lease_token, sequence_id,
-       check_type, run_location, result_type, status, has_failures, has_errors, is_degraded, over_max_response_time,
-       is_cancelled, response_time, attempts, reason, body)
-     select r.id, r.started, r.stopped, $2, r.account, r.checks, r.job, r.lease, r.sequence, r.type, r.location, r.kind,
+       test_session, check_type, run_location, result_type, status, has_failures, has_errors, is_degraded, over_max_response_time,
+       is_cancelled, response_time, attempts, reason, totals, body)
+     select r.id, r.started, r.stopped, $2, r.account, r.checks, r.job, r.lease, r.sequence, r.test, r.type, r.location, r.kind,
        r.status, r.failures, r.errors, r.degraded, r.over, r.cancelled, r.time, r.attempts, nullif(r.reason, 'null'),
-       r.body
+       nullif(r.totals, 'null'), r.body
      from jsonb_to_recordset($1::jsonb) as r (id uuid, started timestamptz, stopped timestamptz, account uuid,
-       checks uuid, job uuid, lease uuid, sequence uuid, type text, location text, kind text, status text, failures boolean,
+       checks uuid, job uuid, lease uuid, sequence uuid, test boolean, type text, location text, kind text, status text, failures boolean,
        errors boolean, degraded boolean, over boolean, cancelled boolean, time double precision, attempts integer,
-       reason jsonb, body jsonb)`,
+       reason jsonb, totals jsonb, body jsonb)`,
     [`[${results.map(recordOf).join(',')}]`, now],
   );
 }
@@ -76,6 +81,7 @@ function recordOf(result: ResultToStore): string {
     job: result.jobId,
     lease: result.leaseToken ?? null,
     sequence: result.sequenceId,
+    test: result.isTest === true,
     type: result.checkType,
     location: result.runLocation,
     kind: result.resultType,
@@ -87,13 +93,17 @@ function recordOf(result: ResultToStore): string {
     cancelled: result.isCancelled,
     time: result.responseTime,
     attempts: result.attempts,
+    totals: result.totals ?? null,
   });
   return `${record.slice(0, -1)},"reason":${result.reason ?? 'null'},"body":${result.body}}`;
 }
 
 /** A status says something about the check unless the run did not take place. */
 const tellsStatus = (result: ResultToStore) =>
-  result.resultType === 'FINAL' && result.status !== 'missed' && result.status !== 'cancelled';
+  result.resultType === 'FINAL' &&
+  result.isTest !== true &&
+  result.status !== 'missed' &&
+  result.status !== 'cancelled';
 
 /** Brings the statuses of checks up to date: the newest final result counts, and the longest and shortest run. */
 export async function updateStatuses(

@@ -1,0 +1,43 @@
+import Type, { type Static } from 'typebox';
+
+/** How many tests of a suite's run came to what: kept beside the result, for graphs of many runs. */
+
+/** Flaky = passed after a retry; a degraded test counts by its own status as well. */
+const names = [
+  'tests',
+  'passed',
+  'failed',
+  'flaky',
+  'skipped',
+  'timedOut',
+  'interrupted',
+  'degraded',
+] as const;
+
+const Count = Type.Integer({ minimum: 0 });
+
+export const SuiteTotals = Type.Object({
+  tests: Count,
+  passed: Count,
+  failed: Count,
+  flaky: Type.Integer({ minimum: 0, description: 'Passed after a retry.' }),
+  skipped: Count,
+  timedOut: Count,
+  interrupted: Type.Integer({ minimum: 0, description: 'Cut off, or not begun, when the run ended.' }),
+  degraded: Type.Integer({ minimum: 0, description: 'Marked as degraded, whatever else they came to.' }),
+});
+export type SuiteTotals = Static<typeof SuiteTotals>;
+
+const mostTests = 1_000_000;
+
+/** The totals in the details of a suite's result, as far as they can be read; null = there are none. */
+export function totalsOf(checkType: string, details: { [name: string]: unknown }): SuiteTotals | null {
+  const told = details['totals'];
+  if (checkType !== 'PLAYWRIGHT' || typeof told !== 'object' || told === null) return null;
+  const counts = told as { [name: string]: unknown }; // any object has fields by name
+  const count = (name: string) => {
+    const value = counts[name];
+    return typeof value === 'number' && value >= 0 && value <= mostTests ? Math.trunc(value) : 0;
+  };
+  return Object.fromEntries(names.map((name) => [name, count(name)])) as SuiteTotals; // of each name its number
+}
