@@ -95,11 +95,13 @@ export async function startProtocolPeer(
       });
       for (;;) {
         if (gone) return;
-        const queued = [...jobs.values()].filter(({ state }) => state === 'queued');
-        const uptime = body.free.uptime ?? 0;
-        if (uptime > 0 && queued.length > 0) {
-          slots.push(uptime);
-          const taken = queued.slice(0, uptime);
+        const taken = (['uptime', 'browser', 'suite'] as const).flatMap((lane) =>
+          [...jobs.values()]
+            .filter(({ state, job }) => state === 'queued' && job['lane'] === lane)
+            .slice(0, body.free[lane] ?? 0),
+        );
+        if (taken.length > 0) {
+          slots.push(body.free.uptime ?? 0);
           for (const entry of taken) entry.state = 'leased';
           return reply(response, 200, { jobs: taken.map(({ job }) => job) });
         }
@@ -249,6 +251,23 @@ export function tcpJob(port: number, more: Record<string, unknown> = {}): PeerJo
     environmentVariables: [],
     proxyUrl: null,
     request: { hostname: '127.0.0.1', port, data: null, ipFamily: 'IPv4', assertions: [], ...request },
+    ...rest,
+  };
+}
+
+/** A job of a Playwright suite. */
+export function suiteJob(more: Record<string, unknown> = {}): PeerJob {
+  const { suite, ...rest } = more as { suite?: object };
+  const { request: _, ...common } = tcpJob(1);
+  return {
+    ...common,
+    checkName: 'a suite',
+    checkType: 'PLAYWRIGHT',
+    lane: 'suite',
+    deadline: new Date(Date.now() + 3_600_000).toISOString(),
+    degradedResponseTime: null,
+    maxResponseTime: null,
+    suite: { bundle: { key: 'a-bundle', digest: '0'.repeat(64), size: 1 }, ...suite },
     ...rest,
   };
 }
