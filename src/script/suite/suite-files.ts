@@ -90,13 +90,24 @@ const safe = (text: string): string => text.replaceAll(/[^A-Za-z0-9_]+/g, '-').r
 function nameOf(base: string, attachment: ReadAttachment, file: KeptFile): string {
   if (file.type === 'trace') return `${base}.zip`;
   if (file.type === 'video') return `${base}${extname(file.path) === '' ? '.webm' : extname(file.path)}`;
-  const own = basename(attachment.path ?? attachment.name);
+  // Playwright names its copy of a file after the attachment and a hash.
+  const own = basename(attachment.path ?? attachment.name).replace(/-[0-9a-f]{40}(?=\.\w+$|$)/, '');
+  const word = safe(own.slice(0, own.length - extname(own).length)).slice(0, 50);
   const ending = extname(own)
     .replaceAll(/[^A-Za-z0-9.]/g, '')
     .slice(0, 12);
-  const word = safe(own.slice(0, own.length - extname(own).length)).slice(0, 50);
-  return `${base}-${word === '' ? 'attachment' : word}${ending}`;
+  const known = endings[attachment.contentType.split(';')[0] ?? ''] ?? '';
+  return `${base}-${word === '' ? 'attachment' : word}${ending === '' ? known : ending}`;
 }
+
+const endings: { readonly [contentType: string]: string } = {
+  'text/plain': '.txt',
+  'text/html': '.html',
+  'text/markdown': '.md',
+  'application/json': '.json',
+  'image/png': '.png',
+  'image/jpeg': '.jpg',
+};
 
 function unique(name: string, taken: Set<string>): string {
   const ending = extname(name);
@@ -217,5 +228,10 @@ async function zip(files: readonly Found[], path: string): Promise<void> {
     archive.addFile(source, name, { mtime, mode, compress: !packed.has(extname(name).toLowerCase()) });
   }
   archive.end();
-  await Promise.race([written, failed]);
+  try {
+    await Promise.race([written, failed]);
+  } catch (error: unknown) {
+    archive.outputStream.unpipe();
+    throw error;
+  }
 }

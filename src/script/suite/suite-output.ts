@@ -34,7 +34,8 @@ export function openOutput(path: string, log: (line: string) => void): SuiteOutp
       const line = stripVTControlCharacters(raw).replaceAll('\r', '');
       write(line);
       if (line.trim() === '') return;
-      lastLines.push(line);
+      // An error's own line stands above dozens of these.
+      if (!/^\s+at \S/.test(line)) lastLines.push(line);
       if (lastLines.length > kept) lastLines.shift();
       log(line);
     },

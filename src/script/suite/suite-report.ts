@@ -28,6 +28,8 @@ export type SuiteReport = {
 
 /** Characters of JSON that the tests of a result may have. */
 const testsText = 1024 * 1024;
+/** The name that a project's config has for the time of the run (suite-config.ts). */
+const movedConfig = /\.as-given(?:-\d+)?(\.[cm]?[jt]s)\b/g;
 /** Of an attempt's artifacts, some are the agent's own. */
 const mostFiles = 90;
 
@@ -46,7 +48,10 @@ export async function readSuiteReport(options: {
   const runs = await readRuns(place.report);
   const marks = await readMarks(place.report);
   const tests = judgedTests(runs, marks);
-  const verdict = verdictOf({ ...options, runs, tests, marks });
+  const lastLines = options.lastLines.map((line) =>
+    line.replaceAll(`${place.project}/`, '').replaceAll(movedConfig, '$1'),
+  );
+  const verdict = verdictOf({ ...options, lastLines, runs, tests, marks });
   const { files, names, notes } = await collectFiles({
     place,
     runs,

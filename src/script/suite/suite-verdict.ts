@@ -166,7 +166,7 @@ function failureOf(given: Given): Reason | null {
     if (/^(Error: )?No tests found/.test(error)) {
       return reasonOf(
         'SCRIPT_INVALID',
-        `${firstLine(error)} Check projects, tags and the test command of the check against the tests in its bundle.`,
+        'No tests found: compare projects, tags and the test command of the check with the tests in its bundle',
       );
     }
     return reasonOf('SCRIPT_THREW', firstLine(error));
