@@ -5,7 +5,7 @@ import { environment } from './config.ts';
 import { exitCodes, FatalError, toError } from './errors.ts';
 import { version } from './version.ts';
 
-type Entry = { usage: string; summary: string; options?: string; load: () => Promise<Command> };
+type Entry = { usage: string; summary: string; options?: readonly string[]; load: () => Promise<Command> };
 
 // Each command is loaded when it is called: the agent must not pay for the service.
 const commands: { readonly [name: string]: Entry } = {
@@ -25,15 +25,20 @@ const commands: { readonly [name: string]: Entry } = {
     load: async () => (await import('./commands/dev.ts')).dev,
   },
   run: {
-    usage: 'run FILE [--json]',
-    summary: 'runs a check here and now: JSON (a create body plus checkType) or a script (.ts, .js)',
-    options: 'scripts: [--type BROWSER|MULTI_STEP] [--runtime NAME] [--env NAME=VALUE]… [--output DIR]',
+    usage: 'run FILE|DIR [--json]',
+    summary:
+      'runs a check here and now: JSON (a create body plus checkType), a script, or a Playwright project',
+    options: [
+      'scripts: [--type BROWSER|MULTI_STEP] [--runtime NAME] [--env NAME=VALUE]… [--output DIR]',
+      'folders: [--project NAME]… [--tag TAG]… [--config FILE] [--engine node@24|bun] [--include GLOB]…',
+      '         [--install-command TEXT] [--test-command TEXT] [--refresh-cache] [--env …]… [--output DIR]',
+    ],
     load: async () => (await import('./commands/run.ts')).run,
   },
   bundle: {
     usage: 'bundle DIR [--json]',
     summary: 'packs a Playwright project and uploads it to the service; prints {"key","digest"}',
-    options: '[--include GLOB]… [--api-key-file FILE]',
+    options: ['[--include GLOB]… [--api-key-file FILE]'],
     load: async () => (await import('./commands/bundle.ts')).bundle,
   },
   doctor: {
@@ -48,7 +53,7 @@ const usage = [
   '',
   ...Object.values(commands).flatMap(({ usage: words, summary, options }) => [
     `  ${words.padEnd(20)}${summary}`,
-    ...(options === undefined ? [] : [`  ${''.padEnd(20)}${options}`]),
+    ...(options ?? []).map((line) => `  ${''.padEnd(20)}${line}`),
   ]),
   `  ${'--help'.padEnd(20)}this text`,
   `  ${'--version'.padEnd(20)}the version`,

@@ -24,7 +24,7 @@ import { ownSecrets } from './own-secrets.ts';
 import { createResultSender } from './result-sender.ts';
 import { createToolLoader } from './running-tools.ts';
 import { createRuntimeWatch } from './runtime-watch.ts';
-import { createScriptHost, packageEngines, packageRuntimes } from './script-host.ts';
+import { createScriptHost, packageEngines, packageRuntimes, revealed } from './script-host.ts';
 import { createServiceClient } from './service-client.ts';
 import { createSession } from './session.ts';
 import { createTransport } from './transport.ts';
@@ -264,10 +264,6 @@ function openTransport({ serviceUrl, proxy, extraCaFile, apiKey }: AgentConfig, 
       accept: 'application/json',
     },
   });
-}
-
-function revealed(secrets: AgentConfig['installEnvironment']): { readonly [name: string]: string } {
-  return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }
 
 /** The page of metrics, whose library is loaded when it is first asked for. */

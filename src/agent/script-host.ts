@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { AgentConfig } from '../config.ts';
 import { AgentError, toError } from '../errors.ts';
 import type { ScriptsOptions } from '../script/create-scripts.ts';
 import type { Scripts } from '../script/scripts.ts';
@@ -35,6 +36,11 @@ export function packageEngines(): string {
 function packageFolder(name: string): string {
   // From src/agent as from dist/agent, package.json is two folders up.
   return join(fileURLToPath(new URL('../..', import.meta.url)), name);
+}
+
+/** Variables that installers are handed, with their values. */
+export function revealed(secrets: AgentConfig['installEnvironment']): { readonly [name: string]: string } {
+  return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }
 
 export function createScriptHost(options: ScriptsOptions & { enginesFolder: string }): ScriptHost {

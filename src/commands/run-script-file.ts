@@ -80,7 +80,8 @@ function runtimeOf(name: string | undefined): string {
   return name;
 }
 
-function variableOf(text: string): EnvironmentVariable {
+/** `NAME=VALUE` of --env. Throws FatalError (64). */
+export function variableOf(text: string): EnvironmentVariable {
   const at = text.indexOf('=');
   if (at < 1) throw wrong('--env must have the form NAME=VALUE');
   return { key: text.slice(0, at), value: text.slice(at + 1), locked: false, secret: false };

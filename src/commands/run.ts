@@ -7,7 +7,7 @@ import { createLeases } from '../agent/leases.ts';
 import { createMetrics } from '../agent/metrics.ts';
 import { jobScrubbers, ownSecrets } from '../agent/own-secrets.ts';
 import { runJob, type RunParts } from '../agent/run-job.ts';
-import { createScriptHost, packageEngines, packageRuntimes } from '../agent/script-host.ts';
+import { createScriptHost, packageEngines, packageRuntimes, revealed } from '../agent/script-host.ts';
 import { warmUp } from '../agent/warm-up.ts';
 import { createWorkDirs } from '../agent/work-dir.ts';
 import { readAgentConfigIfAny, readLogLevel, type AgentConfig, type Environment } from '../config.ts';
@@ -18,13 +18,16 @@ import { createLog, type Log } from '../log.ts';
 import type { Job } from '../protocol/job.ts';
 import type { Result, ResultStatus } from '../protocol/result.ts';
 import { protocolLimits } from '../protocol/routes.ts';
+import type { FetchBundle } from '../script/suite/suite-run.ts';
 import { createScrubber } from '../secrets/scrubber.ts';
 import { version } from '../version.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
 import { resultReport } from './report.ts';
 import { keepInFolder } from './run-artifacts.ts';
 import { readRunFile } from './run-file.ts';
-import { isScriptFile, readScriptFile } from './run-script-file.ts';
+import { isFolder, readFolder, type FolderOptions } from './run-folder.ts';
+import { isScriptFile, readScriptFile, variableOf } from './run-script-file.ts';
+import { inTemporaryFolder } from './temporary-folder.ts';
 
 const exitCodeOf: { readonly [S in ResultStatus]: number } = {
   passed: exitCodes.done,
@@ -41,48 +44,107 @@ const options = {
   runtime: { type: 'string' },
   env: { type: 'string', multiple: true },
   output: { type: 'string' },
+  project: { type: 'string', multiple: true },
+  tag: { type: 'string', multiple: true },
+  config: { type: 'string' },
+  include: { type: 'string', multiple: true },
+  'install-command': { type: 'string' },
+  'test-command': { type: 'string' },
+  engine: { type: 'string' },
+  'refresh-cache': { type: 'boolean' },
+} as const;
+type Values = ReturnType<typeof parseArguments<typeof options>>['values'];
+
+/** Which options are for which kind of check; `json` and `output` are for all. */
+const only = {
+  script: ['type', 'runtime', 'env'],
+  folder: [
+    'env',
+    'project',
+    'tag',
+    'config',
+    'include',
+    'install-command',
+    'test-command',
+    'engine',
+    'refresh-cache',
+  ],
+  file: [],
 } as const;
 
 /**
- * `run FILE [--json] [--output DIR]`, for scripts also `[--type T] [--runtime R] [--env NAME=VALUE]`: one check through the
- * daemon's own code path, with no service. Ctrl-C cancels it.
+ * `run FILE|DIR [--json] [--output DIR]`, and what scripts and suites take besides (see main): one check through the daemon's
+ * own code path, with no service. Ctrl-C cancels it.
  */
 export const run: Command = async (args, { env, stdout, stderr }) => {
   const { values, positionals } = parseArguments(args, options);
   const [path, ...others] = positionals;
-  if (path === undefined) throw usageError('run needs the file of a check');
-  if (others.length > 0) throw usageError('run takes one file');
-  const job = await jobIn(path, values);
+  if (path === undefined) throw usageError('run needs the file of a check, or the folder of a suite');
+  if (others.length > 0) throw usageError('run takes one file or folder');
+  const kind = isFolder(path) ? 'folder' : isScriptFile(path) ? 'script' : 'file';
+  const foreign = Object.keys(values).find((name) => !['json', 'output', ...only[kind]].includes(name));
+  if (foreign !== undefined) throw usageError(`--${foreign} ${notFor[kind]}`);
 
-  const results = await runHere(job, { env, stderr, output: values.output ?? 'artifacts' });
-  const last = results.at(-1);
-  if (last === undefined) {
-    stderr('location-agent: the check ended without a result\n');
-    return exitCodes.couldNotRun;
-  }
-  stdout(values.json ? `${JSON.stringify(last)}\n` : resultReport(job.checkName, results));
-  return exitCodeOf[last.status];
+  const performed = async (job: Job, fetchBundle?: FetchBundle) => {
+    const results = await runHere(job, {
+      env,
+      stderr,
+      output: values.output ?? 'artifacts',
+      ...(fetchBundle === undefined ? {} : { fetchBundle }),
+    });
+    const last = results.at(-1);
+    if (last === undefined) {
+      stderr('location-agent: the check ended without a result\n');
+      return exitCodes.couldNotRun;
+    }
+    stdout(values.json ? `${JSON.stringify(last)}\n` : resultReport(job.checkName, results));
+    return exitCodeOf[last.status];
+  };
+  if (kind !== 'folder') return performed(await jobIn(path, kind, values));
+  return inTemporaryFolder(async (temporary, signal) => {
+    const now = Date.now();
+    const { job, fetchBundle } = await readFolder(path, folderOptions(values), { temporary, now, stderr });
+    signal.throwIfAborted();
+    return performed(job, fetchBundle);
+  });
 };
 
-async function jobIn(
-  path: string,
-  {
-    type,
-    runtime,
-    env,
-  }: { type?: string | undefined; runtime?: string | undefined; env?: string[] | undefined },
-): Promise<Job> {
-  if (isScriptFile(path))
-    return readScriptFile(path, { type, runtime, variables: env ?? [], now: Date.now() });
-  if (type !== undefined || runtime !== undefined || env !== undefined)
-    throw usageError('--type, --runtime and --env are for scripts; a JSON file says so itself');
-  return readRunFile(path, Date.now());
+const notFor = {
+  script: 'is not for scripts',
+  folder: 'is not for the folder of a suite',
+  file: 'is not for a JSON file, which says so itself',
+} as const;
+
+async function jobIn(path: string, kind: 'script' | 'file', values: Values): Promise<Job> {
+  const { type, runtime, env = [] } = values;
+  return kind === 'script'
+    ? readScriptFile(path, { type, runtime, variables: env, now: Date.now() })
+    : readRunFile(path, Date.now());
+}
+
+function folderOptions(values: Values): FolderOptions {
+  return {
+    variables: (values.env ?? []).map(variableOf),
+    projects: values.project ?? [],
+    tags: values.tag ?? [],
+    configPath: values.config ?? null,
+    installCommand: values['install-command'] ?? null,
+    testCommand: values['test-command'] ?? null,
+    engine: values.engine ?? null,
+    include: values.include ?? [],
+    refreshCache: values['refresh-cache'] ?? false,
+  };
 }
 
 /** All results of a job's attempts in order, scrubbed like those that leave an agent; the last is final. */
 async function runHere(
   job: Job,
-  { env, stderr, output }: { env: Environment; stderr: (text: string) => void; output: string },
+  {
+    env,
+    stderr,
+    output,
+    fetchBundle,
+  }: { env: Environment; stderr: (text: string) => void; output: string; fetchBundle?: FetchBundle },
 ): Promise<Result[]> {
   const settings = readAgentConfigIfAny(env);
   const own = ownSecrets(settings);
@@ -108,7 +170,10 @@ async function runHere(
   await warmUp([job.checkType], () => execute, { network, now: Date.now });
   const runtimeId = runtimeOf(job);
   const tell = (line: string) => stderr(`location-agent: ${line}\n`);
-  const scripts = runtimeId === null ? null : await scriptParts(settings, { output, log, runtimeId, tell });
+  const scripts =
+    runtimeId === null && fetchBundle === undefined
+      ? null
+      : await scriptParts(settings, { output, log, runtimeId, fetchBundle, tell });
   const parts: RunParts = {
     version,
     ...(scripts === null ? {} : { forScripts: scripts, detectSecrets: settings.detectSecrets }),
@@ -152,31 +217,46 @@ function runtimeOf(job: Job): string | null {
   return 'scripts' in job ? (job.scripts?.runtimeId ?? null) : null;
 }
 
-/** Runtimes, folders and files, as a daemon has them. */
+/** Runtimes, engines, folders and files, as a daemon has them. */
 async function scriptParts(
-  settings: Pick<AgentConfig, 'dataDir' | 'extraCaFile' | 'playwrightBrowsersPath'>,
+  settings: Omit<AgentConfig, 'apiKey'>,
   {
     output,
     log,
     runtimeId,
+    fetchBundle,
     tell,
-  }: { output: string; log: Log; runtimeId: string; tell: (line: string) => void },
+  }: {
+    output: string;
+    log: Log;
+    /** Null = none is needed. */
+    runtimeId: string | null;
+    fetchBundle: FetchBundle | undefined;
+    tell: (line: string) => void;
+  },
 ): Promise<ScriptParts> {
   const host = createScriptHost({
     runtimesFolder: packageRuntimes(),
     enginesFolder: packageEngines(),
     dataFolder: settings.dataDir,
     slots: 1,
+    suiteSlots: 1,
+    dependencyCache: settings.dependencyCache,
+    installEnvironment: revealed(settings.installEnvironment),
     extraCaFile: settings.extraCaFile,
     playwrightBrowsersPath: settings.playwrightBrowsersPath,
+    ...(fetchBundle === undefined ? {} : { fetchBundle }),
     warn: (line) => log.warn(line),
   });
   await host.look();
   // The agent's own words name what it has; here somebody can do something about it.
-  if (!host.runtimes().includes(runtimeId) && existsSync(join(packageRuntimes(), runtimeId, 'package.json')))
-    tell(
-      `runtime ${runtimeId} is not installed; this does it: node scripts/runtime.mjs install ${runtimeId}`,
-    );
+  const how = 'is not installed; this does it: node scripts';
+  if (runtimeId !== null && !host.runtimes().includes(runtimeId)) {
+    if (existsSync(join(packageRuntimes(), runtimeId, 'package.json')))
+      tell(`runtime ${runtimeId} ${how}/runtime.mjs install ${runtimeId}`);
+  }
+  if (fetchBundle !== undefined && host.engines().length === 0)
+    tell(`what suites run on ${how}/engines.mjs install`);
   const workDirs = createWorkDirs(join(settings.dataDir, 'runs'), randomUUID());
   await workDirs.removeDead();
   return { scripts: host.scripts, workDirs, keepArtifacts: keepInFolder(output) };
