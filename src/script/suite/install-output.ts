@@ -19,16 +19,24 @@ export function outputTail(): OutputTail {
   };
 }
 
-/** How each manager begins the lines that tell errors; lines of scripts that it runs begin otherwise. */
+/** How each manager begins the lines that tell why it ends; lines of scripts that it runs begin otherwise. */
 const errorLines: { readonly [N in PackageManager['name']]: RegExp } = {
   npm: /^npm (?:error|ERR!)/,
-  pnpm: /ERR_PNPM_|^\[?\s*(?:WARN|ERROR|ERR)\b|^\s*WARN /,
-  yarn: /^error\b|^info There appears to be trouble|^➤ YN\d{4}|^(?:Internal Error|RequestError|Usage Error)\b/,
-  bun: /^error\b|^(?:ConnectionRefused|FailedToOpenSocket|ConnectionClosed|Timeout|DNS\w*)\b/,
+  pnpm: /^\s*(?:\[?ERR_PNPM_|ERROR\b|E[A-Z_]{4,}\s)/,
+  yarn: /^error\b|^➤ YN\d{4}|^(?:Internal|Request|Usage) ?Error\b/,
+  bun: /^error\b/,
 };
 
-const dead =
-  /\b(?:ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ECONNRESET|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT_LOCALLY|UNABLE_TO_VERIFY_LEAF_SIGNATURE|ConnectionRefused|FailedToOpenSocket|ConnectionClosed|DNSResolveFailed|self[- ]signed certificate|unable to (?:get local issuer|verify the first) certificate|trouble with your network connection)\b/i;
+const dead = new RegExp(
+  [
+    String.raw`\b(?:ENOTFOUND|ECONNREFUSED|E(?:SOCKET)?TIMEDOUT|EAI_AGAIN|ECONNRESET|ENETUNREACH|EHOSTUNREACH)\b`,
+    String.raw`\b(?:ERR_SOCKET_TIMEOUT|ConnectionRefused|FailedToOpenSocket|ConnectionClosed|DNSResolveFailed)\b`,
+    String.raw`\b(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE)\b`,
+    String.raw`\bUNABLE_TO_GET_ISSUER_CERT_LOCALLY\b|self[- ]signed certificate|unable to get local issuer`,
+    String.raw`unable to verify the first certificate`,
+  ].join('|'),
+  'i',
+);
 
 /** The line that tells that no registry could be reached: nothing that the project could be blamed for. Null = there is none. */
 export function networkTrouble(name: PackageManager['name'], lines: readonly string[]): string | null {
@@ -46,7 +54,8 @@ export function causeOf(name: PackageManager['name'], lines: readonly string[]):
     (line) => errorLines[name].test(line) && !yarnNews.test(line) && !noCause.test(line),
   );
   const code = errors.find((line) => /^npm (?:error|ERR!) code \S+$/.test(line));
-  const said = errors.find((line) => line !== code);
+  // Yarn shows what is wrong line by line, and says at the end what that means.
+  const said = name === 'yarn' ? errors.at(-1) : errors.find((line) => line !== code);
   const generic = lines.find((line) => /\berror\b/i.test(line) && !noCause.test(line));
   const cause = said === undefined ? (code ?? generic) : code === undefined ? said : `${code}; ${said}`;
   return cause?.replaceAll(/(^|; )npm (?:error|ERR!) /g, '$1').trim() ?? null;
