@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -236,6 +237,58 @@ describe.each(databases)('jobs of suites: $name', (database) => {
           OWN: 'check',
         });
       }
+    });
+
+    it('leave totals that are shown with every result, and in the graphs of the page', async () => {
+      const { id } = await suite();
+      const agent = await connect();
+      const totals = {
+        tests: 4,
+        passed: 2,
+        failed: 1,
+        flaky: 0,
+        skipped: 1,
+        timedOut: 0,
+        interrupted: 0,
+        degraded: 1,
+      };
+      const job = await nextJob(agent);
+      // Too large for a list.
+      const tests = Array.from({ length: 500 }, () => ({ title: randomBytes(200).toString('hex') }));
+      await agent.report(resultOf(job, clock.now(), { details: { totals, tests }, responseTime: 5000 }));
+      const second = await nextJob(agent);
+      const wild = { ...totals, tests: 'many', passed: -1, failed: 1e12, more: { deep: 1 } };
+      await agent.report(resultOf(second, clock.now(), { details: { totals: wild } }));
+      const third = await nextJob(agent);
+      await agent.report(resultOf(third, clock.now(), { details: {}, status: 'errored' }));
+
+      const readable = { ...totals, tests: 0, passed: 0, failed: 0 };
+      const listed = await api.call<Fields[]>('GET', `/v1/check-results/${id}`);
+      expect(listed.body.map((result) => [result['totals'], result['isPartial']])).toEqual([
+        [null, false],
+        [readable, false],
+        [totals, true],
+      ]);
+      const first = listed.body[2]?.['id'] as string;
+      const whole = await api.call<Fields>('GET', `/v1/check-results/${id}/${first}`);
+      expect(whole.body).toMatchObject({ totals, playwrightCheckResult: { totals, tests } });
+
+      const runs = async (key?: string) =>
+        (
+          await api.call<{ runs: Fields[] }>(
+            'GET',
+            `/web/suite-runs?checkId=${id}`,
+            key === undefined ? {} : { key },
+          )
+        ).body.runs;
+      expect((await runs()).map((run) => [run['status'], run['totals'], run['runLocation']])).toEqual([
+        ['errored', null, 'office'],
+        ['passed', readable, 'office'],
+        ['passed', totals, 'office'],
+      ]);
+      expect(await runs(api.foreign.key)).toEqual([]);
+      const nonsense = await api.call<{ runs: Fields[] }>('GET', `/web/suite-runs?checkId=nonsense`);
+      expect(nonsense.body.runs).toEqual([]);
     });
 
     it('end where their bundle is gone, and say so', async () => {

@@ -10,6 +10,7 @@ import { findResult, listResults, type ResultRow } from '../db/results.ts';
 import { badRequest, notFound } from '../errors-http.ts';
 import { timeOfUuidv7 } from '../ids.ts';
 import { open, strict } from '../strict-schema.ts';
+import { SuiteTotals } from '../suite-totals.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
@@ -46,6 +47,11 @@ export const CheckResult = open(
       startedAt: Type.String({ format: 'date-time' }),
       stoppedAt: Type.String({ format: 'date-time' }),
       created_at: Type.String({ format: 'date-time' }),
+      totals: Type.Optional(
+        Nullable(SuiteTotals, {
+          description: 'Only of PLAYWRIGHT: how many tests came to what; null where the run came to none.',
+        }),
+      ),
       isPartial: Type.Boolean({ description: 'Too large for a list: read it by its id for the rest.' }),
       assertions: Type.Optional(Type.Array(AssertionResult)),
       timings: Type.Optional(Nullable(Timings)),
@@ -59,6 +65,7 @@ export const CheckResult = open(
       icmpCheckResult: OwnForm('ICMP'),
       browserCheckResult: OwnForm('BROWSER'),
       multiStepCheckResult: OwnForm('MULTI_STEP'),
+      playwrightCheckResult: OwnForm('PLAYWRIGHT'),
     },
     { $id: 'CheckResult', title: 'CheckResult' },
   ),

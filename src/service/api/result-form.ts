@@ -127,6 +127,45 @@ const browserForm = (parts: Parts): Json => ({
   playwrightTestVideos: urlsOf(parts.artifacts, 'video'),
 });
 
+const suiteForm = ({ details, artifacts, log }: Parts): Json => {
+  const told = Object.fromEntries(suiteFacts.map((name) => [name, details[name] ?? null] as const));
+  const stored = artifacts.map(object).filter(({ url }) => typeof url === 'string');
+  const reports = (ending: RegExp) =>
+    stored.filter(({ type, name }) => type === 'report' && ending.test(String(name))).map(({ url }) => url);
+  return {
+    ...told,
+    // Those of the run as a whole, then those of tests.
+    errors: [
+      ...list(details['errors']),
+      ...list(details['tests']).flatMap((test) => list(object(test)['errors'])),
+    ],
+    stages: list(details['stages']),
+    tests: list(details['tests']),
+    jobLog: log,
+    jobAssets: artifacts,
+    playwrightTraceFiles: stored
+      .filter(({ type }) => type === 'trace')
+      .map(({ url, name }) => ({ url, name: String(name).replace(/\.zip$/, ''), filename: name })),
+    playwrightTestTraces: urlsOf(artifacts, 'trace'),
+    playwrightTestVideos: urlsOf(artifacts, 'video'),
+    playwrightTestJsonReportFile: reports(/\.json$/)[0] ?? null,
+    playwrightTestHtmlReportFile: reports(/\.zip$/)[0] ?? null,
+  };
+};
+
+const suiteFacts = [
+  'playwrightVersion',
+  'engine',
+  'packageManager',
+  'dependencyCache',
+  'startTime',
+  'endTime',
+  'runStatus',
+  'exitCode',
+  'totals',
+  'testsLeftOut',
+] as const;
+
 /** Name of the field that holds a type's public form, and how the form is made. */
 const forms: { readonly [type: string]: { field: string; form: (parts: Parts) => Json } } = {
   API: { field: 'apiCheckResult', form: httpForm },
@@ -136,6 +175,7 @@ const forms: { readonly [type: string]: { field: string; form: (parts: Parts) =>
   ICMP: { field: 'icmpCheckResult', form: ownForm },
   BROWSER: { field: 'browserCheckResult', form: browserForm },
   MULTI_STEP: { field: 'multiStepCheckResult', form: multiStepForm },
+  PLAYWRIGHT: { field: 'playwrightCheckResult', form: suiteForm },
 };
 
 const summaryOf = (row: ResultRow): Json => ({
@@ -154,6 +194,7 @@ const summaryOf = (row: ResultRow): Json => ({
   responseTime: row.responseTime,
   attempts: row.attempts,
   reason: row.reason,
+  ...(row.checkType === 'PLAYWRIGHT' ? { totals: row.totals } : {}),
   startedAt: row.startedAt.toISOString(),
   stoppedAt: row.stoppedAt.toISOString(),
   created_at: row.storedAt.toISOString(),

@@ -1,3 +1,5 @@
+import { suiteScript } from './suite-script.ts';
+
 /**
  * The part of the page's script that shows one result whole: tests with their steps, pages, calls, log, files. Everything in
  * it came from a customer's script, so nothing is taken for granted, all of it is text, and each list has a bound.
@@ -46,12 +48,22 @@ export function resultDetail(tools, result) {
   }
   const statusOf = (test) =>
     test.degraded === true ? 'degraded' : test.status === 'passed' ? 'passed' : test.status === 'skipped' ? 'idle' : 'failed';
-  const tests = list(details.tests).slice(0, 100).map(object).map((test) => {
+  const isSuite = details.totals !== undefined;
+  const ordered = list(details.tests).slice(0, isSuite ? 1000 : 100).map(object);
+  if (isSuite) ordered.sort((a, b) => suiteTestRank(a) - suiteTestRank(b));
+  const tests = ordered.map((test) => {
     const inner = steps(test.steps, 0);
-    return element('div', {}, line(statusOf(test), text(test.title, 300), milliseconds(test.durationMs), element('span', { class: 'soft' }, text(test.status, 40))),
+    const status = isSuite ? suiteTestStatus(test) : statusOf(test);
+    const title = isSuite ? suiteTestTitle(test) : text(test.title, 300);
+    const own = list(test.attachments).slice(0, 20).map((each) => object(each).artifact).filter((name) => typeof name === 'string');
+    const attached = list(result.artifacts).map(object).filter(({ name }) => own.includes(name)).map(file);
+    return element('div', {}, line(status, title, milliseconds(test.durationMs), element('span', { class: 'soft' }, isSuite ? suiteTestState(test) : text(test.status, 40))),
       ...list(test.errors).slice(0, 20).map(error),
-      inner.length === 0 ? null : element('details', test.status === 'passed' ? {} : { attributes: { open: '' } }, element('summary', {}, 'Steps'), element('ul', {}, ...inner)));
+      inner.length === 0 ? null : element('details', status === 'failed' || status === 'degraded' ? { attributes: { open: '' } } : {}, element('summary', {}, 'Steps'), element('ul', {}, ...inner)),
+      attached.length === 0 ? null : element('ul', {}, ...attached));
   });
+  const leftOut = count(details.testsLeftOut);
+  if (leftOut > 0) tests.push(line('idle', leftOut + ' more tests are in the JSON report alone', ''));
   const vital = ([name, value]) => {
     const { score, value: measured } = object(value);
     const shown = name === 'CLS' && typeof measured === 'number' ? measured.toFixed(3) : milliseconds(measured);
@@ -73,17 +85,19 @@ export function resultDetail(tools, result) {
   const assertions = list(result.assertions).slice(0, 200).map(object).map((each) =>
     element('div', {}, line(each.error ? 'failed' : 'passed', text([each.source, each.property, each.comparison, each.target].filter(Boolean).map((part) => text(part)).join(' '), 300), ''),
       each.error ? error(each.error) : null));
-  const errors = list(details.tests).length > 0 ? [] : list(details.errors).slice(0, 20).map(error);
+  const errors = !isSuite && list(details.tests).length > 0 ? [] : list(details.errors).slice(0, 20).map(error);
   const log = list(result.log).slice(0, 500).map(object).map((entry) => text(entry.msg)).join('\n');
-  const files = list(result.artifacts).slice(0, 200).map(object).map((artifact) => {
+  function file(artifact) {
     if (artifact.state !== 'stored' || !artifact.url) {
       return line('', text(artifact.name, 200), bytes(artifact.size), element('span', { class: 'soft' }, text(artifact.state, 40)));
     }
     const button = element('button', { class: 'name', attributes: { type: 'button' } }, text(artifact.name, 200));
     button.addEventListener('click', () => void download(artifact.url, artifact.name));
     return line('', button, bytes(artifact.size), element('span', { class: 'soft' }, text(artifact.type, 40)));
-  });
+  }
+  const files = list(result.artifacts).slice(0, 200).map(object).map(file);
   const parts = [
+    isSuite ? section('Suite', suiteHead(tools, details)) : null,
     section('Errors', errors),
     section('Tests', tests),
     section('API calls', calls),
@@ -94,4 +108,4 @@ export function resultDetail(tools, result) {
   ].filter((part) => part !== null);
   return parts.length > 0 ? parts : [element('p', { class: 'empty' }, 'The run left nothing else.')];
 }
-`;
+${suiteScript}`;

@@ -3,13 +3,13 @@
  * key lives in sessionStorage; `#key=…` in the address sets it and is removed from the address at once.
  */
 export const pageScript = String.raw`
-import { resultDetail } from '/web/result.js';
+import { resultDetail, suiteGraphs } from '/web/result.js';
 
 const storage = 'api-key';
 const refreshMs = 5000;
 const pageSize = 50;
 const $ = (id) => document.getElementById(id);
-const state = { page: 1, filter: '', open: null, openRun: null, run: null, checks: [], runs: [], timer: 0 };
+const state = { page: 1, filter: '', open: null, openRun: null, run: null, checks: [], runs: [], suiteRuns: [], timer: 0 };
 
 function element(tag, options = {}, ...children) {
   const node = options.svg ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
@@ -102,6 +102,7 @@ function checkRow(check) {
   name.addEventListener('click', () => {
     state.open = state.open === check.id ? null : check.id;
     state.runs = [];
+    state.suiteRuns = [];
     state.openRun = null;
     state.run = null;
     draw();
@@ -174,7 +175,8 @@ function runRow(run) {
 function detailRow() {
   const rows = state.runs.length > 0 ? state.runs.flatMap(runRows) : [element('tr', {}, element('td', { class: 'empty' }, 'No results yet.'))];
   const table = element('table', { class: 'runs-table' }, element('tbody', {}, ...rows));
-  return element('tr', { class: 'detail' }, element('td', { attributes: { colspan: '6' } }, table));
+  const graphs = state.suiteRuns.length > 0 ? suiteGraphs({ element, milliseconds, ago }, state.suiteRuns) : null;
+  return element('tr', { class: 'detail' }, element('td', { attributes: { colspan: '6' } }, graphs, table));
 }
 
 function matches(check) {
@@ -219,8 +221,11 @@ function drawLocations(locations) {
 async function loadRuns() {
   const id = state.open;
   const runs = await get('/v1/check-results/' + id + '?limit=10&resultType=ALL');
+  const isSuite = state.checks.find((check) => check.id === id)?.checkType === 'PLAYWRIGHT';
+  const { runs: suiteRuns } = isSuite ? await get('/web/suite-runs?checkId=' + id) : { runs: [] };
   if (state.open !== id) return;
   state.runs = runs;
+  state.suiteRuns = suiteRuns;
   draw();
 }
 

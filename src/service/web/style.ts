@@ -64,6 +64,12 @@ tr:last-child > td { border-bottom: 0; }
 svg.runs { display: block; width: 164px; height: 30px; }
 svg .passed { fill: var(--passed); } svg .degraded { fill: var(--degraded); } svg .failed { fill: var(--failed); }
 svg .errored { fill: var(--errored); } svg .idle { fill: var(--idle); }
+.graphs { display: flex; flex-wrap: wrap; gap: 12px 28px; padding: 6px 14px 10px; }
+.graphs figure { margin: 0; flex: 1 1 300px; max-width: 480px; }
+.graphs figcaption { font-size: 13px; font-weight: 600; margin-bottom: 4px; }
+.graphs figcaption .soft { font-weight: 400; }
+svg.graph { display: block; width: 100%; height: auto; border-bottom: 1px solid var(--line); }
+.numbers { flex-wrap: wrap; gap: 4px 16px; }
 .runs-table td { padding: 5px 14px; font-size: 13px; }
 .detail > td { background: var(--back); padding: 6px 0; }
 .run-detail > td { background: var(--back); padding: 4px 14px 16px; }

@@ -5,13 +5,14 @@ import Type from 'typebox';
 import { findAccount } from '../db/accounts.ts';
 import { checksInShort } from '../db/checks-in-short.ts';
 import { keysOfLocations, listLocations } from '../db/locations.ts';
-import { recentResults, type RecentResultRow } from '../db/results.ts';
+import { recentResults, suiteRuns, type RecentResultRow } from '../db/results.ts';
 import { statusesOf } from '../db/statuses.ts';
 import type { ApiDeps } from '../api/public-api.ts';
 import { presentStatus } from '../api/check-statuses.ts';
 import { checkInput } from '../api/input-limits.ts';
 import { agentsByLocation } from '../api/location-agents.ts';
 import { offsetOf, paginationFields } from '../api/pagination.ts';
+import { isUuid } from '../api/path-params.ts';
 import { createAuthentication } from '../auth.ts';
 import { strict } from '../strict-schema.ts';
 import { pageHtml } from './page.ts';
@@ -19,6 +20,8 @@ import { resultScript } from './result-script.ts';
 import { pageScript } from './script.ts';
 import { pageCss } from './style.ts';
 
+/** Runs in the graphs of a suite. */
+const shownSuiteRuns = 30;
 /** Bars of a check on the page, and how far back they reach. */
 const shownRuns = 20;
 const shownDays = 3;
@@ -60,6 +63,15 @@ export function registerWeb(app: FastifyInstance, deps: ApiDeps): void {
       .withTypeProvider<TypeBoxTypeProvider>()
       .get('/web/overview', { schema: { hide: true, querystring } }, async ({ accountId, query }) =>
         overview(deps, { accountId, limit: query.limit, offset: offsetOf(query) }),
+      )
+      .get(
+        '/web/suite-runs',
+        { schema: { hide: true, querystring: strict(Type.Object({ checkId: Type.String() })) } },
+        async ({ accountId, query: { checkId } }) => ({
+          runs: isUuid(checkId)
+            ? await suiteRuns(deps.db, { accountId, checkId, limit: shownSuiteRuns })
+            : [],
+        }),
       );
   });
 }

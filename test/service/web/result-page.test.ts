@@ -87,6 +87,7 @@ function rowOf(checkType: string, body: Record<string, unknown>): ResultRow {
     responseTime: 1000,
     attempts: 0,
     reason: null,
+    totals: null,
     body: { assertions: [], timings: null, artifacts, log, ...body },
     startedAt: new Date(0),
     stoppedAt: new Date(0),
@@ -132,6 +133,95 @@ describe('public form', () => {
   });
 });
 
+const totals = {
+  tests: 6,
+  passed: 2,
+  failed: 1,
+  flaky: 1,
+  skipped: 1,
+  timedOut: 0,
+  interrupted: 1,
+  degraded: 1,
+};
+const suiteTest = (title: string, fields: object = {}) => ({
+  title,
+  titlePath: ['cart.spec.ts', 'cart', title],
+  file: 'tests/cart.spec.ts',
+  line: 3,
+  project: 'chromium',
+  tags: ['@smoke'],
+  status: 'passed',
+  degraded: false,
+  durationMs: 120,
+  retries: 0,
+  errors: [],
+  steps: [],
+  attachments: [],
+  ...fields,
+});
+const suite = {
+  playwrightVersion: '1.58.2',
+  engine: { name: 'node', version: '22.23.3' },
+  packageManager: { name: 'pnpm', version: '10.1.0' },
+  dependencyCache: 'hit',
+  startTime: 1000,
+  endTime: 9000,
+  stages: [
+    { name: 'install', startTime: 1000, durationMs: 2500 },
+    { name: 'test', startTime: 3500, durationMs: 5000 },
+  ],
+  runStatus: 'failed',
+  exitCode: 1,
+  totals,
+  errors: ['global setup said no'],
+  tests: [
+    suiteTest('adds'),
+    suiteTest('is slow', { degraded: true }),
+    suiteTest('removes <b>', {
+      status: 'failed',
+      errors: ['\u001b[31mexpected 1\u001b[39m'],
+      steps: [step('outer', [step('inner', [], 'inner failed')])],
+      attachments: [
+        { name: 'trace', contentType: 'application/zip', artifact: 'cart-removes.zip' },
+        { name: 'text', contentType: 'text/plain', artifact: null },
+      ],
+    }),
+    suiteTest('comes late', { status: 'flaky', retries: 1 }),
+  ],
+  testsLeftOut: 2,
+};
+const suiteArtifacts = [
+  artifact('cart-removes.zip', 'trace'),
+  artifact('cart-removes.webm', 'video'),
+  artifact('report.zip', 'report'),
+  artifact('test-results.json', 'report'),
+];
+
+test('public form of a suite', () => {
+  const row = { ...rowOf('PLAYWRIGHT', { details: suite, artifacts: suiteArtifacts }), totals };
+  const shown = presentResult(row);
+  const url = (name: string) => `https://service.example/assets/${name}`;
+  expect(shown['totals']).toEqual(totals);
+  const { errors, ...told } = suite;
+  expect(shown['playwrightCheckResult']).toEqual({
+    ...told,
+    errors: [...errors, '\u001b[31mexpected 1\u001b[39m'],
+    jobLog: log,
+    jobAssets: suiteArtifacts,
+    playwrightTraceFiles: [
+      { url: url('cart-removes.zip'), name: 'cart-removes', filename: 'cart-removes.zip' },
+    ],
+    playwrightTestTraces: [url('cart-removes.zip')],
+    playwrightTestVideos: [url('cart-removes.webm')],
+    playwrightTestJsonReportFile: url('test-results.json'),
+    playwrightTestHtmlReportFile: url('report.zip'),
+  });
+  expect(
+    presentResult(rowOf('PLAYWRIGHT', { details: { tests: 1 }, artifacts: [] }))['playwrightCheckResult'],
+  ).toMatchObject({ tests: [], errors: [], totals: null, playwrightTestJsonReportFile: null });
+  expect('totals' in presentResult(rowOf('BROWSER', { details }))).toBe(false);
+});
+
 describe('page', () => {
   type Node = { tag: string; text: string; click: () => void };
   type Tools = {
@@ -139,18 +229,25 @@ describe('page', () => {
     milliseconds: (value: unknown) => string;
     download: (url: string, name: string) => Promise<void>;
   };
+  type Graphs = (tools: Tools & { ago: (iso: unknown) => string }, runs: unknown) => Node;
   let resultDetail: (tools: Tools, result: unknown) => Node[];
+  let suiteGraphs: Graphs;
   beforeAll(async () => {
     const url = `data:text/javascript;base64,${Buffer.from(resultScript).toString('base64')}`;
-    ({ resultDetail } = (await import(/* @vite-ignore */ url)) as { resultDetail: typeof resultDetail }); // what it exports
+    ({ resultDetail, suiteGraphs } = (await import(/* @vite-ignore */ url)) as {
+      resultDetail: typeof resultDetail;
+      suiteGraphs: Graphs;
+    }); // what it exports
   });
 
-  /** The text of all nodes, and what a click on a file asks for. */
-  function shown(result: unknown) {
+  /** The tools that the page gives, and what was made with them. */
+  function page() {
     const downloads: string[] = [];
     const buttons: (() => void)[] = [];
+    const made: { tag: string; options: { class?: string; attributes?: Record<string, string> } }[] = [];
     const tools: Tools = {
-      element: (tag, _options, ...children) => {
+      element: (tag, options, ...children) => {
+        made.push({ tag, options });
         const kept = children.filter((child) => child !== null && child !== undefined) as (Node | string)[];
         const node = {
           tag,
@@ -166,6 +263,12 @@ describe('page', () => {
       milliseconds: (value) => (typeof value === 'number' ? `${value} ms` : '–'),
       download: async (url, name) => void downloads.push(`${name} ${url}`),
     };
+    return { tools, made, downloads, buttons };
+  }
+
+  /** The text of all nodes, and what a click on a file asks for. */
+  function shown(result: unknown) {
+    const { tools, downloads, buttons } = page();
     const text = resultDetail(tools, result)
       .map((node) => node.text)
       .join(' ');
@@ -198,8 +301,101 @@ describe('page', () => {
     expect(downloads).toHaveLength(3);
   });
 
+  test('shows a suite: numbers, tools, stages, tests with their files, failed ones first', () => {
+    const { text, downloads } = shown(
+      presentResult(rowOf('PLAYWRIGHT', { details: suite, artifacts: suiteArtifacts })),
+    );
+    for (const part of [
+      '6 tests 2 passed 1 degraded 1 failed 1 flaky 1 interrupted 1 skipped',
+      'Playwright 1.58.2, node 22.23.3, pnpm 10.1.0, dependency cache: hit, exit code 1',
+      'install 2500 ms',
+      'global setup said no',
+      '[chromium] cart.spec.ts › cart › removes <b> 120 ms failed',
+      'inner failed',
+      'passed, degraded',
+      'flaky, 1 retry',
+      '2 more tests are in the JSON report alone',
+      'report.zip',
+    ]) {
+      expect(text).toContain(part);
+    }
+    expect(text).not.toContain('timed out');
+    expect(text.indexOf('removes')).toBeLessThan(text.indexOf('is slow'));
+    expect(text.indexOf('is slow')).toBeLessThan(text.indexOf('adds'));
+    // With its test, and among all files.
+    const trace = 'cart-removes.zip https://service.example/assets/cart-removes.zip';
+    expect(downloads.filter((each) => each === trace)).toHaveLength(2);
+  });
+
+  test('shows the last runs of a suite as graphs', () => {
+    const run = (n: number, fields: object = {}) => ({
+      status: 'failed',
+      responseTime: 1000 + n,
+      runLocation: 'office',
+      startedAt: 'a time',
+      totals,
+      ...fields,
+    });
+    const graphsOf = (runs: unknown) => {
+      const { tools, made } = page();
+      const { text } = suiteGraphs({ ...tools, ago: () => 'lately' }, runs);
+      const bars = made.filter(({ tag }) => tag === 'rect').map(({ options }) => options);
+      return { text, bars };
+    };
+    const one = graphsOf([run(0), run(1, { status: 'missed', totals: null, responseTime: 0 })]);
+    expect(one.text).toContain('longest 1000 ms');
+    expect(one.text).toContain('most 6 tests');
+    expect(one.text).toContain('missed, no tests, office, lately');
+    expect(one.text).toContain('2 passed, 1 degraded, 2 failed, 1 skipped, office, lately');
+    // Two of performance, one of the missed run, four parts of the other.
+    expect(one.bars.map((bar) => bar.class)).toEqual([
+      'idle',
+      'failed',
+      'idle',
+      'passed',
+      'degraded',
+      'failed',
+      'idle',
+    ]);
+    expect(one.bars.slice(3).map(({ attributes }) => attributes?.['height'])).toEqual([
+      '20.0',
+      '10.0',
+      '20.0',
+      '10.0',
+    ]);
+    expect(graphsOf(Array.from({ length: 100 }, (_, n) => run(n))).bars).toHaveLength(30 + 30 * 4);
+    const wild = {
+      status: { toString: 1 },
+      responseTime: 'x',
+      totals: { tests: -1 },
+      runLocation: { toString: 1 },
+    };
+    for (const runs of [null, [], {}, [null, wild, { totals: 7 }], [{ totals: { tests: 1, passed: 1e9 } }]]) {
+      expect(() => graphsOf(runs)).not.toThrow();
+    }
+  });
+
   test.each([
     {},
+    {
+      details: {
+        totals: { tests: { toString: 1 } },
+        engine: { name: { toString: 1 }, version: 1 },
+        stages: [null, { name: { toString: 1 }, durationMs: 'x' }],
+        tests: [
+          null,
+          {
+            status: { toString: 1 },
+            titlePath: [{ toString: 1 }],
+            retries: 'x',
+            attachments: [null, { artifact: 1 }],
+          },
+        ],
+        testsLeftOut: {},
+      },
+      artifacts: [{ name: 1 }],
+    },
+    { details: { totals: null, tests: [{ status: 'constructor' }, { status: '__proto__' }] } },
     { details: null, artifacts: {}, log: 'x' },
     {
       details: {
