@@ -1,10 +1,10 @@
 /** What a person looks for first in the result of a script: its tests and steps, pages, calls, and where the artifacts are. */
 
-type Facts = { [name: string]: unknown };
-const isFacts = (value: unknown): value is Facts =>
+export type Facts = { [name: string]: unknown };
+export const isFacts = (value: unknown): value is Facts =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-const list = (value: unknown): Facts[] => (Array.isArray(value) ? value.filter(isFacts) : []);
-const texts = (value: unknown): string[] =>
+export const list = (value: unknown): Facts[] => (Array.isArray(value) ? value.filter(isFacts) : []);
+export const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 
 const maxTests = 100;
@@ -90,13 +90,14 @@ function rounded(name: string, value: unknown): string {
   return name === 'CLS' ? value.toFixed(3) : `${Math.round(value)} ms`;
 }
 
-function errorLines(text: string): string[] {
+/** An error as tests tell it, cut to what a terminal can show. */
+export function errorLines(text: string): string[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const cut = lines.length > maxErrorLines ? ['…'] : [];
   return [...lines.slice(0, maxErrorLines), ...cut].map((line) => `        ${plain(line).slice(0, maxLine)}`);
 }
 
-function milliseconds(value: unknown): string {
+export function milliseconds(value: unknown): string {
   return typeof value === 'number' ? `${Math.round(value)} ms` : '';
 }
 
@@ -106,7 +107,7 @@ function bytes(size: number): string {
   return `${(size / 1024 / 1024).toFixed(1)} MB`;
 }
 
-const oneLine = (text: string): string => {
+export const oneLine = (text: string): string => {
   const line = plain(text.replaceAll('\n', ' '));
   return line.length > maxLine ? `${line.slice(0, maxLine)}…` : line;
 };

@@ -1,6 +1,7 @@
 import type { AssertionResult } from '../protocol/assertions.ts';
 import type { Result, Timings } from '../protocol/result.ts';
 import { artifactLines, scriptLines } from './report-script.ts';
+import { suiteSections } from './report-suite.ts';
 
 /** How a person reads a result on a terminal: plain text, bounded, without colours. */
 
@@ -21,9 +22,13 @@ export function resultReport(name: string, results: readonly Result[]): string {
     ],
     phaseLines(last.timings),
     assertionLines(last.assertions),
-    factLines(last.details),
-    scriptLines(last.details),
-    last.log.map(({ level, msg }) => `${level.padEnd(6)}${oneLine(msg, 500)}`),
+    ...(last.checkType === 'PLAYWRIGHT'
+      ? suiteSections(last.details, last.reason?.message ?? null)
+      : [
+          factLines(last.details),
+          scriptLines(last.details),
+          last.log.map(({ level, msg }) => `${level.padEnd(6)}${oneLine(msg, 500)}`),
+        ]),
     artifactLines(last.artifacts),
   ];
   return `${sections
