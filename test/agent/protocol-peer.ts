@@ -35,6 +35,8 @@ export async function startProtocolPeer(
     renewSeconds?: number;
     batchItems?: number;
     timeOffsetMs?: number;
+    /** Of one artifact; nearly nothing unless a test has any. */
+    artifactBytes?: number;
   } = {},
 ) {
   const violations: string[] = [];
@@ -43,6 +45,8 @@ export async function startProtocolPeer(
   const results: Result[] = [];
   const events: unknown[] = [];
   const releases: (RequestOf<'release'> & { jobId: string })[] = [];
+  const bundles = new Map<string, Buffer>();
+  const artifacts = new Map<string, Buffer>();
   const faults = new Map<AgentRoute, Misbehave>();
   const lose = new Set<string>();
   const cancel = new Set<string>();
@@ -78,7 +82,7 @@ export async function startProtocolPeer(
           resultBytes: 2 ** 21,
           batchBytes: 2 ** 24,
           batchItems: options.batchItems ?? 500,
-          artifactBytes: 1,
+          artifactBytes: options.artifactBytes ?? 1,
         },
         protocolMinor: 1,
         time: new Date(Date.now() + (options.timeOffsetMs ?? 0)).toISOString(),
@@ -162,10 +166,24 @@ export async function startProtocolPeer(
     },
   };
 
+  /** Code bundles and artifacts, as far as an agent needs them; false = it is another call. */
+  const serveFile = ({ method, url = '' }: IncomingMessage, response: ServerResponse, body: Buffer) => {
+    const bundle = method === 'GET' ? bundles.get(url.replace('/agent/v1/bundles/', '')) : undefined;
+    const name = /^\/agent\/v1\/jobs\/[^/]+\/attempts\/\d+\/artifacts\/([^/]+)$/.exec(url)?.[1];
+    if (bundle !== undefined) response.writeHead(200).end(bundle);
+    else if (name !== undefined && method === 'HEAD') response.writeHead(404).end();
+    else if (name !== undefined && method === 'PUT') {
+      artifacts.set(name, body);
+      reply(response, 201, { state: 'stored', size: body.length });
+    } else return false;
+    return true;
+  };
+
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const path = request.url ?? '';
+    if (serveFile(request, response, Buffer.concat(chunks))) return;
     const jobId = /^\/agent\/v1\/jobs\/([^/]+)\/release$/.exec(path)?.[1] ?? '';
     const route = (Object.keys(agentRoutes) as AgentRoute[]).find(
       (name) => agentRoutes[name].path.replace(':jobId', jobId) === path,
@@ -201,6 +219,9 @@ export async function startProtocolPeer(
     releases,
     events,
     jobs,
+    /** Code bundles by key, and artifacts by name as they came. */
+    bundles,
+    artifacts,
     lose,
     cancel,
     slots,

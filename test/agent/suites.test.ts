@@ -1,0 +1,163 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createAgent, type Agent } from '../../src/agent/agent.ts';
+import { readAgentConfig } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import type { RequestOf } from '../../src/protocol/routes.ts';
+import { packBundle } from '../../src/script/suite/pack-bundle.ts';
+import { hasSuites } from '../helpers/suites.ts';
+import { peerKey, startProtocolPeer, suiteJob, tcpJob, type ProtocolPeer } from './protocol-peer.ts';
+
+/**
+ * Suites in a whole agent: bundle, install, processes and files are real. Their projects need no packages, so no registry:
+ * what Playwright itself makes of a project is tested in test/script/suite.
+ */
+
+let folder: string;
+let peer: ProtocolPeer;
+let agent: Agent | null = null;
+
+const proxyPassword = 'password-of-the-proxy';
+
+async function start(env: Record<string, string> = {}): Promise<void> {
+  peer = await startProtocolPeer({ renewSeconds: 0.2, artifactBytes: 10_000_000 });
+  // A folder of runtimes makes it an agent that carries scripts; it needs none of them.
+  mkdirSync(join(folder, 'runtimes'));
+  agent = createAgent({
+    config: readAgentConfig({
+      API_KEY: peerKey,
+      SERVICE_URL: peer.url.href,
+      AGENT_HEALTH_PORT: '0',
+      AGENT_DATA_DIR: join(folder, 'data'),
+      AGENT_SHUTDOWN_GRACE_SECONDS: '1',
+      ...env,
+    }),
+    log: createLog({ level: 'ERROR', scrub: (line) => line }),
+    version: '1.2.3',
+    runtimesFolder: join(folder, 'runtimes'),
+  });
+  await agent.start();
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agent-suites-'));
+});
+afterEach(async () => {
+  await agent?.stop();
+  agent = null;
+  await peer.close();
+  // Whatever came of a run: nothing of it is left.
+  expect(readdirSync(join(folder, 'data', 'runs'))).toEqual([]);
+  rmSync(folder, { recursive: true, force: true });
+  expect(peer.violations).toEqual([]);
+});
+
+/** Hands out a suite whose test command is `node test.mjs`. */
+async function addSuite(
+  key: string,
+  { program, suite = {}, ...more }: { program: string; suite?: object; [field: string]: unknown },
+) {
+  const project = join(folder, key);
+  mkdirSync(project);
+  writeFileSync(
+    join(project, 'package.json'),
+    JSON.stringify({ name: 'nothing', version: '1.0.0', private: true }),
+  );
+  writeFileSync(
+    join(project, 'package-lock.json'),
+    JSON.stringify({ name: 'nothing', version: '1.0.0', lockfileVersion: 3, packages: {} }),
+  );
+  writeFileSync(join(project, 'test.mjs'), program);
+  const to = join(folder, `${key}.tar.gz`);
+  const { digest, size } = await packBundle({ folder: project, to });
+  peer.bundles.set(key, readFileSync(to));
+  return peer.add(
+    suiteJob({
+      suite: { bundle: { key, digest, size }, testCommand: 'node test.mjs', ...suite },
+      ...more,
+    }),
+  );
+}
+
+const renewed = () =>
+  peer.calls.flatMap(({ route, body }) => (route === 'renew' ? (body as RequestOf<'renew'>).leases : []));
+const told = () => renewed().flatMap(({ log }) => log ?? []);
+const within = { timeout: 60_000, interval: 50 };
+
+describe.runIf(hasSuites)('suites in an agent', { timeout: 120_000 }, () => {
+  test('a suite is seen while it runs; a cancel ends it within 6 s, and what it did by then arrives', async () => {
+    await start();
+    const job = await addSuite('cancelled', {
+      program: `
+        console.log('test 1 of 20 with ' + process.env.WORD);
+        process.on('SIGINT', () => {}).on('SIGTERM', () => {});
+        setInterval(() => {}, 1000);`,
+      environmentVariables: [{ key: 'WORD', value: 'word-of-the-check', secret: true }],
+    });
+    await expect.poll(told, within).toContainEqual(expect.stringContaining('test 1 of 20 with *********'));
+    await expect.poll(() => renewed().at(-1)?.stage, within).toBe('test');
+    const from = performance.now();
+    peer.cancel.add(job.jobId);
+    await expect.poll(() => peer.results.length, within).toBe(1);
+    // The processes are gone within 6 s; the report and the scrubbing have their own time.
+    expect(performance.now() - from).toBeLessThan(12_000);
+    expect(peer.results[0]).toMatchObject({
+      status: 'cancelled',
+      isCancelled: true,
+      hasErrors: false,
+      resultType: 'FINAL',
+      reason: { code: 'CANCELLED' },
+      details: { engine: { name: 'node' }, packageManager: { name: 'npm' } },
+    });
+    const output = () => peer.artifacts.get('output.log')?.toString() ?? '';
+    await expect.poll(output, within).toContain('test 1 of 20 with *********');
+    expect(output()).not.toContain('word-of-the-check');
+    expect(JSON.stringify([peer.results, peer.calls])).not.toMatch(/word-of-the-check|pl_0123456789/);
+  });
+
+  test('installers are handed the proxy with its password, tests are not, and it is masked wherever it comes out', async () => {
+    await start({ HTTP_PROXY: `http://agent:${proxyPassword}@127.0.0.1:1`, NO_PROXY: '127.0.0.1' });
+    await addSuite('proxied', {
+      suite: { installCommand: 'echo "installer has $HTTP_PROXY and key=$API_KEY."' },
+      program: `
+        const shown = Object.entries(process.env).filter(([name]) => /proxy|api_key/i.test(name));
+        console.log('tests have ' + JSON.stringify(shown));`,
+    });
+    await expect.poll(() => peer.results.length, within).toBe(1);
+    await expect
+      .poll(() => peer.artifacts.get('output.log')?.toString() ?? '', within)
+      .toContain('tests have []');
+    const output = peer.artifacts.get('output.log')?.toString() ?? '';
+    expect(output).toContain('installer has http://agent:*********@127.0.0.1:1 and key=.');
+    expect(JSON.stringify([peer.results, peer.calls]) + output).not.toContain(proxyPassword);
+  });
+
+  test('while the lane of suites is full, uptime jobs go on; the end of a drain hands the suite back', async () => {
+    const target = createServer((socket) => socket.on('error', () => undefined).end());
+    await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
+    const { port } = target.address() as AddressInfo;
+    try {
+      await start();
+      const program = `console.log('it runs'); setInterval(() => {}, 1000);`;
+      const first = await addSuite('one', { program });
+      const second = await addSuite('two', { program });
+      await expect.poll(told, within).toContainEqual(expect.stringContaining('it runs'));
+      for (let n = 0; n < 20; n += 1) peer.add(tcpJob(port));
+      await expect.poll(() => peer.results.length, within).toBe(20);
+      expect(new Set(peer.results.map(({ checkType, status }) => `${checkType} ${status}`))).toEqual(
+        new Set(['TCP passed']),
+      );
+      // One slot: the second suite is left to whoever has one.
+      const states = [first, second].map(({ jobId }) => peer.jobs.get(jobId)?.state);
+      expect(states.toSorted()).toEqual(['leased', 'queued']);
+      expect(await agent?.drain()).toEqual({ cut: 1 });
+      expect(peer.releases).toMatchObject([{ reason: 'draining', nextAttempt: 1 }]);
+      expect(peer.results).toHaveLength(20);
+    } finally {
+      target.close();
+    }
+  });
+});
