@@ -28,6 +28,8 @@ export type Reach = {
   /** What it may read besides the system; and what it may write (and read). */
   readable: readonly string[];
   writable: readonly string[];
+  /** Folders of which it may read the names of files below, at any depth, and nothing else. Absent = none. */
+  listable?: readonly string[];
   mayStartPrograms: boolean;
   limits: ChildLimits;
   /** Files and folders below the writable folders; more break `diskBytes`. Absent = 200,000. */

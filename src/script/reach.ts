@@ -37,6 +37,7 @@ export function launcherArguments(options: Launched, host: Confinement): string[
     ...(options.mostFiles === undefined ? [] : [`--files=${Math.floor(options.mostFiles)}`]),
     // Each once: what is below them is counted.
     ...[...new Set(options.writable.map(realPath))].map((path) => `--write=${path}`),
+    ...(options.listable ?? []).map((path) => `--list=${path}`),
   ];
   // A namespace hides the processes whose ids these are, and has others under the same numbers.
   flags.push(`--protect=${ownIds().join(',')}`);

@@ -56,6 +56,8 @@ static uint64_t handled_by(int version) {
 
 static uint64_t rights_of(const struct plan *plan, enum access access) {
   switch (access) {
+    case access_list:
+      return fs_read_dir;
     case access_read:
       return fs_read_file | fs_read_dir | fs_execute;
     case access_use:

@@ -65,7 +65,8 @@ static void parse(int argc, char **argv, struct plan *plan) {
       plan->program = argv + at + 1;
       break;
     }
-    if ((value = value_of(argument, "--read"))) add_rule(plan, value, access_read);
+    if ((value = value_of(argument, "--list"))) add_rule(plan, value, access_list);
+    else if ((value = value_of(argument, "--read"))) add_rule(plan, value, access_read);
     else if ((value = value_of(argument, "--use"))) add_rule(plan, value, access_use);
     else if ((value = value_of(argument, "--write"))) add_rule(plan, value, access_write);
     else if ((value = value_of(argument, "--agent"))) plan->agent = (pid_t)number_of(value, argument);

@@ -13,7 +13,7 @@
 enum { agent_line = 4, most_paths = 256, most_protected = 256 };
 
 /* What a folder or file is opened for. */
-enum access { access_read, access_use, access_write };
+enum access { access_list, access_read, access_use, access_write };
 
 struct path_rule {
   const char *path;

@@ -178,6 +178,7 @@ async function openRun({
     place,
     limits: suiteLimits(host.suiteSlots ?? 1),
     readable: () => readable,
+    bun: () => [facts.engine?.name, facts.packageManager?.name].includes('bun'),
   });
   deadline.signal.addEventListener('abort', () => {
     const cut = deadline.cut();

@@ -47,6 +47,8 @@ export type ProgramRunnerOptions = {
   limits: Omit<ChildLimits, 'cpuSeconds'>;
   /** What every program of the run may read besides its own folders and the system; asked at each start. */
   readable: () => readonly string[];
+  /** Its programs may be Bun: it starts only where it can list every folder above the one that it works in. */
+  bun?: () => boolean;
   /** Other layers than all that hold here. */
   layers?: Promise<Confinement>;
 };
@@ -69,6 +71,7 @@ export function programRunner(options: ProgramRunnerOptions): RunProgram {
         env,
         readable: [place.root, ...options.readable(), ...(asked.readable ?? [])],
         writable: [...own, ...(asked.writable ?? [])],
+        ...(options.bun?.() === true || /\bbunx?\b/.test(command) ? { listable: ['/'] } : {}),
         mayStartPrograms: true,
         limits: {
           ...options.limits,
