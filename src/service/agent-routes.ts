@@ -23,10 +23,12 @@ import { insertAgentEvents, saveAgent, touchAgent, type AgentLocation } from './
 import type { Db } from './db/database.ts';
 import { findOvertakenLeases, renewLeases } from './db/jobs-lease.ts';
 import { createPartitions } from './db/partitions.ts';
+import { appendRunLogs, runLogLimits } from './db/run-logs.ts';
 import type { Encryption } from './encryption.ts';
 import { badRequest, HttpError } from './errors-http.ts';
 import { uuidPattern, uuidv7 } from './ids.ts';
 import { toJsonb } from './db/store-result.ts';
+import { lastLines } from './session-rules.ts';
 
 /** `/agent/v1`: what agents say and ask. The calls and their schemas are in protocol/routes.ts. */
 
@@ -147,10 +149,11 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
       if (uuidPattern.test(agentId)) await touchAgent(db, { id: agentId, locationId, now: new Date(time) });
       const known = leases
         .filter(({ jobId, leaseToken }) => uuidPattern.test(jobId) && uuidPattern.test(leaseToken))
-        .map(({ jobId, leaseToken, stage }) => ({
+        .map(({ jobId, leaseToken, stage, log: lines = [] }) => ({
           jobId,
           leaseToken,
           stage: stage === undefined ? null : textOf(stage),
+          lines,
         }));
       const renewed = new Set<string>();
       const cancel = new Set<string>();
@@ -160,6 +163,12 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
           renewed.add(row.id);
           if (row.cancelRequested) cancel.add(row.id);
         }
+        await appendRunLogs(
+          db,
+          some
+            .filter(({ jobId, lines }) => lines.length > 0 && renewed.has(jobId))
+            .map(({ jobId, lines }) => ({ jobId, lines: lastLines(lines, runLogLimits) })),
+        );
         const others = some.filter(({ jobId }) => !renewed.has(jobId));
         if (others.length === 0) continue;
         for (const id of await findOvertakenLeases(db, { locationId, leases: others })) cancel.add(id);

@@ -15,7 +15,8 @@ export type Waiting = {
   stop(): Promise<void>;
 };
 
-export function createWaiting(db: Db): Waiting {
+/** `channel`: where the notifications come from. Waiters of other things than jobs name those by `locationId`. */
+export function createWaiting(db: Db, channel = jobsChannel): Waiting {
   const locations = new Map<string, Map<string, Set<() => void>>>();
   let stopListening: () => Promise<void> = () => Promise.resolve();
 
@@ -48,7 +49,7 @@ export function createWaiting(db: Db): Waiting {
         waiters.add(done);
       }),
     start: async () => {
-      stopListening = await db.listen(jobsChannel, (locationId) => wake(locationId));
+      stopListening = await db.listen(channel, (locationId) => wake(locationId));
     },
     stop: () => stopListening(),
   };

@@ -37,6 +37,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         'Runtimes',
         'Locations',
         'Results',
+        'Check sessions',
         'Accounts',
         'Service',
       ].map((name) => ({ name })),

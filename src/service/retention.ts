@@ -3,6 +3,7 @@ import { deleteOldAgents, trimAgentEvents } from './db/agents.ts';
 import type { ArtifactFiles } from './artifact-files.ts';
 import { deleteOldBundles, sweepBundleFiles } from './bundles.ts';
 import { forgetArtifacts, oldArtifacts } from './db/artifacts.ts';
+import { deleteOldSessions } from './db/check-sessions.ts';
 import type { Db } from './db/database.ts';
 import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
 import { createPartitions, dayMs } from './db/partitions.ts';
@@ -16,6 +17,7 @@ const finishedJobDays = 1;
 const agentEventDays = 30;
 const mostAgentEvents = 10_000;
 const artifactsAtOnce = 500;
+const sessionsAtOnce = 500;
 const everyMs = 10 * 60_000;
 /** Partitions are made so far ahead that no result has to wait for its own. */
 const daysAhead = 2;
@@ -54,7 +56,8 @@ export function createRetention(options: {
       // The bytes first: a row that has none names nothing, bytes without a row would stay for ever.
       for (const id of old) await files?.remove(id);
       if (old.length > 0) await forgetArtifacts(db, old);
-      let isMore = old.length === artifactsAtOnce;
+      const sessions = await deleteOldSessions(db, { before, limit: sessionsAtOnce });
+      let isMore = old.length === artifactsAtOnce || sessions === sessionsAtOnce;
       if (bundles !== undefined) {
         // Before anything is served: with an embedded database nobody else uploads.
         await sweepBundleFiles({ db, bundles, now }, { isAlone: isFirst && db.kind === 'embedded' });

@@ -7,6 +7,7 @@ import { connectedAbilities, endMissedJobs, lockExpiredJobs, lockUnrunnableJobs 
 import { lockSpentLeases, redeliverExpired } from './db/jobs-lease.ts';
 import { jobsChannel, type LockedJob } from './db/jobs.ts';
 import type { Partitions } from './db/partitions.ts';
+import { deleteEndedLogs } from './db/run-logs.ts';
 import { createLoop, type Loop } from './scheduler-loop.ts';
 import { endSessionRuns } from './db/check-sessions.ts';
 import { endJobs, missedMessages, recordMissed } from './scheduler-outcomes.ts';
@@ -33,6 +34,7 @@ export function createSweep(deps: Deps): Loop {
   async function sweep(): Promise<number> {
     startedAt ??= now();
     if (now() - startedAt < protocolLimits.leaseSeconds * 1000) return everyMs;
+    await deleteEndedLogs(db);
     await endUnrunnable(deps);
     await redeliver(deps);
     for (;;) {

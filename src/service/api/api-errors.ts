@@ -16,10 +16,12 @@ const descriptions = {
   401: 'The API key is missing or not valid',
   403: "x-service-account names another account than the API key's",
   404: 'Not found',
+  408: 'Not done in time: ask, or send, again',
   409: 'In conflict with what is stored',
   411: 'The length of the body is missing',
   413: 'The body is too large',
   415: 'The body is of another content type',
+  429: 'Too much is under way: ask again later',
   507: 'The disk of the service is full',
 } as const;
 

@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { createAuthentication } from '../auth.ts';
+import { createSessionWaiting } from '../session-waiting.ts';
 import { Account, registerAccounts } from './accounts.ts';
 import { ErrorBody } from './api-errors.ts';
 import { Asset, registerCheckResultAssets } from './check-result-assets.ts';
@@ -8,6 +9,7 @@ import { CheckResult, registerCheckResults } from './check-results.ts';
 import { AnyCheck, checkSchemas } from './check-schemas.ts';
 import { CheckGroup } from './check-group-schemas.ts';
 import { registerCheckGroups } from './check-groups.ts';
+import { CheckSession, registerCheckSessions, StartedCheckSession } from './check-sessions.ts';
 import { CheckStatus, registerCheckStatuses } from './check-statuses.ts';
 import { registerChecks } from './checks.ts';
 import { bodyBytes, checkInput } from './input-limits.ts';
@@ -33,6 +35,8 @@ const components = [
   CheckResult,
   Asset,
   CheckStatus,
+  StartedCheckSession,
+  CheckSession,
   PrivateLocation,
   DataCenter,
   NewLocationKey,
@@ -61,6 +65,8 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerCheckResults(api, deps);
     registerCheckResultAssets(api, deps);
     registerCheckStatuses(api, deps);
+    const waiting = createSessionWaiting(instance, deps.db);
+    registerCheckSessions(api, { ...deps, waiting });
     registerAccounts(api, deps);
   });
 }

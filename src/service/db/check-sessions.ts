@@ -87,13 +87,13 @@ export async function findSession(
   return rows[0];
 }
 
-/** The runs of a session, in the order in which they were made. */
+/** The runs of a session, by the names of their checks and locations. */
 export async function runsOfSession(db: Queryable, sessionId: string): Promise<SessionRunRow[]> {
   return db.query<SessionRunRow>(
     `select r.sequence_id as "sequenceId", r.job_id as "jobId", r.check_id as "checkId", r.check_type as "checkType",
        r.check_name as "checkName", r.run_location as "runLocation", r.status, r.ended_at as "endedAt", j.state, j.stage,
        j.leased_at as "leasedAt", coalesce(j.cancel_requested, false) as "cancelRequested"
-     from session_runs r left join jobs j on j.id = r.job_id where r.session_id = $1 order by r.sequence_id`,
+     from session_runs r left join jobs j on j.id = r.job_id where r.session_id = $1 order by r.check_name, r.run_location, r.sequence_id`,
     [sessionId],
   );
 }

@@ -1,0 +1,211 @@
+import type { FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { checkTypes } from '../../protocol/check-types.ts';
+import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import { resultsOfRuns, type SessionResultRow, type SessionRunRow } from '../db/check-sessions.ts';
+import { linesOfJobs, runLogLimits } from '../db/run-logs.ts';
+import { uuidPattern } from '../ids.ts';
+import { isOver, lastLines } from '../session-rules.ts';
+import type { StartedSession } from '../sessions.ts';
+import { strict } from '../strict-schema.ts';
+import type { ApiDeps } from './public-api.ts';
+
+/** What check sessions and test sessions have in common, as the API takes and shows it (facts, 5.5 and 5.6). */
+
+const Uuid = Type.String({ pattern: uuidPattern.source, description: 'a UUID in lower case' });
+
+const targetFields = {
+  matchTags: Type.Optional(
+    Type.Array(
+      Type.Array(
+        Type.String({
+          minLength: 1,
+          maxLength: 257,
+          pattern: '^(?!!$)',
+          description: 'a tag, or ! and a tag',
+        }),
+        {
+          minItems: 1,
+          maxItems: 50,
+        },
+      ),
+      {
+        maxItems: 50,
+        description:
+          'Checks that have all tags of any of these lists, of their own or of their group; `!tag` = must not have it. ' +
+          'Empty = any.',
+      },
+    ),
+  ),
+  checkId: Type.Optional(
+    Type.Array(Uuid, { maxItems: 1000, description: 'Only these checks. Empty = any.' }),
+  ),
+};
+
+export const Target = Type.Object(targetFields, {
+  description:
+    'Checks that are meant; both filters must hold. Without any: all that are activated and have a location.',
+});
+export const TestTarget = Type.Object({
+  ...targetFields,
+  allowDeactivated: Type.Boolean({ default: false, description: 'Also checks that are switched off.' }),
+});
+
+export const CancelBody = strict(
+  Type.Object({
+    sequenceId: Type.Optional(
+      Type.Array(Uuid, {
+        minItems: 1,
+        maxItems: 1000,
+        description: 'Only these runs; without it all that go on.',
+      }),
+    ),
+  }),
+);
+
+export const CompletionQuery = strict(
+  Type.Object({
+    maxWaitSeconds: Type.Integer({ minimum: 1, maximum: 30, default: 30 }),
+  }),
+);
+
+/** A body that may be left out. */
+export async function bodyOrNone(request: FastifyRequest): Promise<void> {
+  request.body ??= {};
+}
+
+const SessionResult = Type.Object({
+  checkResultId: Type.String({ format: 'uuid' }),
+  checkResultLink: Type.String(),
+  sequenceId: Type.String({ format: 'uuid' }),
+  checkId: Type.String({ format: 'uuid' }),
+  checkType: StringEnum(checkTypes),
+  name: Type.String(),
+  runLocation: Type.String(),
+  resultType: StringEnum(['FINAL', 'ATTEMPT']),
+  hasErrors: Type.Boolean(),
+  hasFailures: Type.Boolean(),
+  isDegraded: Type.Boolean(),
+  aborted: Type.Boolean({ description: 'The run was cut off, or did not take place.' }),
+  isCancelled: Type.Boolean(),
+  responseTime: Type.Number({ description: 'Milliseconds.' }),
+  startedAt: Type.String({ format: 'date-time' }),
+  stoppedAt: Type.String({ format: 'date-time' }),
+});
+
+const RunInProgress = Type.Object({
+  sequenceId: Type.String({ format: 'uuid', description: 'What a cancel may name the run by.' }),
+  checkId: Type.String({ format: 'uuid' }),
+  checkType: StringEnum(checkTypes),
+  name: Type.String(),
+  runLocation: Type.String(),
+  state: StringEnum(['QUEUED', 'RUNNING']),
+  stage: Nullable(Type.String({ description: 'What the agent is at.' })),
+  claimedAt: Nullable(Type.String({ format: 'date-time' })),
+  cancelRequested: Type.Boolean(),
+  log: Type.Array(Type.String(), { description: 'The last lines of its log; suites alone tell any.' }),
+});
+
+/** Fields of a session that is read: its runs so far. */
+export const runFields = {
+  results: Type.Array(SessionResult),
+  inProgress: Type.Array(RunInProgress),
+};
+
+/** Fields that every session has. */
+export const sessionFields = {
+  name: Type.String(),
+  startedAt: Type.String({ format: 'date-time' }),
+  stoppedAt: Nullable(Type.String({ format: 'date-time' })),
+  timeElapsed: Type.Integer({ description: 'Milliseconds.' }),
+  runLocations: Type.Array(Type.String()),
+  runSource: Type.String(),
+};
+
+/** When the last run ended; null while one goes on. */
+function stoppedAtOf({ session, runs }: StartedSession): Date | null {
+  if (!isOver(runs)) return null;
+  return new Date(
+    Math.max(session.startedAt.getTime(), ...runs.map(({ endedAt }) => endedAt?.getTime() ?? 0)),
+  );
+}
+
+export function presentSession(started: StartedSession, now: number) {
+  const { session, runs } = started;
+  const stoppedAt = stoppedAtOf(started);
+  return {
+    name: session.name,
+    startedAt: session.startedAt.toISOString(),
+    stoppedAt: stoppedAt?.toISOString() ?? null,
+    timeElapsed: Math.max(0, (stoppedAt?.getTime() ?? now) - session.startedAt.getTime()),
+    runLocations: [...new Set(runs.map(({ runLocation }) => runLocation))],
+    runSource: session.runSource,
+  };
+}
+
+/** Characters of logs in one answer. */
+const answerChars = 1024 * 1024;
+
+/** Its results so far, and the runs that go on with the last lines of their logs. */
+export async function presentRuns(
+  { db, now }: Pick<ApiDeps, 'db' | 'now'>,
+  started: StartedSession,
+  { accountId, base }: { accountId: string; base: string },
+) {
+  const { session, runs } = started;
+  const to = stoppedAtOf(started) ?? new Date(now());
+  const rows = await resultsOfRuns(db, { accountId, runs, from: session.startedAt, to });
+  const going = runs.filter(({ status }) => status === null);
+  const logs = await linesOfJobs(
+    db,
+    going.map(({ jobId }) => jobId),
+  );
+  const most = {
+    lines: runLogLimits.lines,
+    chars: Math.min(runLogLimits.chars, Math.floor(answerChars / Math.max(1, logs.size))),
+  };
+  return {
+    results: rows.flatMap((row) => {
+      const run = runs.find(({ sequenceId }) => sequenceId === row.sequenceId);
+      return run === undefined ? [] : [presentSessionResult(row, run, base)];
+    }),
+    inProgress: going.map((run) => presentRun(run, lastLines(logs.get(run.jobId) ?? [], most))),
+  };
+}
+
+function presentSessionResult(row: SessionResultRow, run: SessionRunRow, base: string) {
+  return {
+    checkResultId: row.id,
+    checkResultLink: `${base}/v1/check-results/${row.checkId}/${row.id}`,
+    sequenceId: row.sequenceId,
+    checkId: row.checkId,
+    checkType: run.checkType,
+    name: run.checkName,
+    runLocation: row.runLocation,
+    resultType: row.resultType,
+    hasErrors: row.hasErrors,
+    hasFailures: row.hasFailures,
+    isDegraded: row.isDegraded,
+    aborted: row.isCancelled || row.status === 'missed' || row.reason?.code === 'LEASE_EXPIRED',
+    isCancelled: row.isCancelled,
+    responseTime: row.responseTime,
+    startedAt: row.startedAt.toISOString(),
+    stoppedAt: row.stoppedAt.toISOString(),
+  };
+}
+
+function presentRun(run: SessionRunRow, log: readonly string[]) {
+  const isRunning = run.state === 'leased';
+  return {
+    sequenceId: run.sequenceId,
+    checkId: run.checkId,
+    checkType: run.checkType,
+    name: run.checkName,
+    runLocation: run.runLocation,
+    state: isRunning ? 'RUNNING' : 'QUEUED',
+    stage: isRunning ? run.stage : null,
+    claimedAt: isRunning ? (run.leasedAt?.toISOString() ?? null) : null,
+    cancelRequested: run.cancelRequested,
+    log,
+  };
+}

@@ -1,0 +1,68 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { createWaiting } from './agent-waiting.ts';
+import { sessionsChannel } from './db/check-sessions.ts';
+import type { Db } from './db/database.ts';
+import { isOver } from './session-rules.ts';
+import type { StartedSession } from './sessions.ts';
+
+/** A session is looked at so often without any notification, should one have been lost. */
+const safetyMs = 2_000;
+
+export type SessionWaiting = {
+  /** `read` once all runs have ended; null = they had not within the time, the client left, or the service stops. */
+  untilOver(
+    request: FastifyRequest,
+    wait: { id: string; maxWaitMs: number; read: () => Promise<StartedSession> },
+  ): Promise<StartedSession | null>;
+};
+
+/** Long polls for the end of sessions. It listens from the first one on. */
+export function createSessionWaiting(app: FastifyInstance, db: Db): SessionWaiting {
+  const waiting = createWaiting(db, sessionsChannel);
+  const stopping = new AbortController();
+  let listening: Promise<void> | null = null;
+  let waiters = 0;
+  // Before the server waits for its requests to end: long polls would keep it waiting.
+  app.addHook('preClose', async () => stopping.abort());
+  app.addHook('onClose', async () => {
+    if (listening !== null) await waiting.stop();
+  });
+
+  return {
+    untilOver: async (request, { id, maxWaitMs, read }) => {
+      listening ??= waiting.start().catch((error: unknown) => {
+        listening = null;
+        throw error;
+      });
+      await listening;
+      const gone = new AbortController();
+      const onClose = () => gone.abort();
+      request.raw.socket.once('close', onClose);
+      const signal = AbortSignal.any([gone.signal, stopping.signal, AbortSignal.timeout(maxWaitMs)]);
+      // Each waiter is a kind of its own: all are to be woken.
+      const kind = String(++waiters);
+      try {
+        for (;;) {
+          const woken = new AbortController();
+          // Before it is read, so that no notification falls between the two.
+          const wake = waiting.wait({
+            locationId: id,
+            kind,
+            timeoutMs: safetyMs,
+            signal: AbortSignal.any([signal, woken.signal]),
+          });
+          try {
+            const found = await read();
+            if (isOver(found.runs)) return found;
+            await wake;
+          } finally {
+            woken.abort();
+          }
+          if (signal.aborted) return null;
+        }
+      } finally {
+        request.raw.socket.off('close', onClose);
+      }
+    },
+  };
+}
