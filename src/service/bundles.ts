@@ -18,6 +18,7 @@ import {
 import type { Db } from './db/database.ts';
 import { badRequest, conflict, HttpError, notFound } from './errors-http.ts';
 import { uuidPattern, uuidv7 } from './ids.ts';
+import { BodyTooSlow } from './slow-body.ts';
 
 /** Code bundles of suites: a row and a file each, the same content once per account. */
 
@@ -39,12 +40,18 @@ const gzipBeginning = Buffer.from([0x1f, 0x8b, 0x08]);
 const smallestGzip = 20;
 
 /**
- * Stores a bundle of `size` bytes. Throws HttpError 400, 409, 413 or 507; then nothing is left of it. The key is the digest,
+ * Stores a bundle of `size` bytes. Throws HttpError 400, 408, 409, 413 or 507; then nothing is left of it. The key is the digest,
  * so that the same content has the same key whoever uploads it again.
  */
 export async function storeBundle(
   { db, bundles, now }: BundleDeps,
-  upload: { accountId: string; size: number; body: Readable; log: Pick<Log, 'error'> },
+  upload: {
+    accountId: string;
+    size: number;
+    body: Readable;
+    signal: AbortSignal;
+    log: Pick<Log, 'error'>;
+  },
 ): Promise<BundleRow> {
   const { accountId, size } = upload;
   checkSize(size);
@@ -57,8 +64,7 @@ export async function storeBundle(
   const id = uuidv7(time);
   let isKept = false;
   try {
-    const { body } = upload;
-    const signal = new AbortController().signal;
+    const { body, signal } = upload;
     const { sha256, length } = await bundles
       .write(id, { at: 0, size, body, signal, beginning: gzipBeginning })
       .catch((error: unknown) => {
@@ -98,8 +104,14 @@ function checkSize(size: number): void {
 const notGzip = () => badRequest({ body: ['must be a tar archive compressed with gzip (.tar.gz)'] });
 const brokenOff = () => new HttpError(400, 'The body broke off.', { body: ['is not complete'] });
 
-function refusalOf(error: unknown, { size, log }: { size: number; log: Pick<Log, 'error'> }): Error {
+function refusalOf(
+  error: unknown,
+  { size, signal, log }: { size: number; signal: AbortSignal; log: Pick<Log, 'error'> },
+): Error {
   if (error instanceof WrongBeginning) return notGzip();
+  if (signal.aborted && signal.reason instanceof BodyTooSlow) {
+    return new HttpError(408, 'The code bundle took too long to arrive.', { body: ['came too slowly'] });
+  }
   if (error instanceof DiskFull) {
     log.error({ size }, 'the disk for code bundles is full');
     return new HttpError(507, 'The service has no room for the code bundle: try again later.', {});

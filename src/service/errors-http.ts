@@ -1,6 +1,7 @@
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Socket } from 'node:net';
 import { sqlState } from './db/database.ts';
+import { mayBeSlow } from './slow-body.ts';
 import { validationAttributes, type ErrorAttributes } from './errors-http-validation.ts';
 
 /** What the API answers instead of a result. Thrown anywhere in a route; `errorHandler` sends it. */
@@ -113,6 +114,8 @@ function describe(
 
 /** For a request that is not HTTP, or whose head is too large or too slow: there is no route and no reply object yet. */
 export function clientErrorHandler(error: ConnectionError, socket: Socket): void {
+  // The server says so once, and then no more of this request.
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && mayBeSlow(socket)) return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

@@ -1,16 +1,21 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { request as httpRequest } from 'node:http';
+import { once } from 'node:events';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { bundleLimits } from '../../src/protocol/suite.ts';
 import { createArtifactFiles, type ArtifactFiles } from '../../src/service/artifact-files.ts';
 import { bundlesOfAccount, sweepBundleFiles } from '../../src/service/bundles.ts';
 import type { Db } from '../../src/service/db/database.ts';
+import { clientErrorHandler } from '../../src/service/errors-http.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
+import { withSlowBody } from '../../src/service/slow-body.ts';
 import {
   addLocation,
   createAgentService,
@@ -38,6 +43,7 @@ describe.each(databases)('code bundles: $name', (database) => {
     let db: Db;
     let folder: string;
     let bundles: ArtifactFiles;
+    let isFull = false;
     let agents: AgentService;
     let api: TestService;
     let base: string;
@@ -46,7 +52,9 @@ describe.each(databases)('code bundles: $name', (database) => {
     beforeAll(async () => {
       db = await database.open();
       folder = mkdtempSync(join(tmpdir(), 'bundles-'));
-      bundles = createArtifactFiles(folder, { reserveBytes: 0 });
+      const full = createArtifactFiles(folder, { reserveBytes: Number.MAX_SAFE_INTEGER });
+      const roomy = createArtifactFiles(folder, { reserveBytes: 0 });
+      bundles = { ...roomy, write: (id, part) => (isFull ? full : roomy).write(id, part) };
       api = await startTestService(db, { now: clock.now, bundles, encryption });
       agents = await createAgentService(db, clock, null, bundles);
       await agents.app.listen({ host: '127.0.0.1', port: 0 });
@@ -210,7 +218,7 @@ describe.each(databases)('code bundles: $name', (database) => {
         );
         request.on('error', () => resolve(null));
         request.write(sent, () => {
-          if (cut) setTimeout(() => request.destroy(), 50);
+          if (cut) void setTimeout(50).then(() => request.destroy());
         });
         if (!cut && headers['transfer-encoding'] !== undefined) request.end();
       });
@@ -236,18 +244,15 @@ describe.each(databases)('code bundles: $name', (database) => {
     });
 
     it('tells of a full disk', async () => {
-      const full = createArtifactFiles(folder, { reserveBytes: Number.MAX_SAFE_INTEGER });
-      const other = await startTestService(db, { now: clock.now, bundles: full, encryption });
-      try {
-        const { status, body } = await other.call('POST', path, { body: gzipOf(100), headers: octets });
-        expect([status, body]).toEqual([
-          507,
-          { message: 'The service has no room for the code bundle: try again later.', attributes: {} },
-        ]);
-        expect(filesBelow()).toEqual([]);
-      } finally {
-        await other.close();
-      }
+      isFull = true;
+      const { status, body } = await upload(gzipOf(100));
+      expect([status, body]).toEqual([
+        507,
+        { message: 'The service has no room for the code bundle: try again later.', attributes: {} },
+      ]);
+      expect(filesBelow()).toEqual([]);
+      isFull = false;
+      await stored();
     });
 
     it('has no more bundles per account than it may', async () => {
@@ -356,5 +361,89 @@ describe.each(databases)('code bundles: $name', (database) => {
       expect(filesBelow()).toHaveLength(1);
       expect(existsSync(folder)).toBe(true);
     });
+  });
+});
+
+describe('a body that may be slow', () => {
+  /** A server with one route, whose requests must have come within 200 ms but for what `read` allows itself. */
+  async function serve(read: (request: IncomingMessage) => Promise<string>) {
+    const server = createServer(
+      { requestTimeout: 200, connectionsCheckingInterval: 50 },
+      (request, response) => {
+        read(request).then(
+          (text) => response.end(text),
+          (error: Error) => response.writeHead(500).end(error.message),
+        );
+      },
+    );
+    server.on('clientError', clientErrorHandler);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo; // it listens on TCP
+    return { server, port };
+  }
+  const whole = async (request: IncomingMessage, signal?: AbortSignal) => {
+    let length = 0;
+    const count = async (source: AsyncIterable<Buffer>) => {
+      for await (const chunk of source) length += chunk.length;
+    };
+    await pipeline(request, count, signal === undefined ? {} : { signal });
+    return `${length} bytes`;
+  };
+  /** Sends a byte each 50 ms, as many as said, of a body that has more if `stalls`. */
+  async function trickle(port: number, { bytes, stalls = false }: { bytes: number; stalls?: boolean }) {
+    const request = httpRequest({
+      port,
+      host: '127.0.0.1',
+      method: 'POST',
+      headers: { 'content-length': stalls ? bytes + 1 : bytes },
+    });
+    const answer = new Promise<string>((resolve) => {
+      request.on('error', () => resolve('broken off'));
+      request.on('response', (response) => {
+        let text = '';
+        response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+        response.on('close', () => resolve(`${response.statusCode} ${text}`));
+      });
+    });
+    for (let sent = 0; sent < bytes; sent++) {
+      request.write('x');
+      await setTimeout(50);
+    }
+    if (!stalls) request.end();
+    const text = await answer;
+    request.destroy();
+    return text;
+  }
+
+  it('takes its time, but not all there is', async () => {
+    const times = { totalMs: 60_000, idleMs: 60_000 };
+    const slow = await serve((request) => withSlowBody(request, times, (signal) => whole(request, signal)));
+    const idle = await serve((request) =>
+      withSlowBody(request, { ...times, idleMs: 300 }, (signal) => whole(request, signal)),
+    );
+    const long = await serve((request) =>
+      withSlowBody(request, { ...times, totalMs: 300 }, (signal) => whole(request, signal)),
+    );
+    const ordinary = await serve((request) => whole(request));
+    try {
+      const answers = await Promise.all([
+        trickle(slow.port, { bytes: 16 }),
+        trickle(idle.port, { bytes: 2, stalls: true }),
+        trickle(long.port, { bytes: 2, stalls: true }),
+        trickle(ordinary.port, { bytes: 2, stalls: true }),
+      ]);
+      expect(answers).toEqual([
+        '200 16 bytes',
+        '500 The operation was aborted',
+        '500 The operation was aborted',
+        '408 {"message":"The request took too long to arrive.","attributes":{}}',
+      ]);
+    } finally {
+      for (const { server } of [slow, idle, long, ordinary]) {
+        server.closeAllConnections();
+        server.close();
+      }
+    }
   });
 });

@@ -4,6 +4,7 @@ import { BundleDigest, BundleKey, bundleLimits } from '../../protocol/suite.ts';
 import { removeBundle, storeBundle, type BundleDeps } from '../bundles.ts';
 import { findBundle, listBundles, type BundleRow } from '../db/bundles.ts';
 import { HttpError, notFound } from '../errors-http.ts';
+import { withSlowBody } from '../slow-body.ts';
 import { open, strict } from '../strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
@@ -25,6 +26,8 @@ export const PlaywrightBundle = open(
 
 const path = '/v1/playwright-bundles';
 const KeyParams = strict(Type.Object({ key: Type.String() }));
+/** The largest bundle in this time is one that comes with 1.4 Mbit/s. */
+const uploadTimes = { totalMs: 15 * 60_000, idleMs: 30_000 };
 const accepted = ['application/octet-stream', 'application/gzip', 'application/x-gzip'];
 
 const present = ({ key, digest, size, createdAt }: BundleRow) => ({
@@ -118,6 +121,7 @@ function registerUpload(scope: FastifyInstance, deps: ApiDeps): void {
         body: { content: { [accepted[0] ?? '']: { schema: Type.String({ format: 'binary' }) } } },
         response: {
           201: Type.Ref('PlaywrightBundle'),
+          408: Type.Ref('Error', { description: 'The body took too long to arrive' }),
           ...errorResponses(400, 409, 411, 413, 415, 507),
         },
       },
@@ -131,12 +135,11 @@ function registerUpload(scope: FastifyInstance, deps: ApiDeps): void {
           'content-length': ['must be there'],
         });
       }
-      const row = await storeBundle(bundleDeps(deps), {
-        accountId: request.accountId,
-        size: Number(length),
-        body: request.raw,
-        log: request.log,
-      });
+      const { accountId, raw: body, log } = request;
+      const size = Number(length);
+      const row = await withSlowBody(body, uploadTimes, (signal) =>
+        storeBundle(bundleDeps(deps), { accountId, size, body, signal, log }),
+      );
       return reply.code(201).send(present(row));
     },
   );
