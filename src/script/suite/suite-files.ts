@@ -1,13 +1,14 @@
 import { createWriteStream } from 'node:fs';
 import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { basename, extname, join, relative, sep } from 'node:path';
+import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
+import { toError } from '../../errors.ts';
 import { runFiles } from '../child/suite-format.ts';
 import { attachedFile, type KeptFile } from '../playwright-files.ts';
-import type { ReadAttachment, ReadRun } from './suite-lines.ts';
+import type { ReadAttachment, ReadRun, ReadTest } from './suite-lines.ts';
 import type { SuitePlace } from './suite-place.ts';
-import type { JudgedTest } from './suite-verdict.ts';
+import { isFailure, type JudgedTest } from './suite-verdict.ts';
 
 /** The files that a suite leaves: reports, traces, videos, screenshots, what tests attach. */
 
@@ -37,12 +38,16 @@ export async function collectFiles(options: {
   const { place, runs, tests, limit } = options;
   const notes: string[] = [];
   const taken = new Set<string>();
-  const files = await reportFiles(place, runs, notes);
+  const files = await reportFiles(place, runs, notes).catch((error: unknown) => {
+    notes.push(`the reports can't be packed: ${toError(error).message}`);
+    return [];
+  });
   for (const { name } of files) taken.add(name);
   const names: SuiteFiles['names'] = new Map();
+  const folders = await keptFolders(place, runs);
   let leftOut = 0;
   for (const { base, attachment } of attachmentsOf(tests)) {
-    const path = await ownPath(attachment);
+    const path = await ownPath(attachment, folders);
     if (path === null) continue;
     const found = await attachedFile({ ...attachment, path }, { folder: place.root, outputFolder: '' });
     if (found === null) continue;
@@ -59,30 +64,41 @@ export async function collectFiles(options: {
   return { files, names, notes };
 }
 
-const rank: { readonly [status in JudgedTest['status']]: number } = {
+const rank: { readonly [status in JudgedTest['status'] | 'degraded']: number } = {
   failed: 0,
   timedOut: 0,
   interrupted: 1,
   flaky: 2,
+  degraded: 3,
   passed: 4,
   skipped: 5,
 };
 
-/** Those of failed tests first; of each test the last try first. */
+/** Those of failed tests first: of each its last failure, then of each what was tried before it. */
 function attachmentsOf(tests: readonly JudgedTest[]): { base: string; attachment: ReadAttachment }[] {
-  const rankOf = ({ status, degraded }: JudgedTest) => (degraded ? Math.min(3, rank[status]) : rank[status]);
   return tests
-    .toSorted((a, b) => rankOf(a) - rankOf(b))
-    .flatMap(({ test }) =>
-      test.tries.toReversed().flatMap(({ retry, attachments }) => {
-        const stem = basename(test.file).replace(/(\.(spec|test))?\.\w+$/, '');
-        const words = [stem, ...test.titlePath.slice(1)].join('-');
-        const slug = [safe(words).slice(0, 100), safe(test.project).slice(0, 30)];
-        const told = slug[0] === '' ? [test.id.replaceAll(/[^A-Za-z0-9]/g, '').slice(-12), slug[1]] : slug;
-        const base = [...told, ...(retry === 0 ? [] : [`retry${retry}`])].filter((part) => part !== '');
-        return attachments.map((attachment) => ({ base: base.join('-'), attachment }));
-      }),
-    );
+    .flatMap(({ test, status, degraded }) => {
+      const failures = test.tries.filter((each) => isFailure(each));
+      const others = test.tries.filter((each) => !failures.includes(each));
+      const rankOf = degraded ? Math.min(rank.degraded, rank[status]) : rank[status];
+      return [...failures.toReversed(), ...others.toReversed()].map(({ retry, attachments }, order) => ({
+        order: rankOf * 1000 + order,
+        base: baseOf(test, retry),
+        attachments,
+      }));
+    })
+    .sort((a, b) => a.order - b.order)
+    .flatMap(({ base, attachments }) => attachments.map((attachment) => ({ base, attachment })));
+}
+
+/** How the files of a try begin: its test file, its title, its project. */
+function baseOf(test: ReadTest, retry: number): string {
+  const stem = basename(test.file).replace(/(\.(spec|test))?\.\w+$/, '');
+  const words = safe([stem, ...test.titlePath.slice(1)].join('-')).slice(0, 100);
+  // A title without a single letter that may stand in a name.
+  const told = words === '' ? test.id.replaceAll(/[^A-Za-z0-9]/g, '').slice(-12) : words;
+  const parts = [told, safe(test.project).slice(0, 30), retry === 0 ? '' : `retry${retry}`];
+  return parts.filter((part) => part !== '').join('-');
 }
 
 const safe = (text: string): string => text.replaceAll(/[^A-Za-z0-9_]+/g, '-').replaceAll(/^-+|-+$/g, '');
@@ -122,17 +138,28 @@ function unique(name: string, taken: Set<string>): string {
 
 /**
  * Where an attachment is now. While Playwright's own file stands, our second name of it goes, so that it has one name alone:
- * a file with two may be somebody else's.
+ * a file with two may be somebody else's. `folders` = those in which second names may be.
  */
-async function ownPath({ path, kept }: ReadAttachment): Promise<string | null> {
+async function ownPath({ path, kept }: ReadAttachment, folders: ReadonlySet<string>): Promise<string | null> {
   const stateOf = (file: string | null) => (file === null ? null : lstat(file).catch(() => null));
-  const [original, second] = [await stateOf(path), await stateOf(kept)];
-  if (second === null || kept === null) return original === null ? null : path;
-  if (original === null || path === null) return kept;
+  const own = kept !== null && folders.has(dirname(kept)) ? kept : null;
+  const [original, second] = [await stateOf(path), await stateOf(own)];
+  if (second === null || own === null) return original === null ? null : path;
+  if (original === null || path === null) return own;
   // Another file has taken its place since.
-  if (original.ino !== second.ino || original.dev !== second.dev) return kept;
-  await rm(kept, { force: true }).catch(() => undefined);
+  if (original.ino !== second.ino || original.dev !== second.dev) return own;
+  if (path !== own) await rm(own, { force: true }).catch(() => undefined);
   return path;
+}
+
+/** The folders of second names that the reporters of these runs have made. */
+async function keptFolders(place: SuitePlace, runs: readonly ReadRun[]): Promise<Set<string>> {
+  const folders = new Set<string>();
+  for (const { stamp } of runs) {
+    const folder = join(place.report, runFiles.kept(stamp));
+    if ((await lstat(folder).catch(() => null))?.isDirectory()) folders.add(folder);
+  }
+  return folders;
 }
 
 /** Playwright's HTML reports as zips, and its JSON reports. Those of a merging run stand for all that it merged. */
@@ -152,14 +179,14 @@ async function reportFiles(
     const merged = found.filter(({ mode }) => mode === 'merge');
     return (merged.length > 0 ? merged : found).map(({ path }) => path);
   };
-  const zips = await mkdtemp(join(place.report, 'zips-')).catch(() => null);
-  const html = zips === null ? [] : await having('html');
+  const html = await having('html');
+  const zips = html.length === 0 ? '' : await mkdtemp(join(place.root, 'zips-'));
   for (const [index, folder] of html.slice(0, reports.folders).entries()) {
     const name = index === 0 ? 'report' : `report-${index + 1}`;
     try {
-      files.push(...(await zipped(folder, join(zips ?? '', name), notes)));
+      files.push(...(await zipped(folder, join(zips, name), notes)));
     } catch (error: unknown) {
-      notes.push(`${name}.zip can't be written: ${error instanceof Error ? error.message : String(error)}`);
+      notes.push(`${name}.zip can't be written: ${toError(error).message}`);
     }
     // Its files are in the zip now; those that Playwright attached stand elsewhere as well.
     await rm(folder, { recursive: true, force: true }).catch(() => undefined);

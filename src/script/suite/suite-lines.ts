@@ -216,9 +216,11 @@ function stepsOf(value: unknown, depth: number, mayTake: (length: number) => boo
   });
 }
 
+export const noMarks = (): ReadMarks => ({ degraded: [], soft: new Map(), secrets: [] });
+
 /** What the helpers package has told in the processes of tests. Never throws. */
 export async function readMarks(folder: string): Promise<ReadMarks> {
-  const marks: ReadMarks = { degraded: [], soft: new Map(), secrets: [] };
+  const marks = noMarks();
   const names = (await readdir(folder).catch(() => [])).filter((name) =>
     /^capture-\d+-\d+\.jsonl$/.test(name),
   );

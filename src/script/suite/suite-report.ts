@@ -1,8 +1,9 @@
+import { lstat } from 'node:fs/promises';
 import { relative } from 'node:path';
 import type { Reason } from '../../protocol/reasons.ts';
 import type { KeptFile } from '../playwright-files.ts';
 import { collectFiles } from './suite-files.ts';
-import { readMarks, readRuns, type ReadAttachment } from './suite-lines.ts';
+import { noMarks, readMarks, readRuns, type ReadAttachment } from './suite-lines.ts';
 import type { ProgramEnd, SuitePlace } from './suite-place.ts';
 import type { SuiteDetails, SuiteTest, SuiteTotals } from './suite-run.ts';
 import { judgedTests, verdictOf, type JudgedTest } from './suite-verdict.ts';
@@ -45,8 +46,10 @@ export async function readSuiteReport(options: {
   mostFiles?: number;
 }): Promise<SuiteReport> {
   const { place } = options;
-  const runs = await readRuns(place.report);
-  const marks = await readMarks(place.report);
+  // The customer's code may have put a link in its place.
+  const isOwn = (await lstat(place.report).catch(() => null))?.isDirectory() ?? false;
+  const runs = isOwn ? await readRuns(place.report) : [];
+  const marks = isOwn ? await readMarks(place.report) : noMarks();
   const tests = judgedTests(runs, marks);
   const lastLines = options.lastLines.map((line) =>
     line.replaceAll(`${place.project}/`, '').replaceAll(movedConfig, '$1'),

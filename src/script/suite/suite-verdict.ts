@@ -64,7 +64,8 @@ function judge(test: ReadTest, marks: ReadMarks, marked: ReadonlySet<string | nu
   return { ...judged, status, errors: failing.errors };
 }
 
-const isFailure = ({ status, expectedStatus }: ReadTry): boolean =>
+/** Whether a try came out other than its test expects. */
+export const isFailure = ({ status, expectedStatus }: ReadTry): boolean =>
   status !== null && status !== 'skipped' && status !== 'interrupted' && status !== expectedStatus;
 
 /** As Playwright's `TestCase.outcome()`. */
