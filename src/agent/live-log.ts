@@ -15,9 +15,12 @@ export type LiveLog = {
   take: (chars: number) => { lines: string[]; putBack: () => void };
 };
 
-/** What is kept at most; as much is scrubbed between two calls, for a flood of lines must not hold up other jobs. */
+/** What is kept at most. */
 const mostLines = 1000;
 const mostChars = 512 * 1024;
+/** What is scrubbed at most between two calls, in some 25 ms: a flood of lines must not bend what other jobs measure. */
+const scrubLines = 300;
+const scrubChars = 96 * 1024;
 
 /** `scrub` makes of a line what may leave. */
 export function createLiveLog(scrub: (line: string) => string): LiveLog {
@@ -49,7 +52,7 @@ export function createLiveLog(scrub: (line: string) => string): LiveLog {
 
   return {
     add: (line) => {
-      if (scrubbedLines >= mostLines || scrubbedChars >= mostChars) return leaveOut('last', 1);
+      if (scrubbedLines >= scrubLines || scrubbedChars >= scrubChars) return leaveOut('last', 1);
       scrubbedLines += 1;
       scrubbedChars += line.length;
       const clean = shortened(scrub(line));

@@ -10,7 +10,7 @@ import type { Lanes } from './lanes.ts';
 import type { Hold, Leases } from './leases.ts';
 import { countAttempt, countResult, countSuite, observe, type AgentMetrics } from './metrics.ts';
 import type { JobScrubber } from './own-secrets.ts';
-import { resultOf, scrubbed, serialised } from './result.ts';
+import { resultOf, scrubbed, scrubbedInTurns, serialised } from './result.ts';
 
 /** What running a job needs of the agent. */
 export type RunParts = AttemptParts & {
@@ -39,7 +39,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     job.firstAttemptAt === null ? null : Date.parse(job.firstAttemptAt) + parts.clockSkewMs();
   let lastAttempted: Attempted | null = null;
 
-  const report = (attempted: Attempted, resultType: Result['resultType']): Promise<void> => {
+  const report = async (attempted: Attempted, resultType: Result['resultType']): Promise<void> => {
     const warnings = scrubber.warnings.map((msg) => ({
       time: attempted.startedAt,
       level: 'warn' as const,
@@ -47,7 +47,9 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     }));
     const told = warnings.length === 0 ? attempted : { ...attempted, log: [...warnings, ...attempted.log] };
     const result = resultOf(job, { attempt, attempted: told, resultType, version: parts.version });
-    const { json, trimmed } = serialised(scrubbed(result, scrubber), parts.resultBytes());
+    const clean =
+      job.checkType === 'PLAYWRIGHT' ? await scrubbedInTurns(result, scrubber) : scrubbed(result, scrubber);
+    const { json, trimmed } = serialised(clean, parts.resultBytes());
     if (trimmed) metrics.resultsTrimmed += 1;
     countResult(metrics, result);
     return parts.deliver(json);

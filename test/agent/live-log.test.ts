@@ -61,18 +61,21 @@ test('a flood costs no more than a bound: what comes after it is counted, not sc
     return line;
   });
   for (let n = 0; n < 1_000_000; n += 1) log.add(`${n}`);
-  expect(scrubbed).toBe(1000);
-  for (let call = 0; call < 5; call += 1) expect(log.take(all).lines).toHaveLength(200);
+  expect(scrubbed).toBe(300);
+  expect(log.take(all).lines).toHaveLength(200);
   log.add('after the flood');
-  expect(log.take(all).lines).toEqual(['… 999000 lines left out', 'after the flood']);
+  expect(log.take(all).lines.slice(-3)).toEqual(['299', '… 999700 lines left out', 'after the flood']);
 });
 
 test('long lines are bounded by their length together', () => {
   const log = createLiveLog(plain);
-  for (let n = 0; n < 500; n += 1) log.add('y'.repeat(8000));
+  for (let call = 0; call < 50; call += 1) {
+    for (let n = 0; n < 10; n += 1) log.add('y'.repeat(8000));
+    log.take(all).putBack();
+  }
   let characters = 0;
   for (let { lines } = log.take(all); lines.length > 0; { lines } = log.take(all)) {
     characters += lines.reduce((sum, line) => sum + line.length, 0);
   }
-  expect(characters).toBeLessThan(540_000);
+  expect(characters).toBeLessThan(520 * 1024 + 100);
 });

@@ -434,6 +434,33 @@ test('a result of many tests that is too large keeps its totals and the tests th
   expect(parts.metrics.resultsTrimmed).toBe(1);
 });
 
+test('the result of 1,000 tests is scrubbed as a whole, and other work goes on meanwhile', async () => {
+  await start();
+  const tests = Array.from({ length: 1000 }, (_, index) => ({
+    title: `test ${index} of very-secret-word`,
+    steps: Array.from({ length: 8 }, (__, step) => ({
+      title: `step ${step} with a longer title, as they are`,
+    })),
+    errors: [],
+  })) as never[];
+  run = ({ log: say }) => {
+    for (let index = 0; index < 2000; index += 1)
+      say('info', `line ${index} with very-secret-word `.repeat(3));
+    return Promise.resolve(passed({ details: details({ tests, errors: ['very-secret-word'] }) }));
+  };
+  const running = runJob(claimed(suiteJob()), parts);
+  let turns = 0;
+  const timer = setInterval(() => (turns += 1), 1);
+  await running;
+  clearInterval(timer);
+  const text = JSON.stringify(results);
+  expect(text).not.toContain('very-secret-word');
+  expect(text.split('*********')).toHaveLength(1000 + 3 * 2000 + 1 + 1);
+  expect(results[0]?.details['tests']).toHaveLength(1000);
+  expect(results[0]?.details['totals']).toEqual(totals);
+  expect(turns).toBeGreaterThan(10);
+});
+
 test('a suite that fills its lane holds up no other lane, and keeps its lease the while', async () => {
   await start({ leaseSeconds: 1 });
   let end: () => void = () => undefined;
