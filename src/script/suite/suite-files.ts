@@ -40,7 +40,7 @@ export async function collectFiles(options: {
   const taken = new Set<string>();
   const files = await reportFiles(place, runs, notes).catch((error: unknown) => {
     notes.push(`the reports can't be packed: ${toError(error).message}`);
-    return [];
+    return [] as KeptFile[];
   });
   for (const { name } of files) taken.add(name);
   const names: SuiteFiles['names'] = new Map();
