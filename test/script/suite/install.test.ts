@@ -1,6 +1,7 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { SuitePlace } from '../../../src/script/suite/suite-place.ts';
 import {
   cacheIn,
   dataFolder,
@@ -49,4 +50,65 @@ describe.skipIf(enginesHere.length === 0)('a project installs by its lock file, 
     },
     60_000,
   );
+});
+
+describe.skipIf(enginesHere.length === 0)('a project that pins another version of its manager', () => {
+  test('installs with it and runs its tests with it, from the cache as well', async () => {
+    const { cache, said } = cacheIn(join(dataFolder, 'dependencies-pinned'));
+    const made = (): SuitePlace => {
+      const place = placeOf(join(managersFolder, 'pnpm'));
+      const file = join(place.project, 'package.json');
+      const list = JSON.parse(readFileSync(file, 'utf8')) as object;
+      writeFileSync(file, JSON.stringify({ ...list, packageManager: 'pnpm@9.15.9' }));
+      return place;
+    };
+    const first = runOf({ place: made(), cache });
+    expect(first.manager.fetch).toBe('pnpm@9.15.9');
+    const installed = await first.install();
+    expect(await first.say('pnpm --version')).toBe('9.15.9');
+    await installed.keep();
+    expect(said).toEqual(['Dependencies are cached for the next runs']);
+
+    // A registry that nobody answers for: nothing may be fetched.
+    const second = runOf({ place: made(), cache, beneath: { npm_config_registry: 'http://127.0.0.1:9/' } });
+    expect((await second.install()).dependencyCache).toBe('hit');
+    expect(await second.say(`pnpm --version; pnpm exec node ${ask}`)).toBe('9.15.9\n7.0.0 true');
+  }, 60_000);
+
+  test('Yarn 1 and the newest lock file of Yarn 4 are told apart where both are called yarn', async () => {
+    const older = runOf({ place: placeOf(join(managersFolder, 'yarn-classic')) });
+    const newer = runOf({ place: placeOf(join(managersFolder, 'yarn-modules')) });
+    await Promise.all([older.install(), newer.install()]);
+    expect(await older.say('yarn --version')).toMatch(/^1\.22\./);
+    expect(await newer.say('yarn --version')).toMatch(/^4\./);
+  }, 60_000);
+});
+
+describe.skipIf(enginesHere.length === 0)('the cache', () => {
+  test('is not read when the check asks for a fresh install, which then replaces what it has', async () => {
+    const { cache, said } = cacheIn(join(dataFolder, 'dependencies-refresh'));
+    const from = join(managersFolder, 'bun');
+    const suite = { installCommand: 'bun install --frozen-lockfile && date +%s%N > node_modules/made' };
+    const run = (refreshCache: boolean) =>
+      runOf({ place: placeOf(from), cache, suite: { ...suite, refreshCache } });
+    const made: string[] = [];
+    const came: string[] = [];
+    for (const refresh of [false, false, true, false]) {
+      const one = run(refresh);
+      const installed = await one.install();
+      came.push(installed.dependencyCache);
+      made.push(await one.say('cat node_modules/made'));
+      await installed.keep();
+    }
+    expect(came).toEqual(['miss', 'hit', 'refreshed', 'hit']);
+    expect(made[1]).toBe(made[0]);
+    expect(made[3]).toBe(made[2]);
+    expect(made[2]).not.toBe(made[0]);
+    expect(said).toHaveLength(2);
+  }, 30_000);
+
+  test('can be switched off', async () => {
+    const run = runOf({ place: placeOf(join(managersFolder, 'bun')), cache: null });
+    expect((await run.install()).dependencyCache).toBe('off');
+  });
 });
