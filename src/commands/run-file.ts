@@ -53,6 +53,9 @@ export function parseRunBody(body: unknown, now: number): { job: Job } | { error
         errors: { checkType: [`is ${String(checkType)}: give run the script itself, a file of its own`] },
       };
     }
+    if (checkType === 'PLAYWRIGHT') {
+      return { errors: { checkType: ['is PLAYWRIGHT: give run the folder of the project'] } };
+    }
     const known = `must be one of ${probeTypes.join(', ')}`;
     return { errors: { checkType: [checkType === undefined ? `is required: it ${known}` : known] } };
   }

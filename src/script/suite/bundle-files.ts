@@ -11,6 +11,7 @@ import {
   type IgnoreRules,
   type Includes,
 } from './ignore-rules.ts';
+import { lockFileNames } from './package-manager.ts';
 import { hasSecretName } from './secret-looking.ts';
 import { fieldsOf, parsedJson } from '../unchecked.ts';
 
@@ -32,16 +33,6 @@ export type BundleFiles = {
   /** Things that somebody may want to know, one sentence each. */
   notes: string[];
 };
-
-/** In the order in which they are looked for. */
-export const lockFiles = [
-  'package-lock.json',
-  'npm-shrinkwrap.json',
-  'pnpm-lock.yaml',
-  'yarn.lock',
-  'bun.lock',
-  'bun.lockb',
-] as const;
 
 /** Never part of a project. */
 const never = new Set(['node_modules', '.git', '.hg', '.svn', '.DS_Store', 'Thumbs.db']);
@@ -98,7 +89,7 @@ function workspaceOf(folder: string): { root: string; lockFile: string | null } 
   const home = homedir();
   for (const root of foldersUpwards(folder)) {
     if (root === home && root !== folder) break;
-    const lockFile = lockFiles.find((name) => existsSync(join(root, name)));
+    const lockFile = lockFileNames.find((name) => existsSync(join(root, name)));
     if (lockFile !== undefined) return { root, lockFile };
   }
   return { root: folder, lockFile: null };

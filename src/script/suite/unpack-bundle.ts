@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { link, mkdir, open, readdir, realpath, rm, stat, symlink } from 'node:fs/promises';
+import { link, mkdir, readdir, realpath, rm, stat, symlink } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pipeline } from 'node:stream/promises';
@@ -10,6 +10,7 @@ import { AgentError, toError } from '../../errors.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import { bundleLimits, type Suite } from '../../protocol/suite.ts';
 import { linkJudge, longestPath, plainPath, wrongTarget } from './bundle-paths.ts';
+import { createFileWrites, writeNew } from './file-writes.ts';
 import { SuiteFailed } from './suite-place.ts';
 
 export type UnpackLimits = { unpackedBytes: number; entries: number };
@@ -41,8 +42,12 @@ export async function unpackBundle(options: {
     if ((await readdir(folder)).length > 0)
       throw new AgentError('INTERNAL', 'the folder of a bundle is not empty');
     const tree = createTree(await realpath(folder), limits);
-    await readEntries(archive, { limits, signal, take: tree.take });
-    await tree.makeLinks(signal);
+    try {
+      await readEntries(archive, { limits, signal, take: tree.take });
+      await tree.makeLinks(signal);
+    } finally {
+      await tree.idle().catch(() => undefined); // told by what it has ended
+    }
     const counts = tree.counts();
     if (counts.files === 0) throw invalid('it holds no files');
     return counts;
@@ -121,6 +126,7 @@ async function readEntries(
 function createTree(root: string, limits: UnpackLimits) {
   const kinds = new Map<string, 'file' | 'directory' | 'link'>();
   const links = new Map<string, string>();
+  const writes = createFileWrites();
   let entries = 0;
   let names = 0;
   let bytes = 0;
@@ -150,22 +156,21 @@ function createTree(root: string, limits: UnpackLimits) {
   const takeFile = async (path: string, { mode, size }: Header, body: EntryBody) => {
     await makeDirectory(dirname(path));
     // Removed rather than overwritten: another name of the file keeps what it has.
-    if (note(path, 'file')) await rm(join(root, path));
+    if (note(path, 'file')) await remove(path);
+    const full = join(root, path);
     const permissions = (mode & 0o111) === 0 ? 0o644 : 0o755;
-    const file = await open(join(root, path), 'wx', permissions);
-    try {
-      let small: Uint8Array[] = [];
-      for await (const chunk of body) {
-        if (size > smallBytes) await writeAll(file, chunk);
-        else small.push(chunk);
-      }
-      const [first] = small;
-      if (first !== undefined) await writeAll(file, small.length === 1 ? first : Buffer.concat(small));
-      small = [];
-    } finally {
-      await file.close();
+    if (size > smallBytes) {
+      await writeNew(full, body, permissions);
+    } else {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of body) chunks.push(chunk);
+      await writes.add(full, Buffer.concat(chunks), permissions);
     }
     bytes += size;
+  };
+  const remove = async (path: string) => {
+    await writes.idle();
+    await rm(join(root, path));
   };
 
   const takeHardLink = async (path: string, target: string) => {
@@ -177,7 +182,8 @@ function createTree(root: string, limits: UnpackLimits) {
       throw wrongEntry(path, `is a hard link to ${shown(target)}, which is no file before it`);
     if (other.path === path) return;
     await makeDirectory(dirname(path));
-    if (note(path, 'file')) await rm(join(root, path));
+    if (note(path, 'file')) await remove(path);
+    await writes.idle();
     await link(join(root, other.path), join(root, path));
   };
 
@@ -213,6 +219,7 @@ function createTree(root: string, limits: UnpackLimits) {
   };
 
   const makeLinks = async (signal: AbortSignal) => {
+    await writes.idle();
     const wrongWith = linkJudge(links);
     let done = 0;
     for (const path of links.keys()) {
@@ -235,14 +242,7 @@ function createTree(root: string, limits: UnpackLimits) {
     files: [...kinds.values()].filter((kind) => kind !== 'directory').length,
     bytes,
   });
-  return { take, makeLinks, counts };
-}
-
-async function writeAll(file: Awaited<ReturnType<typeof open>>, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, done);
-    done += bytesWritten;
-  }
+  return { take, makeLinks, counts, idle: writes.idle };
 }
 
 function isSparse(pax: unknown): boolean {
