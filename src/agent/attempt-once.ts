@@ -86,11 +86,13 @@ async function keptFiles(
   const controller = new AbortController();
   const kind = kindOf(job);
   const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), keepMs[kind]);
-  const isOver = () => hold.aborted !== null && !(kind === 'suite' && hold.aborted.code === 'cancelled');
   const onAbort = () => {
-    if (isOver()) controller.abort(hold.aborted);
+    const { aborted } = hold;
     // What was cancelled may still be cut off.
-    else hold.onAbort = onAbort;
+    if (aborted === null || (kind === 'suite' && aborted.code === 'cancelled')) hold.onAbort = onAbort;
+    // The verdict of half an hour is not given up for some of its files.
+    else if (kind === 'suite' && aborted.code === 'shutdown') controller.abort(new JobAborted('deadline'));
+    else controller.abort(aborted);
   };
   onAbort();
   if (kind === 'suite') hold.stage = 'artifacts';
@@ -100,8 +102,10 @@ async function keptFiles(
       { signal: controller.signal, note: (level, msg) => void log.push({ time: parts.now(), level, msg }) },
     );
   } catch (error) {
+    const { aborted } = hold;
     // A suite that was cancelled is over, with its files or without.
-    if (hold.aborted !== null && isOver() && verdict.status !== 'cancelled') throw hold.aborted;
+    if (aborted !== null && controller.signal.reason === aborted && verdict.status !== 'cancelled')
+      throw aborted;
     const { message } = toError(error);
     if (!(error instanceof JobAborted)) parts.fault(toError(error), 'artifacts of an attempt are lost');
     log.push({ time: parts.now(), level: 'warn', msg: `the artifacts of this attempt are lost: ${message}` });

@@ -375,6 +375,40 @@ test('a draining agent hands a suite back that does not end in time', async () =
   expect(peer.releases).toMatchObject([{ jobId: job.jobId, reason: 'draining', nextAttempt: 1 }]);
 });
 
+test('a suite that has ended by the end of a drain keeps its verdict, and the files that were taken by then', async () => {
+  await start();
+  const { keepArtifacts } = parts.forScripts ?? { keepArtifacts: () => Promise.resolve([]) };
+  parts.forScripts = {
+    ...(parts.forScripts as NonNullable<RunParts['forScripts']>), // start has just made it
+    keepArtifacts: async (attempt, files, options) => {
+      const [first = [], rest = []] = [files.slice(0, 1), files.slice(1)];
+      const kept = await keepArtifacts(attempt, first, options);
+      leases.drain();
+      leases.cancel();
+      return [...kept, ...(await keepArtifacts(attempt, rest, options))];
+    },
+  };
+  run = ({ workDir }) => {
+    const files = ['report.txt', 'trace.txt', 'video.txt'].map((name) => {
+      const path = join(workDir, name);
+      writeFileSync(path, 'content');
+      return { path, name, type: 'file' as const, contentType: 'text/plain' };
+    });
+    return Promise.resolve(passed({ files }));
+  };
+  await runJob(claimed(suiteJob()), parts);
+  expect(peer.releases).toEqual([]);
+  expect(results).toMatchObject([{ status: 'passed', resultType: 'FINAL' }]);
+  expect(results[0]?.artifacts.map(({ name, state }) => [name, state])).toEqual([
+    ['report.txt', 'pending'],
+    ['trace.txt', 'lost'],
+    ['video.txt', 'lost'],
+  ]);
+  expect(results[0]?.log.map(({ msg }) => msg)).toEqual([
+    '2 files are not sent: the time for files was over',
+  ]);
+});
+
 test('an oversized report is named with its size, and the rest arrives', async () => {
   await start({ limitBytes: 1000 });
   run = ({ workDir }) => {
