@@ -381,11 +381,10 @@ test('a suite that has ended by the end of a drain keeps its verdict, and the fi
   parts.forScripts = {
     ...(parts.forScripts as NonNullable<RunParts['forScripts']>), // start has just made it
     keepArtifacts: async (attempt, files, options) => {
-      const [first = [], rest = []] = [files.slice(0, 1), files.slice(1)];
-      const kept = await keepArtifacts(attempt, first, options);
+      const kept = await keepArtifacts(attempt, files.slice(0, 1), options);
       leases.drain();
       leases.cancel();
-      return [...kept, ...(await keepArtifacts(attempt, rest, options))];
+      return [...kept, ...(await keepArtifacts(attempt, files.slice(1), options))];
     },
   };
   run = ({ workDir }) => {

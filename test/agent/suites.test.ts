@@ -144,6 +144,11 @@ describe.runIf(hasSuites)('suites in an agent', { timeout: 120_000 }, () => {
     const out = JSON.stringify([peer.results, peer.calls]) + output;
     expect(out).not.toContain(proxyPassword);
     expect(out).not.toContain(registryPassword);
+    const metrics = await (await fetch(new URL('/metrics', agent?.healthUrl))).text();
+    for (const stage of ['bundle', 'install', 'browsers', 'test', 'report'])
+      expect(metrics).toContain(`location_agent_suite_stage_seconds_count{stage="${stage}"} 1\n`);
+    expect(metrics).toMatch(/location_agent_suite_dependency_cache_total\{result="\w+"\} 1\n/);
+    expect(metrics).toContain('location_agent_slots{lane="suite",state="free"} 1\n');
   });
 
   test('while the lane of suites is full, uptime jobs go on; the end of a drain hands the suite back', async () => {
