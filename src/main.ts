@@ -48,15 +48,17 @@ const commands: { readonly [name: string]: Entry } = {
   },
 };
 
+/** Of the column of commands. */
+const width = 24;
 const usage = [
   'usage: location-agent <command>',
   '',
   ...Object.values(commands).flatMap(({ usage: words, summary, options }) => [
-    `  ${words.padEnd(20)}${summary}`,
-    ...(options ?? []).map((line) => `  ${''.padEnd(20)}${line}`),
+    `  ${words.padEnd(width)}${summary}`,
+    ...(options ?? []).map((line) => `  ${''.padEnd(width)}${line}`),
   ]),
-  `  ${'--help'.padEnd(20)}this text`,
-  `  ${'--version'.padEnd(20)}the version`,
+  `  ${'--help'.padEnd(width)}this text`,
+  `  ${'--version'.padEnd(width)}the version`,
   '',
 ].join('\n');
 
