@@ -38,6 +38,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         'Locations',
         'Results',
         'Check sessions',
+        'Test sessions',
         'Accounts',
         'Service',
       ].map((name) => ({ name })),

@@ -254,5 +254,263 @@ describe.each(databases)('check sessions: $name', (database) => {
       // Nothing goes on any more: another cancel has nothing to do.
       expect((await cancel(session.checkSessionId)).status).toBe(204);
     });
+
+    it('cancel: queued runs end at once; those that are named, or all', async () => {
+      const id = await suite({ privateLocations: ['office', 'home'], runParallel: true });
+      const session = await triggerOne(id);
+      expect(session.runLocations.toSorted()).toEqual(['home', 'office']);
+      const [first, other] = (await read(session)).inProgress;
+      if (first === undefined || other === undefined) throw new Error('no runs');
+      expect((await cancel(session.checkSessionId, { sequenceId: [first.sequenceId] })).status).toBe(204);
+      expect(await read(session)).toMatchObject({
+        status: 'PROGRESS',
+        results: [{ sequenceId: first.sequenceId, isCancelled: true, resultType: 'FINAL' }],
+        inProgress: [{ sequenceId: other.sequenceId, cancelRequested: false }],
+      });
+      expect((await cancel(session.checkSessionId, {})).status).toBe(204);
+      expect(await read(session)).toMatchObject({ status: 'CANCELLED', stoppedAt: start, inProgress: [] });
+      expect(await db.query('select 1 from jobs')).toEqual([]);
+      // Nobody has run it: nothing is known of the check, and an open record of missed runs stays open.
+      expect((await api.call('GET', `/v1/check-statuses/${id}`)).status).toBe(404);
+    });
+
+    it('cancel: a passed run beside a cancelled one makes CANCELLED, and the check keeps the status of the passed one', async () => {
+      const id = await suite({ privateLocations: ['office', 'home'], runParallel: true });
+      const [atOffice, atHome] = [await connect(), await connect(home)];
+      const session = await triggerOne(id);
+      const [one, other] = [await claimSuite(atOffice), await claimSuite(atHome)];
+      await atOffice.report(resultOf(one, clock.now()));
+      expect(
+        (await cancel(session.checkSessionId, { sequenceId: [one.sequenceId, other.sequenceId] })).status,
+      ).toBe(204);
+      expect(await atHome.renew([other])).toMatchObject({ cancel: [other.jobId] });
+      clock.advance(second);
+      await atHome.report(resultOf(other, clock.now(), cancelled));
+      expect(await read(session)).toMatchObject({ status: 'CANCELLED' });
+      expect((await api.call('GET', `/v1/check-statuses/${id}`)).body).toMatchObject({
+        status: 'passed',
+        lastRunLocation: 'office',
+      });
+    });
+
+    it('cancel: an agent that is not heard of again, or hands the run back, ends it as well', async () => {
+      const id = await suite();
+      const agent = await connect();
+      await agents.scheduler.tick();
+      const lost = await triggerOne(id);
+      await claimSuite(agent);
+      await cancel(lost.checkSessionId);
+      clock.advance(31 * second);
+      await agents.scheduler.tick();
+      expect(await read(lost)).toMatchObject({
+        status: 'CANCELLED',
+        results: [{ isCancelled: true, hasErrors: false }],
+      });
+
+      const released = await triggerOne(id);
+      const job = await claimSuite(agent);
+      await cancel(released.checkSessionId);
+      expect(await agent.release(job)).toBe('released');
+      expect(await read(released)).toMatchObject({ status: 'CANCELLED', results: [{ isCancelled: true }] });
+    });
+
+    it('cancel only suites, only of sessions, only known runs', async () => {
+      const [suiteId, pageId] = [await suite(), await page()];
+      const ofPage = await triggerOne(pageId);
+      const ofSuite = await triggerOne(suiteId);
+      const [pageRun] = (await read(ofPage)).inProgress;
+      expect((await cancel(ofPage.checkSessionId)).status).toBe(204);
+      expect(await read(ofPage)).toMatchObject({
+        status: 'STARTED',
+        inProgress: [{ cancelRequested: false }],
+      });
+      const unknown = uuidv7();
+      expect(
+        await cancel(ofPage.checkSessionId, { sequenceId: [pageRun?.sequenceId, unknown] }),
+      ).toMatchObject({
+        status: 400,
+        body: {
+          attributes: {
+            'sequenceId.0': [expect.stringContaining('type URL')],
+            'sequenceId.1': [`names no run of this session (${unknown})`],
+          },
+        },
+      });
+      expect((await cancel(ofSuite.checkSessionId, { sequenceId: [] })).body).toMatchObject({
+        attributes: { sequenceId: ['must have 1 to 1000 items'] },
+      });
+      expect((await cancel(ofSuite.checkSessionId, { sequenceId: ['x'] })).status).toBe(400);
+      expect((await cancel(ofSuite.checkSessionId, { all: true })).status).toBe(400);
+      expect(await read(ofSuite)).toMatchObject({ status: 'STARTED' });
+      for (const id of [unknown, 'nothing']) {
+        expect(await cancel(id)).toMatchObject({
+          status: 404,
+          body: { attributes: { checkSessionId: ['names no check session of this account'] } },
+        });
+      }
+      // Another account's session is none.
+      const { key } = api.foreign;
+      for (const [method, path] of [
+        ['GET', ''],
+        ['GET', '/completion?maxWaitSeconds=1'],
+        ['POST', '/cancel'],
+      ] as const) {
+        const answer = await api.call(method, `/v2/check-sessions/${ofSuite.checkSessionId}${path}`, { key });
+        expect([path, answer.status]).toEqual([path, 404]);
+      }
+    });
+
+    it('wait for their end: 408 until it has come, 200 at once then', async () => {
+      const session = await triggerOne(await page());
+      const completion = (seconds: number) =>
+        api.call<Session>(
+          'GET',
+          `/v2/check-sessions/${session.checkSessionId}/completion?maxWaitSeconds=${seconds}`,
+        );
+      expect(await completion(1)).toMatchObject({
+        status: 408,
+        body: { message: expect.stringContaining('ask again') },
+      });
+      for (const seconds of [0, 31, 1.5]) expect((await completion(seconds)).status).toBe(400);
+      const agent = await connect();
+      const [job] = await agent.claim();
+      if (job === undefined) throw new Error('no job');
+      const began = performance.now();
+      const waiters = [completion(30), completion(30), completion(30)];
+      await agent.report(resultOf(job, clock.now(), { status: 'failed', hasFailures: true }));
+      for (const answer of await Promise.all(waiters)) {
+        expect(answer).toMatchObject({
+          status: 200,
+          body: { status: 'FAILED', results: [{ hasFailures: true }] },
+        });
+      }
+      expect(performance.now() - began).toBeLessThan(15_000);
+      expect((await completion(30)).status).toBe(200);
+    });
+
+    it('take the checks that the target means', async () => {
+      const group = await create('/v1/check-groups', { name: 'Shop', tags: ['shop'] });
+      const names = async (body: Fields) => (await trigger(body)).map(({ name }) => name).toSorted();
+      await page({ name: 'a', tags: ['smoke', 'web'] });
+      await page({ name: 'b', tags: ['smoke'], groupId: Number(group) });
+      const c = await page({ name: 'c', muted: true });
+      await page({ name: 'off', tags: ['smoke'], activated: false });
+      await page({ name: 'nowhere', tags: ['smoke'] });
+      await db.query(`update checks set private_locations = '{}' where name = 'nowhere'`);
+      expect(await names({})).toEqual(['a', 'b', 'c']);
+      expect(await names({ target: { matchTags: [], checkId: [] } })).toEqual(['a', 'b', 'c']);
+      expect(await names({ target: { matchTags: [['smoke']] } })).toEqual(['a', 'b']);
+      expect(await names({ target: { matchTags: [['smoke', 'shop']] } })).toEqual(['b']);
+      expect(await names({ target: { matchTags: [['smoke', '!shop'], ['!smoke']] } })).toEqual(['a', 'c']);
+      expect(await names({ target: { matchTags: [['!smoke']], checkId: [c] } })).toEqual(['c']);
+      expect((await api.call('POST', '/v2/check-sessions/trigger')).status).toBe(201);
+      expect((await api.call('POST', '/v1/check-sessions/trigger', { body: {} })).status).toBe(201);
+      for (const target of [
+        { matchTags: [['web']], checkId: [c] },
+        { matchTags: [['none']] },
+        { checkId: [uuidv7()] },
+      ]) {
+        expect(await api.call('POST', '/v2/check-sessions/trigger', { body: { target } })).toMatchObject({
+          status: 404,
+          body: { attributes: { target: ['matches no check'] } },
+        });
+      }
+      for (const target of [{ matchTags: [[]] }, { matchTags: [['!']] }, { checkId: ['x'] }, { tags: [] }]) {
+        expect((await api.call('POST', '/v2/check-sessions/trigger', { body: { target } })).status).toBe(400);
+      }
+      expect((await api.call('POST', '/v2/check-sessions/trigger', { key: api.foreign.key })).status).toBe(
+        404,
+      );
+    });
+
+    it('run beside a scheduled run that goes on, which a cancel leaves alone', async () => {
+      const id = await suite({ frequency: 1, frequencyOffset: 1 });
+      const agent = await connect();
+      clock.advance(60 * second);
+      await agent.claim(0);
+      await agents.scheduler.tick();
+      const scheduled = await claimSuite(agent);
+      const session = await triggerOne(id);
+      const job = await claimSuite(agent);
+      await cancel(session.checkSessionId);
+      expect(await agent.renew([scheduled, job])).toMatchObject({ cancel: [job.jobId] });
+    });
+
+    it('end as TIMED_OUT where no agent claims them, and CANCELLED where their check is deleted', async () => {
+      await agents.scheduler.tick();
+      const session = await triggerOne(await page());
+      const other = await triggerOne(await suite());
+      clock.advance(350 * second);
+      await agents.scheduler.tick();
+      expect(await read(session)).toMatchObject({ status: 'STARTED' });
+      await api.call('DELETE', `/v1/checks/${other.checkId}`);
+      expect(await read(other)).toMatchObject({ status: 'CANCELLED', results: [], inProgress: [] });
+      clock.advance(11 * second);
+      await agents.scheduler.tick();
+      expect(await read(session)).toMatchObject({
+        status: 'TIMED_OUT',
+        results: [{ resultType: 'FINAL', aborted: true, hasFailures: false, hasErrors: false }],
+      });
+      expect((await api.call('GET', `/v1/check-statuses/${session.checkId}`)).status).toBe(404);
+    });
+
+    it('are refused when too many wait', async () => {
+      const id = await page();
+      const session = await triggerOne(id);
+      await db.query(
+        `insert into jobs (id, account_id, check_id, run_id, sequence_id, location_id, run_location, check_type, lane, due_at,
+           not_before, expires_at, claim_window_seconds, session_id)
+         select gen_random_uuid(), account_id, check_id, gen_random_uuid(), gen_random_uuid(), location_id, run_location,
+           check_type, lane, due_at, not_before, expires_at, 60, session_id from jobs, generate_series(1, 19999)`,
+      );
+      const answer = await api.call('POST', '/v2/check-sessions/trigger', { body: {} });
+      expect(answer).toMatchObject({
+        status: 429,
+        body: { attributes: { target: [expect.stringContaining('20000')] } },
+      });
+      expect(await read(session)).toMatchObject({ status: 'STARTED' });
+    });
+
+    it('show the last lines of a log, as many as are kept, while the run goes on', async () => {
+      const id = await suite();
+      const agent = await connect();
+      await agents.scheduler.tick();
+      const session = await triggerOne(id);
+      const job = await claimSuite(agent);
+      const tell = async (lines: string[], token = job.leaseToken) =>
+        agent.call('jobs/renew', {
+          agentId: agent.agentId,
+          leases: [{ jobId: job.jobId, leaseToken: token, log: lines }],
+        });
+      const shown = async () => (await read(session)).inProgress[0]?.log ?? [];
+      const parts = async () => (await db.query('select 1 from run_logs')).length;
+      for (let n = 0; n < 12; n++)
+        await tell(Array.from({ length: 100 }, (_, line) => `line ${n * 100 + line}`));
+      expect(await shown()).toEqual(Array.from({ length: 500 }, (_, line) => `line ${700 + line}`));
+      expect(await parts()).toBeLessThan(8);
+      for (let n = 0; n < 10; n++)
+        await tell([`${n}\u0000${'x'.repeat(50_000 / 10)}`].concat(Array(9).fill('y'.repeat(8000))));
+      const long = await shown();
+      expect(long.join('\n').length).toBeLessThanOrEqual(256 * 1024);
+      expect(long.length).toBeGreaterThan(20);
+      expect(long.at(-10)).toMatch(/^9\ufffdx+$/);
+      expect(await parts()).toBeLessThan(8);
+      const before = await parts();
+      // A lease that is not the job's tells nothing.
+      await tell(['from elsewhere'], uuidv7());
+      expect(await parts()).toBe(before);
+      await agent.report(resultOf(job, clock.now()));
+      clock.advance(31 * second);
+      await agents.scheduler.tick();
+      expect(await parts()).toBe(0);
+    });
+
+    it('are forgotten after 30 days', async () => {
+      const session = await triggerOne(await page());
+      clock.advance(31 * 86_400 * second);
+      await agents.retention.tick();
+      expect((await api.call('GET', `/v2/check-sessions/${session.checkSessionId}`)).status).toBe(404);
+      expect(await db.query('select 1 from session_runs')).toEqual([]);
+    });
   });
 });

@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { createAuthentication } from '../auth.ts';
+import { createPartitions } from '../db/partitions.ts';
 import { createSessionWaiting } from '../session-waiting.ts';
 import { Account, registerAccounts } from './accounts.ts';
 import { ErrorBody } from './api-errors.ts';
@@ -20,6 +21,7 @@ import { PrivateLocation, registerPrivateLocations } from './private-locations.t
 import type { ApiDeps } from './public-api.ts';
 import { registerRuntimes, Runtime } from './runtimes.ts';
 import { registerSnippets, Snippet } from './snippets.ts';
+import { registerTestSessions, TestSession } from './test-sessions.ts';
 import { registerVariables, Variable } from './variables.ts';
 
 /** Named schemas: they stand under `components` in the OpenAPI document. */
@@ -37,6 +39,7 @@ const components = [
   CheckStatus,
   StartedCheckSession,
   CheckSession,
+  TestSession,
   PrivateLocation,
   DataCenter,
   NewLocationKey,
@@ -66,7 +69,9 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerCheckResultAssets(api, deps);
     registerCheckStatuses(api, deps);
     const waiting = createSessionWaiting(instance, deps.db);
-    registerCheckSessions(api, { ...deps, waiting });
+    const sessions = { ...deps, waiting, partitions: createPartitions(deps.db) };
+    registerCheckSessions(api, sessions);
+    registerTestSessions(api, sessions);
     registerAccounts(api, deps);
   });
 }

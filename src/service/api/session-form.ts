@@ -51,6 +51,11 @@ export const TestTarget = Type.Object({
   allowDeactivated: Type.Boolean({ default: false, description: 'Also checks that are switched off.' }),
 });
 
+export const refreshCache = Type.Boolean({
+  default: false,
+  description: 'Suites install their dependencies anew instead of taking them from the cache.',
+});
+
 export const CancelBody = strict(
   Type.Object({
     sequenceId: Type.Optional(
