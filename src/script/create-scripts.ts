@@ -5,7 +5,8 @@ import { announceConfinement } from './confinement.ts';
 import { createPlaywrightRunner } from './playwright.ts';
 import { installedRuntimes, type Runtime } from './runtimes.ts';
 import type { Scripts } from './scripts.ts';
-import { createSuiteRunner, type SuiteRunnerOptions } from './suite/run-suite.ts';
+import { createSuiteRunner } from './suite/run-suite.ts';
+import type { SuiteRunnerOptions } from './suite/suite-session.ts';
 import { InvalidJobError } from '../errors.ts';
 
 export type ScriptsOptions = Pick<

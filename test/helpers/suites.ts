@@ -16,8 +16,10 @@ import type { Suite } from '../../src/protocol/suite.ts';
 import { systemChromium } from '../../src/script/browsers.ts';
 import { findEngines } from '../../src/script/suite/engines.ts';
 import { packBundle } from '../../src/script/suite/pack-bundle.ts';
-import { createSuiteRunner, type SuiteRunnerOptions } from '../../src/script/suite/run-suite.ts';
+import { createSuiteRunner } from '../../src/script/suite/run-suite.ts';
+import type { SuiteRunnerOptions } from '../../src/script/suite/suite-session.ts';
 import type { SuiteOptions, SuiteRun } from '../../src/script/suite/suite-run.ts';
+import { noDownloads, registryVariables } from './suite-registry.ts';
 
 /** Runs of Playwright suites for tests, as an agent runs them: bundles, installs and browsers are real. */
 
@@ -70,7 +72,7 @@ export function startSuites(options: Partial<SuiteRunnerOptions> = {}): SuiteBen
     dataFolder: join(folder, 'data'),
     warn: (line) => process.stderr.write(`${line}\n`),
     fetchBundle: ({ key }, { path }) => Promise.resolve(copyFileSync(join(bundles, key), path)),
-    installEnvironment: registryVariables(),
+    installEnvironment: { ...registryVariables(), ...noDownloads },
     ...options,
   });
   let count = 0;
@@ -151,13 +153,6 @@ export function makeProject(folder: string, files: { [path: string]: string }): 
     writeFileSync(join(folder, path), text);
   }
   return folder;
-}
-
-/** What this machine needs to reach its registry. */
-function registryVariables(): { [name: string]: string } {
-  const names = /^(?:https?_proxy|no_proxy|npm_config_(?:registry|cafile|.*proxy)|node_extra_ca_certs)$/i;
-  const entries = Object.entries(process.env).filter(([name]) => names.test(name));
-  return Object.fromEntries(entries.map(([name, value]) => [name, value ?? '']));
 }
 
 function processesOf(folder: string): string[] {

@@ -1,5 +1,6 @@
 import { reasonOf, type Reason } from '../../protocol/reasons.ts';
-import type { Engine, PackageManager } from './suite-place.ts';
+import type { Engine, PackageManager, ProgramEnd } from './suite-place.ts';
+import { boundNames } from './suite-program.ts';
 import type { SuiteReport } from './suite-report.ts';
 import type { SuiteDetails, SuiteRun, SuiteTotals } from './suite-run.ts';
 
@@ -37,6 +38,12 @@ export function cutReason(facts: SuiteFacts, cut: 'deadline' | 'cancelled' | nul
   return cut === 'cancelled'
     ? reasonOf('CANCELLED', 'The run was cancelled.')
     : reasonOf('SCRIPT_TIMEOUT', `Your check run has reached the maximum run time of ${facts.limitMs} ms.`);
+}
+
+/** Why a suite was killed that broke a bound; null = it broke none. */
+export function exceededReason({ exceeded }: Pick<ProgramEnd, 'exceeded'>): Reason | null {
+  if (exceeded === null) return null;
+  return reasonOf('SCRIPT_KILLED', `The suite was ended: it took more ${boundNames[exceeded]} than it may.`);
 }
 
 const noTests: SuiteTotals = {
