@@ -61,11 +61,17 @@ function bothSpellings(variables: Variables): { [name: string]: string } {
 }
 
 /**
+ * Beneath what the project says: a registry that takes packets and never answers is given up, retries included, before the time
+ * of the install is over. npm's own 5 minutes for one request would let it look as if the install took too long.
+ */
+const patience = ['fetch-timeout=70000'];
+
+/**
  * Files for the run's home that tell managers what the agent's environment says of registries and proxies. A file, since
- * variables would go before what the project itself says in its .npmrc or .yarnrc.yml. By name; empty = nothing to tell.
+ * variables would go before what the project itself says in its .npmrc or .yarnrc.yml. By name.
  */
 export function registrySettings(beneath: Variables): { [file: string]: string } {
-  const npm: string[] = [];
+  const npm: string[] = [...patience];
   const yarn: string[] = [];
   for (const [name, value] of Object.entries(beneath)) {
     const key = /^npm_config_(.+)$/i.exec(name)?.[1];
@@ -88,8 +94,7 @@ export function registrySettings(beneath: Variables): { [file: string]: string }
     const value = all[variable];
     if (value !== undefined && value !== '') yarn.push(`${setting}: ${JSON.stringify(value)}`);
   }
-  const files: { [file: string]: string } = {};
-  if (npm.length > 0) files['.npmrc'] = `${npm.join('\n')}\n`;
+  const files: { [file: string]: string } = { '.npmrc': `${npm.join('\n')}\n` };
   if (yarn.length > 0) files['.yarnrc.yml'] = `${yarn.join('\n')}\n`;
   return files;
 }

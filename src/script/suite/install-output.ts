@@ -33,7 +33,7 @@ const dead = new RegExp(
     String.raw`\b(?:ERR_SOCKET_TIMEOUT|ConnectionRefused|FailedToOpenSocket|ConnectionClosed|DNSResolveFailed)\b`,
     String.raw`\b(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE)\b`,
     String.raw`\bUNABLE_TO_GET_ISSUER_CERT_LOCALLY\b|self[- ]signed certificate|unable to get local issuer`,
-    String.raw`unable to verify the first certificate`,
+    String.raw`unable to verify the first certificate|\bnetwork timeout at:`,
   ].join('|'),
   'i',
 );
@@ -41,6 +41,13 @@ const dead = new RegExp(
 /** The line that tells that no registry could be reached: nothing that the project could be blamed for. Null = there is none. */
 export function networkTrouble(name: PackageManager['name'], lines: readonly string[]): string | null {
   return lines.find((line) => errorLines[name].test(line) && dead.test(line)) ?? null;
+}
+
+const triedAgain = /^\s*WARN .*Will retry in|trouble with your network connection\. Retrying/;
+
+/** The line that tells that an install was still trying to reach a registry when it was ended. Null = it was not. */
+export function stillTrying(lines: readonly string[]): string | null {
+  return lines.slice(-3).find((line) => triedAgain.test(line)) ?? null;
 }
 
 /** Lines of Yarn 2 and newer that tell progress, headings and advice. */

@@ -8,7 +8,7 @@ import type { CachedFolders, DependencyCache, DependencyDraft } from './dependen
 import { dependencyKey } from './dependency-key.ts';
 import { ownPrograms } from './engines.ts';
 import { installEnvironment, registrySettings } from './install-environment.ts';
-import { causeOf, networkTrouble, outputTail } from './install-output.ts';
+import { causeOf, networkTrouble, outputTail, stillTrying } from './install-output.ts';
 import { fetchCommand, type ChosenManager } from './package-manager.ts';
 import { SuiteFailed, type Engine, type RunProgram, type SuitePlace } from './suite-place.ts';
 import type { SuiteDetails } from './suite-run.ts';
@@ -147,6 +147,9 @@ async function runInstaller(
 
   log('error', end.timedOut ? 'Command timed out' : 'Failed to run install command');
   const lines = tail.lines();
+  const trouble = end.timedOut ? stillTrying(lines) : networkTrouble(name, lines);
+  if (trouble !== null && end.exceeded === null)
+    throw new AgentError('NETWORK_UNAVAILABLE', `the package registry can't be reached: ${trouble.trim()}`);
   const seconds = Math.round((options.timeoutMs ?? installTimeoutMs) / 1000);
   if (end.timedOut)
     throw failed(`the install command did not end within ${seconds} s`, { command, lines, cause: null });
@@ -156,9 +159,6 @@ async function runInstaller(
       lines,
       cause: null,
     });
-  const trouble = networkTrouble(name, lines);
-  if (trouble !== null)
-    throw new AgentError('NETWORK_UNAVAILABLE', `the package registry can't be reached: ${trouble}`);
   const how = end.code === null ? `was ended by ${end.signal}` : `failed with exit code ${end.code}`;
   throw failed(`the install command ${how}`, { command, lines, cause: causeOf(name, lines) });
 }

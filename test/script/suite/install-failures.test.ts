@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { AgentError, JobAborted } from '../../../src/errors.ts';
 import { installEnvironment, registrySettings } from '../../../src/script/suite/install-environment.ts';
-import { causeOf, networkTrouble } from '../../../src/script/suite/install-output.ts';
+import { causeOf, networkTrouble, stillTrying } from '../../../src/script/suite/install-output.ts';
 import { SuiteFailed } from '../../../src/script/suite/suite-place.ts';
 import { enginesHere, managersFolder, placeOf, runOf, type RunOf } from '../../helpers/suite-install.ts';
 
@@ -73,6 +73,29 @@ describe.skipIf(enginesHere.length === 0)('a registry that nobody answers for', 
     },
     30_000,
   );
+
+  test('npm: one that takes connections and never answers', async () => {
+    const server = createServer((socket) => socket.on('error', () => undefined));
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    const { port } = server.address() as { port: number }; // it listens on TCP
+    const beneath = {
+      npm_config_registry: `http://127.0.0.1:${port}/`,
+      npm_config_fetch_retries: '0',
+      npm_config_fetch_timeout: '1000',
+    };
+    const { error } = await failure({ place: placeOf(join(managersFolder, 'npm')), beneath });
+    server.close();
+    expect(error).toMatchObject({
+      code: 'NETWORK_UNAVAILABLE',
+      message: expect.stringContaining('network timeout at: http://127.0.0.1:'),
+    });
+  }, 30_000);
+
+  test('an install that was still trying when its time was over', () => {
+    const line = 'info There appears to be trouble with your network connection. Retrying...';
+    expect(stillTrying(['[1/4] Resolving packages...', line, line])).toBe(line);
+    expect(stillTrying([line, '[2/4] Fetching', '[3/4] Linking', '[4/4] Building'])).toBe(null);
+  });
 
   test('what was tried again, or what a script of the project says, is not why it failed', () => {
     const retried = [
@@ -192,9 +215,9 @@ test('what the agent says of registries becomes settings of the home', () => {
       npm_config_bad: 'two\nlines',
     }),
   ).toEqual({
-    '.npmrc': 'registry="http://r.example:8080/npm/"\n_auth-token="x"\n',
+    '.npmrc': 'fetch-timeout=70000\nregistry="http://r.example:8080/npm/"\n_auth-token="x"\n',
     '.yarnrc.yml':
       'npmRegistryServer: "http://r.example:8080/npm"\nunsafeHttpWhitelist: ["r.example"]\nhttpsProxy: "http://p:1"\n',
   });
-  expect(registrySettings({ NODE_EXTRA_CA_CERTS: '/ca.pem' })).toEqual({});
+  expect(registrySettings({ NODE_EXTRA_CA_CERTS: '/ca.pem' })).toEqual({ '.npmrc': 'fetch-timeout=70000\n' });
 });
