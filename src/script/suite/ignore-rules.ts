@@ -23,7 +23,7 @@ export async function ignoreRules(root: string): Promise<IgnoreRules> {
   const enter = async (folder: string) => {
     const text = await readFile(join(folder, '.gitignore'), 'utf8').catch(() => null);
     if (text === null || text.length > mostRuleBytes) return;
-    known.set(folder, { folder, rules: ignore().add(text) });
+    known.set(folder, { folder, rules: ignore({ ignoreCase: false }).add(text) });
   };
   for (const folder of foldersUpToRepository(root)) if (folder !== root) await enter(folder);
   return {
@@ -65,7 +65,9 @@ export function includes(globs: readonly string[], workingDir: string): Includes
   const patterns = globs
     .flatMap(alternatives)
     .map((glob) => posix.join(workingDir, glob).replace(/\/+$/, ''));
-  const rules = ignore().add(patterns.map((pattern) => `/${pattern.replace(/^[!#]/, '\\$&')}`));
+  const rules = ignore({ ignoreCase: false }).add(
+    patterns.map((pattern) => `/${pattern.replace(/^[!#]/, '\\$&')}`),
+  );
   const bases = patterns.map((pattern) => {
     const parts = pattern.split('/');
     const wild = parts.findIndex((part) => /[*?[]/.test(part));

@@ -89,7 +89,7 @@ async function readEntries(
   archive: string,
   { limits, signal, take }: { limits: UnpackLimits; signal: AbortSignal; take: TakeEntry },
 ): Promise<void> {
-  // An error of one stream ends all of them, each with an error of its own: the first is the cause.
+  // An error of one stream ends all of them, each with an error of its own: the first that is no such one is the cause.
   const errors: Error[] = [];
   const note = (error: unknown) => void errors.push(toError(error));
   const file = createReadStream(archive, { highWaterMark: 256 * 1024 }).on('error', note);
@@ -119,7 +119,13 @@ async function readEntries(
   }
   if (errors.length > 0) parser.destroy();
   await feeding;
-  if (errors[0] !== undefined) throw errors[0];
+  const cause = errors.find((error) => !isAfterEffect(error)) ?? errors[0];
+  if (cause !== undefined) throw cause;
+}
+
+/** What a stream says when another one has ended it. */
+function isAfterEffect(error: NodeJS.ErrnoException): boolean {
+  return /^(?:ERR_STREAM_|STREAM_DESTROYED|ABORT_ERR)/.test(error.code ?? '');
 }
 
 /** What stands in the folder, as far as entries have come. */

@@ -213,6 +213,37 @@ test('a folder of a workspace: everything from its root on, globs from the folde
   );
 });
 
+test('rules of .gitignore as git reads them', async () => {
+  await put({
+    ...lock,
+    // As Yarn's own documentation has it.
+    '.gitignore': '.yarn/*\n!.yarn/patches\n!.yarn/releases\nBuild/\n/only-here.txt\nlogs/**/x.txt\n',
+    '.yarn/cache/a.zip': 'x',
+    '.yarn/patches/a.patch': 'x',
+    '.yarn/releases/yarn.cjs': 'x',
+    'build/kept.txt': 'x',
+    'Build/ignored.txt': 'x',
+    'only-here.txt': 'x',
+    'a/only-here.txt': 'x',
+    'logs/a/b/x.txt': 'x',
+    'logs/a/b/y.txt': 'x',
+    'a/.gitignore': '/local\n',
+    'a/local/x': 'x',
+    'a/b/local/x': 'x',
+  });
+  const { names } = await roundTrip();
+  expect(names.filter((name) => name.includes('/'))).toEqual([
+    '.yarn/patches/a.patch',
+    '.yarn/releases/yarn.cjs',
+    'a/.gitignore',
+    'a/b/local/x',
+    'a/only-here.txt',
+    'build/kept.txt',
+    'logs/a/b/y.txt',
+  ]);
+  expect(names).not.toContain('only-here.txt');
+});
+
 test('links that stay in the tree are kept, others are left out and named', async () => {
   await put({ ...lock, 'shared/a.ts': 'a', 'tests/x.ts': 'x' });
   await symlink('../shared', join(project, 'tests/shared'));
@@ -320,9 +351,9 @@ test('what is too large names the largest files', async () => {
 test('many files are packed in bounded memory', { timeout: 60_000 }, async () => {
   await put(lock);
   await mkdir(join(project, 'many'));
-  for (let i = 0; i < 3000; i++) await writeFile(join(project, 'many', String(i)), `file ${i}`);
+  for (let i = 0; i < 1000; i++) await writeFile(join(project, 'many', String(i)), `file ${i}`);
   const { names } = await roundTrip();
-  expect(names).toHaveLength(3002);
+  expect(names).toHaveLength(1002);
 });
 
 test('the end of the file system while it writes', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import {
@@ -316,6 +317,32 @@ test('an end in the middle, and a folder that is in use', async () => {
   setTimeout(() => abort.abort(new Error('enough')), 30);
   expect((await failureOf(work)).message).toBe('enough');
   expect(await failureOf(unpackTar(file('a')))).toMatchObject({ name: 'AgentError', code: 'INTERNAL' });
+});
+
+test('a disk that is full is our own fault', async (context) => {
+  const disk = join(place, 'disk');
+  await mkdir(disk);
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', disk], { stdio: 'ignore' });
+  } catch {
+    return context.skip('no right to mount a small disk');
+  }
+  try {
+    const archive = join(place, 'bundle.tgz');
+    const { signal } = new AbortController();
+    const small = Array.from({ length: 100 }, (_, i) => file(`f${i}`, 'x'.repeat(10_000)));
+    for (const entries of [[file('large', 'x'.repeat(400_000))], small]) {
+      await writeFile(archive, gzipSync(tar(...entries)));
+      const folder = join(disk, 'tree');
+      expect(await failureOf(unpackBundle({ archive, folder, signal }))).toMatchObject({
+        name: 'AgentError',
+        code: 'DISK_FULL',
+      });
+      await rm(folder, { recursive: true });
+    }
+  } finally {
+    execFileSync('umount', [disk]);
+  }
 });
 
 test('many links are judged in time', () => {
