@@ -58,7 +58,7 @@ describe.runIf(hasSuites)('a suite through the service', { timeout: 120_000 }, (
       runtimesFolder: join(folder, 'runtimes'),
     });
     await agent.start();
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await agent.drain();
     await service.close();
