@@ -231,7 +231,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       const reason = {
         code: 'RUNTIME_UNAVAILABLE',
         owner: 'ours',
-        message: 'no connected agent of the location has the runtime 2024.09; they have: 2025.04, 2026.04',
+        message: 'no connected agent of the location has the runtime 2024.09; they have: 2026.04, 2025.04',
       };
       expect(await results()).toEqual([
         { status: 'errored', reason },
