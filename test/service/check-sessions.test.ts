@@ -390,7 +390,7 @@ describe.each(databases)('check sessions: $name', (database) => {
 
     it('take the checks that the target means', async () => {
       const group = await create('/v1/check-groups', { name: 'Shop', tags: ['shop'] });
-      const names = async (body: Fields) => (await trigger(body)).map(({ name }) => name).toSorted();
+      const names = async (body: Fields) => (await trigger(body)).map(({ name }) => String(name)).toSorted();
       await page({ name: 'a', tags: ['smoke', 'web'] });
       await page({ name: 'b', tags: ['smoke'], groupId: Number(group) });
       const c = await page({ name: 'c', muted: true });

@@ -4,12 +4,13 @@
  */
 export const pageScript = String.raw`
 import { resultDetail, suiteGraphs } from '/web/result.js';
+import { runningNow } from '/web/running.js';
 
 const storage = 'api-key';
 const refreshMs = 5000;
 const pageSize = 50;
 const $ = (id) => document.getElementById(id);
-const state = { page: 1, filter: '', open: null, openRun: null, run: null, checks: [], runs: [], suiteRuns: [], timer: 0 };
+const state = { page: 1, filter: '', open: null, openRun: null, run: null, checks: [], runs: [], suiteRuns: [], running: [], timer: 0 };
 
 function element(tag, options = {}, ...children) {
   const node = options.svg ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
@@ -103,6 +104,7 @@ function checkRow(check) {
     state.open = state.open === check.id ? null : check.id;
     state.runs = [];
     state.suiteRuns = [];
+    state.running = [];
     state.openRun = null;
     state.run = null;
     draw();
@@ -176,7 +178,8 @@ function detailRow() {
   const rows = state.runs.length > 0 ? state.runs.flatMap(runRows) : [element('tr', {}, element('td', { class: 'empty' }, 'No results yet.'))];
   const table = element('table', { class: 'runs-table' }, element('tbody', {}, ...rows));
   const graphs = state.suiteRuns.length > 0 ? suiteGraphs({ element, milliseconds, ago }, state.suiteRuns) : null;
-  return element('tr', { class: 'detail' }, element('td', { attributes: { colspan: '6' } }, graphs, table));
+  const running = runningNow({ element, cancel }, state.running);
+  return element('tr', { class: 'detail' }, element('td', { attributes: { colspan: '6' } }, running, graphs, table));
 }
 
 function matches(check) {
@@ -218,12 +221,29 @@ function drawLocations(locations) {
   $('locations').replaceChildren(...(rows.length > 0 ? rows : [empty]));
 }
 
+/** Ends a run that somebody asked for. */
+async function cancel(run) {
+  try {
+    const answer = await fetch(run.cancelPath, {
+      method: 'POST',
+      headers: { authorization: 'Bearer ' + sessionStorage.getItem(storage), 'content-type': 'application/json' },
+      body: JSON.stringify({ sequenceId: [run.sequenceId] }),
+    });
+    if (!answer.ok) throw new Error((await answer.json()).message);
+    await loadRuns();
+  } catch (error) {
+    show('The run could not be cancelled: ' + error.message);
+  }
+}
+
 async function loadRuns() {
   const id = state.open;
   const runs = await get('/v1/check-results/' + id + '?limit=10&resultType=ALL');
   const isSuite = state.checks.find((check) => check.id === id)?.checkType === 'PLAYWRIGHT';
   const { runs: suiteRuns } = isSuite ? await get('/web/suite-runs?checkId=' + id) : { runs: [] };
+  const { runs: running } = await get('/web/running?checkId=' + id);
   if (state.open !== id) return;
+  state.running = running;
   state.runs = runs;
   state.suiteRuns = suiteRuns;
   draw();

@@ -77,6 +77,7 @@ svg.graph { display: block; width: 100%; height: auto; border-bottom: 1px solid 
 .part h3 { font-size: 13px; margin: 0 0 4px; }
 .part ul { list-style: none; margin: 0; padding-left: 16px; border-left: 1px solid var(--line); }
 .part summary { cursor: pointer; color: var(--soft); font-size: 13px; }
+.running { padding: 0 14px 8px; }
 .part pre { margin: 2px 0 6px; max-width: 100%; max-height: 320px; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 12px; }
 .line { display: flex; gap: 10px; align-items: baseline; font-size: 13px; overflow-wrap: anywhere; }
 .pages { display: flex; gap: 12px; align-items: center; justify-content: flex-end; margin-top: 10px; }

@@ -17,6 +17,8 @@ import { createAuthentication } from '../auth.ts';
 import { strict } from '../strict-schema.ts';
 import { pageHtml } from './page.ts';
 import { resultScript } from './result-script.ts';
+import { runningScript } from './running-script.ts';
+import { runningOnPage } from './running.ts';
 import { pageScript } from './script.ts';
 import { pageCss } from './style.ts';
 
@@ -41,6 +43,7 @@ const files = [
   { path: '/', type: 'text/html; charset=utf-8', content: pageHtml },
   { path: '/web/style.css', type: 'text/css; charset=utf-8', content: pageCss },
   { path: '/web/app.js', type: 'text/javascript; charset=utf-8', content: pageScript },
+  { path: '/web/running.js', type: 'text/javascript; charset=utf-8', content: runningScript },
   { path: '/web/result.js', type: 'text/javascript; charset=utf-8', content: resultScript },
 ];
 
@@ -72,6 +75,12 @@ export function registerWeb(app: FastifyInstance, deps: ApiDeps): void {
             ? await suiteRuns(deps.db, { accountId, checkId, limit: shownSuiteRuns })
             : [],
         }),
+      )
+      .get(
+        '/web/running',
+        { schema: { hide: true, querystring: strict(Type.Object({ checkId: Type.String() })) } },
+        async ({ accountId, query: { checkId } }) =>
+          isUuid(checkId) ? runningOnPage(deps, { accountId, checkId }) : { runs: [] },
       );
   });
 }
