@@ -4,6 +4,7 @@ import { exitCodes } from '../errors.ts';
 import { createNetwork } from '../executors/system-network.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
 import { browserProbes } from './doctor-browsers.ts';
+import { engineProbes } from './doctor-engines.ts';
 import { findingsTable, runProbes } from './doctor-finding.ts';
 import { isolationProbes } from './doctor-isolation.ts';
 import { machineProbes } from './doctor-machine.ts';
@@ -28,6 +29,7 @@ export const doctor: Command = async (args, { env, stdout }) => {
       ...networkProbes(network),
       ...machineProbes(settings),
       ...runtimeProbes(packageRuntimes()),
+      ...engineProbes(),
       ...browserProbes(packageRuntimes(), settings.playwrightBrowsersPath),
       ...isolationProbes(),
     ],

@@ -91,6 +91,7 @@ test('with a service and its key, every part is looked at', async () => {
     'runtime 2026.04',
     'runtime 2025.04',
     'runtime 2024.09',
+    'suite engines',
     ...runtimesHere.map(({ name }) => `browser ${name}`),
     'script isolation',
     'script reach',

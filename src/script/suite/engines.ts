@@ -26,6 +26,7 @@ import type { Engine } from './suite-place.ts';
 export const ownPrograms = '.package-manager';
 
 const remedy = 'node scripts/engines.mjs install';
+const stampName = '.engines-stamp';
 
 /** `engines/` of the package that this program is part of. */
 export function packageEngines(): string {
@@ -43,7 +44,7 @@ const foundBefore = new Map<string, Found>();
 export function findEngines(dataFolder: string, enginesFolder: string = packageEngines()): Engine[] {
   const packages = join(enginesFolder, 'node_modules');
   // The install's last act; it changes with every install.
-  const stamp = readIfThere(join(packages, '.engines-stamp'));
+  const stamp = readIfThere(join(packages, stampName));
   if (stamp === null) return [];
   const key = `${dataFolder}\0${enginesFolder}`;
   const before = foundBefore.get(key);
@@ -102,30 +103,38 @@ export function chooseEngine(
 
 const titles: { readonly [E in Engine['name']]: string } = { node: 'Node', bun: 'Bun' };
 
+/** An engine's own program, as it stands among the packages. */
+export type InstalledEngine = Pick<Engine, 'name' | 'version'> & { program: string };
+
+/** What is installed below `enginesFolder`, without making anything; empty = nothing, or not all of it. Throws what fs throws. */
+export function installedEngines(enginesFolder: string = packageEngines()): InstalledEngine[] {
+  const packages = join(enginesFolder, 'node_modules');
+  return existsSync(join(packages, stampName)) ? programsBelow(packages) : [];
+}
+
+function programsBelow(packages: string): InstalledEngine[] {
+  const own = (name: Engine['name'], folder: string): InstalledEngine[] => {
+    const program = join(packages, folder, 'bin', name);
+    return existsSync(program) ? [{ name, version: versionOf(join(packages, folder)), program }] : [];
+  };
+  const { platform, arch } = process;
+  const nodes = engineVersions.node.flatMap((major) => own('node', `node-${major}-${platform}-${arch}`));
+  const buns = [`bun-${platform}-x64-baseline`, `bun-${platform}-aarch64`];
+  return [...nodes, ...buns.flatMap((name) => own('bun', join('@oven', name))).slice(0, 1)];
+}
+
 function look(packages: string, folder: string): Engine[] {
-  const nodes = engineVersions.node.flatMap((major) => {
-    const own = join(packages, `node-${major}-${process.platform}-${process.arch}`);
-    const node = join(own, 'bin', 'node');
-    return existsSync(node) ? [{ node, version: versionOf(own) }] : [];
-  });
-  const bunPackage = [
-    `bun-${process.platform}-x64-baseline`,
-    `bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : process.arch}`,
-  ]
-    .map((name) => join(packages, '@oven', name))
-    .find((path) => existsSync(join(path, 'bin', 'bun')));
-  const bun = bunPackage === undefined ? null : join(bunPackage, 'bin', 'bun');
-  const engineOf = (name: Engine['name'], version: string, node: string): Engine => {
+  const found = programsBelow(packages);
+  const bun = found.find(({ name }) => name === 'bun')?.program ?? null;
+  const first = found.find(({ name }) => name === 'node');
+  // Tools that Bun can't run are run by Node, so there is no Bun without one.
+  if (first === undefined) return [];
+  return found.map(({ name, version, program }) => {
+    const node = name === 'node' ? program : first.program;
     const bin = makeBin(join(folder, `${name}-${version}`), programs({ packages, node, bun }));
     // Links lead from one to the other.
     return { name, version, bin, readable: [bin, packages] };
-  };
-  const engines = nodes.map(({ node, version }) => engineOf('node', version, node));
-  const [first] = nodes;
-  // Tools that Bun can't run are run by Node.
-  if (bunPackage !== undefined && first !== undefined)
-    engines.push(engineOf('bun', versionOf(bunPackage), first.node));
-  return engines;
+  });
 }
 
 /** Contents of an engine's `bin` by file name: where a link leads, or the text of a program. */

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { engineProbes } from '../../../src/commands/doctor-engines.ts';
 import { InvalidJobError } from '../../../src/errors.ts';
 import { chooseEngine, findEngines, packageEngines } from '../../../src/script/suite/engines.ts';
 import type { Engine } from '../../../src/script/suite/suite-place.ts';
@@ -143,6 +144,37 @@ describe('a folder of engines', () => {
         message: expect.stringMatching(/^suite engines can't be set up/),
       }),
     );
+  });
+});
+
+describe('doctor', () => {
+  const look = (enginesFolder?: string) => engineProbes(enginesFolder)[0]?.look(AbortSignal.timeout(20_000));
+
+  test.skipIf(enginesHere.length === 0)('names what is installed', async () => {
+    expect(await look()).toEqual({
+      status: 'ok',
+      message: enginesHere
+        .map(({ name, version }) => `${name === 'bun' ? 'Bun' : 'Node'} ${version}`)
+        .join(', '),
+      remedy: null,
+    });
+  });
+
+  test('says how to get what is not, and what does not run', async () => {
+    expect(await look(join(folder, 'none'))).toEqual({
+      status: 'note',
+      message: 'not installed: Playwright suites do not run',
+      remedy: 'node scripts/engines.mjs install',
+    });
+    const node = join(folder, 'broken', 'node_modules', `node-22-${platform}`);
+    mkdirSync(join(node, 'bin'), { recursive: true });
+    writeFileSync(join(node, 'bin', 'node'), '#!/bin/sh\nexit 3\n', { mode: 0o755 });
+    writeFileSync(join(node, 'package.json'), '{"version":"22.1.0"}');
+    writeFileSync(join(folder, 'broken', 'node_modules', '.engines-stamp'), 'x');
+    expect(await look(join(folder, 'broken'))).toMatchObject({
+      status: 'problem',
+      message: expect.stringMatching(/^node 22\.1\.0 does not run here: /),
+    });
   });
 });
 
