@@ -62,7 +62,8 @@ function totalsLine(totals: unknown): string[] {
     const count = Number(totals[field] ?? 0);
     return always || count > 0 ? [`${count} ${words}`] : [];
   });
-  return [`${String(totals['tests'])} tests: ${parts.join(', ')}`];
+  const tests = Number(totals['tests'] ?? 0);
+  return [`${tests} ${tests === 1 ? 'test' : 'tests'}: ${parts.join(', ')}`];
 }
 
 const cacheWords: { readonly [state: string]: string } = {
