@@ -1,14 +1,15 @@
 import { createWriteStream } from 'node:fs';
-import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { lstat, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
 import { toError } from '../../errors.ts';
 import { runFiles } from '../child/suite-format.ts';
 import { attachedFile, type KeptFile } from '../playwright-files.ts';
+import { addServiceBlock, jsonReportOf } from './suite-json.ts';
 import type { ReadAttachment, ReadRun, ReadTest } from './suite-lines.ts';
 import type { SuitePlace } from './suite-place.ts';
-import { isFailure, type JudgedTest } from './suite-verdict.ts';
+import { isFailure, type JudgedTest, type Verdict } from './suite-verdict.ts';
 
 /** The files that a suite leaves: reports, traces, videos, screenshots, what tests attach. */
 
@@ -33,12 +34,15 @@ export async function collectFiles(options: {
   place: SuitePlace;
   runs: readonly ReadRun[];
   tests: readonly JudgedTest[];
+  verdict: Verdict;
+  /** A test's file, relative. */
+  fileOf: (test: ReadTest) => string;
   limit: number;
 }): Promise<SuiteFiles> {
   const { place, runs, tests, limit } = options;
   const notes: string[] = [];
   const taken = new Set<string>();
-  const files = await reportFiles(place, runs, notes).catch((error: unknown) => {
+  const files = await reportFiles(options, notes).catch((error: unknown) => {
     notes.push(`the reports can't be packed: ${toError(error).message}`);
     return [] as KeptFile[];
   });
@@ -163,11 +167,8 @@ async function keptFolders(place: SuitePlace, runs: readonly ReadRun[]): Promise
 }
 
 /** Playwright's HTML reports as zips, and its JSON reports. Those of a merging run stand for all that it merged. */
-async function reportFiles(
-  place: SuitePlace,
-  runs: readonly ReadRun[],
-  notes: string[],
-): Promise<KeptFile[]> {
+async function reportFiles(given: Parameters<typeof collectFiles>[0], notes: string[]): Promise<KeptFile[]> {
+  const { place, runs, tests, verdict } = given;
   const files: KeptFile[] = [];
   const having = async (kind: 'html' | 'json'): Promise<string[]> => {
     const found: { mode: ReadRun['mode']; path: string }[] = [];
@@ -192,15 +193,30 @@ async function reportFiles(
     await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }
   const json = await having('json');
+  // Playwright writes none when it is killed.
+  if (json.length === 0 && tests.length > 0) json.push(await writtenReport(given));
   for (const [index, path] of json.slice(0, reports.folders).entries()) {
     const name = index === 0 ? 'test-results.json' : `test-results-${index + 1}.json`;
     const attachment = { path, name, contentType: 'application/json' };
     const found = await attachedFile(attachment, { folder: place.root, outputFolder: '' });
-    if (found !== null) files.push({ ...found, name, type: 'report' });
+    if (found === null) continue;
+    if (!path.endsWith(`/${ownReport}`)) await addServiceBlock(path, verdict);
+    files.push({ ...found, name, type: 'report' });
   }
   const more = Math.max(html.length, json.length) - reports.folders;
   if (more > 0) notes.push(`reports of ${more} more runs of the test command are left out`);
   return files;
+}
+
+const ownReport = 'results.json';
+
+async function writtenReport(given: Parameters<typeof collectFiles>[0]): Promise<string> {
+  const { place, runs, tests, verdict, fileOf } = given;
+  const path = join(await mkdtemp(join(place.root, 'json-')), ownReport);
+  const startTime = runs[0]?.startTime ?? 0;
+  const text = jsonReportOf({ tests, fileOf, errors: verdict.errors, startTime, block: verdict });
+  await writeFile(path, text, { flag: 'wx', mode: 0o600 });
+  return path;
 }
 
 /** A report as `<stem>.zip`; one that is too large to be accepted once more without the files of tests. */

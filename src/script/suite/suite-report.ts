@@ -59,6 +59,8 @@ export async function readSuiteReport(options: {
     place,
     runs,
     tests,
+    verdict,
+    fileOf: ({ file }) => relativeFile(file, place),
     limit: options.mostFiles ?? mostFiles,
   });
   const fitted = fittingTests(tests, place, names);

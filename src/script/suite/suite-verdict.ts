@@ -185,7 +185,7 @@ function failureOf(given: Given): Reason | null {
         'the test command ran no tests of Playwright: it must call `playwright test`, itself or through a script of package.json',
       );
     }
-    const told = lastLines.find((line) => /^\s*(?:\[?[A-Z]\w*)?Error\b.*\S/.test(line));
+    const told = lastLines.find((line) => /^\s*(?:(?:\[?[A-Z]\w*)?Error\b|error:).*\S/.test(line));
     if (told !== undefined && end.code !== null) return reasonOf('SCRIPT_THREW', firstLine(told));
   }
   if (cut && tests.some(({ status }) => status === 'interrupted')) {

@@ -1,4 +1,4 @@
-import { existsSync, linkSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { SuitePlace } from '../../../src/script/suite/suite-place.ts';
@@ -266,6 +266,41 @@ test('files: failed tests first, unique names, at most so many; the rest is in t
   ]);
 });
 
+test('the JSON report: Playwright’s own with what the run came to, or one of its form when it was cut off', async () => {
+  const place = folders();
+  const jsonOf = ({ files }: { files: { name: string; path: string }[] }): unknown =>
+    JSON.parse(readFileSync(files.find(({ name }) => name === 'test-results.json')?.path ?? '', 'utf8'));
+  const titlePath = ['a.spec.ts', 'group', 'a'];
+  const lines = [run, plan('a', { titlePath, tags: ['@x'] }), plan('b'), end('a', 'passed')];
+  write(place, lines);
+  expect(jsonOf(await read(place))).toMatchObject({
+    suites: [
+      {
+        title: 'a.spec.ts',
+        specs: [{ title: 'b', ok: true, tests: [{ results: [], status: 'skipped' }] }],
+        suites: [
+          {
+            title: 'group',
+            specs: [
+              { title: 'a', tags: ['x'], tests: [{ status: 'expected', results: [{ status: 'passed' }] }] },
+            ],
+          },
+        ],
+      },
+    ],
+    stats: { expected: 1, skipped: 1, unexpected: 0, flaky: 0 },
+    _service: { status: 'interrupted', totals: { tests: 2, passed: 1, interrupted: 1 } },
+  });
+
+  const own = { config: { version: '1' }, suites: [], stats: { expected: 2 } };
+  writeFileSync(join(place.report, 'results-100-1.json'), JSON.stringify(own, undefined, 2));
+  write(place, [...lines, end('b', 'passed'), done('passed')]);
+  expect(jsonOf(await read(place, 0))).toMatchObject({
+    ...own,
+    _service: { status: 'passed', degraded: null, totals: { tests: 2, passed: 2 } },
+  });
+});
+
 test('a file that a later run has cleared away is kept; links to what is not the run’s own are not followed', async () => {
   const place = folders();
   const outside = folders();
@@ -296,6 +331,7 @@ test('a file that a later run has cleared away is kept; links to what is not the
   const report = await read(place, 0);
   expect(report.files.map(({ path: where }) => where.slice(place.root.length))).toEqual([
     expect.stringMatching(/^\/zips-\w+\/report\.zip$/),
+    expect.stringMatching(/^\/json-\w+\/results\.json$/),
     '/report/kept-100-1/1-cleared.zip',
     '/project/there.zip',
   ]);
