@@ -122,10 +122,8 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     }),
     warn: (line) => log.warn(line),
   });
-  await host.look();
   const abilities = createAbilities(slots, host);
   const { lanes } = abilities;
-  const lanesAtStart = abilities.openLanes();
   const workDirs = createWorkDirs(join(dataDir, 'runs'), instanceId);
 
   const leases = createLeases({ client, log, metrics, random });
@@ -169,6 +167,10 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   );
   const sender = createResultSender({ ...common, outbox });
   const artifacts = createArtifactDelivery({ ...common, dataDir, serviceUrl, transport, onKeyRefused: fail });
+
+  // What there is by now; more may come. Engines have folders in the data directory, which is known to be good from here on.
+  await host.look();
+  const lanesAtStart = abilities.openLanes();
 
   const guards = createGuards({
     dataDir,
