@@ -116,7 +116,7 @@ test('options become the fields of the job', async () => {
   });
 });
 
-describe.runIf(hasSuites)('suites from a folder', { timeout: 180_000 }, () => {
+describe.runIf(hasSuites)('suites from a folder', { timeout: 240_000 }, () => {
   test('run, as on an agent, and are told of', async ({ skip }) => {
     await builtProgram();
     const project = makeProject(join(folder, 'project'), {
