@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Clean } from 'typebox/value';
+import { toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import {
   agentRoutes,
@@ -163,11 +164,12 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
           renewed.add(row.id);
           if (row.cancelRequested) cancel.add(row.id);
         }
-        await appendRunLogs(
-          db,
-          some
-            .filter(({ jobId, lines }) => lines.length > 0 && renewed.has(jobId))
-            .map(({ jobId, lines }) => ({ jobId, lines: lastLines(lines, runLogLimits) })),
+        const told = some
+          .filter(({ jobId, lines }) => lines.length > 0 && renewed.has(jobId))
+          .map(({ jobId, lines }) => ({ jobId, lines: lastLines(lines, runLogLimits) }));
+        // Leases, and who is to be cancelled, are worth more than lines.
+        await appendRunLogs(db, told).catch((error: unknown) =>
+          log.warn({ error: toError(error).message }, 'lines of running suites are not kept'),
         );
         const others = some.filter(({ jobId }) => !renewed.has(jobId));
         if (others.length === 0) continue;

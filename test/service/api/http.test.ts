@@ -271,6 +271,10 @@ describe('the document', () => {
       '/v1/check-results/{checkId}/{checkResultId}',
       '/v1/check-results/{checkId}/{checkResultId}/assets',
       '/v1/check-results/{checkId}/{checkResultId}/assets/{name}',
+      '/v1/check-sessions/trigger',
+      '/v1/check-sessions/{checkSessionId}',
+      '/v1/check-sessions/{checkSessionId}/cancel',
+      '/v1/check-sessions/{checkSessionId}/completion',
       '/v1/check-statuses',
       '/v1/check-statuses/{checkId}',
       '/v1/checks',
@@ -304,10 +308,18 @@ describe('the document', () => {
       '/v1/runtimes/{id}',
       '/v1/snippets',
       '/v1/snippets/{id}',
+      '/v1/test-sessions/trigger',
+      '/v1/test-sessions/{testSessionId}',
+      '/v1/test-sessions/{testSessionId}/cancel',
+      '/v1/test-sessions/{testSessionId}/completion',
       '/v1/variables',
       '/v1/variables/{key}',
       '/v2/check-groups',
       '/v2/check-groups/{id}',
+      '/v2/check-sessions/trigger',
+      '/v2/check-sessions/{checkSessionId}',
+      '/v2/check-sessions/{checkSessionId}/cancel',
+      '/v2/check-sessions/{checkSessionId}/completion',
     ]);
   });
 
@@ -348,6 +360,7 @@ describe('the document', () => {
       'post /v2/check-groups': ['name'],
       'post /v1/snippets': ['name', 'script'],
       'post /v1/variables': ['key', 'value'],
+      'post /v1/test-sessions/trigger': ['name'],
       'post /v1/private-locations': ['name', 'slugName'],
     });
   });
@@ -374,6 +387,7 @@ describe('health and page', () => {
     ['/', 'text/html; charset=utf-8', '<!doctype html>'],
     ['/web/style.css', 'text/css; charset=utf-8', ':root'],
     ['/web/app.js', 'text/javascript; charset=utf-8', 'sessionStorage'],
+    ['/web/running.js', 'text/javascript; charset=utf-8', 'runningNow'],
     ['/web/result.js', 'text/javascript; charset=utf-8', 'resultDetail'],
   ])('%s comes with a strict policy, and once', async (path, type, content) => {
     const { status, body, headers } = await service.call<string>('GET', path, { key: null });
