@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +9,7 @@ import { choosePackageManager, type ChosenManager } from '../../src/script/suite
 import { programRunner, suiteLimits } from '../../src/script/suite/suite-program.ts';
 import type { Engine, SuitePlace } from '../../src/script/suite/suite-place.ts';
 import type { Suite } from '../../src/protocol/suite.ts';
+import { registryVariables } from './suite-registry.ts';
 
 /** Installs of small projects as a run makes them, for tests. */
 
@@ -22,20 +22,6 @@ export const dataFolder = mkdtempSync(join(tmpdir(), 'suite-data-'));
 export const enginesHere: readonly Engine[] = findEngines(dataFolder);
 if (enginesHere.length === 0)
   process.stderr.write('skipped here: tests of suites: node scripts/engines.mjs install\n');
-
-/** Where this machine gets packages from. */
-export function installersGet(): { [name: string]: string } {
-  const registry = execFileSync('npm', ['config', 'get', 'registry'], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  }).trim();
-  const names = ['NODE_EXTRA_CA_CERTS', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy'];
-  const given = names.flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return { npm_config_registry: registry, ...Object.fromEntries(given) };
-}
 
 /** Folders of one run, its project a copy of `from`. */
 export function placeOf(from: string | null, workingDir = ''): SuitePlace {
@@ -80,7 +66,7 @@ export function runOf(options: RunOf) {
     { LANG: 'C.UTF-8', PATH: '/usr/local/bin:/usr/bin:/bin', ...options.env },
     { place, engine, manager },
   );
-  const signal = options.signal ?? AbortSignal.timeout(60_000);
+  const signal = options.signal ?? AbortSignal.timeout(110_000);
   return {
     log,
     manager,
@@ -92,7 +78,7 @@ export function runOf(options: RunOf) {
         engine,
         manager,
         env,
-        beneath: options.beneath ?? installersGet(),
+        beneath: options.beneath ?? registryVariables(),
         run,
         cache: options.cache ?? null,
         log: say,
