@@ -74,9 +74,16 @@ export type ReadMarks = {
 export const tryKey = (id: string, retry: number): string => `${retry} ${id}`;
 
 /** Of all files together. */
-const most = { runs: 100, bytes: 256 * 1024 * 1024, marksFiles: 20_000, marksBytes: 16 * 1024 * 1024 };
-/** Characters of steps and errors that are kept of all tests together. */
-const room = { failedSteps: 1024 * 1024, passedSteps: 512 * 1024, errors: 1024 * 1024 };
+const most = { runs: 100, bytes: 128 * 1024 * 1024, marksFiles: 20_000, marksBytes: 16 * 1024 * 1024 };
+/** What is kept of all runs together: tries by their number, all else in characters. */
+const room = {
+  tries: 60_000,
+  plans: 24 * 1024 * 1024,
+  attachments: 16 * 1024 * 1024,
+  failedSteps: 1024 * 1024,
+  passedSteps: 512 * 1024,
+  errors: 1024 * 1024,
+};
 /** Each error's share, however little room is left. */
 const shortError = 300;
 
@@ -100,8 +107,8 @@ export async function readRuns(folder: string): Promise<ReadRun[]> {
       notes: [],
       tests: new Map(),
     };
-    left.bytes -= await eachLine(join(folder, name), Math.min(left.bytes, bounds.fileBytes), (line) =>
-      takeLine(run, line, left),
+    left.bytes -= await eachLine(join(folder, name), Math.min(left.bytes, bounds.fileBytes), (line, length) =>
+      takeLine(run, line, length, left),
     );
     runs.push(run);
   }
@@ -110,7 +117,7 @@ export async function readRuns(folder: string): Promise<ReadRun[]> {
 
 const startOf = (name: string): number => Number(name.split('-')[1]);
 
-function takeLine(run: ReadRun, line: Fields, left: typeof room): void {
+function takeLine(run: ReadRun, line: Fields, length: number, left: typeof room): void {
   switch (line['kind']) {
     case 'run':
       run.mode = line['mode'] === 'merge' ? 'merge' : 'test';
@@ -119,7 +126,8 @@ function takeLine(run: ReadRun, line: Fields, left: typeof room): void {
       break;
     case 'plan': {
       const id = textOf(line['id'], 200);
-      if (run.tests.has(id) || run.tests.size >= bounds.tests) break;
+      if (run.tests.has(id) || run.tests.size >= bounds.tests || left.plans < length) break;
+      left.plans -= length;
       run.tests.set(id, {
         id,
         title: textOf(line['title'], bounds.title),
@@ -157,6 +165,7 @@ function takeTry(run: ReadRun, line: Fields, left: typeof room): void {
   if (test === undefined || retry > 100) return;
   let entry = test.tries.find((each) => each.retry === retry);
   if (entry === undefined) {
+    if (left.tries-- <= 0) return;
     entry = {
       retry,
       status: null,
@@ -184,14 +193,16 @@ function takeTry(run: ReadRun, line: Fields, left: typeof room): void {
   });
   const purse = entry.status === entry.expectedStatus ? 'passedSteps' : 'failedSteps';
   entry.steps = stepsOf(line['steps'], 1, (length) => (left[purse] -= length) > 0);
-  entry.attachments = listOf(line['attachments'], bounds.attachments).map((value) => {
+  entry.attachments = listOf(line['attachments'], bounds.attachments).flatMap((value) => {
     const each = fieldsOf(value);
-    return {
+    const attachment = {
       name: textOf(each['name'], bounds.title),
       contentType: textOf(each['contentType'], 200),
       path: textOrNull(each['path'], bounds.path),
       kept: textOrNull(each['kept'], bounds.path),
     };
+    left.attachments -= JSON.stringify(attachment).length;
+    return left.attachments > 0 ? [attachment] : [];
   });
 }
 
@@ -242,8 +253,12 @@ export async function readMarks(folder: string): Promise<ReadMarks> {
   return marks;
 }
 
-/** Calls `take` with each line of a regular file that is a JSON object; resolves with the bytes read. */
-async function eachLine(path: string, longest: number, take: (line: Fields) => void): Promise<number> {
+/** Calls `take` with each line of a regular file that is a JSON object, and its length; resolves with the bytes read. */
+async function eachLine(
+  path: string,
+  longest: number,
+  take: (line: Fields, length: number) => void,
+): Promise<number> {
   let bytes = 0;
   if (longest <= 0) return 0;
   try {
@@ -252,7 +267,7 @@ async function eachLine(path: string, longest: number, take: (line: Fields) => v
     try {
       if (!(await file.stat()).isFile()) return 0;
       const reader = readLines(bounds.lineBytes, (text, cut) => {
-        if (!cut && text !== '') take(fieldsOf(parsedJson(text)));
+        if (!cut && text !== '') take(fieldsOf(parsedJson(text)), text.length);
       });
       const stream = file.createReadStream({ autoClose: false, end: longest - 1 });
       for await (const chunk of stream) {

@@ -6,7 +6,7 @@ import { collectFiles } from './suite-files.ts';
 import { noMarks, readMarks, readRuns, type ReadAttachment } from './suite-lines.ts';
 import type { ProgramEnd, SuitePlace } from './suite-place.ts';
 import type { SuiteDetails, SuiteTest, SuiteTotals } from './suite-run.ts';
-import { judgedTests, verdictOf, type JudgedTest } from './suite-verdict.ts';
+import { judgedTests, summaryOf, verdictOf, type JudgedTest } from './suite-verdict.ts';
 
 export type SuiteReport = {
   failure: Reason | null;
@@ -73,7 +73,11 @@ export async function readSuiteReport(options: {
     files,
     secrets: marks.secrets,
     firstTestAt: starts.length === 0 ? null : starts.reduce((a, b) => Math.min(a, b)),
-    notes: [...new Set(runs.flatMap((run) => run.notes)), ...notes],
+    notes: [
+      ...(tests.length === 0 ? [] : [summaryOf(verdict.totals)]),
+      ...new Set(runs.flatMap((run) => run.notes)),
+      ...notes,
+    ],
   };
 }
 

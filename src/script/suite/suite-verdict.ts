@@ -24,6 +24,10 @@ export type Verdict = {
   errors: string[];
 };
 
+/** Errors of a run as a whole in its result, and characters of each. */
+const mostErrors = 50;
+const longestError = 4096;
+
 /** The tests of all runs of one command: what the last run says of a test counts. */
 export function judgedTests(runs: readonly ReadRun[], marks: ReadMarks): JudgedTest[] {
   const tests = new Map<string, ReadTest>();
@@ -98,6 +102,19 @@ export function totalsOf(tests: readonly JudgedTest[]): SuiteTotals {
   };
 }
 
+/** `8 tests: 5 passed (1 degraded), 1 failed, 1 flaky, 1 skipped`. */
+export function summaryOf(totals: SuiteTotals): string {
+  const { tests, passed, degraded, failed, timedOut, flaky, skipped, interrupted } = totals;
+  const parts = [
+    `${passed} passed${degraded === 0 ? '' : ` (${degraded} degraded)`}`,
+    `${failed + timedOut} failed`,
+    ...(flaky === 0 ? [] : [`${flaky} flaky`]),
+    ...(skipped === 0 ? [] : [`${skipped} skipped`]),
+    ...(interrupted === 0 ? [] : [`${interrupted} did not end`]),
+  ];
+  return `${tests} ${tests === 1 ? 'test' : 'tests'}: ${parts.join(', ')}`;
+}
+
 /** What a command with these runs came to. `lastLines` = what it printed last. */
 export function verdictOf(options: {
   runs: readonly ReadRun[];
@@ -108,7 +125,9 @@ export function verdictOf(options: {
 }): Verdict {
   const { tests, marks } = options;
   const runs = options.runs.filter(({ mode }) => mode === 'test');
-  const errors = [...new Set(runs.flatMap((run) => run.errors))];
+  const errors = [...new Set(runs.flatMap((run) => run.errors))]
+    .slice(0, mostErrors)
+    .map((text) => text.slice(0, longestError));
   const failure = failureOf({ ...options, runs, errors });
   const degraded = tests.filter((each) => each.degraded);
   const reasons = new Set(

@@ -258,7 +258,10 @@ test('files: failed tests first, unique names, at most so many; the rest is in t
     'trace a-b-2.zip',
     'trace a-group-Zur-ck-an-ab-Mobile-Safari.zip',
   ]);
-  expect(report.notes).toEqual(['1 files of tests are in report.zip alone: a run has at most 6 artifacts']);
+  expect(report.notes).toEqual([
+    '3 tests: 2 passed, 1 failed',
+    '1 files of tests are in report.zip alone: a run has at most 6 artifacts',
+  ]);
   expect(report.tests[1]?.attachments.map(({ artifact }) => artifact)).toEqual([
     'a-b.zip',
     'a-b-2.zip',
