@@ -92,9 +92,7 @@ describe.runIf(runs)('projects run as they are', { timeout: 120_000 }, () => {
   afterAll(() => bench.close());
 
   test.each(Object.entries(projects))('%s', async (name, expected) => {
-    const started = await bench.start(join(suiteFixtures, name.trim()), {
-      ...(expected.suite === undefined ? {} : { suite: expected.suite }),
-    });
+    const started = await bench.start(join(suiteFixtures, name.trim()), { suite: expected.suite ?? {} });
     const run = await started.run;
     const log = started.log.join('\n');
     const { details } = run;
