@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { AgentError } from '../../errors.ts';
+import { suiteAfterMs } from '../../protocol/suite.ts';
 import { isFull } from '../full-disk.ts';
 import { canSandbox } from '../playwright-sandbox.ts';
 import { createBrowserStore } from './browser-store.ts';
@@ -94,6 +95,15 @@ async function runSuite(given: SuiteOptions, host: Host): Promise<SuiteRun> {
   }
 }
 
+/** Milliseconds that reading what the tests left may take. Of a run that was ended, not more than its executor has then. */
+const reportMs = { usual: suiteAfterMs - 60_000, cut: 45_000 };
+
+const fired = (signal: AbortSignal): Promise<null> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(null);
+    signal.addEventListener('abort', () => resolve(null), { once: true });
+  });
+
 /** What the tests left, and what came of the run. Rejects with AgentError when it is our fault that it failed. */
 async function report(
   run: Run,
@@ -101,7 +111,16 @@ async function report(
 ): Promise<SuiteRun> {
   const { given, place, deadline, log, facts, output, stages } = run;
   const cut = deadline.cut();
-  const found = await readSuiteReport({ place, end, lastLines: output.lastLines });
+  const limitMs = cut === null ? reportMs.usual : reportMs.cut;
+  const reading = readSuiteReport({ place, end, lastLines: output.lastLines });
+  const found = await Promise.race([reading, fired(deadline.after(limitMs))]);
+  deadline.throwIfLost();
+  if (found === null) {
+    const message = `what the tests left could not be read within ${limitMs / 1000} s, in stage report`;
+    log('error', message);
+    if (cut === null) throw new AgentError('INTERNAL', message);
+    return runOf(facts, { stages: stages.times, reason: cutReason(facts, cut) });
+  }
   for (const note of found.notes) log('info', note);
   for (const value of found.secrets) given.addSecret('SERVICE_SECRET', value);
   if (cut === null && end.exceeded === null && found.failure !== null) {

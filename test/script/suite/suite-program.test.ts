@@ -198,6 +198,20 @@ describe.for([
     for (const name of readdirSync(root)) if (name.startsWith('big-')) rmSync(join(root, name));
   });
 
+  it('does not see the environment of the agent', async ({ skip }) => {
+    if (unsupervised || !host.holds.landlock) skip();
+    process.env['API_KEY'] = 'pl_suite_program_key';
+    const reads = ['environ', 'mem', 'maps'].map(
+      (name) => `head -c 1 /proc/${process.pid}/${name} && echo read`,
+    );
+    const { end, lines } = start(layers(), ['env', ...reads].join('; '));
+    await end;
+    delete process.env['API_KEY'];
+    expect(lines.join('\n')).toContain('TMPDIR=');
+    expect(lines.join('\n')).not.toContain('pl_suite_program_key');
+    expect(lines.filter((line) => line.includes('read') && !line.includes(':'))).toEqual([]);
+  });
+
   it('keeps it away from files of others', async ({ skip }) => {
     if (unsupervised || !host.holds.landlock) skip();
     const secret = mkdtempSync(join(tmpdir(), 'suite-secret-'));
