@@ -87,6 +87,8 @@ export async function installPackages({ name, folder, stamp, stampName, beside, 
       mkdirSync(staging);
       for (const file of listFiles) copyFileSync(join(folder, file), join(staging, file));
       await npmCi(staging);
+      // Where nothing of the list is for this platform, npm makes none.
+      mkdirSync(join(staging, 'node_modules'), { recursive: true });
       writeFileSync(join(staging, 'node_modules', stampName), stamp);
       if (existsSync(join(folder, 'node_modules')))
         renameSync(join(folder, 'node_modules'), join(staging, 'replaced'));

@@ -138,6 +138,7 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
       };
       try {
         await mkdir(path, { recursive: true, mode: 0o700 });
+        await removeLeftovers(folder, now());
         const manifest = {} as Manifest; // both parts are set below
         for (const part of parts) {
           const from = before.folders[part];
@@ -175,7 +176,6 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
 
   async function publish(path: string, { key, replace }: { key: string; replace: boolean }): Promise<void> {
     try {
-      await removeLeftovers(folder, now());
       const manifest = readManifest(await readFile(join(path, manifestName), 'utf8'));
       const size = parts.reduce((bytes, part) => bytes + manifest[part].bytes, 0);
       const room = await roomNow();

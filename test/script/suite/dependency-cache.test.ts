@@ -18,12 +18,14 @@ import { dirname, join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CachedFolders } from '../../../src/script/suite/dependency-cache.ts';
-import { cacheIn } from '../../helpers/suite-install.ts';
+import { cacheIn, dataFolder } from '../../helpers/suite-install.ts';
 
 /** Installed dependencies kept from run to run: whole or not at all, bounded, and shared safely. */
 
 const root = mkdtempSync(join(tmpdir(), 'dependency-cache-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+afterAll(() => {
+  for (const each of [root, dataFolder]) rmSync(each, { recursive: true, force: true });
+});
 
 let folder = '';
 beforeEach(() => void (folder = mkdtempSync(join(root, 'cache-'))));

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -146,6 +146,35 @@ describe('a folder of engines', () => {
     );
   });
 });
+
+test('node scripts/engines.mjs install: once, and a stamp that tells that it is whole', () => {
+  const own = join(folder, 'to-install');
+  const list = { name: 'none', version: '1.0.0' };
+  mkdirSync(own);
+  writeFileSync(join(own, 'package.json'), JSON.stringify(list));
+  writeFileSync(
+    join(own, 'package-lock.json'),
+    JSON.stringify({ ...list, lockfileVersion: 3, packages: { '': list } }),
+  );
+  const installer = join(packageEngines(), '..', 'scripts', 'engines.mjs');
+  const install = (...args: string[]) =>
+    spawnSync(process.execPath, [installer, ...args], { encoding: 'utf8', timeout: 50_000 });
+  expect(install('install', own).stderr).toMatch(
+    /^installing what suites run on .*\nwhat suites run on is installed \(\d+ s\)\n$/,
+  );
+  expect(readdirSync(own).sort()).toEqual(['node_modules', 'package-lock.json', 'package.json']);
+  expect(existsSync(join(own, 'node_modules', '.engines-stamp'))).toBe(true);
+  expect(install('install', own)).toMatchObject({ status: 0, stderr: '' });
+  writeFileSync(join(own, 'package-lock.json'), '{');
+  expect(install('install', own)).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/engines: npm ci failed: /),
+  });
+  expect(install('remove')).toMatchObject({
+    status: 1,
+    stderr: 'engines: usage: node scripts/engines.mjs install [FOLDER]\n',
+  });
+}, 60_000);
 
 describe('doctor', () => {
   const look = (enginesFolder?: string) => engineProbes(enginesFolder)[0]?.look(AbortSignal.timeout(20_000));

@@ -1,15 +1,24 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { AgentError, JobAborted } from '../../../src/errors.ts';
 import { installEnvironment, registrySettings } from '../../../src/script/suite/install-environment.ts';
 import { causeOf, networkTrouble, stillTrying } from '../../../src/script/suite/install-output.ts';
 import { SuiteFailed } from '../../../src/script/suite/suite-place.ts';
-import { enginesHere, managersFolder, placeOf, runOf, type RunOf } from '../../helpers/suite-install.ts';
+import {
+  dataFolder,
+  enginesHere,
+  managersFolder,
+  placeOf,
+  runOf,
+  type RunOf,
+} from '../../helpers/suite-install.ts';
 import { reachesRegistry } from '../../helpers/suite-registry.ts';
 
 /** Installs that do not end well: whose fault it is, and what the run says of it. */
+
+afterAll(() => rmSync(dataFolder, { recursive: true, force: true }));
 
 async function failure(options: RunOf): Promise<{ error: unknown; log: string[] }> {
   const run = runOf(options);
@@ -57,7 +66,7 @@ describe.runIf(enginesHere.length > 0 && (await reachesRegistry()))(
         });
         expect(log.at(-1)).toBe('Failed to run install command');
       },
-      30_000,
+      60_000,
     );
   },
 );
