@@ -53,13 +53,17 @@ export async function runProject(
   const { configs, env } = await injectConfig({ place, suite });
   const cli = `${process.execPath} node_modules/@playwright/test/cli.js`;
   const { command } = testCommandOf({ suite, manager: { exec: '' } });
-  const child = spawn('/bin/sh', ['-c', command.replaceAll(/\s?\bplaywright (?=test|merge)/g, `${cli} `)], {
-    cwd: place.working,
-    // Not CI: the reports of failed runs would be served.
-    env: { PATH: '/usr/bin:/bin', HOME: place.home, TMPDIR: place.temporary, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
+  const child = spawn(
+    '/bin/sh',
+    ['-c', command.replaceAll(/(?<![\w/])playwright (?=test|merge)/g, `${cli} `)],
+    {
+      cwd: place.working,
+      // Not CI: the reports of failed runs would be served.
+      env: { PATH: '/usr/bin:/bin', HOME: place.home, TMPDIR: place.temporary, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    },
+  );
   const { pid } = child;
   const timer = setTimeout(() => pid !== undefined && process.kill(-pid, 'SIGKILL'), limitMs);
   let output = '';
