@@ -160,6 +160,7 @@ export async function presentRuns(
   const { session, runs } = started;
   const to = stoppedAtOf(started) ?? new Date(now());
   const rows = await resultsOfRuns(db, { accountId, runs, from: session.startedAt, to });
+  const bySequence = new Map(runs.map((run) => [run.sequenceId, run]));
   const going = runs.filter(({ status }) => status === null);
   const logs = await linesOfJobs(
     db,
@@ -171,7 +172,7 @@ export async function presentRuns(
   };
   return {
     results: rows.flatMap((row) => {
-      const run = runs.find(({ sequenceId }) => sequenceId === row.sequenceId);
+      const run = bySequence.get(row.sequenceId);
       return run === undefined ? [] : [presentSessionResult(row, run, base)];
     }),
     inProgress: going.map((run) => presentRun(run, lastLines(logs.get(run.jobId) ?? [], most))),
