@@ -177,6 +177,9 @@ function commandName(command: string | null): Name | null {
   ); // its keys are the names
 }
 
+/** A tree from the cache has been elsewhere before, and pnpm 11 and newer would then install again before it runs a test. */
+const pnpmSettings = { pnpm_config_verify_deps_before_run: 'false' };
+
 type Version = Pick<ChosenManager, 'version' | 'fetch' | 'modernYarn' | 'env'> & { modern: boolean };
 
 function versionOf(name: Name, from: { pinned: Pinned | null; text: string; folder: string }): Version {
@@ -184,7 +187,8 @@ function versionOf(name: Name, from: { pinned: Pinned | null; text: string; fold
   if (name === 'yarn') return yarnVersion(pinned, from);
   const byLock = name === 'pnpm' ? pnpmByLock[/^lockfileVersion: '?(\d+)/m.exec(from.text)?.[1] ?? ''] : null;
   const version = pinned ?? byLock ?? null;
-  return { version, fetch: toFetch(name, version), modern: false, modernYarn: null, env: {} };
+  const env = name === 'pnpm' ? pnpmSettings : {};
+  return { version, fetch: toFetch(name, version), modern: false, modernYarn: null, env };
 }
 
 function yarnVersion(pinned: string | null, from: { text: string; folder: string }): Version {
