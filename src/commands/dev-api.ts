@@ -5,13 +5,25 @@ export type ApiClient = {
   get: (path: string) => Promise<unknown>;
   post: (path: string, body: unknown) => Promise<unknown>;
   put: (path: string, body: unknown) => Promise<unknown>;
+  /** Bytes instead of JSON. */
+  upload: (path: string, bytes: Uint8Array<ArrayBuffer>) => Promise<unknown>;
 };
 
 const callTimeoutMs = 10_000;
 
 /** A client of the service at `baseUrl`. Its calls reject with ServiceError. */
 export function createApiClient(baseUrl: string, apiKey: string): ApiClient {
-  const call = async (method: string, path: string, body?: unknown): Promise<unknown> => {
+  const call = async (method: string, path: string, body?: unknown): Promise<unknown> =>
+    send(
+      method,
+      path,
+      body === undefined ? undefined : { type: 'application/json', body: JSON.stringify(body) },
+    );
+  const send = async (
+    method: string,
+    path: string,
+    content?: { type: string; body: string | Uint8Array<ArrayBuffer> },
+  ): Promise<unknown> => {
     let response: Response;
     let text: string;
     try {
@@ -19,9 +31,9 @@ export function createApiClient(baseUrl: string, apiKey: string): ApiClient {
         method,
         headers: {
           authorization: `Bearer ${apiKey}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(content === undefined ? {} : { 'content-type': content.type }),
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(content === undefined ? {} : { body: content.body }),
         signal: AbortSignal.timeout(callTimeoutMs),
       });
       text = await response.text();
@@ -49,5 +61,6 @@ export function createApiClient(baseUrl: string, apiKey: string): ApiClient {
     get: (path) => call('GET', path),
     post: (path, body) => call('POST', path, body),
     put: (path, body) => call('PUT', path, body),
+    upload: (path, bytes) => send('POST', path, { type: 'application/octet-stream', body: bytes }),
   };
 }

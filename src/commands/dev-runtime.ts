@@ -13,10 +13,11 @@ const handedOn =
 /**
  * Installs the newest runtime, then what suites run on, beside a running `dev`, where this is a checkout and they are not there
  * yet. Tells one line when each begins and one when it ends. The agent sees by itself that they have come. `installed` resolves
- * with whether the runtime is there; `close` ends an install that goes on.
+ * with whether the runtime is there, `engines` with whether suites can run; `close` ends an install that goes on.
  */
 export function installNewestRuntime(options: { env: Environment; print: (line: string) => void }): {
   installed: Promise<boolean>;
+  engines: Promise<boolean>;
   close: () => Promise<void>;
 } {
   const [newest] = runtimeIds;
@@ -33,6 +34,7 @@ export function installNewestRuntime(options: { env: Environment; print: (line: 
   );
   return {
     installed,
+    engines,
     close: async () => {
       closing.abort();
       await engines;

@@ -1,6 +1,9 @@
 import type { ApiClient } from './dev-api.ts';
 import { sampleTag, type SampleCheck } from './sample-checks.ts';
 
+/** What may differ from start to start: the targets' ports, and what speaks of them. */
+const renewed = ['request', 'script', 'codeBundlePath', 'environmentVariables', 'privateLocations'];
+
 export type KnownCheck = { id: string; name: string };
 
 /**
@@ -19,10 +22,10 @@ export async function syncSamples(api: ApiClient, samples: readonly SampleCheck[
     const check = (
       known === undefined
         ? await api.post(path, body)
-        : await api.put(`${path}/${known.id}`, {
-            ...('script' in body ? { script: body['script'] } : { request: body['request'] }),
-            privateLocations: body['privateLocations'],
-          })
+        : await api.put(
+            `${path}/${known.id}`,
+            Object.fromEntries(renewed.filter((field) => field in body).map((field) => [field, body[field]])),
+          )
     ) as KnownCheck; // as above
     result.push({ id: check.id, name: check.name });
   }

@@ -23,6 +23,7 @@ import { syncSamples, type KnownCheck } from './dev-samples.ts';
 import { readableLine } from './readable-log.ts';
 import { sampleChecks } from './sample-checks.ts';
 import { sampleScripts } from './sample-scripts.ts';
+import { sampleSuite } from './sample-suite.ts';
 import { generated, secretsOf } from './service.ts';
 
 /** How long results are told as they come. */
@@ -110,7 +111,17 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
       if (!signals.stopped.aborted)
         print(`the sample checks with scripts could not be made: ${toError(error).message}`);
     });
-    return await untilTheEnd({ api, checks, scripts, agent, stopped: signals.stopped, print });
+    const suites = runtime.engines.then(async (there) => {
+      if (!there || signals.stopped.aborted) return [];
+      const made = await syncSamples(api, [await sampleSuite(api, targets.ports, keys.locationSlug)]);
+      // Its first scheduled run may be ten minutes away.
+      await api.post('/v2/check-sessions/trigger', { target: { checkId: made.map(({ id }) => id) } });
+      return made;
+    });
+    void suites.catch((error: unknown) => {
+      if (!signals.stopped.aborted) print(`the sample suite could not be made: ${toError(error).message}`);
+    });
+    return await untilTheEnd({ api, checks, scripts, suites, agent, stopped: signals.stopped, print });
   } catch (error: unknown) {
     if (signals.stopped.aborted && error === signals.stopped.reason) return exitCodes.done;
     throw error;
@@ -129,6 +140,8 @@ async function untilTheEnd(parts: {
   checks: readonly KnownCheck[];
   /** Those that come once there is a runtime. */
   scripts: Promise<KnownCheck[]>;
+  /** The one that comes once there are engines. */
+  suites: Promise<KnownCheck[]>;
   agent: AgentProcess;
   stopped: AbortSignal;
   print: (line: string) => void;
@@ -140,6 +153,10 @@ async function untilTheEnd(parts: {
   // They run once a minute, so it takes longer until each has been seen.
   void parts.scripts.then(
     (checks) => watchResults(parts.api, checks, { ...watching, untilMs: 2 * watchMs }),
+    () => undefined,
+  );
+  void parts.suites.then(
+    (checks) => watchResults(parts.api, checks, { ...watching, untilMs: 3 * watchMs }),
     () => undefined,
   );
   const signalled = new Promise<null>((resolve) => {

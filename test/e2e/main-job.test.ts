@@ -7,6 +7,8 @@ import { startTcpTarget } from '../../src/targets/tcp-target.ts';
 import { builtProgram } from '../helpers/build.ts';
 import { emptyDataDir } from '../helpers/database.ts';
 import { hasPlaywright } from '../helpers/playwright.ts';
+import { noDownloads, registryVariables } from '../helpers/suite-registry.ts';
+import { hasSuites } from '../helpers/suites.ts';
 import {
   apiOf,
   killAll,
@@ -50,6 +52,8 @@ const startDev = (env: Record<string, string> = {}) =>
     AGENT_HEALTH_PORT: '0',
     SERVICE_DATA_DIR: join(folder, 'service'),
     AGENT_DATA_DIR: join(folder, 'agent'),
+    ...registryVariables(),
+    ...noDownloads,
     ...env,
   });
 
@@ -67,7 +71,8 @@ describe.sequential('dev', () => {
     (await apiOf(ready.serviceUrl, ready.apiKey ?? '')<Check[]>('GET', '/v1/checks?limit=100')).body;
   const isScript = ({ checkType }: Check) => checkType === 'BROWSER' || checkType === 'MULTI_STEP';
   /** Those that need no runtime, and so are there from the start. */
-  const probes = async () => (await allChecks()).filter((check) => !isScript(check));
+  const isSuite = ({ checkType }: Check) => checkType === 'PLAYWRIGHT';
+  const probes = async () => (await allChecks()).filter((check) => !isScript(check) && !isSuite(check));
 
   const latestResults = async (of: readonly Check[] = checks) => {
     const api = apiOf(ready.serviceUrl, ready.apiKey ?? '');
@@ -188,6 +193,31 @@ describe.sequential('dev', () => {
       expect(bytes.includes('test.trace')).toBe(true);
     },
     240_000,
+  );
+
+  test.skipIf(!hasSuites)(
+    'runs its sample suite once the engines are there, with packages from the registry',
+    async () => {
+      const [suite] = await until(
+        async () => {
+          const found = (await allChecks()).filter(isSuite);
+          return found.length === 1 && found;
+        },
+        'the sample suite',
+        60_000,
+      );
+      const result = await until(
+        async () => (await latestResults([suite as Check]))[0]?.result,
+        'a result of the sample suite',
+        180_000,
+      );
+      // A registry that can't be reached is nobody's failure.
+      const verdict = `${result.status} ${result.reason?.code ?? ''}`.trim();
+      expect(['passed', 'errored NETWORK_UNAVAILABLE']).toContain(verdict);
+      if (result.status === 'passed') return;
+      process.stderr.write('skipped here: the sample suite, whose packages no registry gives here\n');
+    },
+    260_000,
   );
 
   test('starts a killed agent again, at the same health port', async () => {
