@@ -77,14 +77,14 @@ export const tryKey = (id: string, retry: number): string => `${retry} ${id}`;
 const most = { runs: 100, bytes: 128 * 1024 * 1024, marksFiles: 20_000, marksBytes: 16 * 1024 * 1024 };
 /** What is kept of all runs together: tries by their number, all else in characters. */
 const room = {
-  tries: 60_000,
-  plans: 24 * 1024 * 1024,
-  attachments: 16 * 1024 * 1024,
+  tries: 30_000,
+  plans: 8 * 1024 * 1024,
+  attachments: 6 * 1024 * 1024,
   failedSteps: 1024 * 1024,
   passedSteps: 512 * 1024,
   errors: 1024 * 1024,
 };
-/** Each error's share, however little room is left. */
+/** The share of each try's first error, however little room is left. */
 const shortError = 300;
 
 /** The runs below `folder`, by their start. Never throws: what is damaged is left out. */
@@ -186,10 +186,12 @@ function takeTry(run: ReadRun, line: Fields, left: typeof room): void {
   entry.startTime = amountOf(line['startTime']);
   entry.durationMs = amountOf(line['durationMs']);
   entry.errorCount = amountOf(line['errorCount']);
-  entry.errors = textsOf(line['errors'], bounds.errors, bounds.errorText).map((text) => {
+  const errors = textsOf(line['errors'], bounds.errors, bounds.errorText);
+  entry.errors = (left.errors > 0 ? errors : errors.slice(0, 1)).map((text) => {
     const kept = text.slice(0, Math.max(shortError, left.errors));
     left.errors -= kept.length;
-    return kept;
+    // A part of a text keeps all of it in memory.
+    return kept.length < text.length ? Buffer.from(kept).toString() : kept;
   });
   const purse = entry.status === entry.expectedStatus ? 'passedSteps' : 'failedSteps';
   entry.steps = stepsOf(line['steps'], 1, (length) => (left[purse] -= length) > 0);
