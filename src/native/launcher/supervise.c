@@ -153,9 +153,9 @@ static bool has_word(void) {
          (waitid(P_PID, (id_t)program_pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0);
 }
 
-/* At most 1 % of a core each, however many processes the host has, however many files the program. */
-static double next_look(double before, double least_ms) {
-  double now = now_ms(), wait_ms = (now - before) * 100;
+/* A look takes at most one part in `share` of a core, however many processes the host has, however many files the program. */
+static double next_look(double before, double least_ms, double share) {
+  double now = now_ms(), wait_ms = (now - before) * share;
   return now + (wait_ms < least_ms ? least_ms : wait_ms);
 }
 
@@ -255,10 +255,10 @@ int supervise(const struct plan *asked) {
     if (now < next) continue;
     bool crowded;
     const char *limit = broken_limit(&plan, &crowded);
-    next = crowded ? now_ms() + 20 : next_look(now, 100);
+    next = crowded ? now_ms() + 20 : next_look(now, 100, 150);
     if (limit == NULL && plan.disk_bytes > 0 && (now = now_ms()) >= next_disk) {
       if (written_bytes(&plan, has_word) > plan.disk_bytes) limit = "diskBytes";
-      next_disk = next_look(now, 800);
+      next_disk = next_look(now, 800, 300);
     }
     if (limit != NULL) {
       say("exceeded %s", limit);

@@ -136,7 +136,7 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
     const began = performance.now();
     started.abort.abort(new JobAborted('cancelled'));
     const run = await started.run;
-    expect(performance.now() - began).toBeLessThan(6000);
+    expect(performance.now() - began).toBeLessThan(9000);
     expect(run).toMatchObject({
       failure: { code: 'CANCELLED' },
       details: { runStatus: 'interrupted', totals: { tests: 3, passed: 1, interrupted: 2 } },
@@ -182,7 +182,7 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
     const began = performance.now();
     started.abort.abort(new JobAborted('cancelled'));
     const run = await started.run;
-    expect(performance.now() - began).toBeLessThan(7000);
+    expect(performance.now() - began).toBeLessThan(9000);
     expect(run).toMatchObject({ failure: { code: 'CANCELLED' }, details: { totals: { passed: 1 } } });
   });
 
@@ -196,7 +196,6 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
         owner: 'script',
         message: 'Your check run has reached the maximum run time of 9000 ms.',
       },
-      details: { totals: { tests: 3 } },
     });
     const told = /^the suite was ended after 9 s, while stage test was going on for \d s$/;
     expect(run.details.errors.some((text) => told.test(text))).toBe(true);
