@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentError, toError } from '../../errors.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
@@ -137,6 +137,7 @@ async function runInstaller(
     env: installEnvironment(options.env, options.beneath ?? {}),
     timeoutMs: Math.max(1, program.deadlineMs - performance.now()),
     signal,
+    writable: await pnpmLocks(options.manager),
     onLine: (line) => {
       tail.add(line);
       log('info', line);
@@ -161,6 +162,24 @@ async function runInstaller(
     });
   const how = end.code === null ? `was ended by ${end.signal}` : `failed with exit code ${end.code}`;
   throw failed(`the install command ${how}`, { command, lines, cause: causeOf(name, lines) });
+}
+
+/**
+ * pnpm 12 and newer locks its store by a file in a folder of its own below /tmp, wherever TMPDIR points: the one place outside of
+ * a run that its install may write to. None where somebody else has made it.
+ */
+async function pnpmLocks(manager: ChosenManager): Promise<string[]> {
+  const uid = process.getuid?.();
+  if (manager.name !== 'pnpm' || uid === undefined || !(Number.parseInt(manager.version ?? '', 10) >= 12))
+    return [];
+  const folder = `/tmp/pnpm-store-operation-locks-${uid}`;
+  try {
+    await mkdir(folder, { mode: 0o700 }).catch(() => undefined);
+    const stats = await lstat(folder);
+    return stats.isDirectory() && stats.uid === uid ? [folder] : [];
+  } catch {
+    return [];
+  }
 }
 
 /** Lines of the output in a reason; all of it is in the log. */

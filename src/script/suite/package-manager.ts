@@ -177,8 +177,11 @@ function commandName(command: string | null): Name | null {
   ); // its keys are the names
 }
 
-/** A tree from the cache has been elsewhere before, and pnpm 11 and newer would then install again before it runs a test. */
-const pnpmSettings = { pnpm_config_verify_deps_before_run: 'false' };
+/**
+ * For pnpm 11 and newer: a tree from the cache has been elsewhere before, which is no reason to install again before a test runs;
+ * and which version runs was decided here, so it need not be in the lock file.
+ */
+const pnpmSettings = { pnpm_config_verify_deps_before_run: 'false', pnpm_config_pm_on_fail: 'ignore' };
 
 type Version = Pick<ChosenManager, 'version' | 'fetch' | 'modernYarn' | 'env'> & { modern: boolean };
 

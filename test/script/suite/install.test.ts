@@ -1,6 +1,7 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { SuitePlace } from '../../../src/script/suite/suite-place.ts';
 import {
   cacheIn,
   dataFolder,
@@ -74,6 +75,24 @@ describe.runIf(runs)('a project that needs another version of its manager', () =
     });
     expect((await second.install()).dependencyCache).toBe('hit');
     expect(await second.say(`yarn --version; yarn node ${ask}`)).toBe('3.1.1\n7.0.0 true');
+  }, 120_000);
+
+  test('pnpm 12, which locks its store outside of the run', async () => {
+    const { cache } = cacheIn(join(dataFolder, 'dependencies-pnpm'));
+    const place = (): SuitePlace => {
+      const made = placeOf(join(managersFolder, 'pnpm'));
+      const file = join(made.project, 'package.json');
+      const list = JSON.parse(readFileSync(file, 'utf8')) as object;
+      writeFileSync(file, JSON.stringify({ ...list, packageManager: 'pnpm@12.21.0' }));
+      return made;
+    };
+    for (const expected of ['miss', 'hit']) {
+      const run = runOf({ place: place(), cache });
+      const installed = await run.install();
+      expect(installed.dependencyCache).toBe(expected);
+      expect(await run.say(`pnpm --version; pnpm exec node ${ask}`)).toBe('12.21.0\n7.0.0 true');
+      await installed.keep();
+    }
   }, 120_000);
 
   test('Yarn 1 and the newest lock file of Yarn 4 are told apart where both are called yarn', async () => {
