@@ -7,7 +7,8 @@ import { fieldsOf, parsedJson } from '../unchecked.ts';
 
 /** `playwright.config.ts`, `playwright.staging.config.mts`, `playwright-ct.config.js`, `playwright.config.ci.ts`. */
 const configName = /^playwright(?:[.-][\w-]+)*?\.config(?:\.[\w-]+)*?\.[cm]?[jt]s$/;
-const moduleName = /\.[cm]?[jt]s$/;
+/** Endings that Playwright takes as a config's. */
+export const moduleName = /\.[cm]?[jt]s$/;
 const skipped = new Set(['node_modules', '.git', '.yarn', '.pnpm-store']);
 
 export const defaultConfigs: readonly string[] = ['ts', 'js', 'mts', 'mjs', 'cts', 'cjs'].map(

@@ -142,6 +142,8 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
         const manifest = {} as Manifest; // both parts are set below
         for (const part of parts) {
           const from = before.folders[part];
+          // A link in its place would have the agent copy what the suite itself must not read.
+          if (!lstatSync(from).isDirectory()) throw new Error(`the install has replaced the folder ${part}`);
           const { added, changed, executable } = await changesSince(from, before[part]);
           if (added.length > mostPaths) throw new Error(`the install left files in ${added.length} places`);
           const count = await countTree(from, added);

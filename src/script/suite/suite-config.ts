@@ -1,4 +1,4 @@
-import { copyFile, lstat, mkdir, rename, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, mkdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { reasonOf } from '../../protocol/reasons.ts';
@@ -7,7 +7,8 @@ import { childFile } from '../child-file.ts';
 import type { SuiteSettings } from '../child/suite-format.ts';
 import { readOwnFile } from '../playwright-files.ts';
 import { fieldsOf, parsedJson } from '../unchecked.ts';
-import { defaultConfigs, findConfigs } from './config-search.ts';
+import { defaultConfigs, findConfigs, moduleName } from './config-search.ts';
+import { checkWorking } from './suite-folders.ts';
 import { SuiteFailed, type SuitePlace } from './suite-place.ts';
 
 export type InjectedConfig = {
@@ -30,6 +31,8 @@ export async function injectConfig(options: {
   suite: Pick<Suite, 'configPath' | 'testCommand'>;
 }): Promise<InjectedConfig> {
   const { place, suite } = options;
+  // What the install has left there may be links to folders of others.
+  await checkWorking(place);
   const files = await installModules(place);
   const named = suite.configPath === null ? null : await namedConfig(suite.configPath, place);
   const found = await findConfigs({
@@ -88,21 +91,31 @@ const bundled = (name: string): string => childFile(name).replace(/\.js$/, '.cjs
 /** The config that the check names: a file, or a folder with one of a default name. Null = the folder has none. */
 async function namedConfig(configPath: string, place: SuitePlace): Promise<string | null> {
   const path = resolve(place.working, configPath);
-  const state = await lstat(path).catch(() => null);
-  if (relative(place.project, path).startsWith('..') || state === null) {
-    throw new SuiteFailed(
-      reasonOf(
-        'SCRIPT_INVALID',
-        `configPath: the bundle has no file ${configPath} in the working folder; correct the check or include the file`,
-      ),
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  // The agent itself moves the file: it must not follow a link that the install has laid to get there.
+  const folder = await realpath(isFolder ? path : dirname(path)).catch(() => '');
+  const isInside = folder === place.project || folder.startsWith(`${place.project}/`);
+  if (!isInside || (await lstat(path).catch(() => null)) === null) {
+    throw wrongPath(
+      `the bundle has no file ${configPath} in the working folder; correct the check or include the file`,
     );
   }
-  if (!state.isDirectory()) return path;
+  if (!isFolder && !moduleName.test(path))
+    throw wrongPath(
+      `${configPath} is no config of Playwright: name a .ts, .js, .mts, .mjs, .cts or .cjs file`,
+    );
+  if (!isFolder) return path;
   for (const name of defaultConfigs) {
-    if ((await lstat(join(path, name)).catch(() => null))?.isFile()) return join(path, name);
+    if ((await lstat(join(folder, name)).catch(() => null))?.isFile()) return join(folder, name);
   }
   return null;
 }
+
+const wrongPath = (message: string): SuiteFailed =>
+  new SuiteFailed(reasonOf('SCRIPT_INVALID', `configPath: ${message}`));
 
 async function putInPlace(config: string, overlay: string): Promise<void> {
   const given = await freeName(config);

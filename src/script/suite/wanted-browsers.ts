@@ -1,5 +1,4 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Suite, SuiteBrowser } from '../../protocol/suite.ts';
 import { listOf, fieldsOf, parsedJson } from '../unchecked.ts';
@@ -69,17 +68,24 @@ const readThroughPnp = [
   'console.log(JSON.stringify({version:read("package.json").version,browsers}))',
 ].join('');
 
-/** The folder of `playwright-core`, as the project's own `@playwright/test` finds it. Nothing of the customer's is run. */
+/**
+ * The folder of `playwright-core`, as the project's own `@playwright/test` finds it. Nothing of the customer's is run, and it is
+ * not looked for by Node's own means: those open whatever stands in a package.json's place, a pipe that never answers too.
+ */
 async function coreFolder(working: string): Promise<string | null> {
-  let from = join(working, 'package.json');
-  for (const name of ['@playwright/test', 'playwright', 'playwright-core']) {
-    try {
-      from = await realpath(createRequire(from).resolve(`${name}/package.json`));
-    } catch {
-      // A project may name the inner packages alone.
-    }
+  let from: string | null = null;
+  for (const name of ['@playwright/test', 'playwright', 'playwright-core'])
+    from = (await packageFolder(name, from ?? working)) ?? from; // a project may name the inner packages alone
+  return from !== null && /[\\/]playwright-core$/.test(from) ? from : null;
+}
+
+/** Where a module in `folder` finds a package: in the nearest `node_modules` upwards. Null = nowhere. */
+async function packageFolder(name: string, folder: string): Promise<string | null> {
+  for (let at = folder; ; at = dirname(at)) {
+    const path = await realpath(join(at, 'node_modules', name)).catch(() => null);
+    if (path !== null && (await readBounded(join(path, 'package.json'))) !== null) return path;
+    if (at === dirname(at)) return null;
   }
-  return /[\\/]playwright-core[\\/]package\.json$/.test(from) ? dirname(from) : null;
 }
 
 function factsOf(description: string | null, list: string | null): PlaywrightFacts | null {

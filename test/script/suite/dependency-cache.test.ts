@@ -81,6 +81,23 @@ async function taken(cache: Cache, key: string): Promise<CachedFolders | null> {
 
 const entries = () => readdirSync(folder).sort();
 
+test('an install that puts a link in the place of its folder has nothing copied from where it leads', async () => {
+  const { cache, said } = cacheIn(folder);
+  const folders = bundle();
+  put(folders.programs, 'bin/yarn', '');
+  const other = mkdtempSync(join(root, 'other-'));
+  put(other, 'bin/yarn', '');
+  put(other, 'key', 'of the agent');
+  const before = await cache.before(folders);
+  if (before === null) throw new Error('nothing could be listed');
+  rmSync(folders.programs, { recursive: true });
+  symlinkSync(other, folders.programs);
+  const { signal } = new AbortController();
+  expect(await cache.draft(keyOf('a'), { before, replace: false, signal })).toBe(null);
+  expect(said.at(-1)).toBe('Dependencies are not cached: the install has replaced the folder programs');
+  expect(entries()).toEqual([]);
+});
+
 test('what an install has added comes back, links and modes as they were, nothing shared', async () => {
   const { cache, said } = cacheIn(folder);
   expect(await taken(cache, keyOf('a'))).toBe(null);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -166,4 +167,15 @@ test('the browsers that a config speaks of, but not its comments', async () => {
     configPath: null,
   });
   expect(channels).toEqual(['msedge']);
+});
+
+test.runIf(process.platform === 'linux')('a pipe in the place of a package.json keeps nobody', async () => {
+  const place = placeOf('pipe', null);
+  rmSync(join(place.working, 'node_modules'), { force: true });
+  mkdirSync(join(place.working, 'node_modules', '@playwright', 'test'), { recursive: true });
+  execFileSync('mkfifo', [join(place.working, 'node_modules', '@playwright', 'test', 'package.json')]);
+  const lines: Lines = [];
+  const { playwrightVersion } = await prepareBrowsers(options(place, 'http://127.0.0.1:1', lines));
+  expect(playwrightVersion).toBeNull();
+  expect(lines).toEqual([['warn', expect.stringContaining('no Playwright was found')]]);
 });

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findConfigs } from '../../../src/script/suite/config-search.ts';
@@ -62,6 +62,27 @@ describe('where configs are', () => {
         reason: { code: 'SCRIPT_INVALID', message: expect.stringMatching(/^configPath: .*include the file/) },
       });
     }
+  });
+
+  test('what is no module fails the run, and no link leads the agent out of the project', async () => {
+    const place = project({ 'config.json': '{}', 'sub/playwright.config.ts': '' });
+    const outside = project({ 'playwright.config.ts': '' }).project;
+    symlinkSync('sub', join(place.project, 'inside'));
+    symlinkSync(outside, join(place.project, 'outside'));
+    const injected = (configPath: string) =>
+      injectConfig({ place, suite: { configPath, testCommand: null } }).then(({ configs }) => configs);
+    await expect(injected('config.json')).rejects.toThrow(
+      'configPath: config.json is no config of Playwright',
+    );
+    for (const configPath of ['outside', 'outside/playwright.config.ts'])
+      await expect(injected(configPath)).rejects.toThrow('configPath: the bundle has no file');
+    const linked = { ...place, working: join(place.project, 'outside') };
+    await expect(
+      injectConfig({ place: linked, suite: { configPath: null, testCommand: null } }),
+    ).rejects.toThrow('workingDir "outside" is no folder of the bundle');
+    expect(readFileSync(join(outside, 'playwright.config.ts'), 'utf8')).toBe('');
+    expect(readdirSync(outside).filter((name) => name.includes('config'))).toEqual(['playwright.config.ts']);
+    expect(await injected('inside')).toContain('sub/playwright.config.ts');
   });
 
   test('a project without a config gets one; a taken name is left alone', async () => {
