@@ -1,4 +1,4 @@
-import { lstat, mkdir, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentError, toError } from '../../errors.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
@@ -101,6 +101,7 @@ async function install(options: InstallOptions): Promise<void> {
   const { place, suite, manager, log } = options;
   const deadlineMs = performance.now() + (options.timeoutMs ?? installTimeoutMs);
   const own = suite.installCommand?.trim() ?? '';
+  const home = await realpath(place.home);
   const settings = registrySettings(options.beneath ?? {});
   const written = Object.keys(settings).map((name) => join(place.home, name));
   try {
@@ -118,8 +119,9 @@ async function install(options: InstallOptions): Promise<void> {
       deadlineMs,
     });
   } finally {
-    // They may hold what only installers should know.
-    for (const file of written) await rm(file, { force: true });
+    // They may hold what only installers should know. An install may also have put a link in the place of its home.
+    if ((await realpath(place.home).catch(() => null)) === home)
+      for (const file of written) await rm(file, { force: true });
   }
 }
 

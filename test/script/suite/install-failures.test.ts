@@ -200,6 +200,20 @@ describe.skipIf(enginesHere.length === 0)('installCommand', () => {
   });
 });
 
+test.skipIf(enginesHere.length === 0)(
+  'an install that puts a link in the place of its home loses nothing elsewhere',
+  async () => {
+    const other = placeOf(null);
+    writeFileSync(join(other.home, '.npmrc'), 'of another');
+    const run = runOf({
+      place: placeOf(join(managersFolder, 'npm')),
+      suite: { installCommand: `mv "$HOME" "$HOME-away" && ln -s '${other.home}' "$HOME"; ls -ld "$HOME"` },
+    });
+    await run.install();
+    expect(readFileSync(join(other.home, '.npmrc'), 'utf8')).toBe('of another');
+  },
+);
+
 test('the environment of installers', () => {
   const env = installEnvironment(
     { NODE_ENV: 'production', no_proxy: 'a' },
