@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toError } from '../../errors.ts';
 import { removeTree } from '../remove-tree.ts';
@@ -11,8 +11,9 @@ export type BrowserStore = {
   /** The folder of a browser that is here, marked as used; null = it is not. */
   find: (name: string) => Promise<string | null>;
   /**
-   * Has `install` fill a folder with these, and takes what came of it; whoever asks for one of them meanwhile waits. Says
-   * why nothing came, if so: right away while an earlier try to reach the same place has just failed.
+   * Has `install` fill a folder with these, and takes what came of them; whoever asks for one of them meanwhile waits. Says
+   * why nothing came, if so: right away while an earlier try for the same, or to reach the same place, has just failed.
+   * Rejects with the signal's reason, also while it waits for another run's install.
    */
   add: (
     names: readonly string[],
@@ -20,8 +21,11 @@ export type BrowserStore = {
   ) => Promise<string | null>;
 };
 
-/** So long nobody tries again to reach where browsers come from. */
+/** So long nobody tries again what has failed. */
 const unreachableMs = 30 * 60_000;
+/** Failures that others would have as well, whatever they ask for. */
+const unreachable =
+  /\b(?:E(?:NOTFOUND|CONNREFUSED|CONNRESET|TIMEDOUT|AI_AGAIN|NETUNREACH|HOSTUNREACH)|getaddrinfo|timed out)\b|certificate/i;
 /** An install beats its lock; one that was silent for so long is dead. */
 const lockBeatMs = 5000;
 const lockDeadMs = 30_000;
@@ -55,7 +59,7 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
       // Another run may have brought them while this one waited.
       for (const name of names) if ((await find(name)) === null) missing.push(name);
       if (missing.length === 0) return null;
-      const failed = await recentFailure(noteFile, from, now());
+      const failed = await recentFailure(noteFile, { from, names: missing }, now());
       if (failed !== null) return failed;
       await removeOld(folder, now());
       const draft = join(folder, `.new-${process.pid}-${process.hrtime.bigint()}`);
@@ -63,11 +67,18 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
       try {
         const failure = await install(draft);
         for (const name of await readdir(draft)) {
-          if (!folderName.test(name) || !(await exists(join(draft, name, complete)))) continue;
+          // What fills the folder is the project's own Playwright: it brings what was asked for, and no more.
+          const isMeant = names.includes(name) || /^(?:ffmpeg|winldd)-/.test(name);
+          if (!folderName.test(name) || !isMeant || !(await isWhole(join(draft, name)))) continue;
           if ((await find(name)) === null) await rename(join(draft, name), join(folder, name));
         }
         if (failure === null) await rm(noteFile, { force: true });
-        else await writeFile(noteFile, JSON.stringify({ from, at: now(), failure: failure.slice(0, 1000) }));
+        else {
+          // That there is no WebKit for this system, say, keeps nobody from Chromium.
+          const all = unreachable.test(failure) ? null : names;
+          const note = { from, names: all, at: now(), failure: failure.slice(0, 1000) };
+          await writeFile(noteFile, JSON.stringify(note));
+        }
         return failure;
       } finally {
         await removeTree(draft).catch(() => undefined);
@@ -80,21 +91,39 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
     find,
     add: (names, options) => {
       // In this process one after the other; the lock is for other agents.
-      const mine = last.then(() => addNow(names, options));
+      const { signal } = options;
+      let begun = false;
+      const mine = last.then(() => {
+        begun = true;
+        return addNow(names, options);
+      });
       last = mine.catch(() => undefined);
-      return mine;
+      return new Promise((resolve, reject) => {
+        mine.then(resolve, reject);
+        // One that only waits for others goes at once; an install of its own ends first, with all of its programs.
+        const leave = () => (begun ? undefined : reject(toError(signal.reason)));
+        signal.addEventListener('abort', leave, { once: true });
+        if (signal.aborted) leave();
+      });
     },
   };
 }
 
-async function recentFailure(file: string, from: string, now: number): Promise<string | null> {
+async function recentFailure(
+  file: string,
+  { from, names }: { from: string; names: readonly string[] },
+  now: number,
+): Promise<string | null> {
   try {
     const note = JSON.parse(await readFile(file, 'utf8')) as {
       from?: unknown;
+      names?: unknown;
       at?: unknown;
       failure?: unknown;
     };
     if (note.from !== from || typeof note.at !== 'number' || typeof note.failure !== 'string') return null;
+    const failed = Array.isArray(note.names) ? (note.names as unknown[]) : null;
+    if (failed !== null && !names.some((name) => failed.includes(name))) return null;
     const age = now - note.at;
     return age >= 0 && age < unreachableMs ? note.failure : null;
   } catch {
@@ -138,6 +167,10 @@ async function lock(file: string, signal: AbortSignal): Promise<() => Promise<vo
     await rm(file, { force: true });
   };
 }
+
+/** A link might lead to what later runs could then read. */
+const isWhole = async (path: string): Promise<boolean> =>
+  (await lstat(path)).isDirectory() && (await exists(join(path, complete)));
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(

@@ -189,7 +189,9 @@ export function browserFault(
   { missing }: Pick<SuiteBrowsers, 'missing'>,
 ): AgentError | null {
   const lack = errors.some((text) =>
-    /Executable doesn't exist at|Host system is missing dependencies|Failed to launch .*ENOENT/.test(text),
+    /Executable doesn't exist at|Host system is missing dependencies|Failed to launch .*ENOENT|distribution '[\w-]+' is not (?:found|supported)/.test(
+      text,
+    ),
   );
   if (!lack) return null;
   const told = missing.map(({ browser, why }) => `${browser}: ${why}`).join('; ');

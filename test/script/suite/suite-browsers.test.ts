@@ -147,6 +147,8 @@ test.skipIf(runtime === null)(
     expect(browserFault(["Error: browserType.launch: Executable doesn't exist at /x"], found)?.code).toBe(
       'BROWSER_UNAVAILABLE',
     );
+    const channel = "Error: Chromium distribution 'chrome' is not found at /opt/google/chrome/chrome";
+    expect(browserFault([channel], found)?.code).toBe('BROWSER_UNAVAILABLE');
     expect(browserFault(['expect(received).toBe(expected)'], found)).toBeNull();
   },
 );
