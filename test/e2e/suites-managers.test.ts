@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AgentError } from '../../src/errors.ts';
 import type { Suite } from '../../src/protocol/suite.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { openFiles, testLines } from '../helpers/suite-results.ts';
-import { reachesRegistry } from '../helpers/suite-registry.ts';
+import { openFiles, testLines, zipNames } from '../helpers/suite-results.ts';
+import { noDownloads, reachesRegistry, registryVariables } from '../helpers/suite-registry.ts';
 import { hasSuites, startSuites, suiteFixtures, type SuiteBench } from '../helpers/suites.ts';
+import { killAll, startProgram } from './program.ts';
 
 /** Whole projects as their owners have them, for every package manager and several releases of Playwright. */
 
@@ -85,11 +86,15 @@ const projects: { [folder: string]: Expected } = {
 
 describe.runIf(runs)('projects run as they are', { timeout: 120_000 }, () => {
   let bench: SuiteBench;
+  let main: string;
   beforeAll(async () => {
-    await builtProgram();
+    main = await builtProgram();
     bench = startSuites();
   }, 180_000);
-  afterAll(() => bench.close());
+  afterAll(async () => {
+    killAll();
+    await bench.close();
+  });
 
   test.each(Object.entries(projects))('%s', async (name, expected) => {
     const started = await bench.start(join(suiteFixtures, name.trim()), { suite: expected.suite ?? {} });
@@ -127,5 +132,20 @@ describe.runIf(runs)('projects run as they are', { timeout: 120_000 }, () => {
     if (!(end instanceof Error)) return expect(end).toMatchObject({ failure: null });
     expect(end).toBeInstanceOf(AgentError);
     expect(end).toMatchObject({ code: 'BROWSER_UNAVAILABLE', message: expect.stringContaining('webkit') });
+  });
+
+  test('location-agent run takes a project as it stands, with what earlier runs have installed', async () => {
+    const program = startProgram(
+      main,
+      ['run', join(suiteFixtures, 'template-pages'), '--json', '--output', join(bench.folder, 'artifacts')],
+      { AGENT_DATA_DIR: join(bench.folder, 'data'), ...registryVariables(), ...noDownloads },
+    );
+    expect(await program.exited, program.stderr()).toBe(0);
+    expect(JSON.parse(program.stdout())).toMatchObject({
+      status: 'passed',
+      checkType: 'PLAYWRIGHT',
+      details: { playwrightVersion: '1.65.1', dependencyCache: 'hit', totals: { tests: 3, passed: 3 } },
+    });
+    expect(await zipNames(join(bench.folder, 'artifacts', 'report.zip'))).toContain('index.html');
   });
 });
