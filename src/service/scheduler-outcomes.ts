@@ -79,7 +79,11 @@ async function storeFinals(
   await updateStatuses(tx, results, at);
   await closeMissed(
     tx,
-    results.filter(({ status, isTest }) => status !== 'missed' && isTest !== true),
+    // One that was cancelled before an agent had it did not take place either.
+    results.filter(
+      ({ status, isTest }, index) =>
+        isTest !== true && status !== 'missed' && (status !== 'cancelled' || hasHadAgent(jobs[index])),
+    ),
   );
   await endSessionRuns(
     tx,
@@ -90,6 +94,9 @@ async function storeFinals(
     at,
   );
 }
+
+const hasHadAgent = (job: LockedJob | undefined) =>
+  job !== undefined && (job.leaseToken !== null || job.pastTokens.length > 0);
 
 export type Missed = {
   accountId: string;

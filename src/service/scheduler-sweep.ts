@@ -109,16 +109,19 @@ async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
   const missed = expired.filter((job) => !begun(job) && !isOver(job));
   if (missed.length > 0) {
     await recordMissed(tx, {
-      missed: missed.map((job) => ({
-        accountId: job.accountId,
-        checkId: job.checkId,
-        checkType: job.checkType,
-        runLocation: job.runLocation,
-        from: job.dueAt.getTime(),
-        to: job.dueAt.getTime(),
-        count: 1,
-        code: codeOf(job),
-      })),
+      // What a test session tries out says nothing about the check.
+      missed: missed
+        .filter(({ testSession }) => !testSession)
+        .map((job) => ({
+          accountId: job.accountId,
+          checkId: job.checkId,
+          checkType: job.checkType,
+          runLocation: job.runLocation,
+          from: job.dueAt.getTime(),
+          to: job.dueAt.getTime(),
+          count: 1,
+          code: codeOf(job),
+        })),
       now: time,
       partitions,
     });

@@ -18,7 +18,7 @@ import { requestCancel } from './db/jobs-lease.ts';
 import { insertJobs, jobsChannel, type NewJob } from './db/jobs.ts';
 import type { Partitions } from './db/partitions.ts';
 import { findLocationIds } from './db/schedule.ts';
-import { findTargetChecks, shareLockChecks, type TargetCheck } from './db/session-targets.ts';
+import { findTargetChecks, shareLock, type TargetCheck } from './db/session-targets.ts';
 import { HttpError } from './errors-http.ts';
 import { uuidv7 } from './ids.ts';
 import { endJobs } from './scheduler-outcomes.ts';
@@ -35,6 +35,8 @@ const claimWindowSeconds = 360;
 const mostRuns = 20_000;
 /** Sessions made in one transaction: it must not hold the embedded database up. */
 const sessionsAtOnce = 100;
+/** And runs cancelled in one. */
+const cancelledAtOnce = 100;
 
 type Place = { id: string; slug: string };
 export type Planned = { check: TargetCheck; places: Place[] };
@@ -93,7 +95,7 @@ export type SessionPlan = { session: NewSession; planned: readonly Planned[] };
 
 export type StartedSession = { session: SessionRow; runs: SessionRunRow[] };
 
-/** Makes sessions and queues their runs. Those whose checks are gone meanwhile are left out. */
+/** Makes sessions and queues their runs. Those whose checks, or locations, are gone meanwhile are left out. */
 export async function startSessions(deps: Deps, plans: readonly SessionPlan[]): Promise<StartedSession[]> {
   const started: StartedSession[] = [];
   for (let from = 0; from < plans.length; from += sessionsAtOnce) {
@@ -105,15 +107,17 @@ export async function startSessions(deps: Deps, plans: readonly SessionPlan[]): 
 
 async function startSome(tx: Db, plans: readonly SessionPlan[], now: number): Promise<StartedSession[]> {
   const startedAt = new Date(now);
-  const existing = await shareLockChecks(
-    tx,
-    plans.flatMap(({ planned }) => planned.map(({ check }) => check.id)),
-  );
+  const all = plans.flatMap(({ planned }) => planned);
+  const checkIds = new Set(all.map(({ check }) => check.id));
+  const locationIds = new Set(all.flatMap(({ places }) => places.map(({ id }) => id)));
+  const checks = await shareLock(tx, 'checks', [...checkIds]);
+  const locations = await shareLock(tx, 'locations', [...locationIds]);
   const begun = plans
     .map(({ session, planned }) => ({
       session,
       jobs: planned
-        .filter(({ check }) => existing.has(check.id))
+        .filter(({ check }) => checks.has(check.id))
+        .map(({ check, places }) => ({ check, places: places.filter(({ id }) => locations.has(id)) }))
         .flatMap((item) => jobsOf(item, session, now)),
     }))
     .filter(({ jobs }) => jobs.length > 0);
@@ -228,20 +232,22 @@ export async function cancelSessionRuns(
     .filter(({ sequenceId }) => sequenceIds === null || sequenceIds.includes(sequenceId))
     .filter(({ checkType, status }) => isSuiteType(checkType) && status === null)
     .map(({ jobId }) => jobId);
-  if (jobIds.length === 0) return;
-  await partitions.withDays(() =>
-    db.tx(async (tx) => {
-      const queued = await requestCancel(tx, jobIds);
-      const message = 'cancelled while it waited for an agent';
-      const time = now();
-      await endJobs(tx, {
-        jobs: queued,
-        status: 'cancelled',
-        code: 'CANCELLED',
-        message,
-        now: time,
-        partitions,
-      });
-    }),
-  );
+  for (let from = 0; from < jobIds.length; from += cancelledAtOnce) {
+    const some = jobIds.slice(from, from + cancelledAtOnce);
+    await partitions.withDays(() =>
+      db.tx(async (tx) => {
+        const queued = await requestCancel(tx, some);
+        const message = 'cancelled while it waited for an agent';
+        const time = now();
+        await endJobs(tx, {
+          jobs: queued,
+          status: 'cancelled',
+          code: 'CANCELLED',
+          message,
+          now: time,
+          partitions,
+        });
+      }),
+    );
+  }
 }

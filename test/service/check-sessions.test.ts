@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createArtifactFiles } from '../../src/service/artifact-files.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
+import { planSessionRuns, startSessions } from '../../src/service/sessions.ts';
 import {
   addLocation,
   connectAgent,
@@ -452,6 +453,73 @@ describe.each(databases)('check sessions: $name', (database) => {
         results: [{ resultType: 'FINAL', aborted: true, hasFailures: false, hasErrors: false }],
       });
       expect((await api.call('GET', `/v1/check-statuses/${session.checkId}`)).status).toBe(404);
+    });
+
+    it('leave out a location that is deleted while they are made', async () => {
+      const id = await suite({ privateLocations: ['office', 'home'], runParallel: true });
+      const deps = { db, now: clock.now };
+      const { id: accountId } = api.account;
+      const target = { checkId: [id] };
+      const planned = await planSessionRuns(deps, {
+        accountId,
+        target,
+        alsoDeactivated: false,
+        runLocation: null,
+      });
+      const session = {
+        id: uuidv7(clock.now()),
+        accountId,
+        kind: 'check' as const,
+        checkId: id,
+        name: 'Shop',
+        runSource: 'TRIGGER_API',
+        refreshCache: false,
+        metadata: null,
+        environmentVariables: null,
+      };
+      await db.query('delete from locations where id = $1', [home.id]);
+      expect(await startSessions(deps, [{ session, planned }])).toMatchObject([
+        { runs: [{ runLocation: 'office' }] },
+      ]);
+      await db.query('delete from locations');
+      expect(await startSessions(deps, [{ session: { ...session, id: uuidv7() }, planned }])).toEqual([]);
+    });
+
+    it('cancel: what no agent has begun is no end of a row of missed runs', async () => {
+      const id = await suite();
+      await db.query(
+        `insert into missed_runs (check_id, run_location, result_id, result_started_at, count, from_due_at, to_due_at, reason)
+         values ($1, 'office', $2, $3, 1, $3, $3, 'NO_AGENT')`,
+        [id, uuidv7(), new Date(clock.now())],
+      );
+      const session = await triggerOne(id);
+      expect((await cancel(session.checkSessionId)).status).toBe(204);
+      expect(await read(session)).toMatchObject({ status: 'CANCELLED' });
+      expect(await db.query('select count from missed_runs')).toEqual([{ count: 1 }]);
+    });
+
+    it('cancel: any number of runs', async () => {
+      const { checkSessionId } = await triggerOne(await suite());
+      await db.exec(
+        `insert into jobs (id, account_id, check_id, run_id, sequence_id, location_id, run_location, check_type, lane, due_at,
+           not_before, expires_at, claim_window_seconds, session_id)
+         select gen_random_uuid(), account_id, check_id, gen_random_uuid(), gen_random_uuid(), location_id, run_location,
+           check_type, lane, due_at, not_before, expires_at, 60, session_id from jobs, generate_series(1, 250);
+         insert into session_runs (session_id, sequence_id, job_id, check_id, check_type, check_name, run_location)
+         select session_id, sequence_id, id, check_id, check_type, 'Shop', run_location from jobs
+         where not exists (select 1 from session_runs r where r.job_id = jobs.id)`,
+      );
+      expect((await cancel(checkSessionId)).status).toBe(204);
+      const answer = await api.call<Session>('GET', `/v2/check-sessions/${checkSessionId}`);
+      expect([answer.body.status, answer.body.results.length]).toEqual(['CANCELLED', 251]);
+    });
+
+    it('tell what is wrong with an id', async () => {
+      for (const path of ['/v2/check-sessions', '/v1/test-sessions', '/v1/playwright-bundles']) {
+        for (const id of ['%00', '%ff']) {
+          expect([path, id, (await api.call('GET', `${path}/${id}`)).status]).toEqual([path, id, 400]);
+        }
+      }
     });
 
     it('are refused when too many wait', async () => {

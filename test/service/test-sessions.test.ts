@@ -191,9 +191,36 @@ describe.each(databases)('test sessions: $name', (database) => {
       expect((await ask({ environmentVariables: many })).body).toMatchObject({
         attributes: { environmentVariables: ['must have at most 50 items'] },
       });
+      const twice = [
+        { key: 'V', value: '1' },
+        { key: 'V', value: '2' },
+      ];
+      expect((await ask({ environmentVariables: twice })).body).toMatchObject({
+        attributes: { 'environmentVariables.1.key': ['is given twice (V)'] },
+      });
       expect((await api.call('POST', `${path}/trigger`)).status).toBe(400);
       // Sessions of the two kinds are not mistaken for each other.
       expect((await api.call('GET', `/v2/check-sessions/${session.testSessionId}`)).status).toBe(404);
+    });
+
+    it('are no missed runs of their checks, even where an agent that had them is gone', async () => {
+      await agents.scheduler.tick();
+      clock.advance(31_000);
+      const session = await trigger({});
+      const agent = await connect();
+      const [job] = await agent.claim(1, { lane: 'suite' });
+      if (job === undefined) throw new Error('no job');
+      await db.query('update checks set activated = false');
+      clock.advance(40_000);
+      await agents.scheduler.tick();
+      clock.advance(400_000);
+      await agents.scheduler.tick();
+      expect(await read(session)).toMatchObject({ status: 'FAILED', inProgress: [] });
+      expect(await db.query('select * from missed_runs')).toEqual([]);
+      expect(await db.query('select * from check_results where not test_session')).toEqual([]);
+      // It comes after all.
+      expect(await agent.report(resultOf(job, clock.now()))).toMatchObject([{ outcome: 'stored' }]);
+      expect(await read(session)).toMatchObject({ status: 'PASSED', results: [{ resultType: 'FINAL' }] });
     });
 
     it('cancel their suites alone', async () => {

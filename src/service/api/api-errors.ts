@@ -27,10 +27,10 @@ const descriptions = {
 
 type ErrorStatus = keyof typeof descriptions;
 
-/** The error responses of a route: those of every authenticated route, and these. */
+/** The error responses of a route: those of every authenticated route, whose path alone may be a bad one, and these. */
 export function errorResponses(...statuses: ErrorStatus[]) {
   return Object.fromEntries(
-    ([...statuses, 401, 403] as const).map((status) => [
+    [...new Set([400, ...statuses, 401, 403] as const)].map((status) => [
       status,
       Type.Ref('Error', { description: descriptions[status] }),
     ]),

@@ -9,6 +9,7 @@ import { isOver, lastLines } from '../session-rules.ts';
 import type { StartedSession } from '../sessions.ts';
 import { strict } from '../strict-schema.ts';
 import type { ApiDeps } from './public-api.ts';
+import { isSuiteType } from './suite-fields.ts';
 
 /** What check sessions and test sessions have in common, as the API takes and shows it (facts, 5.5 and 5.6). */
 
@@ -162,10 +163,11 @@ export async function presentRuns(
   const rows = await resultsOfRuns(db, { accountId, runs, from: session.startedAt, to });
   const bySequence = new Map(runs.map((run) => [run.sequenceId, run]));
   const going = runs.filter(({ status }) => status === null);
-  const logs = await linesOfJobs(
-    db,
-    going.map(({ jobId }) => jobId),
-  );
+  const logs = await linesOfJobs(db, {
+    jobIds: going.filter(({ checkType }) => isSuiteType(checkType)).map(({ jobId }) => jobId),
+    each: runLogLimits.chars,
+    all: answerChars,
+  });
   const most = {
     lines: runLogLimits.lines,
     chars: Math.min(runLogLimits.chars, Math.floor(answerChars / Math.max(1, logs.size))),

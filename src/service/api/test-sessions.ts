@@ -9,6 +9,7 @@ import { testSessionStatus, testStatuses } from '../session-rules.ts';
 import { checkRoom, planSessionRuns, startSessions, type StartedSession } from '../sessions.ts';
 import { open, strict } from '../strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
+import { createProblems, settleVariables } from './check-rules.ts';
 import type { PublicApi } from './public-api.ts';
 import { baseUrl } from './result-artifacts.ts';
 import { presentSession, refreshCache, runFields, sessionFields, TestTarget } from './session-form.ts';
@@ -106,6 +107,10 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
       if (JSON.stringify(body.metadata ?? null).length > metadataChars) {
         throw badRequest({ metadata: [`must have at most ${metadataChars} characters as JSON`] });
       }
+      const problems = createProblems();
+      const variables = settleVariables(body.environmentVariables, problems);
+      const wrong = problems.attributes();
+      if (wrong !== null) throw badRequest(wrong);
       const { allowDeactivated = false, ...target } = body.target ?? {};
       const planned = await planSessionRuns(deps, {
         accountId,
@@ -134,7 +139,7 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
         runSource: 'TRIGGER_RECORD',
         refreshCache: body.refreshCache,
         metadata: body.metadata ?? null,
-        environmentVariables: sealVariables(body.environmentVariables, encryption),
+        environmentVariables: sealVariables(variables, encryption),
       } as const;
       const [started] = await startSessions(deps, [{ session, planned }]);
       if (started === undefined) {

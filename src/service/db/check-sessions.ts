@@ -129,7 +129,8 @@ export async function endVanishedRuns(
 /** How many runs that sessions of an account asked for have not ended. */
 export async function countSessionJobs(db: Queryable, accountId: string): Promise<number> {
   const rows = await db.query<{ count: number }>(
-    'select count(*)::integer as count from jobs where account_id = $1 and session_id is not null',
+    `select count(*)::integer as count from jobs
+     where account_id = $1 and session_id is not null and state <> 'abandoned'`,
     [accountId],
   );
   return rows[0]?.count ?? 0;

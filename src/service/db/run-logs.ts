@@ -34,15 +34,36 @@ export async function appendRunLogs(
   );
 }
 
-/** The lines that are kept of these jobs, oldest first, each as it came. */
-export async function linesOfJobs(db: Queryable, jobIds: readonly string[]): Promise<Map<string, string[]>> {
+/** Of a part that is more than what is wanted of a whole log. */
+const longPartLines = 10;
+
+/**
+ * The last lines that are kept of these jobs, oldest first, each as it came: of each parts that have `each` characters, and
+ * of all together about `all` of them.
+ */
+export async function linesOfJobs(
+  db: Queryable,
+  { jobIds, each, all }: { jobIds: readonly string[]; each: number; all: number },
+): Promise<Map<string, string[]>> {
   const byJob = new Map<string, string[]>();
   if (jobIds.length === 0) return byJob;
   const rows = await db.query<{ jobId: string; lines: string[] }>(
-    'select job_id as "jobId", lines from run_logs where job_id = any($1::uuid[]) order by job_id, part',
-    [jobIds],
+    `select job_id as "jobId",
+       case when chars > most then lines[greatest(1, line_count - ${longPartLines - 1}):] else lines end as lines
+     from (
+       select l.*, share.most, sum(chars) over (partition by job_id order by part desc) - chars as later
+       from run_logs l, (select least($2::integer, $3::integer / greatest(1, count(distinct job_id))) as most
+         from run_logs where job_id = any($1::uuid[])) as share
+       where job_id = any($1::uuid[])
+     ) as known
+     where later < most order by job_id, part`,
+    [jobIds, each, all],
   );
-  for (const { jobId, lines } of rows) byJob.set(jobId, [...(byJob.get(jobId) ?? []), ...lines]);
+  for (const { jobId, lines } of rows) {
+    const known = byJob.get(jobId);
+    if (known === undefined) byJob.set(jobId, lines);
+    else known.push(...lines);
+  }
   return byJob;
 }
 

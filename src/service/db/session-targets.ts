@@ -39,10 +39,14 @@ export async function findTargetChecks(
   );
 }
 
-/** Those of these checks that still exist; none of them is deleted before the transaction ends. */
-export async function shareLockChecks(tx: Queryable, ids: readonly string[]): Promise<Set<string>> {
+/** Those of these checks, or locations, that still exist; none of them is deleted before the transaction ends. */
+export async function shareLock(
+  tx: Queryable,
+  table: 'checks' | 'locations',
+  ids: readonly string[],
+): Promise<Set<string>> {
   const rows = await tx.query<{ id: string }>(
-    'select id from checks where id = any($1::uuid[]) order by id for key share',
+    `select id from ${table} where id = any($1::uuid[]) order by id for key share`,
     [ids],
   );
   return new Set(rows.map(({ id }) => id));

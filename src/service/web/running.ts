@@ -14,10 +14,11 @@ export async function runningOnPage(
   { accountId, checkId }: { accountId: string; checkId: string },
 ) {
   const jobs = await runningJobs(db, { accountId, checkId, limit: shownRuns });
-  const logs = await linesOfJobs(
-    db,
-    jobs.map(({ jobId }) => jobId),
-  );
+  const logs = await linesOfJobs(db, {
+    jobIds: jobs.map(({ jobId }) => jobId),
+    each: shownLines.chars,
+    all: shownRuns * shownLines.chars,
+  });
   return {
     runs: jobs.map((job) => {
       const isRunning = job.state === 'leased';
