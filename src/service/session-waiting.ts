@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { createWaiting } from './agent-waiting.ts';
-import { sessionsChannel } from './db/check-sessions.ts';
+import { hasGoingRun, sessionsChannel } from './db/check-sessions.ts';
 import type { Db } from './db/database.ts';
 import { isOver } from './session-rules.ts';
 import type { StartedSession } from './sessions.ts';
@@ -41,6 +41,7 @@ export function createSessionWaiting(app: FastifyInstance, db: Db): SessionWaiti
       const signal = AbortSignal.any([gone.signal, stopping.signal, AbortSignal.timeout(maxWaitMs)]);
       // Each waiter is a kind of its own: all are to be woken.
       const kind = String(++waiters);
+      let isFirst = true;
       try {
         for (;;) {
           const woken = new AbortController();
@@ -52,8 +53,12 @@ export function createSessionWaiting(app: FastifyInstance, db: Db): SessionWaiti
             signal: AbortSignal.any([signal, woken.signal]),
           });
           try {
-            const found = await read();
-            if (isOver(found.runs)) return found;
+            // A session may have thousands of runs, and each that ends wakes: it is read whole only at the first look, and at the end.
+            if (isFirst || !(await hasGoingRun(db, id))) {
+              const found = await read();
+              if (isOver(found.runs)) return found;
+            }
+            isFirst = false;
             await wake;
           } finally {
             woken.abort();

@@ -98,6 +98,16 @@ export async function runsOfSession(db: Queryable, sessionId: string): Promise<S
   );
 }
 
+/** Whether a run of a session has not ended and still has a job. */
+export async function hasGoingRun(db: Queryable, sessionId: string): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from session_runs r join jobs j on j.id = r.job_id
+     where r.session_id = $1 and r.status is null limit 1`,
+    [sessionId],
+  );
+  return rows.length > 0;
+}
+
 /** Notes how runs ended, for those of them that a session asked for, and wakes who waits for the session. */
 export async function endSessionRuns(
   tx: Pick<Db, 'query' | 'notify'>,
