@@ -167,9 +167,9 @@ test('what can not be run says why, with its exit code', async () => {
   const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
   expect(await rejection(run([], io))).toEqual([
     64,
-    'run needs the file of a check; see location-agent --help',
+    'run needs the file of a check, or the folder of a suite; see location-agent --help',
   ]);
-  expect(await rejection(run(['a', 'b'], io))).toEqual([64, 'run takes one file; see location-agent --help']);
+  expect(await rejection(run(['a', 'b'], io))).toEqual([64, 'run takes one file or folder; see location-agent --help']);
   expect(await rejection(run([join(folder, 'none.json')], io))).toEqual([
     2,
     `cannot read ${join(folder, 'none.json')} (ENOENT)`,
