@@ -169,7 +169,10 @@ test('what can not be run says why, with its exit code', async () => {
     64,
     'run needs the file of a check, or the folder of a suite; see location-agent --help',
   ]);
-  expect(await rejection(run(['a', 'b'], io))).toEqual([64, 'run takes one file or folder; see location-agent --help']);
+  expect(await rejection(run(['a', 'b'], io))).toEqual([
+    64,
+    'run takes one file or folder; see location-agent --help',
+  ]);
   expect(await rejection(run([join(folder, 'none.json')], io))).toEqual([
     2,
     `cannot read ${join(folder, 'none.json')} (ENOENT)`,
