@@ -158,15 +158,19 @@ async function install(
       });
       if (end.aborted) signal.throwIfAborted();
       if (end.code === 0) return null;
-      const cause = lines.findLast((line) =>
-        /\b(E[A-Z]{4,}|getaddrinfo|timed out|HTTP|status)\b/i.test(line),
-      );
-      const how = end.timedOut
-        ? `it did not end within ${Math.round(timeoutMs / 1000)} s`
-        : (cause ?? lines.at(-1));
+      const how = end.timedOut ? `it did not end within ${Math.round(timeoutMs / 1000)} s` : causeOf(lines);
       return `playwright install failed: ${(how ?? `exit code ${end.code}`).trim().slice(0, 500)}`;
     },
   });
+}
+
+/** The line of what `playwright install` printed that tells why it failed; null = there is none. */
+function causeOf(lines: readonly string[]): string | null {
+  const told = lines.filter((line) => line.trim() !== '' && !/^\s*at \S/.test(line));
+  const errors = told.filter((line) => /^\s*Error\b/.test(line));
+  const names = (line: string) =>
+    /\bE[A-Z]{4,}\b|\bgetaddrinfo\b|\b[Tt]imed out\b|certificate|\bHTTP\b|\bstatus\b/.test(line);
+  return errors.findLast(names) ?? told.findLast(names) ?? errors.at(-1) ?? told.at(-1) ?? null;
 }
 
 async function mapChromium(
