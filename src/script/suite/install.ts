@@ -4,6 +4,7 @@ import { AgentError, toError } from '../../errors.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { LogEntry } from '../../protocol/result.ts';
 import { installTimeoutMs, type Suite } from '../../protocol/suite.ts';
+import { isFull } from '../full-disk.ts';
 import type { CachedFolders, DependencyCache, DependencyDraft } from './dependency-cache.ts';
 import { dependencyKey } from './dependency-key.ts';
 import { ownPrograms } from './engines.ts';
@@ -153,6 +154,8 @@ async function runInstaller(
   const trouble = end.timedOut ? stillTrying(lines) : networkTrouble(name, lines);
   if (trouble !== null && end.exceeded === null)
     throw new AgentError('NETWORK_UNAVAILABLE', `the package registry can't be reached: ${trouble.trim()}`);
+  if (await isFull(options.place.root))
+    throw new AgentError('DISK_FULL', 'the disk was full while dependencies were installed');
   const seconds = Math.round((options.timeoutMs ?? installTimeoutMs) / 1000);
   if (end.timedOut)
     throw failed(`the install command did not end within ${seconds} s`, { command, lines, cause: null });
