@@ -37,7 +37,7 @@ const session = createSession({
   client,
   version: '1',
   watch: createTurnWatch(),
-  abilities: () => ({ checkTypes: [], runtimes: [], lanes: {} }),
+  abilities: () => ({ checkTypes: [], runtimes: [], engines: [], lanes: {} }),
   stopped: new AbortController().signal,
   onAccepted: () => undefined,
 });
