@@ -9,5 +9,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    // All tests have ended by then.
+    teardownTimeout: 2_000,
   },
 });
