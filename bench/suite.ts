@@ -102,7 +102,6 @@ async function ours(number: number): Promise<Times> {
     log: (_level, line) => void log.push(line),
     onStage: () => undefined,
     addSecret: () => undefined,
-    testSession: false,
   });
   const ms = performance.now() - began;
   if (run.failure !== null || run.details.totals.passed !== tests) {

@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { laneOf } from '../protocol/check-types.ts';
 import { attemptLimitMs, type EnvironmentVariable, type JobOf } from '../protocol/job.ts';
 import { engineVersions, suiteEngines, suiteMinutes, type Suite } from '../protocol/suite.ts';
 import { packBundle } from '../script/suite/pack-bundle.ts';
 import type { FetchBundle } from '../script/suite/suite-run.ts';
 import { packedLines } from './bundle.ts';
 import { usageError } from './command.ts';
+import { localJob } from './local-job.ts';
 
 /** A folder as a Playwright suite: packed as for the service, then run from the archive, so that both see the same files. */
 
@@ -61,31 +60,13 @@ export async function readFolder(
     maxMinutes: suiteMinutes.default,
     refreshCache: options.refreshCache,
   };
-  const until = new Date(now + attemptLimitMs({ checkType: 'PLAYWRIGHT', suite })).toISOString();
   const job: JobOf<'PLAYWRIGHT'> = {
-    jobId: randomUUID(),
-    runId: randomUUID(),
-    sequenceId: randomUUID(),
-    checkId: randomUUID(),
-    checkName: basename(resolve(folder)),
-    checkType: 'PLAYWRIGHT',
-    lane: laneOf.PLAYWRIGHT,
-    runLocation: 'local',
-    runSource: 'CLI',
-    // Somebody waits for it.
-    testSession: true,
-    dueAt: new Date(now).toISOString(),
-    attempt: 1,
-    firstAttemptAt: null,
-    leaseToken: randomUUID(),
-    leaseExpiresAt: until,
-    deadline: until,
-    shouldFail: false,
-    degradedResponseTime: null,
-    maxResponseTime: null,
-    retryStrategy: null,
-    environmentVariables: [...options.variables],
-    proxyUrl: null,
+    ...localJob('PLAYWRIGHT', {
+      name: basename(resolve(folder)),
+      variables: options.variables,
+      now,
+      limitMs: attemptLimitMs({ checkType: 'PLAYWRIGHT', suite }),
+    }),
     suite,
   };
   return { job, fetchBundle: (_bundle, { path }) => copyFile(archive, path) };

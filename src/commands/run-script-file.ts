@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { readFile, realpath } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import { exitCodes, FatalError, toError } from '../errors.ts';
-import { attemptTimeoutMs, laneOf, scriptTypes, type ScriptType } from '../protocol/check-types.ts';
+import { attemptTimeoutMs, scriptTypes, type ScriptType } from '../protocol/check-types.ts';
 import type { EnvironmentVariable, Job } from '../protocol/job.ts';
 import { runtimeIds, scriptBytes, type ScriptFile } from '../protocol/script.ts';
+import { localJob } from './local-job.ts';
 
 /** Endings of files that `run` takes for scripts. */
 const scriptEndings = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs', '.tsx', '.jsx'];
@@ -35,32 +35,13 @@ export async function readScriptFile(path: string, options: ScriptFileOptions): 
   const runtimeId = runtimeOf(options.runtime);
   const environmentVariables = options.variables.map(variableOf);
   const { content, files } = await scriptAndFiles(path);
-  const limitMs = attemptTimeoutMs[type];
-  const until = new Date(options.now + limitMs).toISOString();
   return {
-    jobId: randomUUID(),
-    runId: randomUUID(),
-    sequenceId: randomUUID(),
-    checkId: randomUUID(),
-    checkName: basename(path),
-    checkType: type,
-    lane: laneOf[type],
-    runLocation: 'local',
-    runSource: 'CLI',
-    // Somebody waits for it and wants to see everything.
-    testSession: true,
-    dueAt: new Date(options.now).toISOString(),
-    attempt: 1,
-    firstAttemptAt: null,
-    leaseToken: randomUUID(),
-    leaseExpiresAt: until,
-    deadline: until,
-    shouldFail: false,
-    degradedResponseTime: null,
-    maxResponseTime: null,
-    retryStrategy: null,
-    environmentVariables,
-    proxyUrl: null,
+    ...localJob(type, {
+      name: basename(path),
+      variables: environmentVariables,
+      now: options.now,
+      limitMs: attemptTimeoutMs[type],
+    }),
     sslCheckDomain: null,
     script: { runtimeId, content, path: basename(path), files, playwrightConfig: null },
   };

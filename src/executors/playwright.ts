@@ -1,7 +1,7 @@
 import { AgentError } from '../errors.ts';
 import { reasonOf } from '../protocol/reasons.ts';
 import type { Scripts } from '../script/scripts.ts';
-import { refusedVariables, suiteEnvironment } from '../script/script-environment.ts';
+import { refusedVariables, scriptEnvironment } from '../script/script-environment.ts';
 import type { Executor, Outcome } from './executor.ts';
 
 /** One run of a Playwright suite. */
@@ -16,12 +16,11 @@ export const executePlaywright: Executor<'PLAYWRIGHT'> = async (job, context) =>
   const run = await scripts.runSuite({
     suite: job.suite,
     workDir,
-    env: suiteEnvironment(job),
+    env: scriptEnvironment(job),
     signal: context.signal,
     log: context.log,
     onStage: context.onStage ?? (() => undefined),
     addSecret: context.addSecret,
-    testSession: job.testSession === true,
   });
   for (const file of run.files) context.artifacts.add(file);
   return {

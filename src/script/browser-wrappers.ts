@@ -1,5 +1,6 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { quoted } from './shell-word.ts';
 
 /**
  * What stands in a browsers directory of Playwright's where the builds themselves are not: small shell scripts that start the
@@ -29,9 +30,6 @@ export function chromiumWrapper(program: string, sandbox: boolean, headless: boo
   const dropped = 'for arg do shift; [ "$arg" = --no-sandbox ] || set -- "$@" "$arg"; done\n';
   return `#!/bin/sh\n${sandbox ? dropped : ''}exec ${quoted(program)} ${flags.join(' ')} "$@"\n`;
 }
-
-/** A text as one word of a shell. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Puts a program where Playwright looks for it, with the marks of a complete install. `browser`: its folder. */
 export async function putProgram(

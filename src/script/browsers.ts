@@ -3,7 +3,9 @@ import { readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promise
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { AgentError, toError } from '../errors.ts';
-import { chromiumWrapper, fullPlaces, putProgram, quoted, shellPlaces } from './browser-wrappers.ts';
+import { isRefusedByDisk } from './full-disk.ts';
+import { chromiumWrapper, fullPlaces, putProgram, shellPlaces } from './browser-wrappers.ts';
+import { quoted } from './shell-word.ts';
 
 /**
  * Playwright looks for its browsers in a directory whose names hold its own revisions. This lays out such a directory for
@@ -120,8 +122,8 @@ export async function browsersFor(options: BrowsersOptions): Promise<Browsers> {
       if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
     });
   } catch (error: unknown) {
-    const { code, message } = toError(error) as NodeJS.ErrnoException; // of node:fs
-    const full = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
+    const { message } = toError(error);
+    const full = isRefusedByDisk(error);
     throw new AgentError(
       full ? 'DISK_FULL' : 'BROWSER_UNAVAILABLE',
       `the browsers directory ${folder} can't be made: ${message}`,
@@ -168,12 +170,14 @@ async function revisionsOf(runtimeFolder: string): Promise<Revisions> {
 const within = (folders: readonly string[], browser: string, places: readonly string[]): string[] =>
   folders.flatMap((folder) => places.map((place) => join(folder, browser, place)));
 
-async function firstFile(candidates: readonly string[]): Promise<string | null> {
+/** The first of these that is a file. */
+export async function firstFile(candidates: readonly string[]): Promise<string | null> {
   for (const candidate of candidates) if (await isFile(candidate)) return candidate;
   return null;
 }
 
-const isFile = (path: string): Promise<boolean> =>
+/** False where nothing is, too. */
+export const isFile = (path: string): Promise<boolean> =>
   stat(path).then(
     (found) => found.isFile(),
     () => false,

@@ -5,7 +5,7 @@ import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import type { ChildLimits } from './child-process.ts';
 import { beforeItsTurn } from './child-slots.ts';
 import { needsModuleLoader, refusedSetting, scriptPathOf } from './playwright-config.ts';
-import { isFull } from './full-disk.ts';
+import { isFull, isRefusedByDisk } from './full-disk.ts';
 import { browserFault, followRun, type FollowOptions } from './playwright-follow.ts';
 import { filesOfScript, keptReport, writeHostFiles, type HostFileOptions } from './playwright-folder.ts';
 import { hostEnvironment, type WarmProcess } from './playwright-process.ts';
@@ -45,8 +45,8 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
   const files = await writeScriptFiles(folder.script, { files: [...script.files, ...written.files] });
   if (files !== null) return refused(files);
   const paths = await writeHostFiles(warm, options, written.testPath).catch((error: unknown) => {
-    const { code, message } = toError(error) as NodeJS.ErrnoException; // of node:fs
-    const full = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
+    const { message } = toError(error);
+    const full = isRefusedByDisk(error);
     throw new AgentError(full ? 'DISK_FULL' : 'INTERNAL', `the files of a script run: ${message}`, {
       cause: error,
     });

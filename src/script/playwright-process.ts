@@ -3,6 +3,7 @@ import { lstat, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AgentError, toError } from '../errors.ts';
+import { isRefusedByDisk } from './full-disk.ts';
 import type { Browsers } from './browsers.ts';
 import { childFile } from './child-file.ts';
 import { startChild, type Child, type ChildEnd, type ChildLimits } from './child-process.ts';
@@ -169,8 +170,8 @@ async function makeFolder(dataFolder: string, runtime: Runtime): Promise<RunFold
     return folder;
   } catch (error: unknown) {
     await removeFolder(folder);
-    const { code, message } = toError(error) as NodeJS.ErrnoException; // of node:fs
-    const full = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
+    const { message } = toError(error);
+    const full = isRefusedByDisk(error);
     throw new AgentError(full ? 'DISK_FULL' : 'INTERNAL', `the folder of a script run: ${message}`, {
       cause: error,
     });

@@ -72,8 +72,3 @@ export function refusedVariables(job: ScriptedJob): string[] {
     .filter(({ key, value }) => steering.test(key) || /[=\0]/.test(key) || value.includes('\0'))
     .map(({ key }) => key);
 }
-
-/** As scriptEnvironment, for a suite: its home, its path and what else the host decides are added where it is run. */
-export function suiteEnvironment(job: JobOf<'PLAYWRIGHT'>): { [name: string]: string } {
-  return scriptEnvironment(job);
-}

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { AgentError, toError } from '../errors.ts';
+import { isRefusedByDisk } from './full-disk.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import type { ScriptFile } from '../protocol/script.ts';
 
@@ -37,8 +38,8 @@ export async function writeScriptFiles(folder: string, options: ScriptFilesOptio
       await writeFile(full, content, { flag: 'wx', mode: 0o600 });
     }
   } catch (error: unknown) {
-    const { code, message } = toError(error) as NodeJS.ErrnoException; // errors of node:fs
-    const full = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
+    const { message } = toError(error);
+    const full = isRefusedByDisk(error);
     throw new AgentError(full ? 'DISK_FULL' : 'INTERNAL', `script files: ${message}`, { cause: error });
   }
   return null;

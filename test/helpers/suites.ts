@@ -99,7 +99,6 @@ export function startSuites(options: Partial<SuiteRunnerOptions> = {}): SuiteBen
         },
         onStage: (stage) => void stages.push(stage),
         addSecret: (_name, value) => void secrets.push(value),
-        testSession: false,
         ...given,
         suite: {
           bundle: { key, digest: packed.digest, size: packed.size },

@@ -2,6 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bounds, type RunReport, type StepReport, type TestReport } from './capture-format.ts';
 import { errorText, plainText, type ErrorParts } from './capture-text.ts';
+import type { Step, TestResult } from './reporter-types.ts';
 
 /** What the reporter uses of Playwright's reporter interface, the same in all runtimes. */
 type Config = { rootDir?: string; version?: string };
@@ -12,23 +13,6 @@ type TestCase = {
   expectedStatus: string;
   titlePath: () => string[];
   ok: () => boolean;
-};
-type Step = {
-  title: string;
-  category: string;
-  startTime: Date;
-  duration: number;
-  error?: ErrorParts;
-  steps: Step[];
-};
-type TestResult = {
-  retry: number;
-  status: string;
-  startTime: Date;
-  duration: number;
-  errors: ErrorParts[];
-  steps: Step[];
-  attachments: { name: string; path?: string; body?: Buffer; contentType: string }[];
 };
 
 /** Milliseconds between two writings of what is known while the run goes on. */

@@ -1,6 +1,7 @@
 import { closeSync, linkSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { errorText, plainText, type ErrorParts } from './capture-text.ts';
+import type { Step, TestResult } from './reporter-types.ts';
 import {
   runFiles,
   suiteBounds as bounds,
@@ -26,23 +27,6 @@ type TestCase = {
   location?: { file: string; line: number };
   tags?: string[];
   titlePath: () => string[];
-};
-type Step = {
-  title: string;
-  category: string;
-  startTime: Date;
-  duration: number;
-  error?: ErrorParts;
-  steps: Step[];
-};
-type TestResult = {
-  retry: number;
-  status: string;
-  startTime: Date;
-  duration: number;
-  errors: ErrorParts[];
-  steps: Step[];
-  attachments: { name: string; path?: string; body?: Buffer; contentType: string }[];
 };
 type Options = { configDir?: string; _mode?: string };
 

@@ -1,17 +1,17 @@
-import { mkdir, realpath, stat, symlink } from 'node:fs/promises';
+import { mkdir, realpath, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AgentError } from '../../errors.ts';
 import type { Suite, SuiteBrowser } from '../../protocol/suite.ts';
-import { chromiumWrapper, fullPlaces, putProgram, quoted, shellPlaces } from '../browser-wrappers.ts';
-import { playwrightCaches, systemChromium, systemFfmpeg } from '../browsers.ts';
+import { chromiumWrapper, fullPlaces, putProgram, shellPlaces } from '../browser-wrappers.ts';
+import { quoted } from '../shell-word.ts';
+import { firstFile, isFile, playwrightCaches, systemChromium, systemFfmpeg } from '../browsers.ts';
 import type { BrowserStore } from './browser-store.ts';
-import type { Engine, PackageManager, RunProgram, SuitePlace } from './suite-place.ts';
+import type { PackageManager, RunProgram, SuitePlace } from './suite-place.ts';
 import { playwrightOf, wantedBrowsers } from './wanted-browsers.ts';
 
 export type SuiteBrowsersOptions = {
   place: SuitePlace;
   suite: Pick<Suite, 'browsers' | 'configPath'>;
-  engine: Engine;
   manager: Pick<PackageManager, 'name' | 'exec'>;
   /** Of installers: with proxies, authorities and PLAYWRIGHT_DOWNLOAD_HOST, where there are any. */
   env: { readonly [name: string]: string };
@@ -213,14 +213,3 @@ async function inCaches(caches: readonly string[], name: string): Promise<string
 async function foldersOf(program: string): Promise<string[]> {
   return [...new Set([dirname(program), dirname(await realpath(program))])];
 }
-
-async function firstFile(candidates: readonly string[]): Promise<string | null> {
-  for (const candidate of candidates) if (await isFile(candidate)) return candidate;
-  return null;
-}
-
-const isFile = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );

@@ -1,4 +1,5 @@
 import type { Suite } from '../../protocol/suite.ts';
+import { quoted } from '../shell-word.ts';
 import type { PackageManager } from './suite-place.ts';
 
 /** The shell command that runs a suite's tests, with what to tell the customer about it. */
@@ -23,11 +24,6 @@ export function testCommandOf(options: {
   ].join(' ');
   const warnings = warningsOf(command);
   return { command: added === '' ? command : withArguments(command, added), warnings };
-}
-
-/** As one word of a shell. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll('\0', '').replaceAll("'", `'\\''`)}'`;
 }
 
 /**

@@ -4,6 +4,7 @@ import { lstat, mkdir, readdir, realpath, stat, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { isAbsolute, join, normalize } from 'node:path';
 import { AgentError, toError } from '../../errors.ts';
+import { isRefusedByDisk } from '../full-disk.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import { removeTree } from '../remove-tree.ts';
 import { SuiteFailed, type SuitePlace } from './suite-place.ts';
@@ -85,8 +86,8 @@ function temporaryFolder(root: string): string {
 }
 
 function folderError(error: unknown): Error {
-  const { code, message } = toError(error) as NodeJS.ErrnoException; // of node:fs
-  const full = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
+  const { message } = toError(error);
+  const full = isRefusedByDisk(error);
   return new AgentError(full ? 'DISK_FULL' : 'INTERNAL', `the folders of a suite: ${message}`, {
     cause: error,
   });

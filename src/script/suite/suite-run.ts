@@ -13,16 +13,13 @@ export type SuiteOptions = {
   suite: Suite;
   /** The attempt's own folder. */
   workDir: string;
-  /** The environment of customer code but for what the host itself must add (`suiteEnvironment`). */
+  /** The environment of customer code but for what the host itself must add (`scriptEnvironment`). */
   env: { readonly [name: string]: string };
-  /** Variables of the check that are the customer's own: what `.npmrc` and installers may need. */
   signal: AbortSignal;
   log: (level: LogEntry['level'], msg: string) => void;
   /** The stage that begins now. */
   onStage: (stage: SuiteStage) => void;
   addSecret: (name: string, value: string) => void;
-  /** A run that somebody waits for: CI=1 was set in `env` by whoever made it. */
-  testSession: boolean;
 };
 
 /**

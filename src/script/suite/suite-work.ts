@@ -2,13 +2,14 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AgentError } from '../../errors.ts';
 import { playwrightCaches } from '../browsers.ts';
+import { quoted } from '../shell-word.ts';
 import { openDependencyCache } from './dependency-cache.ts';
 import { chooseEngine, findEngines } from './engines.ts';
 import { installDependencies, type Installed } from './install.ts';
 import { installEnvironment, programEnvironment } from './install-environment.ts';
 import { choosePackageManager, type ChosenManager } from './package-manager.ts';
 import { prepareBrowsers, type SuiteBrowsers } from './suite-browsers.ts';
-import { quoted, testCommandOf } from './suite-command.ts';
+import { testCommandOf } from './suite-command.ts';
 import { injectConfig } from './suite-config.ts';
 import { checkWorking } from './suite-folders.ts';
 import type { Engine, ProgramEnd, SuitePlace } from './suite-place.ts';
@@ -81,12 +82,11 @@ function hostVariables({ given, host, place }: Run): { [name: string]: string } 
   };
 }
 
-export async function bringBrowsers(run: Run, { engine, manager, env }: Tools): Promise<SuiteBrowsers> {
+export async function bringBrowsers(run: Run, { manager, env }: Tools): Promise<SuiteBrowsers> {
   const { given, host, place, deadline, log, facts } = run;
   const browsers = await prepareBrowsers({
     place,
     suite: given.suite,
-    engine,
     manager,
     env: installEnvironment(env, host.installEnvironment ?? {}),
     run: run.program,

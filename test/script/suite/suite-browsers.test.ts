@@ -49,7 +49,6 @@ function options(place: SuitePlace, host: string, lines: Lines, more: { chromium
   return {
     place,
     suite: { browsers: [], configPath: null },
-    engine: { name: 'node' as const, version: '24.0.0', bin: node, readable: [] },
     manager: { name: 'npm' as const, exec: 'exec' },
     env: {
       PATH: `${join(place.working, 'node_modules', '.bin')}:${node}:/usr/bin:/bin`,
