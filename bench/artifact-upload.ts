@@ -17,7 +17,7 @@ import { createServiceClient } from '../src/agent/service-client.ts';
 import { createSession } from '../src/agent/session.ts';
 import { createTransport } from '../src/agent/transport.ts';
 import { createTurnWatch } from '../src/agent/turn-watch.ts';
-import { readServiceConfig } from '../src/config.ts';
+import { readServiceConfig } from '../src/config/service.ts';
 import { createLog } from '../src/log.ts';
 import { startService } from '../src/service/service.ts';
 import { machine, report, rssMb, startChild, stopChild, temporaryFolder } from './lib/processes.ts';

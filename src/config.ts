@@ -1,14 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
-import { exitCodes, FatalError } from './errors.ts';
+import { fail, flag, integer, oneOf, proxyUrl, secret, text, url, type Environment } from './config/read.ts';
 import { Secret } from './secrets/secret.ts';
 
 /**
- * The environment, read once: the only file that knows the names of variables. Each part of the program gets its own
+ * The environment, read once; the service's variables are in config/service.ts. Each part of the program gets its own
  * frozen piece. A malformed value is one line and exit code 78. README has the table for users.
  */
-
-export type Environment = { readonly [name: string]: string | undefined };
 
 /** The process's own environment, for main to hand on. */
 export function environment(): Environment {
@@ -45,113 +42,6 @@ export type AgentConfig = {
   /** Values of SERVICE_SECRET_* in the agent's own environment: scrubbed from everything that leaves. */
   readonly secrets: readonly Secret[];
 };
-
-export type ServiceConfig = {
-  readonly host: string;
-  readonly port: number;
-  readonly publicUrl: string | null;
-  /** null = embedded in dataDir. */
-  readonly databaseUrl: Secret | null;
-  readonly dataDir: string;
-  /** null = generated into keys.json (embedded database only). */
-  readonly encryptionKey: Secret | null;
-  readonly accountId: string | null;
-  readonly apiKey: Secret | null;
-  readonly locationSlug: string | null;
-  readonly locationKey: Secret | null;
-  readonly smtpUrl: Secret | null;
-};
-
-function fail(message: string): never {
-  throw new FatalError('CONFIGURATION', message, { exitCode: exitCodes.configuration });
-}
-
-function text(env: Environment, name: string): string | null {
-  const value = env[name]?.trim();
-  return value === undefined || value === '' ? null : value;
-}
-
-function integer(env: Environment, name: string, fallback: number, min: number, max: number): number {
-  const value = text(env, name);
-  if (value === null) return fallback;
-  const number = Number(value);
-  if (!/^\d+$/.test(value) || number < min || number > max) {
-    fail(`${name} must be a whole number from ${min} to ${max}, but is "${value}"`);
-  }
-  return number;
-}
-
-function flag(env: Environment, name: string, fallback: boolean): boolean {
-  const value = text(env, name)?.toLowerCase();
-  if (value === undefined) return fallback;
-  if (['1', 'true', 'on', 'yes'].includes(value)) return true;
-  if (['0', 'false', 'off', 'no'].includes(value)) return false;
-  return fail(`${name} must be true or false, but is "${value}"`);
-}
-
-function oneOf<const Values extends readonly string[]>(
-  env: Environment,
-  name: string,
-  values: Values,
-  fallback: Values[number],
-): Values[number] {
-  const value = text(env, name);
-  if (value === null) return fallback;
-  return (
-    values.find((candidate) => candidate.toLowerCase() === value.toLowerCase()) ??
-    fail(`${name} must be one of ${values.join(', ')}, but is "${value}"`)
-  );
-}
-
-function url(env: Environment, name: string, fallback: string, protocols: readonly string[]): URL {
-  const value = text(env, name) ?? fallback;
-  // The value is not repeated in the message: a URL may carry a password.
-  const parsed = URL.canParse(value) ? new URL(value) : fail(`${name} is not a URL`);
-  if (!protocols.includes(parsed.protocol)) {
-    fail(`${name} must begin with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
-  }
-  return parsed;
-}
-
-/** The value of NAME, or the first line of the file that NAME_FILE names. */
-function secret(env: Environment, name: string): Secret | null {
-  const value = text(env, name);
-  const file = text(env, `${name}_FILE`);
-  if (value !== null && file !== null) fail(`set ${name} or ${name}_FILE, not both`);
-  if (value !== null) return new Secret(value);
-  if (file === null) return null;
-  let content: string;
-  try {
-    content = readFileSync(file, 'utf8');
-  } catch (error) {
-    return fail(`${name}_FILE: cannot read ${file} (${(error as NodeJS.ErrnoException).code})`); // readFileSync throws ErrnoException
-  }
-  const first = content.split(/\r?\n/, 1)[0]?.trim() ?? '';
-  return first === '' ? fail(`${name}_FILE: ${file} is empty`) : new Secret(first);
-}
-
-function proxyUrl(env: Environment, name: string): Secret | null {
-  const value = text(env, name.toLowerCase()) ?? text(env, name);
-  if (value === null) return null;
-  const withScheme = value.includes('://') ? value : `http://${value}`;
-  const parsed = URL.canParse(withScheme) ? new URL(withScheme) : null;
-  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol)) {
-    fail(`${name} must be a URL like http://user:password@proxy:3128`);
-  }
-  if (!isDecodable(parsed.username) || !isDecodable(parsed.password)) {
-    fail(`${name}: user and password must be percent-encoded, a % as %25`);
-  }
-  return new Secret(withScheme);
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /**
  * What package managers and `playwright install` need of this machine to reach a registry: proxies by both of their names, as
@@ -275,54 +165,4 @@ export function readAccountKey(env: Environment, file: string | null): Secret {
   return (
     key ?? fail(`${name} is missing: set it, or ${name}_FILE or --api-key-file, to a key of the account`)
   );
-}
-
-/** What `service` and `dev` need. Throws FatalError (78). */
-export function readServiceConfig(env: Environment): ServiceConfig {
-  const databaseUrl = text(env, 'DATABASE_URL');
-  if (databaseUrl !== null) url(env, 'DATABASE_URL', '', ['postgres:', 'postgresql:']);
-  const encryptionKey = secret(env, 'SERVICE_ENCRYPTION_KEY');
-  if (databaseUrl !== null && encryptionKey === null) {
-    fail('SERVICE_ENCRYPTION_KEY (or _FILE) is required with DATABASE_URL: all replicas need the same one');
-  }
-  if (encryptionKey !== null && encryptionKey.reveal().length < 16) {
-    fail(
-      'SERVICE_ENCRYPTION_KEY must have at least 16 characters; `openssl rand -base64 32` makes a good one',
-    );
-  }
-  const publicUrl = text(env, 'SERVICE_PUBLIC_URL');
-  if (publicUrl !== null) url(env, 'SERVICE_PUBLIC_URL', '', ['http:', 'https:']);
-  const accountId = text(env, 'SERVICE_ACCOUNT_ID');
-  if (accountId !== null && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(accountId)) {
-    fail(`SERVICE_ACCOUNT_ID must be a lower-case UUID, but is "${accountId}"`);
-  }
-  const locationSlug = text(env, 'SERVICE_LOCATION_SLUG');
-  if (locationSlug !== null && !/^[A-Za-z0-9-]{1,30}$/.test(locationSlug)) {
-    fail(`SERVICE_LOCATION_SLUG must have 1 to 30 letters, digits or hyphens, but is "${locationSlug}"`);
-  }
-  const locationKey = secret(env, 'SERVICE_LOCATION_KEY');
-  if (locationKey !== null && !/^pl_[\x21-\x7e]{8,200}$/.test(locationKey.reveal())) {
-    fail('SERVICE_LOCATION_KEY must begin with pl_');
-  }
-  const smtpUrl = secret(env, 'SMTP_URL');
-  if (smtpUrl !== null && !/^smtps?:\/\/./.test(URL.canParse(smtpUrl.reveal()) ? smtpUrl.reveal() : '')) {
-    fail('SMTP_URL must be a URL like smtp://user:password@mail.example.com:587');
-  }
-  const apiKey = secret(env, 'SERVICE_API_KEY');
-  if (apiKey !== null && !/^[\x21-\x7e]{8,200}$/.test(apiKey.reveal())) {
-    fail('SERVICE_API_KEY must have 8 to 200 letters, digits and signs, without blanks');
-  }
-  return Object.freeze({
-    host: text(env, 'SERVICE_HOST') ?? '127.0.0.1',
-    port: integer(env, 'SERVICE_PORT', 4400, 0, 65_535),
-    publicUrl: publicUrl?.replace(/\/+$/, '') ?? null,
-    databaseUrl: databaseUrl === null ? null : new Secret(databaseUrl),
-    dataDir: resolve(text(env, 'SERVICE_DATA_DIR') ?? '.data'),
-    encryptionKey,
-    accountId,
-    apiKey,
-    locationSlug,
-    locationKey,
-    smtpUrl,
-  });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readAgentConfig, readAgentSettings, readServiceConfig } from '../src/config.ts';
+import { readAgentConfig, readAgentSettings } from '../src/config.ts';
+import { readServiceConfig } from '../src/config/service.ts';
 
 const key = 'pl_0123456789abcdef0123456789abcdef';
 

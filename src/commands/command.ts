@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import type { Environment } from '../config.ts';
+import type { Environment } from '../config/read.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 
 /** What a command gets from main besides its arguments. */

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { pause } from '../agent/backoff.ts';
-import type { Environment } from '../config.ts';
+import type { Environment } from '../config/read.ts';
 import { exitCodes, FatalError } from '../errors.ts';
 import { lineSplitter } from './readable-log.ts';
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { packageRuntimes } from '../agent/script-host.ts';
-import type { Environment } from '../config.ts';
+import type { Environment } from '../config/read.ts';
 import { runtimeIds } from '../protocol/script.ts';
 import { lineSplitter } from './readable-log.ts';
 

@@ -5,10 +5,10 @@ import {
   logLevels,
   readAgentSettings,
   readLogLevel,
-  readServiceConfig,
   type AgentConfig,
   type LogLevel,
 } from '../config.ts';
+import { readServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { createScrubber } from '../secrets/scrubber.ts';

@@ -1,4 +1,6 @@
-import { readLogLevel, readServiceConfig, type Environment, type ServiceConfig } from '../config.ts';
+import { readLogLevel } from '../config.ts';
+import { readServiceConfig, type ServiceConfig } from '../config/service.ts';
+import type { Environment } from '../config/read.ts';
 import { exitCodes } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { createScrubber } from '../secrets/scrubber.ts';

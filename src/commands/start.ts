@@ -1,6 +1,7 @@
 import { createAgent } from '../agent/agent.ts';
 import { ownSecrets } from '../agent/own-secrets.ts';
-import { readAgentConfig, readLogLevel, type Environment } from '../config.ts';
+import { readAgentConfig, readLogLevel } from '../config.ts';
+import type { Environment } from '../config/read.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { createScrubber } from '../secrets/scrubber.ts';

@@ -6,6 +6,7 @@ import { protocolLimits, type ResponseOf } from '../protocol/routes.ts';
 import type { AgentLocation } from './db/agents.ts';
 import { endSessionRuns } from './db/check-sessions.ts';
 import { sqlState, type Db } from './db/database.ts';
+import { queueFinishedRuns } from './db/finished-runs.ts';
 import {
   findFinishedJobs,
   finishJobs,
@@ -298,6 +299,8 @@ async function write(
   if (ended.length > 0) await finishJobs(tx, ended, now);
   if (going.length > 0) await reportAttempts(tx, going);
   await updateStatuses(tx, stored, now);
+  const runIds = new Map(changed.map(({ job }) => [job.id, job.runId]));
+  await queueFinishedRuns(tx, stored, ({ jobId, id }) => runIds.get(jobId ?? '') ?? id);
   await closeMissed(
     tx,
     stored.filter(({ isTest }) => isTest !== true),

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { ServiceConfig } from '../config.ts';
+import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Db, Queryable } from './db/database.ts';

@@ -1,4 +1,5 @@
 import { buildApp } from './app.ts';
+import type { Background } from './background.ts';
 import type { Db } from './db/database.ts';
 import { createEncryption } from './encryption.ts';
 
@@ -17,9 +18,23 @@ const noDatabase: Db = {
   close: unused,
 };
 
+const noBackground: Background = {
+  handle: unused,
+  send: unused,
+  prepare: unused,
+  start: unused,
+  stop: unused,
+  tick: unused,
+};
+
 /** docs/openapi.json: the OpenAPI document of the public API, indented, with a line end. */
 export async function openApiText(): Promise<string> {
-  const app = await buildApp({ db: noDatabase, encryption: createEncryption('unused'), now: Date.now });
+  const app = await buildApp({
+    db: noDatabase,
+    background: noBackground,
+    encryption: createEncryption('unused'),
+    now: Date.now,
+  });
   const document = app.swagger();
   await app.close();
   return `${JSON.stringify(document, null, 1)}\n`;

@@ -1,6 +1,7 @@
 import { reasonOf, type ReasonCode } from '../protocol/reasons.ts';
 import { endSessionRuns } from './db/check-sessions.ts';
 import type { Db } from './db/database.ts';
+import { queueFinishedRuns } from './db/finished-runs.ts';
 import { finishJobs, type LockedJob } from './db/jobs.ts';
 import {
   closeMissed,
@@ -77,6 +78,8 @@ async function storeFinals(
     at,
   );
   await updateStatuses(tx, results, at);
+  const runIds = new Map(jobs.map(({ id, runId }) => [id, runId]));
+  await queueFinishedRuns(tx, results, ({ jobId, id }) => runIds.get(jobId ?? '') ?? id);
   await closeMissed(
     tx,
     // One that was cancelled before an agent had it did not take place either.

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import type { ServiceConfig } from '../config.ts';
+import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { join } from 'node:path';
@@ -7,6 +7,8 @@ import { registerAgentRoutes } from './agent-routes.ts';
 import { buildApp } from './app.ts';
 import { createArtifactFiles } from './artifact-files.ts';
 import { bootstrap } from './bootstrap.ts';
+import { createBackground } from './background.ts';
+import { createFinishedRuns } from './finished-runs.ts';
 import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
@@ -58,8 +60,12 @@ export async function startService(options: Options): Promise<RunningService> {
     const retention = createRetention({ db, files, bundles, now, log });
     // The partitions of today exist before the first result comes.
     await retention.tick();
+    const background = createBackground({ db, log });
+    const finishedRuns = createFinishedRuns({ db, now, log, followers: [] });
+    await background.prepare();
+    closers.push(() => background.stop());
     const app = await buildApp(
-      { db, encryption, now, files, bundles, publicUrl: config.publicUrl },
+      { db, encryption, now, files, bundles, background, publicUrl: config.publicUrl },
       {
         logger: log,
         plugins: [
@@ -74,6 +80,9 @@ export async function startService(options: Options): Promise<RunningService> {
     scheduler.start();
     closers.push(() => retention.stop());
     retention.start();
+    background.start();
+    closers.push(() => finishedRuns.stop());
+    finishedRuns.start();
     const url = localUrl(app.server.address() as AddressInfo); // it listens on TCP
     log.info({ url, database: db.kind }, 'service listens');
     return { url, accountId, keysFile, keys, db, close };

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAgent, type Agent } from '../../src/agent/agent.ts';
-import { readAgentConfig, readServiceConfig } from '../../src/config.ts';
+import { readAgentConfig } from '../../src/config.ts';
+import { readServiceConfig } from '../../src/config/service.ts';
 import { createLog } from '../../src/log.ts';
 import { startService, type RunningService } from '../../src/service/service.ts';
 

@@ -32,6 +32,7 @@ export function createClock(start: number | string): Clock {
 }
 
 const tables = [
+  'finished_runs',
   'artifacts',
   'agent_events',
   'missed_runs',

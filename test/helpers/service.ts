@@ -4,9 +4,11 @@ import { Compile } from 'typebox/schema';
 import { expect } from 'vitest';
 import { buildApp } from '../../src/service/app.ts';
 import type { ArtifactFiles } from '../../src/service/artifact-files.ts';
+import { createBackground, type Background } from '../../src/service/background.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { createEncryption, type Encryption } from '../../src/service/encryption.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
+import { silent } from './agent-service.ts';
 
 /** The public API on a real port over a test's database, with two accounts, every answer checked against the OpenAPI document. */
 
@@ -33,6 +35,8 @@ export type TestService = {
   /** Another account: it must see nothing of the first. */
   foreign: TestAccount;
   now: () => number;
+  /** Prepared when the test asked for it: `tick` does what is due. */
+  background: Background;
   call: <Body = Fields>(method: string, path: string, options?: CallOptions) => Promise<Answer<Body>>;
   close: () => Promise<void>;
 };
@@ -120,12 +124,16 @@ export async function startTestService(
     files?: ArtifactFiles;
     bundles?: ArtifactFiles;
     encryption?: Encryption;
+    /** What a test gives is prepared by the test; default: one that takes nothing. */
+    background?: Background;
   } = {},
 ): Promise<TestService> {
   const now = options.now ?? Date.now;
   const encryption = options.encryption ?? createEncryption('a key for tests alone');
+  const background = options.background ?? createBackground({ db, log: silent });
   const app = await buildApp({
     db,
+    background,
     encryption,
     now,
     ...(options.files === undefined ? {} : { files: options.files }),
@@ -159,5 +167,5 @@ export async function startTestService(
     return { status: response.status, body: answer, headers: response.headers };
   }
 
-  return { url, db, encryption, account, foreign, now, call, close: () => app.close() };
+  return { url, db, encryption, account, foreign, now, background, call, close: () => app.close() };
 }

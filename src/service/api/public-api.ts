@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ArtifactFiles } from '../artifact-files.ts';
+import type { Background } from '../background.ts';
 import type { Db } from '../db/database.ts';
 import type { Encryption } from '../encryption.ts';
 
@@ -19,6 +20,8 @@ export type ApiDeps = {
   db: Db;
   encryption: Encryption;
   now: () => number;
+  /** Where routes put work that is done later. */
+  background: Background;
   /** Files of runs; absent = there are none. */
   files?: ArtifactFiles;
   /** Code bundles of suites; absent = none can be had. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runService } from '../../../src/commands/service.ts';
-import { readServiceConfig } from '../../../src/config.ts';
+import { readServiceConfig } from '../../../src/config/service.ts';
 import { FatalError } from '../../../src/errors.ts';
 import { createLog } from '../../../src/log.ts';
 import { startService, type RunningService } from '../../../src/service/service.ts';

@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { exitCodes, FatalError } from '../errors.ts';
+import { Secret } from '../secrets/secret.ts';
+
+/** How variables of the environment are read: each reader throws FatalError (78) that names the variable and the remedy. */
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+export function fail(message: string): never {
+  throw new FatalError('CONFIGURATION', message, { exitCode: exitCodes.configuration });
+}
+
+export function text(env: Environment, name: string): string | null {
+  const value = env[name]?.trim();
+  return value === undefined || value === '' ? null : value;
+}
+
+export function integer(env: Environment, name: string, fallback: number, min: number, max: number): number {
+  const value = text(env, name);
+  if (value === null) return fallback;
+  const number = Number(value);
+  if (!/^\d+$/.test(value) || number < min || number > max) {
+    fail(`${name} must be a whole number from ${min} to ${max}, but is "${value}"`);
+  }
+  return number;
+}
+
+export function flag(env: Environment, name: string, fallback: boolean): boolean {
+  const value = text(env, name)?.toLowerCase();
+  if (value === undefined) return fallback;
+  if (['1', 'true', 'on', 'yes'].includes(value)) return true;
+  if (['0', 'false', 'off', 'no'].includes(value)) return false;
+  return fail(`${name} must be true or false, but is "${value}"`);
+}
+
+export function oneOf<const Values extends readonly string[]>(
+  env: Environment,
+  name: string,
+  values: Values,
+  fallback: Values[number],
+): Values[number] {
+  const value = text(env, name);
+  if (value === null) return fallback;
+  return (
+    values.find((candidate) => candidate.toLowerCase() === value.toLowerCase()) ??
+    fail(`${name} must be one of ${values.join(', ')}, but is "${value}"`)
+  );
+}
+
+export function url(env: Environment, name: string, fallback: string, protocols: readonly string[]): URL {
+  const value = text(env, name) ?? fallback;
+  // The value is not repeated in the message: a URL may carry a password.
+  const parsed = URL.canParse(value) ? new URL(value) : fail(`${name} is not a URL`);
+  if (!protocols.includes(parsed.protocol)) {
+    fail(`${name} must begin with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
+  }
+  return parsed;
+}
+
+/** The value of NAME, or the first line of the file that NAME_FILE names. */
+export function secret(env: Environment, name: string): Secret | null {
+  const value = text(env, name);
+  const file = text(env, `${name}_FILE`);
+  if (value !== null && file !== null) fail(`set ${name} or ${name}_FILE, not both`);
+  if (value !== null) return new Secret(value);
+  if (file === null) return null;
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8');
+  } catch (error) {
+    return fail(`${name}_FILE: cannot read ${file} (${(error as NodeJS.ErrnoException).code})`); // readFileSync throws ErrnoException
+  }
+  const first = content.split(/\r?\n/, 1)[0]?.trim() ?? '';
+  return first === '' ? fail(`${name}_FILE: ${file} is empty`) : new Secret(first);
+}
+
+export function proxyUrl(env: Environment, name: string): Secret | null {
+  const value = text(env, name.toLowerCase()) ?? text(env, name);
+  if (value === null) return null;
+  const withScheme = value.includes('://') ? value : `http://${value}`;
+  const parsed = URL.canParse(withScheme) ? new URL(withScheme) : null;
+  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol)) {
+    fail(`${name} must be a URL like http://user:password@proxy:3128`);
+  }
+  if (!isDecodable(parsed.username) || !isDecodable(parsed.password)) {
+    fail(`${name}: user and password must be percent-encoded, a % as %25`);
+  }
+  return new Secret(withScheme);
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

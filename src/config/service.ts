@@ -1,0 +1,71 @@
+import { resolve } from 'node:path';
+import { Secret } from '../secrets/secret.ts';
+import { fail, integer, secret, text, url, type Environment } from './read.ts';
+
+/** The variables of the monitoring service. Subjects of their own have files of their own beside this one. */
+
+export type ServiceConfig = {
+  readonly host: string;
+  readonly port: number;
+  readonly publicUrl: string | null;
+  /** null = embedded in dataDir. */
+  readonly databaseUrl: Secret | null;
+  readonly dataDir: string;
+  /** null = generated into keys.json (embedded database only). */
+  readonly encryptionKey: Secret | null;
+  readonly accountId: string | null;
+  readonly apiKey: Secret | null;
+  readonly locationSlug: string | null;
+  readonly locationKey: Secret | null;
+  readonly smtpUrl: Secret | null;
+};
+
+/** What `service` and `dev` need. Throws FatalError (78). */
+export function readServiceConfig(env: Environment): ServiceConfig {
+  const databaseUrl = text(env, 'DATABASE_URL');
+  if (databaseUrl !== null) url(env, 'DATABASE_URL', '', ['postgres:', 'postgresql:']);
+  const encryptionKey = secret(env, 'SERVICE_ENCRYPTION_KEY');
+  if (databaseUrl !== null && encryptionKey === null) {
+    fail('SERVICE_ENCRYPTION_KEY (or _FILE) is required with DATABASE_URL: all replicas need the same one');
+  }
+  if (encryptionKey !== null && encryptionKey.reveal().length < 16) {
+    fail(
+      'SERVICE_ENCRYPTION_KEY must have at least 16 characters; `openssl rand -base64 32` makes a good one',
+    );
+  }
+  const publicUrl = text(env, 'SERVICE_PUBLIC_URL');
+  if (publicUrl !== null) url(env, 'SERVICE_PUBLIC_URL', '', ['http:', 'https:']);
+  const accountId = text(env, 'SERVICE_ACCOUNT_ID');
+  if (accountId !== null && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(accountId)) {
+    fail(`SERVICE_ACCOUNT_ID must be a lower-case UUID, but is "${accountId}"`);
+  }
+  const locationSlug = text(env, 'SERVICE_LOCATION_SLUG');
+  if (locationSlug !== null && !/^[A-Za-z0-9-]{1,30}$/.test(locationSlug)) {
+    fail(`SERVICE_LOCATION_SLUG must have 1 to 30 letters, digits or hyphens, but is "${locationSlug}"`);
+  }
+  const locationKey = secret(env, 'SERVICE_LOCATION_KEY');
+  if (locationKey !== null && !/^pl_[\x21-\x7e]{8,200}$/.test(locationKey.reveal())) {
+    fail('SERVICE_LOCATION_KEY must begin with pl_');
+  }
+  const smtpUrl = secret(env, 'SMTP_URL');
+  if (smtpUrl !== null && !/^smtps?:\/\/./.test(URL.canParse(smtpUrl.reveal()) ? smtpUrl.reveal() : '')) {
+    fail('SMTP_URL must be a URL like smtp://user:password@mail.example.com:587');
+  }
+  const apiKey = secret(env, 'SERVICE_API_KEY');
+  if (apiKey !== null && !/^[\x21-\x7e]{8,200}$/.test(apiKey.reveal())) {
+    fail('SERVICE_API_KEY must have 8 to 200 letters, digits and signs, without blanks');
+  }
+  return Object.freeze({
+    host: text(env, 'SERVICE_HOST') ?? '127.0.0.1',
+    port: integer(env, 'SERVICE_PORT', 4400, 0, 65_535),
+    publicUrl: publicUrl?.replace(/\/+$/, '') ?? null,
+    databaseUrl: databaseUrl === null ? null : new Secret(databaseUrl),
+    dataDir: resolve(text(env, 'SERVICE_DATA_DIR') ?? '.data'),
+    encryptionKey,
+    accountId,
+    apiKey,
+    locationSlug,
+    locationKey,
+    smtpUrl,
+  });
+}
