@@ -13,18 +13,25 @@ export type BrowserStore = {
   /**
    * Has `install` fill a folder with these, and takes what came of them; whoever asks for one of them meanwhile waits. Says
    * why nothing came, if so: right away while an earlier try for the same, or to reach the same place, has just failed.
-   * Rejects with the signal's reason, also while it waits for another run's install.
+   * Rejects with the signal's reason, also while it waits for another run's install. Nothing of a suite may have a hand in what
+   * `install` puts there: all runs use it.
    */
   add: (
     names: readonly string[],
-    options: { from: string; install: (folder: string) => Promise<string | null>; signal: AbortSignal },
+    options: {
+      from: string;
+      /** Of the Playwright that asks for them. */
+      version: string;
+      install: (folder: string) => Promise<string | null>;
+      signal: AbortSignal;
+    },
   ) => Promise<string | null>;
 };
 
 /** So long nobody tries again what has failed. */
 const unreachableMs = 30 * 60_000;
 /** Failures that others would have as well, whatever they ask for. */
-const unreachable =
+export const unreachable =
   /\b(?:E(?:NOTFOUND|CONNREFUSED|CONNRESET|TIMEDOUT|AI_AGAIN|NETUNREACH|HOSTUNREACH)|getaddrinfo|timed out)\b|certificate/i;
 /** An install beats its lock; one that was silent for so long is dead. */
 const lockBeatMs = 5000;
@@ -51,7 +58,7 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
     await utimes(path, time, time).catch(() => undefined);
     return path;
   };
-  const addNow = async (...[names, { from, install, signal }]: Parameters<BrowserStore['add']>) => {
+  const addNow = async (...[names, { from, version, install, signal }]: Parameters<BrowserStore['add']>) => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const unlock = await lock(lockFile, signal);
     try {
@@ -59,7 +66,7 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
       // Another run may have brought them while this one waited.
       for (const name of names) if ((await find(name)) === null) missing.push(name);
       if (missing.length === 0) return null;
-      const failed = await recentFailure(noteFile, { from, names: missing }, now());
+      const failed = await recentFailure(noteFile, { from, version, names: missing }, now());
       if (failed !== null) return failed;
       await removeOld(folder, now());
       const draft = join(folder, `.new-${process.pid}-${process.hrtime.bigint()}`);
@@ -67,7 +74,7 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
       try {
         const failure = await install(draft);
         for (const name of await readdir(draft)) {
-          // What fills the folder is the project's own Playwright: it brings what was asked for, and no more.
+          // What was asked for, and what comes with it.
           const isMeant = names.includes(name) || /^(?:ffmpeg|winldd)-/.test(name);
           if (!folderName.test(name) || !isMeant || !(await isWhole(join(draft, name)))) continue;
           if ((await find(name)) === null) await rename(join(draft, name), join(folder, name));
@@ -75,8 +82,9 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
         if (failure === null) await rm(noteFile, { force: true });
         else {
           // That there is no WebKit for this system, say, keeps nobody from Chromium.
-          const all = unreachable.test(failure) ? null : names;
-          const note = { from, names: all, at: now(), failure: failure.slice(0, 1000) };
+          // The version is the project's word, and may look like anything.
+          const all = unreachable.test(failure.replaceAll(version, '')) ? null : names;
+          const note = { from, version, names: all, at: now(), failure: failure.slice(0, 1000) };
           await writeFile(noteFile, JSON.stringify(note));
         }
         return failure;
@@ -111,19 +119,22 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
 
 async function recentFailure(
   file: string,
-  { from, names }: { from: string; names: readonly string[] },
+  { from, version, names }: { from: string; version: string; names: readonly string[] },
   now: number,
 ): Promise<string | null> {
   try {
     const note = JSON.parse(await readFile(file, 'utf8')) as {
       from?: unknown;
+      version?: unknown;
       names?: unknown;
       at?: unknown;
       failure?: unknown;
     };
     if (note.from !== from || typeof note.at !== 'number' || typeof note.failure !== 'string') return null;
     const failed = Array.isArray(note.names) ? (note.names as unknown[]) : null;
-    if (failed !== null && !names.some((name) => failed.includes(name))) return null;
+    // Of a project that names what there is not, others hear nothing.
+    const isSame = note.version === version && names.some((name) => failed?.includes(name));
+    if (failed !== null && !isSame) return null;
     const age = now - note.at;
     return age >= 0 && age < unreachableMs ? note.failure : null;
   } catch {

@@ -1,20 +1,30 @@
-import { mkdir, realpath, symlink } from 'node:fs/promises';
+import { lstat, mkdir, realpath, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AgentError } from '../../errors.ts';
 import type { Suite, SuiteBrowser } from '../../protocol/suite.ts';
 import { chromiumWrapper, fullPlaces, putProgram, shellPlaces } from '../browser-wrappers.ts';
 import { quoted } from '../shell-word.ts';
 import { firstFile, isFile, playwrightCaches, systemChromium, systemFfmpeg } from '../browsers.ts';
-import type { BrowserStore } from './browser-store.ts';
+import {
+  downloadHost,
+  hasOwnWay,
+  installOwn,
+  installShared,
+  noSharedInstall,
+  type SharedInstall,
+} from './browser-install.ts';
+import { unreachable, type BrowserStore } from './browser-store.ts';
 import type { PackageManager, RunProgram, SuitePlace } from './suite-place.ts';
 import { playwrightOf, wantedBrowsers } from './wanted-browsers.ts';
 
-export type SuiteBrowsersOptions = {
+export type SuiteBrowsersOptions = Pick<SharedInstall, 'engine' | 'environment' | 'runIn'> & {
   place: SuitePlace;
   suite: Pick<Suite, 'browsers' | 'configPath'>;
   manager: Pick<PackageManager, 'name' | 'exec'>;
-  /** Of installers: with proxies, authorities and PLAYWRIGHT_DOWNLOAD_HOST, where there are any. */
+  /** Of the project's installers: with proxies, authorities and PLAYWRIGHT_DOWNLOAD_HOST, where there are any. */
   env: { readonly [name: string]: string };
+  /** The check's own variables. */
+  checkEnv: { readonly [name: string]: string };
   run: RunProgram;
   store: BrowserStore;
   /** Chromium's own sandbox works for the processes that start it. */
@@ -47,8 +57,8 @@ const parts: { readonly [B in SuiteBrowser]: readonly string[] } = {
 };
 
 /**
- * Gives a project the browsers that its Playwright asks for: builds that stand on the machine or were installed by an
- * earlier run, else those that `playwright install` brings, else, for Chromium, the system's own under the wanted revision.
+ * Gives a project the browsers that its Playwright asks for: builds that stand on the machine or were installed for an
+ * earlier run, else those that `playwright install` brings (browser-install.ts), else, for Chromium, the system's own under the wanted revision.
  * A browser that can't be had is told in `missing`: the suite may not need it after all.
  */
 export async function prepareBrowsers(options: SuiteBrowsersOptions): Promise<SuiteBrowsers> {
@@ -76,18 +86,25 @@ export async function prepareBrowsers(options: SuiteBrowsersOptions): Promise<Su
   }
   const nameOf = (part: string) => playwright.folders[part];
   const needed = (browser: SuiteBrowser) => parts[browser].map(nameOf).filter((name) => name !== undefined);
+  const own = join(place.root, 'own-browsers');
   const here = async (name: string) =>
-    (await inCaches(options.installed ?? playwrightCaches(), name)) ?? (await store.find(name));
+    (await inCaches(options.installed ?? playwrightCaches(), name)) ??
+    (await store.find(name)) ??
+    (await inOwn(own, name));
   const link = async (name: string, path: string) => {
     await symlink(path, join(folder, name)).catch(() => undefined);
-    found.readable.push(await realpath(path));
+    // What the project has installed is in the run's folders, and leads nowhere else.
+    if (!path.startsWith(`${own}/`)) found.readable.push(await realpath(path));
   };
   const lacking: SuiteBrowser[] = [];
   for (const browser of browsers) {
     const paths = await Promise.all(needed(browser).map(here));
     if (paths.includes(null)) lacking.push(browser);
   }
-  const why = lacking.length === 0 ? null : await install(lacking, lacking.flatMap(needed), options);
+  const { version } = playwright;
+  const names = lacking.flatMap(needed);
+  const why =
+    lacking.length === 0 ? null : await install({ browsers: lacking, names, version, own }, options);
 
   for (const browser of browsers) {
     const names = needed(browser);
@@ -123,54 +140,38 @@ export async function prepareBrowsers(options: SuiteBrowsersOptions): Promise<Su
   return found;
 }
 
-/** `playwright install` of the project's own Playwright into the store. Why not, where it could not; else null. */
+/**
+ * Installs what lacks: into the store, for all runs, where nothing but the agent's own environment decides how; else into a
+ * folder of this run alone. Why not, where it could not; else null.
+ */
 async function install(
-  browsers: readonly SuiteBrowser[],
-  names: readonly string[],
-  { place, manager, env, run, store, timeoutMs, log, signal }: SuiteBrowsersOptions,
+  lacking: { browsers: readonly SuiteBrowser[]; names: readonly string[]; version: string; own: string },
+  options: SuiteBrowsersOptions,
 ): Promise<string | null> {
+  const { environment, checkEnv, store, log, signal } = options;
+  const { browsers, names, version, own } = lacking;
   if (names.length === 0) return 'this Playwright names none';
-  const from = env['PLAYWRIGHT_DOWNLOAD_HOST'] ?? 'the makers of Playwright';
-  return store.add(names, {
-    from,
-    signal,
-    install: async (folder) => {
-      log('info', `installing ${browsers.join(', ')} from ${from}`);
-      const lines: string[] = [];
-      const end = await run({
-        command: `${manager.exec} playwright install ${browsers.join(' ')}`,
-        cwd: place.working,
-        env: {
-          // A host that does not answer must not take the whole stage.
-          PLAYWRIGHT_DOWNLOAD_CONNECTION_TIMEOUT: '10000',
-          ...env,
-          PLAYWRIGHT_BROWSERS_PATH: folder,
-          PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD: '',
-          PLAYWRIGHT_SKIP_BROWSER_GC: '1',
-        },
-        writable: [folder],
-        timeoutMs,
-        signal,
-        onLine: (line) => {
-          lines.push(line);
-          if (lines.length > 100) lines.shift();
-        },
-      });
-      if (end.aborted) signal.throwIfAborted();
-      if (end.code === 0) return null;
-      const how = end.timedOut ? `it did not end within ${Math.round(timeoutMs / 1000)} s` : causeOf(lines);
-      return `playwright install failed: ${(how ?? `exit code ${end.code}`).trim().slice(0, 500)}`;
-    },
-  });
-}
-
-/** The line of what `playwright install` printed that tells why it failed; null = there is none. */
-function causeOf(lines: readonly string[]): string | null {
-  const told = lines.filter((line) => line.trim() !== '' && !/^\s*at \S/.test(line));
-  const errors = told.filter((line) => /^\s*Error\b/.test(line));
-  const names = (line: string) =>
-    /\bE[A-Z]{4,}\b|\bgetaddrinfo\b|\b[Tt]imed out\b|certificate|\bHTTP\b|\bstatus\b/.test(line);
-  return errors.findLast(names) ?? told.findLast(names) ?? errors.at(-1) ?? told.at(-1) ?? null;
+  const words = browsers.join(', ');
+  let why: string | null = 'the check names a way of its own';
+  if (!hasOwnWay(checkEnv)) {
+    const from = downloadHost(environment);
+    why = await store.add(names, {
+      from,
+      version,
+      signal,
+      install: (folder) => {
+        log('info', `installing ${words} of Playwright ${version} from ${from}`);
+        return installShared(folder, { ...options, browsers, names, version });
+      },
+    });
+    if (why === null || !why.startsWith(noSharedInstall)) return why;
+    // Where nothing can be reached, and nobody has named another place, each run would wait in vain.
+    if (unreachable.test(why) && environment['PLAYWRIGHT_DOWNLOAD_HOST'] === undefined) return why;
+  }
+  const from = downloadHost(options.env);
+  log('info', `installing ${words} for this run alone, by its own Playwright, from ${from}: ${why}`);
+  await mkdir(own, { mode: 0o700 });
+  return installOwn(own, { ...options, browsers });
 }
 
 async function mapChromium(
@@ -208,6 +209,13 @@ async function inCaches(caches: readonly string[], name: string): Promise<string
     if (await isFile(join(cache, name, 'INSTALLATION_COMPLETE'))) return join(cache, name);
   }
   return null;
+}
+
+/** Of the folder that the project's own Playwright has filled: no link, which could lead out of it. */
+async function inOwn(folder: string, name: string): Promise<string | null> {
+  const path = join(folder, name);
+  const isFolder = (await lstat(path).catch(() => null))?.isDirectory() ?? false;
+  return isFolder && (await isFile(join(path, 'INSTALLATION_COMPLETE'))) ? path : null;
 }
 
 async function foldersOf(program: string): Promise<string[]> {

@@ -56,6 +56,8 @@ export type Run = {
   /** To the run's log, and to the file of its output. */
   log: (level: LogEntry['level'], msg: string) => void;
   program: RunProgram;
+  /** The same for folders that are no run's, with nothing of the run in reach. */
+  programIn: (place: SuitePlace, readable: () => readonly string[]) => RunProgram;
   /** What programs may read besides the run's folders and the system; stages add to it. */
   readable: string[];
   facts: SuiteFacts;
@@ -80,9 +82,12 @@ export async function openRun({
     onStage: given.onStage,
     ...(host.stageWordMs === undefined ? {} : { everyMs: host.stageWordMs }),
   });
+  const limits = suiteLimits(host.suiteSlots ?? 1);
+  const programIn: Run['programIn'] = (apart, mayRead) =>
+    programRunner({ place: apart, limits, readable: mayRead });
   const program = programRunner({
     place,
-    limits: suiteLimits(host.suiteSlots ?? 1),
+    limits,
     readable: () => readable,
     bun: () => [facts.engine?.name, facts.packageManager?.name].includes('bun'),
   });
@@ -95,7 +100,7 @@ export async function openRun({
     facts.endedIn = `the suite was ended${why} after ${seconds} s, while ${where}`;
     log(cut === 'cancelled' ? 'warn' : 'error', facts.endedIn);
   });
-  return { given, host, place, deadline, stages, output, log, program, readable, facts };
+  return { given, host, place, deadline, stages, output, log, program, programIn, readable, facts };
 }
 
 /** With the file of all that was printed. */

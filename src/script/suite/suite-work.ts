@@ -82,14 +82,18 @@ function hostVariables({ given, host, place }: Run): { [name: string]: string } 
   };
 }
 
-export async function bringBrowsers(run: Run, { manager, env }: Tools): Promise<SuiteBrowsers> {
+export async function bringBrowsers(run: Run, { engine, manager, env }: Tools): Promise<SuiteBrowsers> {
   const { given, host, place, deadline, log, facts } = run;
   const browsers = await prepareBrowsers({
     place,
     suite: given.suite,
     manager,
     env: installEnvironment(env, host.installEnvironment ?? {}),
+    checkEnv: given.env,
     run: run.program,
+    engine,
+    environment: host.installEnvironment ?? {},
+    runIn: (apart) => run.programIn(apart, () => engine.readable),
     store: host.store,
     installed: [
       ...(typeof host.playwrightBrowsersPath === 'string' ? [host.playwrightBrowsersPath] : []),

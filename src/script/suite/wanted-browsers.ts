@@ -28,13 +28,7 @@ export async function playwrightOf(options: {
 }): Promise<PlaywrightFacts | null> {
   const { place } = options;
   const folder = await coreFolder(place.working);
-  if (folder !== null) {
-    const [description, browsers] = await Promise.all([
-      readBounded(join(folder, 'package.json')),
-      readBounded(join(folder, 'browsers.json')),
-    ]);
-    return factsOf(description, browsers);
-  }
+  if (folder !== null) return playwrightIn(folder);
   const isPnp = await stat(join(place.project, '.pnp.cjs')).then(
     () => true,
     () => false,
@@ -55,6 +49,15 @@ export async function playwrightOf(options: {
   });
   const answer = fieldsOf(parsedJson(lines.find((line) => line.startsWith('{"version"')) ?? ''));
   return factsOf(JSON.stringify({ version: answer['version'] }), JSON.stringify(answer));
+}
+
+/** What a folder of `playwright-core` is; null = none. */
+export async function playwrightIn(folder: string): Promise<PlaywrightFacts | null> {
+  const [description, browsers] = await Promise.all([
+    readBounded(join(folder, 'package.json')),
+    readBounded(join(folder, 'browsers.json')),
+  ]);
+  return factsOf(description, browsers);
 }
 
 /** One line, so that no output limit of a line cuts it: name and revision of each browser, nothing else. */

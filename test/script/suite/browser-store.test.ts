@@ -12,6 +12,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const folderIn = (name: string) => join(root, name);
 const { signal } = new AbortController();
 const from = 'http://browsers.example';
+const version = '1.58.2';
 
 function put(folder: string, name: string): void {
   mkdirSync(join(folder, name));
@@ -28,7 +29,7 @@ test('only what was asked for is taken, and no links', async () => {
     symlinkSync('chromium-1', join(draft, 'webkit-1'));
     return Promise.resolve(null);
   };
-  expect(await store.add(['chromium-1', 'webkit-1'], { from, install, signal })).toBeNull();
+  expect(await store.add(['chromium-1', 'webkit-1'], { from, version, install, signal })).toBeNull();
   expect(readdirSync(folder).sort()).toEqual(['chromium-1', 'ffmpeg-1']);
 });
 
@@ -36,13 +37,22 @@ test('a browser that can not be had keeps nobody from another; a host that can n
   const store = createBrowserStore(folderIn('notes'));
   let tries = 0;
   const failing = (why: string) => () => Promise.resolve((tries++, why));
-  const add = (name: string, why: string) => store.add([name], { from, install: failing(why), signal });
+  const add = (name: string, why: string) =>
+    store.add([name], { from, version, install: failing(why), signal });
   expect(await add('webkit-1', 'no WebKit for this system')).toBe('no WebKit for this system');
   expect(await add('webkit-1', 'another')).toBe('no WebKit for this system');
   expect(tries).toBe(1);
   expect(await add('chromium-1', 'connect ECONNREFUSED')).toBe('connect ECONNREFUSED');
   expect(await add('firefox-1', 'another')).toBe('connect ECONNREFUSED');
   expect(tries).toBe(2);
+});
+
+test('what one release lacks keeps nobody from it by another, whatever the release is called', async () => {
+  const store = createBrowserStore(folderIn('versions'));
+  const why = (of: string) => `Playwright ${of} knows no such browser`;
+  const add = (of: string) =>
+    store.add(['chromium-1'], { from, version: of, install: () => Promise.resolve(why(of)), signal });
+  for (const of of ['99.0.0', '1.0.0-ECONNREFUSED', '1.58.2']) expect(await add(of)).toBe(why(of));
 });
 
 test('a run that waits for the install of another ends at once when it is cancelled', async () => {
@@ -54,6 +64,7 @@ test('a run that waits for the install of another ends at once when it is cancel
   const installing = new Promise<void>((resolve) => (begun = resolve));
   const first = store.add(['chromium-1'], {
     from,
+    version,
     signal,
     install: async (draft) => {
       begun();
@@ -65,7 +76,7 @@ test('a run that waits for the install of another ends at once when it is cancel
   await installing;
   const cancel = new AbortController();
   const never = () => Promise.reject(new Error('it was not to begin'));
-  const second = store.add(['chromium-1'], { from, signal: cancel.signal, install: never });
+  const second = store.add(['chromium-1'], { from, version, signal: cancel.signal, install: never });
   cancel.abort(new Error('cancelled'));
   await expect(second).rejects.toThrow('cancelled');
   release();

@@ -1,34 +1,24 @@
 import { execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ZipFile } from 'yazl';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createBrowserStore } from '../../../src/script/suite/browser-store.ts';
 import { browserFault, prepareBrowsers } from '../../../src/script/suite/suite-browsers.ts';
 import type { SuitePlace } from '../../../src/script/suite/suite-place.ts';
 import { wantedBrowsers } from '../../../src/script/suite/wanted-browsers.ts';
 import { runPlainly } from '../../helpers/plain-program.ts';
+import { coreRegistry, type Host } from '../../helpers/playwright-hosts.ts';
 import { runtimesHere } from '../../helpers/runtimes.ts';
 
 let root: string;
-const servers: Server[] = [];
-beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'suite-browsers-'))));
-afterEach(() => {
-  for (const server of servers.splice(0)) server.close().closeAllConnections();
-  rmSync(root, { recursive: true, force: true });
+let registry: Host | undefined;
+beforeAll(async () => {
+  if (runtime !== null) registry = await coreRegistry(join(runtime.folder, 'node_modules'));
 });
+afterAll(() => registry?.close());
+beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'suite-browsers-'))));
+afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const runtime = runtimesHere[0] ?? null;
 const node = dirname(runtime?.node ?? process.execPath);
@@ -54,7 +44,11 @@ function options(place: SuitePlace, host: string, lines: Lines, more: { chromium
       PATH: `${join(place.working, 'node_modules', '.bin')}:${node}:/usr/bin:/bin`,
       PLAYWRIGHT_DOWNLOAD_HOST: host,
     },
+    checkEnv: {},
+    environment: { PLAYWRIGHT_DOWNLOAD_HOST: host, npm_config_registry: registry?.url ?? '' },
+    engine: { name: 'node' as const, version: '22.0.0', bin: node, readable: [] },
     run: runPlainly,
+    runIn: () => runPlainly,
     store: createBrowserStore(join(root, 'store')),
     sandbox: false,
     timeoutMs: 60_000,
@@ -65,57 +59,6 @@ function options(place: SuitePlace, host: string, lines: Lines, more: { chromium
     ffmpeg: [],
   };
 }
-
-/** A host that has every browser: archives with small programs where the real ones would be. */
-async function downloads(): Promise<{ url: string; asked: string[] }> {
-  const zip = new ZipFile();
-  for (const path of [
-    'chrome-linux64/chrome',
-    'chrome-linux/chrome',
-    'chrome-headless-shell-linux64/chrome-headless-shell',
-    'chrome-linux/headless_shell',
-    'ffmpeg-linux',
-    'firefox/firefox',
-  ]) {
-    zip.addBuffer(Buffer.from('#!/bin/sh\nexit 0\n'), path, { mode: 0o100755 });
-  }
-  zip.end();
-  const archive = await buffer(zip.outputStream as unknown as NodeJS.ReadableStream);
-  const asked: string[] = [];
-  const server = createServer((request, response) => {
-    asked.push(request.url ?? '');
-    response.setHeader('content-length', archive.length);
-    response.end(archive);
-  });
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
-}
-
-test.skipIf(runtime === null)(
-  'builds of Playwright’s come from the named host, once for all runs',
-  async () => {
-    const host = await downloads();
-    const lines: Lines = [];
-    const places = [placeOf('a', null), placeOf('b', null)];
-    // Two at once, of two agents that share the folder: each has a store of its own.
-    const found = await Promise.all(places.map((place) => prepareBrowsers(options(place, host.url, lines))));
-    for (const [index, { env, missing, playwrightVersion }] of found.entries()) {
-      expect(missing).toEqual([]);
-      expect(playwrightVersion).toBe(runtime?.playwrightVersion);
-      expect(env['PLAYWRIGHT_BROWSERS_PATH']).toBe(join(places[index]?.root ?? '', 'browsers'));
-    }
-    const names = host.asked.map((path) => path.split('/').at(-1));
-    expect(new Set(names).size).toBe(names.length);
-    expect(names.some((name) => /headless-shell/.test(name ?? ''))).toBe(true);
-    // A later run asks for nothing.
-    const before = host.asked.length;
-    const again = await prepareBrowsers(options(placeOf('c', null), host.url, lines));
-    expect(again.missing).toEqual([]);
-    expect(host.asked.length).toBe(before);
-    expect(existsSync(join(root, 'store', '.lock'))).toBe(false);
-  },
-);
 
 test.skipIf(runtime === null)(
   'without a way to them, Chromium is the system’s own and others are missing',
