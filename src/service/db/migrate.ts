@@ -58,10 +58,12 @@ function migrationsFolder(): URL {
 
 async function listMigrations(folder: URL): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
-  return names.map((name, index) => {
+  const migrations = names.map((name) => {
     const version = Number(/^(\d{4})-[a-z0-9-]+\.sql$/.exec(name)?.[1]);
-    if (version !== index + 1)
-      throw new Error(`${name}: migrations must be numbered 0001, 0002, … without gaps`);
     return { version, name: name.slice(0, -'.sql'.length), url: new URL(name, folder) };
   });
+  // A gap is no harm: a number that comes later is applied when it is there.
+  const bad = migrations.find(({ version }, index) => !(version > (migrations[index - 1]?.version ?? 0)));
+  if (bad !== undefined) throw new Error(`${bad.name}.sql: each migration must have a number of its own`);
+  return migrations;
 }
