@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, promises as fs } from 'node:fs';
 import { join } from 'node:path';
+import { removeOutside } from '../script/outside-folder.ts';
 import { beatFolder, isOwnerGone, ownerBeatMs, ownerFiles, signFolder } from './folder-owner.ts';
 
 /**
@@ -41,7 +42,9 @@ export function createWorkDirs(root: string, instanceId: string): WorkDirs {
       await fs.writeFile(clock, '').catch(() => undefined);
       for (const { name } of others) {
         const other = join(root, name);
-        if (await isOwnerGone(other, clock).catch(() => false)) await removeAll(other).catch(() => undefined);
+        if (!(await isOwnerGone(other, clock).catch(() => false))) continue;
+        for (const run of await fs.readdir(other).catch(() => [])) await removeOutside(join(other, run));
+        await removeAll(other).catch(() => undefined);
       }
       await fs.rm(clock, { force: true }).catch(() => undefined);
     },

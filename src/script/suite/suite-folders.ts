@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
-import { lstat, mkdir, readdir, realpath, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, realpath, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join, normalize } from 'node:path';
 import { AgentError, toError } from '../../errors.ts';
 import { isRefusedByDisk } from '../full-disk.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
+import { outsideLink, outsideName, outsidePrefix } from '../outside-folder.ts';
 import { removeTree } from '../remove-tree.ts';
 import { SuiteFailed, type SuitePlace } from './suite-place.ts';
 
@@ -13,7 +14,6 @@ import { SuiteFailed, type SuitePlace } from './suite-place.ts';
 const longestTemporary = 50;
 /** The first that can be written to. Rather not /tmp, at which programs find a folder of their own. */
 const temporaryParents = ['/var/tmp', tmpdir()];
-const temporaryPrefix = 'location-agent-suite-';
 /** No suite runs as long. */
 const leftAfterMs = 3 * 60 * 60_000;
 
@@ -38,6 +38,8 @@ export async function makePlace(workDir: string, workingDir: string): Promise<Su
       temporary: temporaryFolder(root),
       report: join(root, 'report'),
     };
+    // First, so that whoever finds this run dead finds those as well.
+    if (!place.temporary.startsWith(`${root}/`)) await symlink(place.temporary, join(root, outsideLink));
     for (const path of [place.project, place.home, place.temporary, place.report]) {
       await mkdir(path, { recursive: true, mode: 0o700 });
     }
@@ -65,11 +67,11 @@ export async function removePlace(place: SuitePlace): Promise<void> {
   if (!place.temporary.startsWith(`${place.root}/`)) await removeTree(place.temporary).catch(() => undefined);
 }
 
-/** Removes temporary files of suites whose agent was killed: by age, since agents of other containers may share them. */
+/** Removes temporary files of suites whose agent was killed, and whose run nobody found: by age, for others may share them. */
 export async function removeLeftTemporary(): Promise<void> {
   for (const parent of temporaryParents) {
     for (const name of await readdir(parent).catch(() => [])) {
-      if (!/^location-agent-suite-\d+-[0-9a-f]{8}$/.test(name)) continue;
+      if (!outsideName.test(name)) continue;
       const path = join(parent, name);
       const found = await lstat(path).catch(() => null);
       if (found === null || Date.now() - found.mtimeMs < leftAfterMs) continue;
@@ -82,7 +84,7 @@ function temporaryFolder(root: string): string {
   const below = join(root, 'tmp');
   if (Buffer.byteLength(below) <= longestTemporary) return below;
   const parent = temporaryParents.find(isWritable) ?? tmpdir();
-  return join(parent, `${temporaryPrefix}${process.pid}-${randomBytes(4).toString('hex')}`);
+  return join(parent, `${outsidePrefix}${process.pid}-${randomBytes(4).toString('hex')}`);
 }
 
 function folderError(error: unknown): Error {
