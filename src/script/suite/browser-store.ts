@@ -39,8 +39,6 @@ const lockDeadMs = 30_000;
 const lockLookMs = 500;
 /** A revision that no run has used for so long goes. */
 const unusedMs = 30 * 24 * 3600_000;
-/** What nobody has touched for so long is no install that goes on. */
-const leftMs = 3600_000;
 
 const complete = 'INSTALLATION_COMPLETE';
 const folderName = /^[a-z][a-z0-9_]*-[\w.]{1,32}$/;
@@ -142,11 +140,11 @@ async function recentFailure(
   }
 }
 
-/** Removes what no run has used for long, and what installs that were killed have left. */
+/** Removes what no run has used for long, and what installs that were killed have left: whoever holds the lock is alone. */
 async function removeOld(folder: string, now: number): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
-    const limit = name.startsWith('.new-') ? leftMs : folderName.test(name) ? unusedMs : Infinity;
+    const limit = name.startsWith('.new-') ? -Infinity : folderName.test(name) ? unusedMs : Infinity;
     const found = await stat(path).catch(() => null);
     if (found !== null && now - found.mtimeMs > limit) await removeTree(path).catch(() => undefined);
   }

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -53,6 +62,21 @@ test('what one release lacks keeps nobody from it by another, whatever the relea
   const add = (of: string) =>
     store.add(['chromium-1'], { from, version: of, install: () => Promise.resolve(why(of)), signal });
   for (const of of ['99.0.0', '1.0.0-ECONNREFUSED', '1.58.2']) expect(await add(of)).toBe(why(of));
+});
+
+test('what a killed install has left is never used, and goes with the next install', async () => {
+  const folder = folderIn('killed');
+  const left = join(folder, '.new-1-1');
+  mkdirSync(left, { recursive: true });
+  put(left, 'chromium-1');
+  const store = createBrowserStore(folder);
+  expect(await store.find('chromium-1')).toBeNull();
+  // Its lock is as old.
+  writeFileSync(join(folder, '.lock'), '');
+  utimesSync(join(folder, '.lock'), new Date(Date.now() - 60_000), new Date(Date.now() - 60_000));
+  const install = (draft: string) => Promise.resolve((put(draft, 'firefox-1'), null));
+  expect(await store.add(['firefox-1'], { from, version, install, signal })).toBeNull();
+  expect(readdirSync(folder)).toEqual(['firefox-1']);
 });
 
 test('a run that waits for the install of another ends at once when it is cancelled', async () => {
