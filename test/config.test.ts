@@ -64,6 +64,18 @@ describe('and so is one of the service', () => {
     ],
     ['SMTP_URL', 'mail', 'SMTP_URL must be a URL like smtp://user:password@mail.example.com:587'],
     ['SMTP_URL', 'http://mail', 'SMTP_URL must be a URL like smtp://user:password@mail.example.com:587'],
+    [
+      'SMTP_FROM',
+      'somebody',
+      'SMTP_FROM must be an address like "Monitoring <alerts@example.com>", but is "somebody"',
+    ],
+    ['SMS_URL', 'ftp://sms.example', 'SMS_URL must begin with http:// or https://'],
+    [
+      'NOTIFICATION_PRIVATE_TARGETS',
+      'never',
+      'NOTIFICATION_PRIVATE_TARGETS must be one of allow, refuse, but is "never"',
+    ],
+    ['PAGING_B_AUTH_SCHEME', 'a b', 'PAGING_B_AUTH_SCHEME must be one word of letters, digits or hyphens'],
   ])('%s=%s', (name, value, message) => {
     expect(told(() => readServiceConfig({ [name]: value }))).toEqual([78, message]);
   });

@@ -1,4 +1,5 @@
 import { readLogLevel } from '../config.ts';
+import { notificationSecrets } from '../config/notifications.ts';
 import { readServiceConfig, type ServiceConfig } from '../config/service.ts';
 import type { Environment } from '../config/read.ts';
 import { exitCodes } from '../errors.ts';
@@ -48,8 +49,8 @@ export async function runService(
 
 /** The secrets of the configuration: none of them may be in a log line, whatever an error's message repeats. */
 export function secretsOf(config: ServiceConfig): { name: string; value: string }[] {
-  const { databaseUrl, encryptionKey, apiKey, locationKey, smtpUrl } = config;
-  const named = { databaseUrl, encryptionKey, apiKey, locationKey, smtpUrl };
+  const { databaseUrl, encryptionKey, apiKey, locationKey, notifications } = config;
+  const named = { databaseUrl, encryptionKey, apiKey, locationKey, ...notificationSecrets(notifications) };
   return Object.entries(named).flatMap(([name, secret]) => {
     if (secret === null) return [];
     const value = secret.reveal();

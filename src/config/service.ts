@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { Secret } from '../secrets/secret.ts';
+import { readNotificationConfig, type NotificationConfig } from './notifications.ts';
 import { fail, integer, secret, text, url, type Environment } from './read.ts';
 
 /** The variables of the monitoring service. Subjects of their own have files of their own beside this one. */
@@ -17,7 +18,7 @@ export type ServiceConfig = {
   readonly apiKey: Secret | null;
   readonly locationSlug: string | null;
   readonly locationKey: Secret | null;
-  readonly smtpUrl: Secret | null;
+  readonly notifications: NotificationConfig;
 };
 
 /** What `service` and `dev` need. Throws FatalError (78). */
@@ -47,10 +48,6 @@ export function readServiceConfig(env: Environment): ServiceConfig {
   if (locationKey !== null && !/^pl_[\x21-\x7e]{8,200}$/.test(locationKey.reveal())) {
     fail('SERVICE_LOCATION_KEY must begin with pl_');
   }
-  const smtpUrl = secret(env, 'SMTP_URL');
-  if (smtpUrl !== null && !/^smtps?:\/\/./.test(URL.canParse(smtpUrl.reveal()) ? smtpUrl.reveal() : '')) {
-    fail('SMTP_URL must be a URL like smtp://user:password@mail.example.com:587');
-  }
   const apiKey = secret(env, 'SERVICE_API_KEY');
   if (apiKey !== null && !/^[\x21-\x7e]{8,200}$/.test(apiKey.reveal())) {
     fail('SERVICE_API_KEY must have 8 to 200 letters, digits and signs, without blanks');
@@ -66,6 +63,6 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     apiKey,
     locationSlug,
     locationKey,
-    smtpUrl,
+    notifications: readNotificationConfig(env),
   });
 }
