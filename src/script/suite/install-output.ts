@@ -22,7 +22,7 @@ export function outputTail(): OutputTail {
 /** How each manager begins the lines that tell why it ends; lines of scripts that it runs begin otherwise. */
 const errorLines: { readonly [N in PackageManager['name']]: RegExp } = {
   npm: /^npm (?:error|ERR!)/,
-  pnpm: /^\s*(?:\[?ERR_PNPM_|ERROR\b|E[A-Z_]{4,}\s)/,
+  pnpm: /^\s*(?:\[?ERR_PNPM_|ERROR\b|(?:E|UNABLE_|SELF_|DEPTH_|CERT_)[A-Z_]{4,}\s)/,
   yarn: /^error\b|^➤ YN\d{4}|^(?:Internal|Request|Usage) ?Error\b/,
   bun: /^error\b/,
 };
@@ -40,7 +40,8 @@ const dead = new RegExp(
 
 /** The line that tells that no registry could be reached: nothing that the project could be blamed for. Null = there is none. */
 export function networkTrouble(name: PackageManager['name'], lines: readonly string[]): string | null {
-  return lines.find((line) => errorLines[name].test(line) && dead.test(line)) ?? null;
+  const found = lines.filter((line) => errorLines[name].test(line) && dead.test(line));
+  return found.find((line) => /https?:\/\//.test(line)) ?? found[0] ?? null;
 }
 
 const triedAgain = /^\s*WARN .*Will retry in|trouble with your network connection\. Retrying/;

@@ -11,6 +11,13 @@ import { ownPrograms } from './engines.ts';
 import { installEnvironment, registrySettings } from './install-environment.ts';
 import { causeOf, networkTrouble, outputTail, stillTrying } from './install-output.ts';
 import { fetchCommand, type ChosenManager } from './package-manager.ts';
+import {
+  credentialsAdvice,
+  linesWithVariables,
+  missingVariables,
+  networkAdvice,
+  readRegistrySettings,
+} from './registry-settings.ts';
 import { SuiteFailed, type Engine, type RunProgram, type SuitePlace } from './suite-place.ts';
 import type { SuiteDetails } from './suite-run.ts';
 
@@ -104,6 +111,13 @@ async function install(options: InstallOptions): Promise<void> {
   const own = suite.installCommand?.trim() ?? '';
   const home = await realpath(place.home);
   const settings = registrySettings(options.beneath ?? {});
+  const missing = missingVariables(readRegistrySettings(place, manager), options.env);
+  if (missing !== null) log('warn', missing);
+  const handed = manager.name === 'pnpm' ? linesWithVariables(manager.folder, options.env) : [];
+  if (handed.length > 0) {
+    settings['.npmrc'] += `${handed.join('\n')}\n`;
+    log('info', 'pnpm fills variables in where its user says so alone: it gets those lines of .npmrc there');
+  }
   const written = Object.keys(settings).map((name) => join(place.home, name));
   try {
     for (const [name, text] of Object.entries(settings)) await writeFile(join(place.home, name), text);
@@ -134,10 +148,15 @@ async function runInstaller(
   const { command, cwd, name } = program;
   signal.throwIfAborted();
   const tail = outputTail();
+  const env = {
+    // As root, Yarn 1 would take a folder of the machine, which other runs could read, and write where they may.
+    ...(name === 'yarn' ? { npm_config_cache_folder: join(options.place.home, '.cache', 'yarn') } : {}),
+    ...installEnvironment(options.env, options.beneath ?? {}),
+  };
   const end = await options.run({
     command,
     cwd,
-    env: installEnvironment(options.env, options.beneath ?? {}),
+    env,
     timeoutMs: Math.max(1, program.deadlineMs - performance.now()),
     signal,
     writable: await pnpmLocks(options.manager),
@@ -151,14 +170,23 @@ async function runInstaller(
 
   log('error', end.timedOut ? 'Command timed out' : 'Failed to run install command');
   const lines = tail.lines();
+  const settings = readRegistrySettings(options.place, options.manager);
   const trouble = end.timedOut ? stillTrying(lines) : networkTrouble(name, lines);
-  if (trouble !== null && end.exceeded === null)
-    throw new AgentError('NETWORK_UNAVAILABLE', `the package registry can't be reached: ${trouble.trim()}`);
+  if (trouble !== null && end.exceeded === null) {
+    const told = [trouble.trim(), ...networkAdvice(trouble, { settings, env })].join('; ');
+    throw new AgentError('NETWORK_UNAVAILABLE', `the package registry can't be reached: ${told}`);
+  }
   if (await isFull(options.place.root))
     throw new AgentError('DISK_FULL', 'the disk was full while dependencies were installed');
   const seconds = Math.round((options.timeoutMs ?? installTimeoutMs) / 1000);
-  if (end.timedOut)
-    throw failed(`the install command did not end within ${seconds} s`, { command, lines, cause: null });
+  if (end.timedOut) {
+    const advice = networkAdvice('', { settings, env });
+    throw failed(`the install command did not end within ${seconds} s, in stage install`, {
+      command,
+      lines,
+      cause: advice.length === 0 ? null : advice.join('; '),
+    });
+  }
   if (end.exceeded !== null)
     throw failed(`the install command broke a bound of this agent (${end.exceeded})`, {
       command,
@@ -166,7 +194,9 @@ async function runInstaller(
       cause: null,
     });
   const how = end.code === null ? `was ended by ${end.signal}` : `failed with exit code ${end.code}`;
-  throw failed(`the install command ${how}`, { command, lines, cause: causeOf(name, lines) });
+  const advice = credentialsAdvice(lines, { settings, env });
+  const cause = [advice, causeOf(name, lines)].filter((each) => each !== null).join('\n');
+  throw failed(`the install command ${how}`, { command, lines, cause: cause === '' ? null : cause });
 }
 
 /**
@@ -197,7 +227,7 @@ function failed(
   const last = lines.filter((line) => line.trim() !== '').slice(-linesTold);
   const text = [
     `${what}: ${command.slice(0, 300)}`,
-    ...(cause === null ? [] : [cause.slice(0, 500)]),
+    ...(cause === null ? [] : [cause.slice(0, 1000)]),
     ...(last.length === 0
       ? []
       : ['The last lines of its output:', ...last.map((line) => line.slice(0, 200))]),
