@@ -1,0 +1,48 @@
+/** What an alert says (facts, 4.2): the way from one status of a check to another, or that a certificate expires. */
+export const alertTypes = [
+  'NO_ALERT',
+  'ALERT_DEGRADED',
+  'ALERT_FAILURE',
+  'ALERT_DEGRADED_REMAIN',
+  'ALERT_DEGRADED_RECOVERY',
+  'ALERT_DEGRADED_FAILURE',
+  'ALERT_FAILURE_REMAIN',
+  'ALERT_FAILURE_DEGRADED',
+  'ALERT_RECOVERY',
+  'ALERT_SSL',
+] as const;
+export type AlertType = (typeof alertTypes)[number];
+
+type Titled = {
+  alertType: AlertType;
+  checkName: string;
+  isReminder: boolean;
+  sslDomain: string | null;
+  sslDaysRemaining: number | null;
+};
+
+const verbs: { readonly [type in AlertType]: string } = {
+  NO_ALERT: 'has passed',
+  ALERT_DEGRADED: 'is degraded',
+  ALERT_FAILURE: 'has failed',
+  ALERT_DEGRADED_REMAIN: 'is degraded',
+  ALERT_DEGRADED_RECOVERY: 'has recovered',
+  ALERT_DEGRADED_FAILURE: 'has failed',
+  ALERT_FAILURE_REMAIN: 'has failed',
+  ALERT_FAILURE_DEGRADED: 'is degraded',
+  ALERT_RECOVERY: 'has recovered',
+  ALERT_SSL: '',
+};
+
+/** The title of an alert in one line: `Check "X" has failed`. */
+export function alertTitle(alert: Titled): string {
+  const { alertType, checkName, isReminder, sslDomain, sslDaysRemaining: days } = alert;
+  if (alertType === 'ALERT_SSL')
+    return `The SSL certificate for ${sslDomain ?? checkName} ${expiryOf(days ?? 0)}`;
+  return `Check "${checkName}" ${isReminder ? 'is still failing' : verbs[alertType]}`;
+}
+
+function expiryOf(days: number): string {
+  if (days < 0) return 'has expired';
+  return days === 1 ? 'will expire in 1 day' : `will expire in ${days} days`;
+}
