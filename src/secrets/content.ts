@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { pipeline, type Transform } from 'node:stream';
 import { scrubChunkBytes } from './scrubber.ts';
 
@@ -35,8 +35,9 @@ export async function* filePieces(path: string, from = 0, to = Infinity): AsyncG
   const fd = openSync(path, 'r');
   try {
     // A new buffer each time: transforms hold on to what they are given.
-    for (let at = from; at < to;) {
-      const chunk = Buffer.allocUnsafe(Math.min(scrubChunkBytes, to - at));
+    const until = Math.min(to, fstatSync(fd).size);
+    for (let at = from; at < until;) {
+      const chunk = Buffer.allocUnsafe(Math.min(scrubChunkBytes, until - at));
       const read = readSync(fd, chunk, 0, chunk.length, at);
       if (read === 0) return;
       at += read;
@@ -54,16 +55,25 @@ export async function* through(transform: Transform, pieces: Pieces): AsyncGener
   for await (const piece of transform) yield piece as Buffer; // a byte stream yields buffers
 }
 
-/** All of `pieces` in one buffer. */
-export async function joined(pieces: Pieces): Promise<Buffer> {
-  const all: Buffer[] = [];
-  for await (const piece of pieces) all.push(Buffer.from(piece));
-  return all.length === 1 ? (all[0] ?? Buffer.alloc(0)) : Buffer.concat(all);
+/** All of `pieces` in one buffer; `expected` = about how many bytes that will be. */
+export async function joined(pieces: Pieces, expected = 0): Promise<Buffer> {
+  let all = Buffer.allocUnsafe(expected);
+  let length = 0;
+  for await (const piece of pieces) {
+    if (length + piece.length > all.length) {
+      const larger = Buffer.allocUnsafe(Math.ceil((length + piece.length) * 1.25));
+      all.copy(larger, 0, 0, length);
+      all = larger;
+    }
+    length += piece.copy(all, length);
+  }
+  return all.subarray(0, length);
 }
 
 /** The first bytes of `content`, at most `length`. */
 export async function headOf(content: Content, length: number): Promise<Buffer> {
   if (content.whole !== null) return content.whole.subarray(0, length);
-  for await (const piece of content.pieces()) return Buffer.from(piece.subarray(0, length));
+  const pieces = content.path === null ? content.pieces() : filePieces(content.path, 0, length);
+  for await (const piece of pieces) return Buffer.from(piece.subarray(0, length));
   return Buffer.alloc(0);
 }

@@ -1,3 +1,4 @@
+import { readFileSync, statSync } from 'node:fs';
 import { Unscrubbable, wholeBytes, type ArtifactScrubbing } from './artifact-scrubbing.ts';
 import type { Content, Pieces } from './content.ts';
 import { hasTextHint, headerHintsIn } from './json-hints.ts';
@@ -132,25 +133,30 @@ function sureOf(json: Buffer, { spans, texts }: Found): ((text: string) => boole
     !escaped.test(text);
 }
 
-/** One JSON text; the same reference where nothing had to change. What isn't JSON is scrubbed as bytes. */
+/**
+ * One JSON text; the same reference where nothing had to change. What isn't JSON is scrubbed as bytes. `tree`: what it says,
+ * where that is known; it is changed in place.
+ */
 function scrubJsonText(
   json: Buffer,
   scrubbing: ArtifactScrubbing,
   kind: Pick<TreeKind, 'trace' | 'numbers'>,
   found: Found,
-  indent = '',
+  { tree: given, indent = '' }: { tree?: unknown; indent?: string } = {},
 ): Buffer {
   const { scrubber } = scrubbing;
   const { spans, headers } = found;
-  let tree: unknown;
-  try {
-    tree = JSON.parse(json.toString());
-  } catch {
-    if (headers.length > 0) {
-      scrubbing.withhold('a broken line with headers in a trace');
-      return Buffer.from('{}');
+  let tree = given;
+  if (tree === undefined) {
+    try {
+      tree = JSON.parse(json.toString());
+    } catch {
+      if (headers.length > 0) {
+        scrubbing.withhold('a broken line with headers in a trace');
+        return Buffer.from('{}');
+      }
+      return scrubber.bytes(json);
     }
-    return scrubber.bytes(json);
   }
   const before = scrubbing.changes;
   const texts = found.texts || spans.length > 0;
@@ -190,28 +196,38 @@ export async function scrubJsonDocument(
   scrubbing: ArtifactScrubbing,
   { numbers }: { numbers: boolean },
 ): Promise<Buffer | null> {
+  const json = await documentOf(content);
+  if (json === null) return null;
+  const indent = /^[[{]\r?\n([ \t]+)/.exec(json.toString('latin1', 0, 64))?.[1] ?? '';
+  let tree: unknown;
+  try {
+    tree = JSON.parse(json.toString());
+  } catch {
+    return null;
+  }
+  const found = lookAt(json, scrubbing);
+  return found.any
+    ? scrubJsonText(json, scrubbing, { trace: false, numbers }, found, { tree, indent })
+    : json;
+}
+
+/** All of a document in one buffer; null when it is too long for that. Unscrubbable when it has sensitive headers then. */
+async function documentOf(content: Content): Promise<Buffer | null> {
+  if (content.whole !== null && content.whole.length <= longestJson) return content.whole;
+  // Read at once: in pieces it would be there twice.
+  if (content.path !== null && statSync(content.path).size <= longestJson) return readFileSync(content.path);
   const parts: Buffer[] = [];
   let length = 0;
   let headers = false;
   for await (const piece of content.pieces()) {
     length += piece.length;
-    if (length > longestJson) {
-      parts.length = 0;
-      headers ||= headerHintsIn(piece).length > 0;
-      if (headers) throw new Unscrubbable(`a JSON document of more than ${longestJson} bytes with headers`);
-    } else {
-      headers ||= headerHintsIn(piece).length > 0;
+    headers ||= headerHintsIn(piece).length > 0;
+    if (length <= longestJson) {
       parts.push(Buffer.from(piece));
+      continue;
     }
+    parts.length = 0;
+    if (headers) throw new Unscrubbable(`a JSON document of more than ${longestJson} bytes with headers`);
   }
-  if (length > longestJson) return null;
-  const json = Buffer.concat(parts);
-  const indent = /^[[{]\r?\n([ \t]+)/.exec(json.toString('latin1', 0, 64))?.[1] ?? '';
-  try {
-    JSON.parse(json.toString());
-  } catch {
-    return null;
-  }
-  const found = lookAt(json, scrubbing);
-  return found.any ? scrubJsonText(json, scrubbing, { trace: false, numbers }, found, indent) : json;
+  return length > longestJson ? null : Buffer.concat(parts);
 }

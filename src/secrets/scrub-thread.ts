@@ -17,6 +17,8 @@ const workerUrl = new URL(`./scrub-worker${ending}`, import.meta.url);
 export const threadLoads = ending === '.js' || 'typescript' in process.features;
 
 const maxHeapMegabytes = 96;
+// What dies young, as most does here, then dies soon: a larger room for it would only be filled.
+const youngMegabytes = 3;
 const idleMs = 10_000;
 
 // More threads at once would take memory and the processors from what is being measured.
@@ -39,7 +41,7 @@ function runningThread(): Worker {
     name: 'scrub',
     env: {},
     execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 8 },
+    resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: youngMegabytes },
   });
   thread.ref();
   return thread;

@@ -67,7 +67,7 @@ async function scrubEntry(entry: Entry, head: ZipEntryHead, parts: Parts): Promi
   if (isSmall(entry)) {
     const { bytes, exact } = reader.whole(entry);
     const before = scrubbing.changes;
-    const clean = await joined(scrubbedPieces(contentOfBuffer(name, bytes), scrubbing, depth));
+    const clean = await joined(scrubbedPieces(contentOfBuffer(name, bytes), scrubbing, depth), bytes.length);
     if (exact && scrubbing.changes === before) await copy();
     else await writer.add(head, clean, { pack: pack && !isPacked(clean) });
     return;

@@ -126,6 +126,8 @@ function zipReader(bytes: Bytes, entries: () => AsyncIterable<Entry>, close: () 
         // With `info` the answer has the engine, which knows how much of its input it used.
         const { buffer, engine } = inflateRawSync(data, {
           maxOutputLength: Math.max(1, entry.uncompressedSize),
+          // In one piece and a little room: else it would be put together from many, and be there twice.
+          chunkSize: entry.uncompressedSize + 64,
           info: true,
         } as object) as unknown as { buffer: Buffer; engine: InflateRaw };
         if (buffer.length !== entry.uncompressedSize) throw new Unscrubbable('a broken archive');

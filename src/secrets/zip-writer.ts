@@ -1,6 +1,6 @@
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { constants, crc32, deflateRawSync } from 'node:zlib';
-import { inPieces, type Pieces } from './content.ts';
+import type { Pieces } from './content.ts';
 
 /** What a new entry is called, and what the old one said of itself. */
 export type ZipEntryHead = {
@@ -55,16 +55,25 @@ export class ZipWriter {
       let crc = 0;
       let unpacked = 0;
       let packed = 0;
+      const write = (block: Buffer, last: boolean): void => {
+        const finishFlush = last ? constants.Z_FINISH : constants.Z_SYNC_FLUSH;
+        packed += this.#write(pack ? deflateRawSync(block, { level, finishFlush }) : block);
+      };
+      if (Buffer.isBuffer(pieces)) {
+        crc = crc32(pieces);
+        unpacked = pieces.length;
+        for (let at = 0; at === 0 || at < unpacked; at += blockBytes)
+          write(pieces.subarray(at, at + blockBytes), at + blockBytes >= unpacked);
+        return { method: pack ? deflated : stored, crc, unpacked, packed };
+      }
       let waiting: Buffer[] = [];
       let waitingBytes = 0;
       const flush = (last: boolean): void => {
-        const block = waiting.length === 1 ? (waiting[0] ?? Buffer.alloc(0)) : Buffer.concat(waiting);
-        const finishFlush = last ? constants.Z_FINISH : constants.Z_SYNC_FLUSH;
-        packed += this.#write(pack ? deflateRawSync(block, { level, finishFlush }) : block);
+        write(waiting.length === 1 ? (waiting[0] ?? Buffer.alloc(0)) : Buffer.concat(waiting), last);
         waiting = [];
         waitingBytes = 0;
       };
-      for await (const piece of Buffer.isBuffer(pieces) ? inPieces(pieces) : pieces) {
+      for await (const piece of pieces) {
         crc = crc32(piece, crc);
         unpacked += piece.length;
         waitingBytes += piece.length;
