@@ -29,6 +29,10 @@ export type SuiteType = (typeof suiteTypes)[number];
 export const jobTypes = [...probeTypes, ...scriptTypes, ...suiteTypes] as const;
 export type JobType = (typeof jobTypes)[number];
 
+/** Types that the service runs itself: heartbeats by waiting for pings, agentic checks in a browser of its own. */
+export const serviceTypes = ['HEARTBEAT', 'AGENTIC'] as const;
+export type ServiceType = (typeof serviceTypes)[number];
+
 /** The three lanes: separate queues, so that no kind of job delays another. */
 export const lanes = ['uptime', 'browser', 'suite'] as const;
 export type Lane = (typeof lanes)[number];

@@ -1,4 +1,5 @@
 import type { AlertSettings, PublicRetryStrategy } from './api/check-fields.ts';
+import { isServiceType } from './api/service-check-fields.ts';
 import { isSuiteType } from './api/suite-fields.ts';
 import type { ApiRequest, KeyValue } from '../protocol/requests.ts';
 
@@ -133,16 +134,18 @@ export function withGroupSettings<C extends Mergeable>(checkType: string, check:
   const { request } = check;
   const isSuite = isSuiteType(checkType);
   const defaults = checkType === 'API' ? group.apiCheckDefaults : null;
+  // What the service runs itself has no locations.
+  const isService = isServiceType(checkType);
   return {
     ...check,
-    ...mergedLocations(check, group),
+    ...(isService ? {} : mergedLocations(check, group)),
     // A suite has neither retries of the service nor a runtime.
-    ...(isSuite ? {} : mergedRetries(check, group)),
+    ...(isSuite || isService ? {} : mergedRetries(check, group)),
     ...mergedAlerts(check, group),
     activated: check.activated && group.activated,
     muted: check.muted || group.muted,
-    runParallel: group.runParallel ?? check.runParallel,
-    runtimeId: isSuite ? null : (check.runtimeId ?? group.runtimeId),
+    runParallel: isService ? false : (group.runParallel ?? check.runParallel),
+    runtimeId: isSuite || isService ? null : (check.runtimeId ?? group.runtimeId),
     environmentVariables: mergedVariables(check.environmentVariables, group.environmentVariables),
     ...(request === undefined || defaults === null
       ? {}

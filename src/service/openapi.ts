@@ -31,6 +31,9 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
       tags: [
         'Checks',
         'Check groups',
+        'Heartbeats',
+        'Triggers',
+        'Badges',
         'Playwright bundles',
         'Snippets',
         'Variables',

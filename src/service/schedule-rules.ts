@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { JobType } from '../protocol/check-types.ts';
+import type { CheckType } from '../protocol/check-types.ts';
 
 /** When checks are due: pure rules, from the specification's frequency and frequencyOffset (facts 2.0; contract: "Rules of grading"). */
 
@@ -7,7 +7,7 @@ import type { JobType } from '../protocol/check-types.ts';
 export const frequencies = [0, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440] as const;
 const withoutSubMinute = frequencies.filter((frequency) => frequency > 0);
 /** Allowed values by check type; types that run browsers and suites get no sub-minute ones. */
-export const frequenciesOf: { readonly [T in JobType]: readonly number[] } = {
+export const frequenciesOf: { readonly [T in CheckType]: readonly number[] } = {
   URL: frequencies,
   API: frequencies,
   TCP: frequencies,
@@ -16,6 +16,8 @@ export const frequenciesOf: { readonly [T in JobType]: readonly number[] } = {
   BROWSER: withoutSubMinute,
   MULTI_STEP: withoutSubMinute,
   PLAYWRIGHT: withoutSubMinute,
+  AGENTIC: frequencies.filter((frequency) => frequency >= 5),
+  HEARTBEAT: frequencies,
 };
 /** Allowed values of `frequencyOffset` with frequency 0: the seconds between runs. */
 export const subMinuteOffsets = [10, 20, 30] as const;

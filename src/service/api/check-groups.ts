@@ -30,6 +30,7 @@ import { ensureDataCenterRows } from './locations.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid, numberId } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
+import { baseUrl } from './result-artifacts.ts';
 
 /** Routes of check groups. Both generations have the same groups; they differ in what a create sets where nothing is said. */
 export function registerCheckGroups(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
@@ -217,7 +218,7 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
   );
 }
 
-function registerGroupChecks(api: PublicApi, { db, encryption }: ApiDeps): void {
+function registerGroupChecks(api: PublicApi, { db, encryption, publicUrl }: ApiDeps): void {
   api.get(
     '/v1/check-groups/:id/checks',
     {
@@ -230,7 +231,9 @@ function registerGroupChecks(api: PublicApi, { db, encryption }: ApiDeps): void 
         response: { 200: Type.Array(Type.Ref('Check')), ...errorResponses(400, 404) },
       },
     },
-    async ({ accountId, params, query }) => {
+    async (request) => {
+      const { accountId, params, query } = request;
+      const base = baseUrl(publicUrl, request);
       const row = await groupRow(db, accountId, params.id);
       const group = groupFromRow(row, encryption);
       const { limit } = query;
@@ -242,7 +245,7 @@ function registerGroupChecks(api: PublicApi, { db, encryption }: ApiDeps): void 
       });
       return checks
         .filter((check) => typeOf(check) !== null)
-        .map((check) => presentCheck(check, encryption, { group }));
+        .map((check) => presentCheck(check, encryption, { base, group }));
     },
   );
 
@@ -257,11 +260,14 @@ function registerGroupChecks(api: PublicApi, { db, encryption }: ApiDeps): void 
         response: { 200: Type.Ref('Check'), ...errorResponses(404) },
       },
     },
-    async ({ accountId, params: { groupId, checkId } }) => {
+    async (request) => {
+      const { accountId } = request;
+      const { groupId, checkId } = request.params;
       const row = await groupRow(db, accountId, groupId, 'groupId');
       const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
       if (check === undefined || check.groupId !== row.id) throw notFound('check', checkId, 'checkId');
-      return presentCheck(check, encryption, { group: groupFromRow(row, encryption) });
+      const base = baseUrl(publicUrl, request);
+      return presentCheck(check, encryption, { base, group: groupFromRow(row, encryption) });
     },
   );
 }

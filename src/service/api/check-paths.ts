@@ -1,7 +1,7 @@
-import type { JobType } from '../../protocol/check-types.ts';
+import type { CheckType } from '../../protocol/check-types.ts';
 
 /** Last part of `/v1/checks/{…}` of each type. */
-export const checkPaths: { readonly [T in JobType]: string } = {
+export const checkPaths: { readonly [T in CheckType]: string } = {
   URL: 'url',
   API: 'api',
   TCP: 'tcp',
@@ -10,4 +10,6 @@ export const checkPaths: { readonly [T in JobType]: string } = {
   BROWSER: 'browser',
   MULTI_STEP: 'multistep',
   PLAYWRIGHT: 'playwright',
+  HEARTBEAT: 'heartbeat',
+  AGENTIC: 'agentic',
 };

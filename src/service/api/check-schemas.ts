@@ -1,5 +1,5 @@
 import Type, { type Static, type TProperties } from 'typebox';
-import type { JobType, ProbeType } from '../../protocol/check-types.ts';
+import type { CheckType, ProbeType } from '../../protocol/check-types.ts';
 import {
   ApiRequest,
   DnsRequest,
@@ -12,6 +12,7 @@ import { Nullable } from '../../protocol/schema.ts';
 import { open, strict, strictPartial } from '../strict-schema.ts';
 import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './check-fields.ts';
 import { dependencies, scriptFields } from './script-fields.ts';
+import { agenticFields, heartbeatFields, heartbeatStored } from './service-check-fields.ts';
 import { suiteFields } from './suite-fields.ts';
 
 /** The bodies of each check type: what a create takes, what a change takes, what is returned. */
@@ -96,7 +97,7 @@ const types = {
 } as const;
 
 /** Name of each type's check in the OpenAPI document. */
-export const checkTitles: { readonly [T in JobType]: string } = {
+export const checkTitles: { readonly [T in CheckType]: string } = {
   URL: 'UrlCheck',
   API: 'ApiCheck',
   TCP: 'TcpCheck',
@@ -105,6 +106,8 @@ export const checkTitles: { readonly [T in JobType]: string } = {
   BROWSER: 'BrowserCheck',
   MULTI_STEP: 'MultiStepCheck',
   PLAYWRIGHT: 'PlaywrightCheck',
+  HEARTBEAT: 'HeartbeatCheck',
+  AGENTIC: 'AgenticCheck',
 };
 
 /** Lists leave out what is large. */
@@ -122,7 +125,7 @@ const listedFields = {
 };
 
 /** `own`: fields of the type as sent; `stored`: those that are returned otherwise. */
-function bodies<T extends JobType, Own extends TProperties, Stored extends TProperties>(
+function bodies<T extends CheckType, Own extends TProperties, Stored extends TProperties>(
   type: T,
   own: Own,
   stored: Stored,
@@ -186,10 +189,12 @@ export const checkSchemas = {
   BROWSER: bodies('BROWSER', scriptFields, scriptStored),
   MULTI_STEP: bodies('MULTI_STEP', scriptFields, scriptStored),
   PLAYWRIGHT: bodies('PLAYWRIGHT', suiteFields, {}),
+  HEARTBEAT: bodies('HEARTBEAT', heartbeatFields, heartbeatStored),
+  AGENTIC: bodies('AGENTIC', agenticFields, {}),
 };
 
-export type CreateBody<T extends JobType> = Static<(typeof checkSchemas)[T]['create']>;
-export type ChangeBody<T extends JobType> = Static<(typeof checkSchemas)[T]['change']>;
+export type CreateBody<T extends CheckType> = Static<(typeof checkSchemas)[T]['create']>;
+export type ChangeBody<T extends CheckType> = Static<(typeof checkSchemas)[T]['change']>;
 
 /** The request of a stored check. */
 export type StoredRequest<T extends ProbeType> = Static<(typeof requestSchemas)[T]>;

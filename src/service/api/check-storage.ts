@@ -1,10 +1,11 @@
-import { jobTypes, type JobType } from '../../protocol/check-types.ts';
+import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
 import type { CheckRow } from '../db/checks.ts';
 import { isSecretVariable, openVariables, sealVariables, type Encryption } from '../encryption.ts';
 import { withGroupSettings, type GroupSettings } from '../group-settings.ts';
 import type { SettledCheck } from './check-rules.ts';
 import { checkSchemas } from './check-schemas.ts';
 import type { SettledScriptCheck } from './script-rules.ts';
+import type { HeartbeatTiming, SettledServiceCheck } from './service-check-rules.ts';
 import type { SettledSuite } from './suite-rules.ts';
 
 /**
@@ -14,7 +15,7 @@ import type { SettledSuite } from './suite-rules.ts';
  */
 
 /** A settled check of any type. */
-export type AnySettledCheck = SettledCheck | SettledScriptCheck | SettledSuite;
+export type AnySettledCheck = SettledCheck | SettledScriptCheck | SettledSuite | SettledServiceCheck;
 
 type Variable = SettledCheck['environmentVariables'][number];
 type Pair = { key: string; value: string; locked: boolean };
@@ -62,7 +63,9 @@ export function toStored(check: AnySettledCheck, encryption: Encryption): Stored
     ...rest
   } = check;
   const environmentVariables = sealVariables(rest.environmentVariables, encryption);
-  if ('codeBundlePath' in rest) return { definition: { ...rest, environmentVariables }, code: null };
+  if ('codeBundlePath' in rest || 'prompt' in rest || !('request' in rest || 'script' in rest)) {
+    return { definition: { ...rest, environmentVariables }, code: null };
+  }
   if (!('request' in rest)) {
     const { script, dependencies, ...definition } = rest;
     return { definition: { ...definition, environmentVariables }, code: { script, dependencies } };
@@ -82,8 +85,8 @@ export function toStored(check: AnySettledCheck, encryption: Encryption): Stored
 }
 
 /** The check type of a row; null for a type of a newer version. */
-export function typeOf(row: CheckRow): JobType | null {
-  return jobTypes.find((type) => type === row.checkType) ?? null;
+export function typeOf(row: CheckRow): CheckType | null {
+  return checkTypes.find((type) => type === row.checkType) ?? null;
 }
 
 /** A stored check in the clear, secret values included: for merging a change into, never for an answer. */
@@ -121,12 +124,12 @@ export function hideSecrets<V extends Variable>(variables: readonly V[]): V[] {
 
 /**
  * A check as the API shows it: secret values are left empty, and dependencies out unless they are asked for. `group`: its
- * settings are applied.
+ * settings are applied. `base`: of URLs in the answer.
  */
 export function presentCheck(
   row: CheckRow,
   encryption: Encryption,
-  options: { dependencies?: boolean; group?: GroupSettings | undefined } = {},
+  options: { base: string; dependencies?: boolean; group?: GroupSettings | undefined },
 ) {
   const own = fromRow(row, encryption);
   const check: AnySettledCheck =
@@ -140,6 +143,7 @@ export function presentCheck(
     checkType: row.checkType,
     ...shown,
     ...(row.isPartial === true ? { isPartial: true } : {}),
+    ...pingOf(row, options.base),
     // Lists leave out what is large.
     ...('environmentVariables' in row.definition
       ? { environmentVariables: hideSecrets(check.environmentVariables) }
@@ -149,6 +153,17 @@ export function presentCheck(
     created_at: row.createdAt.toISOString().slice(0, 10),
     updated_at: row.updatedAt?.toISOString() ?? null,
   });
+}
+
+/** Where a heartbeat is pinged, beside its times. */
+function pingOf({ checkType, definition, pingToken }: CheckRow, base: string) {
+  const { heartbeat } = definition;
+  if (checkType !== 'HEARTBEAT' || typeof heartbeat !== 'object' || heartbeat === null) return {};
+  const { period, periodUnit, grace, graceUnit } = heartbeat as HeartbeatTiming; // written by settleServiceCheck
+  const token = pingToken ?? '';
+  return {
+    heartbeat: { period, periodUnit, grace, graceUnit, pingToken: token, pingUrl: `${base}/ping/${token}` },
+  };
 }
 
 /** The database sorts the fields of JSON by length; readers expect the schema's order. */

@@ -1,4 +1,4 @@
-import type { JobType } from '../../protocol/check-types.ts';
+import type { CheckType } from '../../protocol/check-types.ts';
 import { findAccount } from '../db/accounts.ts';
 import { useBundle } from '../db/bundles.ts';
 import { lockCheckGroup, type CheckGroupRow } from '../db/check-groups.ts';
@@ -16,6 +16,8 @@ import { ensureDataCenterRows } from './locations.ts';
 import type { ApiDeps } from './public-api.ts';
 import { isScriptType } from './script-fields.ts';
 import { settleScriptCheck } from './script-rules.ts';
+import { isServiceType } from './service-check-fields.ts';
+import { settleServiceCheck } from './service-check-rules.ts';
 import { isSuiteType } from './suite-fields.ts';
 import { settleSuite } from './suite-rules.ts';
 
@@ -99,10 +101,11 @@ async function checkMultiStep(
   );
 }
 
-function settle(type: JobType, body: CreateBody<JobType>, problems: Problems): AnySettledCheck {
+function settle(type: CheckType, body: CreateBody<CheckType>, problems: Problems): AnySettledCheck {
   // In each row the body is of `type`.
   if (isScriptType(type)) return settleScriptCheck(type, body as CreateBody<'BROWSER'>, problems);
   if (isSuiteType(type)) return settleSuite(body as CreateBody<'PLAYWRIGHT'>, problems);
+  if (isServiceType(type)) return settleServiceCheck(type, body as CreateBody<'AGENTIC'>, problems);
   return settleCheck(type, body as CreateBody<'URL'>, problems);
 }
 
@@ -110,7 +113,7 @@ function settle(type: JobType, body: CreateBody<JobType>, problems: Problems): A
 export async function prepareCheck(
   tx: Db,
   deps: ApiDeps,
-  options: { type: JobType; body: CreateBody<JobType>; id: string; accountId: string },
+  options: { type: CheckType; body: CreateBody<CheckType>; id: string; accountId: string },
 ): Promise<CheckWrite> {
   const { type, body, id, accountId } = options;
   const problems = createProblems();
@@ -143,7 +146,8 @@ export async function prepareCheck(
     frequencyOffset: settled.frequencyOffset ?? null,
     ...toStored(settled, deps.encryption),
     ...schedule,
-    nextDueAt: nextDueAt(schedule, now),
+    // A heartbeat is never due: it has timers of its own.
+    nextDueAt: type === 'HEARTBEAT' ? null : nextDueAt(schedule, now),
     now: new Date(now),
   };
 }
@@ -152,8 +156,8 @@ export async function prepareCheck(
 export function mergedCheck(
   { encryption }: ApiDeps,
   row: CheckRow,
-  changes: ChangeBody<JobType>,
-): CreateBody<JobType> {
+  changes: ChangeBody<CheckType>,
+): CreateBody<CheckType> {
   const stored = fromRow(row, encryption);
   const {
     id: _id,
@@ -179,5 +183,5 @@ export function mergedCheck(
   ) {
     delete body.frequencyOffset;
   }
-  return body as CreateBody<JobType>; // a stored check of the type, every changed field validated
+  return body as CreateBody<CheckType>; // a stored check of the type, every changed field validated
 }

@@ -1,6 +1,6 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { checkTypes, jobTypes, type JobType } from '../../protocol/check-types.ts';
+import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
 import { findCheckGroup } from '../db/check-groups.ts';
 import {
@@ -23,8 +23,10 @@ import { checkPaths } from './check-paths.ts';
 import { checkSchemas, checkTitles, type ChangeBody, type CreateBody } from './check-schemas.ts';
 import { presentCheck, typeOf } from './check-storage.ts';
 import { mergedCheck, prepareCheck } from './check-writes.ts';
+import { writeHeartbeat } from './heartbeat-writes.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';
+import { baseUrl } from './result-artifacts.ts';
 
 const ListQuery = strict(
   Type.Object({
@@ -41,19 +43,20 @@ const ListQuery = strict(
 
 /** Routes of checks. `app` is `api` without types: the types' routes are one piece of code. */
 export function registerChecks(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
-  for (const type of jobTypes) registerType(app, deps, type);
+  for (const type of checkTypes) registerType(app, deps, type);
   registerAnyType(api, deps);
 }
 
-function registerType(api: FastifyInstance, deps: ApiDeps, type: JobType): void {
-  const { db, encryption, now } = deps;
+function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): void {
+  const { db, encryption, now, publicUrl } = deps;
   const path = `/v1/checks/${checkPaths[type]}`;
   const { create, change } = checkSchemas[type];
 
-  async function present(queryable: Db, accountId: string, id: string) {
+  async function present(queryable: Db, request: FastifyRequest, id: string) {
+    const { accountId } = request;
     const row = await findCheck(queryable, { accountId, id });
     if (row === undefined) throw notFound('check', id);
-    return presentCheck(row, encryption, { dependencies: true });
+    return presentCheck(row, encryption, { base: baseUrl(publicUrl, request), dependencies: true });
   }
 
   api.post(
@@ -77,11 +80,13 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: JobType): void 
     },
     async (request, reply) => {
       const { accountId } = request;
-      const body = request.body as CreateBody<JobType>; // validated by `create` above
+      const body = request.body as CreateBody<CheckType>; // validated by `create` above
       const id = uuidv7(now());
       const check = await db.tx(async (tx) => {
-        await insertCheck(tx, await prepareCheck(tx, deps, { type, body, id, accountId }));
-        return present(tx, accountId, id);
+        const check = await prepareCheck(tx, deps, { type, body, id, accountId });
+        await insertCheck(tx, check);
+        await writeHeartbeat(tx, check);
+        return present(tx, request, id);
       });
       return reply.code(201).send(check);
     },
@@ -102,7 +107,7 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: JobType): void 
     async (request) => {
       const { accountId } = request;
       const { id } = request.params as { id: string }; // IdParams
-      const changes = request.body as ChangeBody<JobType>; // validated by `change` above
+      const changes = request.body as ChangeBody<CheckType>; // validated by `change` above
       return db.tx(async (tx) => {
         const row = isUuid(id) ? await lockCheck(tx, { accountId, id }) : undefined;
         if (row === undefined) throw notFound('check', id);
@@ -116,17 +121,17 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: JobType): void 
             ],
           });
         }
-        await updateCheck(
-          tx,
-          await prepareCheck(tx, deps, { type, body: mergedCheck(deps, row, changes), id, accountId }),
-        );
-        return present(tx, accountId, id);
+        const body = mergedCheck(deps, row, changes);
+        const check = await prepareCheck(tx, deps, { type, body, id, accountId });
+        await updateCheck(tx, check);
+        await writeHeartbeat(tx, check);
+        return present(tx, request, id);
       });
     },
   );
 }
 
-function registerAnyType(api: PublicApi, { db, encryption }: ApiDeps): void {
+function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps): void {
   const groupOf = async ({ groupId }: CheckRow, accountId: string) => {
     const row = groupId === null ? undefined : await findCheckGroup(db, { accountId, id: groupId });
     return row === undefined ? undefined : groupFromRow(row, encryption);
@@ -143,7 +148,9 @@ function registerAnyType(api: PublicApi, { db, encryption }: ApiDeps): void {
         response: { 200: Type.Array(Type.Ref('Check')), ...errorResponses(400) },
       },
     },
-    async ({ accountId, query }) => {
+    async (request) => {
+      const { accountId, query } = request;
+      const base = baseUrl(publicUrl, request);
       const rows = await listChecks(db, {
         accountId,
         checkType: query.checkType ?? null,
@@ -154,7 +161,7 @@ function registerAnyType(api: PublicApi, { db, encryption }: ApiDeps): void {
         limit: query.limit,
         offset: offsetOf(query),
       });
-      return rows.filter((row) => typeOf(row) !== null).map((row) => presentCheck(row, encryption));
+      return rows.filter((row) => typeOf(row) !== null).map((row) => presentCheck(row, encryption, { base }));
     },
   );
 
@@ -181,11 +188,14 @@ function registerAnyType(api: PublicApi, { db, encryption }: ApiDeps): void {
         response: { 200: Type.Ref('Check'), ...errorResponses(400, 404) },
       },
     },
-    async ({ accountId, query, params: { id } }) => {
+    async (request) => {
+      const { accountId, query } = request;
+      const { id } = request.params;
       const row = isUuid(id) ? await findCheck(db, { accountId, id }) : undefined;
       if (row === undefined) throw notFound('check', id);
       const group = query.applyGroupSettings ? await groupOf(row, accountId) : undefined;
-      return presentCheck(row, encryption, { dependencies: query.includeDependencies, group });
+      const base = baseUrl(publicUrl, request);
+      return presentCheck(row, encryption, { base, dependencies: query.includeDependencies, group });
     },
   );
 

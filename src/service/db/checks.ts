@@ -23,23 +23,28 @@ export type CheckRow = {
   code: Record<string, unknown> | null;
   /** In lists: something of definition or code was left out. */
   isPartial?: boolean;
+  /** Of a heartbeat. */
+  pingToken: string | null;
   createdAt: Date;
   updatedAt: Date | null;
 };
 
 /** What a create or a change writes. */
-export type CheckWrite = Omit<CheckRow, 'createdAt' | 'updatedAt'> & {
+export type CheckWrite = Omit<CheckRow, 'createdAt' | 'updatedAt' | 'pingToken'> & {
   accountId: string;
   intervalSeconds: number;
   offsetSeconds: number;
-  nextDueAt: Date;
+  /** Null = it is never due. */
+  nextDueAt: Date | null;
   now: Date;
 };
 
 // group_id is a bigint, which the drivers would give back as text.
 const columns = `id, check_type as "checkType", name, activated, muted, tags, group_id::float8 as "groupId", locations,
   private_locations as "privateLocations", run_parallel as "runParallel", frequency,
-  frequency_offset as "frequencyOffset", definition, code, created_at as "createdAt", updated_at as "updatedAt"`;
+  frequency_offset as "frequencyOffset", definition, code,
+  case when check_type = 'HEARTBEAT' then (select ping_token from heartbeats h where h.check_id = checks.id) end as "pingToken",
+  created_at as "createdAt", updated_at as "updatedAt"`;
 
 const listedColumns = columns.replace(
   ' definition, code,',

@@ -23,7 +23,7 @@ export type DueCheck = {
   slugs: string[];
 };
 
-/** Checks that are due, longest due first; locked, without those that another replica has locked. */
+/** Checks that agents are to run now, longest due first; locked, without those that another replica has locked. */
 export async function lockDueChecks(
   tx: Queryable,
   { now, limit }: { now: Date; limit: number },
@@ -33,7 +33,7 @@ export async function lockDueChecks(
        ${effectiveRunParallel} as "runParallel", c.rotation, c.interval_seconds as "intervalSeconds",
        c.offset_seconds as "offsetSeconds", c.next_due_at as "nextDueAt",
        case when g.activated is false then '{}' else ${effectiveSlugs} end as slugs
-     from ${checksWithGroups} where c.activated and c.next_due_at <= $1
+     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type <> 'AGENTIC'
      order by c.next_due_at limit $2 for no key update of c skip locked`,
     [now, limit],
   );
@@ -42,7 +42,8 @@ export async function lockDueChecks(
 /** When the next check is due; null when none is. */
 export async function earliestDue(db: Queryable): Promise<Date | null> {
   const rows = await db.query<{ due: Date | null }>(
-    'select min(next_due_at) as due from checks where activated and next_due_at is not null',
+    `select min(next_due_at) as due from checks
+     where activated and next_due_at is not null and check_type <> 'AGENTIC'`,
   );
   return rows[0]?.due ?? null;
 }
