@@ -103,9 +103,9 @@ export function mergedRequest(request: ApiRequest, defaults: ApiCheckDefaults): 
 }
 
 /** The alerting that counts: a group that has a policy decides it, and then only its channels are told. */
-function mergedAlerts<A extends AlertFields & { useGlobalAlertSettings: boolean }>(
+export function mergedAlerts<A extends AlertFields & { useGlobalAlertSettings: boolean }>(
   check: A,
-  group: GroupSettings,
+  group: Pick<GroupSettings, keyof AlertFields | 'useGlobalAlertSettings'>,
 ) {
   const { useGlobalAlertSettings, alertSettings, alertChannelSubscriptions } = group;
   if (useGlobalAlertSettings === null) return {};

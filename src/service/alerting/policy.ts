@@ -1,0 +1,82 @@
+import type { AlertSettings } from '../api/check-fields.ts';
+import type { ToldChannel } from '../db/alert-subscriptions.ts';
+import { mergedAlerts } from '../group-settings.ts';
+import type { RaisedAlert } from './state-machine.ts';
+
+/** Which settings count for a check, and which channels want an alert (facts, 4.1 and 4.2). */
+
+/** Of an account that has set none, and of fields that are not stored. */
+export const defaultAlertSettings: AlertSettings = {
+  escalationType: 'RUN_BASED',
+  runBasedEscalation: { failedRunThreshold: 1 },
+  timeBasedEscalation: { minutesFailingThreshold: 5 },
+  reminders: { amount: 0, interval: 5 },
+  parallelRunFailureThreshold: { enabled: false, percentage: 10 },
+};
+
+/** Settings as they are stored: null where a check, a group or an account has none. */
+export type StoredPolicy = {
+  own: Partial<AlertSettings> | null;
+  useGlobal: boolean | null;
+  /** Null = the check has no group. */
+  group: { own: Partial<AlertSettings> | null; useGlobal: boolean | null } | null;
+  account: Partial<AlertSettings> | null;
+};
+
+export type Policy = {
+  settings: AlertSettings;
+  /** Only the group's channels are told; otherwise only the check's. */
+  ofGroup: boolean;
+};
+
+const filled = (settings: Partial<AlertSettings> | null): AlertSettings => ({
+  ...defaultAlertSettings,
+  ...settings,
+});
+
+/** The settings that count, and whose channels. */
+export function policyOf({ own, useGlobal, group, account }: StoredPolicy): Policy {
+  const check = {
+    alertSettings: filled(own),
+    useGlobalAlertSettings: useGlobal ?? true,
+    alertChannelSubscriptions: [],
+  };
+  const merged =
+    group === null
+      ? {}
+      : mergedAlerts(check, {
+          alertSettings: filled(group.own),
+          useGlobalAlertSettings: group.useGlobal,
+          alertChannelSubscriptions: [],
+        });
+  const { useGlobalAlertSettings, alertSettings } = { ...check, ...merged };
+  return {
+    settings: useGlobalAlertSettings ? filled(account) : alertSettings,
+    ofGroup: group !== null && group.useGlobal !== null,
+  };
+}
+
+type Flags = Pick<ToldChannel, 'sendFailure' | 'sendRecovery' | 'sendDegraded'>;
+
+/** Whether a channel with these flags is told of an alert. */
+export function isWanted(
+  { alertType, toldFailure }: Pick<RaisedAlert, 'alertType' | 'toldFailure'>,
+  { sendFailure, sendRecovery, sendDegraded }: Flags,
+): boolean {
+  switch (alertType) {
+    case 'ALERT_FAILURE':
+    case 'ALERT_FAILURE_REMAIN':
+    case 'ALERT_DEGRADED_FAILURE':
+      return sendFailure;
+    case 'ALERT_DEGRADED':
+    case 'ALERT_DEGRADED_REMAIN':
+    case 'ALERT_FAILURE_DEGRADED':
+      return sendDegraded;
+    case 'ALERT_RECOVERY':
+    case 'ALERT_DEGRADED_RECOVERY':
+      // Who was told of a failure hears its end, even by way of degraded; who was told of nothing hears nothing.
+      return sendRecovery && (sendDegraded || toldFailure);
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,216 @@
+import type { AlertSettings } from '../api/check-fields.ts';
+import type { AlertType } from './alert-types.ts';
+
+/**
+ * What becomes of a check's alerts with a run that has ended, and with time (facts, 4.1 and 4.2; docs/alerting.md). Pure.
+ * Times are milliseconds since the epoch.
+ */
+
+export type CheckStatus = 'passing' | 'degraded' | 'failing';
+
+export type AlertState = {
+  /** Of the last run that counted. */
+  status: CheckStatus;
+  /** Start of the first run of this status; null while passing. */
+  since: number | null;
+  /** Consecutive runs of this status; 0 while passing. */
+  runs: number;
+  /** The alert of this status has been raised. */
+  alerted: boolean;
+  /** Of this status nobody is told, nor reminded: it began, or its alert came, where alerts are silenced. */
+  silent: boolean;
+  /** Reminders of this status so far. */
+  reminders: number;
+  /** When the last alert or reminder of this status was raised. */
+  alertedAt: number | null;
+  /** Since the check passed last somebody was told: of anything, of a failure. */
+  told: boolean;
+  toldFailure: boolean;
+  /** Since the check passed last an alert asked for an incident. */
+  hasIncident: boolean;
+  /** The last run that counted. */
+  lastRunAt: number | null;
+  lastRunId: string | null;
+};
+
+export const initialState: AlertState = {
+  status: 'passing',
+  since: null,
+  runs: 0,
+  alerted: false,
+  silent: false,
+  reminders: 0,
+  alertedAt: null,
+  told: false,
+  toldFailure: false,
+  hasIncident: false,
+  lastRunAt: null,
+  lastRunId: null,
+};
+
+/** `silenced`: nobody is told now (muted, deactivated, maintenance). */
+export type AlertEvent = { now: number; silenced: boolean } & (
+  | {
+      kind: 'run';
+      runId: string;
+      /** When the run took place. */
+      at: number;
+      /** Null = the run says nothing about the check: it errored. */
+      verdict: CheckStatus | null;
+    }
+  | { kind: 'time' }
+);
+
+export type RaisedAlert = {
+  alertType: AlertType;
+  silenced: boolean;
+  isReminder: boolean;
+  /** 0 = no reminder. */
+  reminderSequence: number;
+  /** Somebody was told of a failure before (or is now), so that its end concerns who wants failures and recoveries alone. */
+  toldFailure: boolean;
+};
+
+export type Step = {
+  state: AlertState;
+  /** Null = none. */
+  alert: RaisedAlert | null;
+  /** What becomes of the check's incident. */
+  incident: 'open' | 'resolve' | null;
+  /** When time alone is the next event; null = never. */
+  dueAt: number | null;
+};
+
+/** Each way from one status to another, and what its alert is called. */
+const transitions: { readonly [from in CheckStatus]: { readonly [to in CheckStatus]: AlertType } } = {
+  passing: { passing: 'NO_ALERT', degraded: 'ALERT_DEGRADED', failing: 'ALERT_FAILURE' },
+  degraded: {
+    passing: 'ALERT_DEGRADED_RECOVERY',
+    degraded: 'ALERT_DEGRADED_REMAIN',
+    failing: 'ALERT_DEGRADED_FAILURE',
+  },
+  failing: {
+    passing: 'ALERT_RECOVERY',
+    degraded: 'ALERT_FAILURE_DEGRADED',
+    failing: 'ALERT_FAILURE_REMAIN',
+  },
+};
+
+/** Of reminders: as many as it takes. */
+const unlimited = 100_000;
+const minuteMs = 60_000;
+
+export function step(state: AlertState, settings: AlertSettings, event: AlertEvent): Step {
+  const {
+    state: next,
+    alert,
+    incident,
+  } = event.kind === 'run' ? run(state, settings, event) : time(state, settings, event);
+  return { state: next, alert, incident, dueAt: dueAt(next, settings) };
+}
+
+type Changed = Omit<Step, 'dueAt'>;
+const unchanged = (state: AlertState): Changed => ({ state, alert: null, incident: null });
+
+function run(state: AlertState, settings: AlertSettings, event: AlertEvent & { kind: 'run' }): Changed {
+  const { verdict, at, runId, silenced, now } = event;
+  if (verdict === null || isKnown(state, event)) return unchanged(state);
+  const { status: from } = state;
+  const followed = { ...state, lastRunAt: at, lastRunId: runId };
+  if (verdict === 'passing') return passed(followed, silenced);
+  if (from === verdict) {
+    const goesOn = { ...followed, runs: state.runs + 1 };
+    const isDue = !state.alerted && isThresholdMet(goesOn, settings, at);
+    return isDue
+      ? raised(goesOn, { alertType: transitions[from][verdict], silenced, now })
+      : unchanged(goesOn);
+  }
+  const begun: AlertState = {
+    ...followed,
+    status: verdict,
+    since: at,
+    runs: 1,
+    alerted: false,
+    silent: silenced,
+    reminders: 0,
+    alertedAt: null,
+  };
+  // Between degraded and failing no threshold counts.
+  const isDue = from !== 'passing' || isThresholdMet(begun, settings, at);
+  return isDue ? raised(begun, { alertType: transitions[from][verdict], silenced, now }) : unchanged(begun);
+}
+
+/** A run that was followed before, another part of it, or one that is older than what has been followed. */
+const isKnown = (state: AlertState, { at, runId }: { at: number; runId: string }) =>
+  runId === state.lastRunId || (state.lastRunAt !== null && at < state.lastRunAt);
+
+function passed(state: AlertState, silenced: boolean): Changed {
+  const { status: from, told, toldFailure, hasIncident, lastRunAt, lastRunId } = state;
+  if (from === 'passing') return unchanged(state);
+  return {
+    state: { ...initialState, lastRunAt, lastRunId },
+    // The end of what nobody was told of is no news.
+    alert: told ? { ...noReminder, alertType: transitions[from].passing, silenced, toldFailure } : null,
+    incident: hasIncident ? 'resolve' : null,
+  };
+}
+
+const noReminder = { isReminder: false, reminderSequence: 0 };
+
+function raised(
+  state: AlertState,
+  { alertType, silenced: isSilencedNow, now }: { alertType: AlertType; silenced: boolean; now: number },
+): Changed {
+  const silenced = isSilencedNow || state.silent;
+  const isFailure = state.status === 'failing';
+  const toldFailure = state.toldFailure || (isFailure && !silenced);
+  const opens = isFailure && !state.hasIncident;
+  return {
+    state: {
+      ...state,
+      alerted: true,
+      alertedAt: now,
+      silent: silenced,
+      told: state.told || !silenced,
+      toldFailure,
+      hasIncident: state.hasIncident || isFailure,
+    },
+    alert: { ...noReminder, alertType, silenced, toldFailure },
+    incident: opens ? 'open' : null,
+  };
+}
+
+function isThresholdMet(state: AlertState, settings: AlertSettings, at: number): boolean {
+  if (settings.escalationType === 'RUN_BASED')
+    return state.runs >= settings.runBasedEscalation.failedRunThreshold;
+  return state.since !== null && at >= state.since + failingMs(settings);
+}
+
+const failingMs = ({ timeBasedEscalation }: AlertSettings) =>
+  timeBasedEscalation.minutesFailingThreshold * minuteMs;
+
+function time(state: AlertState, settings: AlertSettings, { now, silenced }: AlertEvent): Changed {
+  const due = dueAt(state, settings);
+  if (due === null || now < due) return unchanged(state);
+  const alertType = transitions[state.status][state.status];
+  if (!state.alerted) return raised(state, { alertType, silenced, now });
+  const reminders = state.reminders + 1;
+  const { toldFailure } = state;
+  return {
+    state: { ...state, reminders, alertedAt: now },
+    alert: { alertType, silenced, isReminder: true, reminderSequence: reminders, toldFailure },
+    incident: null,
+  };
+}
+
+/** When an escalation by time or a reminder is due, which no run has to bring. */
+function dueAt(state: AlertState, settings: AlertSettings): number | null {
+  const { status, since, alerted, silent, reminders, alertedAt } = state;
+  if (status === 'passing' || since === null) return null;
+  if (!alerted) return settings.escalationType === 'TIME_BASED' ? since + failingMs(settings) : null;
+  const { amount, interval } = settings.reminders;
+  const isLast = amount !== unlimited && reminders >= amount;
+  // Reminders are of failures.
+  if (status !== 'failing' || silent || isLast || alertedAt === null) return null;
+  return alertedAt + interval * minuteMs;
+}
