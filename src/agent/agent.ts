@@ -112,6 +112,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     installEnvironment: revealed(config.installEnvironment),
     extraCaFile: config.extraCaFile,
     playwrightBrowsersPath: config.playwrightBrowsersPath,
+    artifactBytes: () => session.current()?.limits.artifactBytes ?? Infinity,
     fetchBundle: createBundleFetcher({
       transport,
       serviceUrl,

@@ -11,7 +11,7 @@ import { InvalidJobError } from '../errors.ts';
 
 export type ScriptsOptions = Pick<
   SuiteRunnerOptions,
-  'enginesFolder' | 'fetchBundle' | 'installEnvironment' | 'dependencyCache' | 'suiteSlots'
+  'enginesFolder' | 'fetchBundle' | 'installEnvironment' | 'dependencyCache' | 'suiteSlots' | 'artifactBytes'
 > & {
   /** The folder whose subfolders are runtimes. */
   runtimesFolder: string;

@@ -112,7 +112,12 @@ async function report(
   const { given, place, deadline, log, facts, output, stages } = run;
   const cut = deadline.cut();
   const limitMs = cut === null ? reportMs.usual : reportMs.cut;
-  const reading = readSuiteReport({ place, end, lastLines: output.lastLines });
+  const reading = readSuiteReport({
+    place,
+    end,
+    lastLines: output.lastLines,
+    artifactBytes: run.host.artifactBytes?.() ?? Infinity,
+  });
   const found = await Promise.race([reading, fired(deadline.after(limitMs))]);
   deadline.throwIfLost();
   if (found === null) {

@@ -21,8 +21,6 @@ export type SuiteFiles = {
   notes: string[];
 };
 
-/** Bytes above which an artifact is refused. */
-const refusedBytes = 150 * 1024 * 1024;
 const reports = { folders: 3, files: 50_000, bytes: 2 * 1024 ** 3 };
 const packed = new Set(['.zip', '.webm', '.png', '.jpg', '.jpeg', '.woff2', '.gz']);
 
@@ -38,6 +36,8 @@ export async function collectFiles(options: {
   /** A test's file, relative. */
   fileOf: (test: ReadTest) => string;
   limit: number;
+  /** Bytes above which an artifact is refused. */
+  artifactBytes: number;
 }): Promise<SuiteFiles> {
   const { place, runs, tests, limit } = options;
   const notes: string[] = [];
@@ -185,7 +185,7 @@ async function reportFiles(given: Parameters<typeof collectFiles>[0], notes: str
   for (const [index, folder] of html.slice(0, reports.folders).entries()) {
     const name = index === 0 ? 'report' : `report-${index + 1}`;
     try {
-      files.push(...(await zipped(folder, join(zips, name), notes)));
+      files.push(...(await zipped(folder, join(zips, name), { notes, artifactBytes: given.artifactBytes })));
     } catch (error: unknown) {
       notes.push(`${name}.zip can't be written: ${toError(error).message}`);
     }
@@ -220,7 +220,11 @@ async function writtenReport(given: Parameters<typeof collectFiles>[0]): Promise
 }
 
 /** A report as `<stem>.zip`; one that is too large to be accepted once more without the files of tests. */
-async function zipped(folder: string, stem: string, notes: string[]): Promise<KeptFile[]> {
+async function zipped(
+  folder: string,
+  stem: string,
+  { notes, artifactBytes }: { notes: string[]; artifactBytes: number },
+): Promise<KeptFile[]> {
   const { files, bytes } = await filesBelow(folder);
   const all = { path: `${stem}.zip`, name: `${basename(stem)}.zip`, contentType: 'application/zip' };
   const kept: KeptFile[] = [];
@@ -230,7 +234,7 @@ async function zipped(folder: string, stem: string, notes: string[]): Promise<Ke
     await zip(files, all.path);
     kept.push({ ...all, type: 'report' });
     const { size } = await lstat(all.path);
-    if (size <= refusedBytes) return kept;
+    if (size <= artifactBytes) return kept;
     notes.push(`${all.name} has ${Math.round(size / 1024 ** 2)} MiB, more than is accepted`);
   }
   // Everything but what tests attached.

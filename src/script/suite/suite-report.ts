@@ -1,5 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import { relative } from 'node:path';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { Reason } from '../../protocol/reasons.ts';
 import type { KeptFile } from '../playwright-files.ts';
 import { collectFiles } from './suite-files.ts';
@@ -44,6 +45,8 @@ export async function readSuiteReport(options: {
   /** What the command printed last, without colours. */
   lastLines: readonly string[];
   mostFiles?: number;
+  /** Of one artifact; the protocol's bound holds as well. */
+  artifactBytes?: number;
 }): Promise<SuiteReport> {
   const { place } = options;
   // The customer's code may have put a link in its place.
@@ -62,6 +65,7 @@ export async function readSuiteReport(options: {
     verdict,
     fileOf: ({ file }) => relativeFile(file, place),
     limit: options.mostFiles ?? mostFiles,
+    artifactBytes: Math.min(options.artifactBytes ?? Infinity, protocolLimits.artifactBytes),
   });
   const fitted = fittingTests(tests, place, names);
   const starts = tests.flatMap(({ test }) => test.tries.map(({ startTime }) => startTime));

@@ -32,6 +32,8 @@ export type SuiteRunnerOptions = {
   /** Suites that may run at a time: they share the memory. Absent = one. */
   suiteSlots?: number;
   warn: (line: string) => void;
+  /** Bytes above which a report is refused, and goes without what tests attached as well; absent = the protocol's. */
+  artifactBytes?: () => number;
   /** Milliseconds between two words of a stage that lasts. */
   stageWordMs?: number;
 };
