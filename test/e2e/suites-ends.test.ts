@@ -1,47 +1,16 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { createServer, request as httpRequest, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { packBundle } from '../../src/script/suite/pack-bundle.ts';
-import { builtProgram } from '../helpers/build.ts';
-import { emptyDataDir } from '../helpers/database.ts';
 import { hasSuites } from '../helpers/suites.ts';
-import {
-  apiOf,
-  killAll,
-  processesWith,
-  readyLine,
-  startProgram,
-  until,
-  type Api,
-  type Program,
-} from './program.ts';
+import { until, type Api, type Program } from './program.ts';
+import { startSuiteService, type SuiteAgents, type SuiteResult } from './suite-agents.ts';
 
 /**
  * What becomes of a suite when its agent is killed or drained in any of its stages, or loses the service: programs of their
  * own, a browser and a daemon included. The projects need no packages, so no registry.
  */
-
-type Keys = { apiKey: string; locationKey: string; locationSlug: string };
-type Result = {
-  id: string;
-  status: string;
-  resultType: string;
-  details: { exitCode: number | null } | null;
-  artifacts: { name: string; state: string }[];
-  log: { msg: string }[];
-};
 
 /** Says where it is, and goes on when it is told to. */
 const waits = `const at = async (name) => (await fetch(process.env.CONTROL + '/' + name)).text();`;
@@ -60,11 +29,7 @@ console.log('went on');
 process.exit(0);`;
 
 describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000 }, () => {
-  let main: string;
-  let folder: string;
-  let serviceDir: string;
-  let service: string;
-  let keys: Keys;
+  let bench: SuiteAgents;
   let api: Api;
   const servers: Server[] = [];
 
@@ -89,14 +54,8 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
   }
 
   beforeAll(async () => {
-    main = await builtProgram();
-    folder = mkdtempSync(join(tmpdir(), 'suites-ends-'));
-    serviceDir = await emptyDataDir();
-    const program = startProgram(main, ['service'], { SERVICE_PORT: '0', SERVICE_DATA_DIR: serviceDir });
-    const ready = await readyLine(program);
-    service = ready.serviceUrl;
-    keys = JSON.parse(readFileSync(ready.keysFile ?? '', 'utf8')) as Keys; // the service has just written it
-    api = apiOf(service, keys.apiKey);
+    bench = await startSuiteService();
+    ({ api } = bench);
     control = await listen(
       createServer((request, response) => {
         const name = (request.url ?? '').slice(1);
@@ -107,7 +66,7 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
       createServer((request, response) => {
         if (!mayPass(request.url ?? '')) return void request.socket.destroy();
         const { method, headers, url } = request;
-        const onward = httpRequest(service + (url ?? ''), { method, headers }, (answer) => {
+        const onward = httpRequest(bench.service + (url ?? ''), { method, headers }, (answer) => {
           response.writeHead(answer.statusCode ?? 500, answer.headers);
           answer.pipe(response);
         });
@@ -118,79 +77,35 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
     );
   }, 180_000);
   afterAll(() => {
-    killAll();
+    bench.close();
     for (const server of servers) server.close().closeAllConnections();
-    for (const own of [folder, serviceDir]) rmSync(own, { recursive: true, force: true });
   });
 
-  const usual = 'agent';
-  const dataDir = (of: string) => join(folder, of);
-  const ofSuites = (of = usual) => processesWith(join(dataDir(of), 'runs'));
-
-  function startAgent(graceSeconds: number, of = usual, key = keys.locationKey): Program {
-    return startProgram(main, ['start'], {
-      SERVICE_URL: gate,
-      API_KEY: key,
-      AGENT_HEALTH_PORT: '0',
-      AGENT_DATA_DIR: dataDir(of),
-      AGENT_SHUTDOWN_GRACE_SECONDS: String(graceSeconds),
-      PLAYWRIGHT_DOWNLOAD_HOST: 'http://127.0.0.1:9',
+  const dataDir = (of: string) => join(bench.folder, of);
+  const ofSuites = (of = 'agent') => bench.ofSuites(dataDir(of));
+  const startAgent = (graceSeconds: number, of = 'agent', key?: string): Program =>
+    bench.startAgent({
+      data: dataDir(of),
+      graceSeconds,
+      serviceUrl: gate,
+      ...(key === undefined ? {} : { key }),
     });
-  }
-
-  /** A check with this program as `test.mjs`, and a session of it that is waiting now; the check's id. */
-  async function trigger(name: string, program: string, fields: object = {}): Promise<string> {
-    const project = join(folder, name);
-    mkdirSync(join(project, 'core'), { recursive: true });
-    const manifest = { name: 'nothing', version: '1.0.0', private: true };
-    writeFileSync(join(project, 'package.json'), JSON.stringify(manifest));
-    const lock = { ...manifest, lockfileVersion: 3, packages: {} };
-    writeFileSync(join(project, 'package-lock.json'), JSON.stringify(lock));
-    writeFileSync(join(project, 'test.mjs'), program);
-    // What stands for the project's Playwright.
-    writeFileSync(join(project, 'core', 'package.json'), '{"version":"1.58.2"}');
+  const trigger = (name: string, program: string, fields: object = {}): Promise<string> => {
     const browsers = [{ name: 'chromium', revision: '1' }];
-    writeFileSync(join(project, 'core', 'browsers.json'), JSON.stringify({ browsers }));
-    const archive = join(folder, `${name}.tar.gz`);
-    await packBundle({ folder: project, to: archive });
-    const answer = await fetch(`${service}/v1/playwright-bundles`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${keys.apiKey}`, 'content-type': 'application/octet-stream' },
-      body: readFileSync(archive),
-    });
-    expect(answer.status).toBe(201);
-    const { key } = (await answer.json()) as { key: string };
-    const made = await api<{ id: string }>('POST', '/v1/checks/playwright', {
-      name,
-      codeBundlePath: key,
+    const files = {
+      'test.mjs': program,
+      // What stands for the project's Playwright.
+      'core/package.json': '{"version":"1.58.2"}',
+      'core/browsers.json': JSON.stringify({ browsers }),
+    };
+    return bench.trigger(name, files, {
       testCommand: `node test.mjs ${name}`,
-      privateLocations: [keys.locationSlug],
-      frequency: 1440,
       environmentVariables: [{ key: 'CONTROL', value: control }],
       ...fields,
     });
-    expect(made, JSON.stringify(made.body)).toMatchObject({ status: 201 });
-    const target = { target: { checkId: [made.body.id] } };
-    expect(await api('POST', '/v2/check-sessions/trigger', target)).toMatchObject({ status: 201 });
-    return made.body.id;
-  }
-
-  /** All results of a check, once there is one. */
-  const results = (id: string) =>
-    until(
-      async () => {
-        const { body } = await api<Result[]>('GET', `/v1/check-results/${id}?limit=10`);
-        return body.length > 0 && body;
-      },
-      'a result',
-      60_000,
-    );
-  const onlyResult = async (id: string): Promise<Result> => {
-    const all = await results(id);
-    expect(all.map(({ resultType }) => resultType)).toEqual(['FINAL']);
-    return all[0] as Result;
   };
-  const words = (result: Result) => result.log.map(({ msg }) => msg).join('\n');
+  const onlyResult = (id: string) => bench.onlyResult(id);
+  const words = (result: SuiteResult) => result.log.map(({ msg }) => msg).join('\n');
   /** Temporary files that suites of this agent have outside of its folder. */
   const outside = (runs: string) =>
     readdirSync(runs).flatMap((home) =>
@@ -272,7 +187,7 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
       agent.kill('SIGTERM');
       expect(await agent.exited, name).not.toBeNull();
       expect(ofSuites(), name).toEqual([]);
-      expect((await api<Result[]>('GET', `/v1/check-results/${id}?limit=10`)).body, name).toEqual([]);
+      expect(await bench.results(id), name).toEqual([]);
       // Nobody waits for a lease to run out.
       const next = startAgent(60);
       const began = performance.now();
@@ -287,7 +202,7 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
       await onlyResult(id);
       next.kill('SIGTERM');
       expect(await next.exited, name).toBe(0);
-      expect((await results(id)).length, name).toBe(1);
+      expect((await bench.results(id)).length, name).toBe(1);
     }
   });
 
@@ -299,7 +214,7 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
     release('away');
     await until(() => ofSuites().length === 0, 'the end of the suite');
     await new Promise((resolve) => setTimeout(resolve, 1000));
-    expect((await api<Result[]>('GET', `/v1/check-results/${id}?limit=10`)).body).toEqual([]);
+    expect(await bench.results(id)).toEqual([]);
     // The service is back, but takes no files.
     mayPass = (path) => !path.includes('artifacts');
     const result = await onlyResult(id);

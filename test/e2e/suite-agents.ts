@@ -1,0 +1,129 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect } from 'vitest';
+import { packBundle } from '../../src/script/suite/pack-bundle.ts';
+import { builtProgram } from '../helpers/build.ts';
+import { emptyDataDir } from '../helpers/database.ts';
+import {
+  apiOf,
+  killAll,
+  processesWith,
+  readyLine,
+  startProgram,
+  until,
+  type Api,
+  type Program,
+} from './program.ts';
+
+/** A service and its agents as programs, and suites that need no packages: for tests of what goes wrong on the way. */
+
+export type SuiteResult = {
+  id: string;
+  status: string;
+  resultType: string;
+  reason: { code: string; message: string } | null;
+  details: {
+    exitCode: number | null;
+    errors: string[];
+    totals: { tests: number };
+    tests: { title: string }[];
+    testsLeftOut: number;
+  } | null;
+  artifacts: { name: string; state: string; size: number }[];
+  log: { msg: string }[];
+};
+
+export type SuiteAgents = {
+  /** Of this test, and gone with it. */
+  folder: string;
+  service: string;
+  api: Api;
+  startAgent: (options: { data: string; graceSeconds: number; key?: string; serviceUrl?: string }) => Program;
+  /** Processes of suites of the agent with this data folder. */
+  ofSuites: (data: string) => { pid: number; command: string }[];
+  /** A check whose project has these files, and a session of it that is waiting now; the check's id. */
+  trigger: (name: string, files: { [path: string]: string }, fields: object) => Promise<string>;
+  results: (checkId: string) => Promise<SuiteResult[]>;
+  /** The result of a check once it is there: there must be one, a final one. */
+  onlyResult: (checkId: string) => Promise<SuiteResult>;
+  close: () => void;
+};
+
+export async function startSuiteService(): Promise<SuiteAgents> {
+  const main = await builtProgram();
+  const folder = mkdtempSync(join(tmpdir(), 'suite-agents-'));
+  const serviceDir = await emptyDataDir();
+  const program = startProgram(main, ['service'], { SERVICE_PORT: '0', SERVICE_DATA_DIR: serviceDir });
+  const ready = await readyLine(program);
+  const service = ready.serviceUrl;
+  // The service has just written it.
+  const keys = JSON.parse(readFileSync(ready.keysFile ?? '', 'utf8')) as {
+    apiKey: string;
+    locationKey: string;
+    locationSlug: string;
+  };
+  const api = apiOf(service, keys.apiKey);
+  const results = async (id: string) =>
+    (await api<SuiteResult[]>('GET', `/v1/check-results/${id}?limit=10`)).body;
+  return {
+    folder,
+    service,
+    api,
+    startAgent: ({ data, graceSeconds, key = keys.locationKey, serviceUrl = service }) =>
+      startProgram(main, ['start'], {
+        SERVICE_URL: serviceUrl,
+        API_KEY: key,
+        AGENT_HEALTH_PORT: '0',
+        AGENT_DATA_DIR: data,
+        AGENT_SHUTDOWN_GRACE_SECONDS: String(graceSeconds),
+        PLAYWRIGHT_DOWNLOAD_HOST: 'http://127.0.0.1:9',
+      }),
+    ofSuites: (data) => processesWith(join(data, 'runs')),
+    trigger: async (name, files, fields) => {
+      const project = join(folder, name);
+      const manifest = { name: 'nothing', version: '1.0.0', private: true };
+      const lock = { ...manifest, lockfileVersion: 3, packages: {} };
+      const all = {
+        'package.json': JSON.stringify(manifest),
+        'package-lock.json': JSON.stringify(lock),
+        ...files,
+      };
+      for (const [path, text] of Object.entries(all)) {
+        mkdirSync(dirname(join(project, path)), { recursive: true });
+        writeFileSync(join(project, path), text);
+      }
+      const archive = join(folder, `${name}.tar.gz`);
+      await packBundle({ folder: project, to: archive });
+      const answer = await fetch(`${service}/v1/playwright-bundles`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${keys.apiKey}`, 'content-type': 'application/octet-stream' },
+        body: readFileSync(archive),
+      });
+      expect(answer.status).toBe(201);
+      const { key } = (await answer.json()) as { key: string };
+      const made = await api<{ id: string }>('POST', '/v1/checks/playwright', {
+        name,
+        codeBundlePath: key,
+        privateLocations: [keys.locationSlug],
+        frequency: 1440,
+        ...fields,
+      });
+      expect(made, JSON.stringify(made.body)).toMatchObject({ status: 201 });
+      const target = { target: { checkId: [made.body.id] } };
+      expect(await api('POST', '/v2/check-sessions/trigger', target)).toMatchObject({ status: 201 });
+      return made.body.id;
+    },
+    results,
+    onlyResult: async (id) => {
+      await until(async () => (await results(id)).length > 0, 'a result', 90_000);
+      const all = await results(id);
+      expect(all.map(({ resultType }) => resultType)).toEqual(['FINAL']);
+      return all[0] as SuiteResult;
+    },
+    close: () => {
+      killAll();
+      for (const own of [folder, serviceDir]) rmSync(own, { recursive: true, force: true });
+    },
+  };
+}
