@@ -59,6 +59,9 @@ export const reasonOwner = {
   DNS_MALFORMED: 'target',
   // ICMP
   PACKET_LOSS: 'target',
+  // heartbeats
+  /** The job that is watched did not call the ping URL in time. */
+  HEARTBEAT_MISSED: 'target',
   // verdicts
   ASSERTION_FAILED: 'target',
   /** A test of a browser or multi-step check. */

@@ -4,6 +4,7 @@ import { version } from '../version.ts';
 import { registerPublicApi } from './api/api.ts';
 import type { ApiDeps } from './api/public-api.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './errors-http.ts';
+import { registerPings } from './heartbeats/ping-routes.ts';
 import { registerOpenApi } from './openapi.ts';
 import { registerWeb } from './web/web.ts';
 
@@ -81,6 +82,7 @@ export async function buildApp(
     },
   );
   registerPublicApi(app, deps);
+  registerPings(app, deps);
   registerWeb(app, deps);
   for (const plugin of options.plugins ?? []) await plugin(app);
   await app.ready();

@@ -6,6 +6,7 @@ import { forgetArtifacts, oldArtifacts } from './db/artifacts.ts';
 import { deleteOldSessions } from './db/check-sessions.ts';
 import type { Db } from './db/database.ts';
 import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
+import { deleteOldHeartbeatEvents } from './db/heartbeats.ts';
 import { createPartitions, dayMs } from './db/partitions.ts';
 import { createVacuum } from './retention-vacuum.ts';
 import { createLoop, type Loop } from './scheduler-loop.ts';
@@ -18,6 +19,7 @@ const agentEventDays = 30;
 const mostAgentEvents = 10_000;
 const artifactsAtOnce = 500;
 const sessionsAtOnce = 500;
+const eventsAtOnce = 5_000;
 const everyMs = 10 * 60_000;
 /** Partitions are made so far ahead that no result has to wait for its own. */
 const daysAhead = 2;
@@ -57,7 +59,8 @@ export function createRetention(options: {
       for (const id of old) await files?.remove(id);
       if (old.length > 0) await forgetArtifacts(db, old);
       const sessions = await deleteOldSessions(db, { before, limit: sessionsAtOnce });
-      let isMore = old.length === artifactsAtOnce || sessions === sessionsAtOnce;
+      const events = await deleteOldHeartbeatEvents(db, { before, limit: eventsAtOnce });
+      let isMore = old.length === artifactsAtOnce || sessions === sessionsAtOnce || events === eventsAtOnce;
       if (bundles !== undefined) {
         // Before anything is served: with an embedded database nobody else uploads.
         await sweepBundleFiles({ db, bundles, now }, { isAlone: isFirst && db.kind === 'embedded' });

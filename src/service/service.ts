@@ -13,6 +13,7 @@ import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import type { Keys } from './keys-file.ts';
+import { createHeartbeatTimers } from './heartbeats/timers.ts';
 import { createRetention } from './retention.ts';
 import { createScheduler } from './scheduler.ts';
 
@@ -99,6 +100,9 @@ async function listen(app: Listening, { host, port }: ServiceConfig): Promise<vo
     await app.listen({ host, port });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // net throws ErrnoException
+    const heartbeats = createHeartbeatTimers({ db, now, log });
+    closers.push(() => heartbeats.stop());
+    heartbeats.start();
     const reasons: { [code: string]: string } = {
       EADDRINUSE:
         'is in use by another program: stop it, or set SERVICE_PORT to another one (0 = any free one)',

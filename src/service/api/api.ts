@@ -15,6 +15,7 @@ import { CheckStatus, registerCheckStatuses } from './check-statuses.ts';
 import { registerChecks } from './checks.ts';
 import { bodyBytes, checkInput } from './input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './playwright-bundles.ts';
+import { HeartbeatEvent, HeartbeatStats, registerHeartbeatEvents } from './heartbeat-events.ts';
 import { NewLocationKey } from './location-keys.ts';
 import { DataCenter, registerLocations } from './locations.ts';
 import { PrivateLocation, registerPrivateLocations } from './private-locations.ts';
@@ -32,6 +33,8 @@ const components = [
   CheckGroup,
   PlaywrightBundle,
   Snippet,
+  HeartbeatEvent,
+  HeartbeatStats,
   Variable,
   Runtime,
   CheckResult,
@@ -62,6 +65,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerCheckGroups(instance, api, deps);
     registerSnippets(api, deps);
     registerVariables(api, deps);
+    registerHeartbeatEvents(api, deps);
     registerRuntimes(api);
     registerPrivateLocations(api, deps);
     registerLocations(api, deps);

@@ -1,0 +1,94 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import Type from 'typebox';
+import { isUuid } from '../api/path-params.ts';
+import { createCallLimit } from '../call-limit.ts';
+import type { Db } from '../db/database.ts';
+import { createPartitions } from '../db/partitions.ts';
+import { HttpError } from '../errors-http.ts';
+import { recordPing } from './pings.ts';
+import { sourceOf, userAgentOf } from './rules.ts';
+
+/** The URL that jobs call: `GET`, `HEAD` or `POST /ping/<token>`, without authentication. */
+
+const pingsPerMinute = 60;
+/** Of a body, which nobody reads: more than this ends the connection after the answer. */
+const mostBodyBytes = 1024 * 1024;
+
+/** Reads what comes, up to the limit, and forgets it: a job may send its output along. */
+function ignoreBody(request: FastifyRequest, payload: Readable, done: (error: null) => void): void {
+  let bytes = 0;
+  const end = () => {
+    payload.off('data', count).off('end', end).off('error', end).off('close', end);
+    payload.resume();
+    done(null);
+  };
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= mostBodyBytes) return;
+    closing.add(request);
+    end();
+  };
+  payload.on('data', count).on('end', end).on('error', end).on('close', end);
+}
+
+/** Requests whose body was not read to its end. */
+const closing = new WeakSet<FastifyRequest>();
+
+export function registerPings(app: FastifyInstance, deps: { db: Db; now: () => number }): void {
+  const { db, now } = deps;
+  const limit = createCallLimit({ perMinute: pingsPerMinute, now });
+  const pings = { db, now, partitions: createPartitions(db) };
+
+  async function answer(request: FastifyRequest, reply: FastifyReply) {
+    const { token } = request.params as { token: string }; // the schema below
+    void reply.header('cache-control', 'no-store');
+    if (closing.has(request)) void reply.header('connection', 'close');
+    if (!isUuid(token)) throw unknown();
+    if (!limit.take(token)) {
+      void reply.header('retry-after', '60');
+      throw new HttpError(429, `More than ${pingsPerMinute} pings in a minute: this one is not recorded.`);
+    }
+    const event = await recordPing(pings, {
+      of: { token },
+      source: sourceOf(request.method, request.headers),
+      userAgent: userAgentOf(request.headers),
+    });
+    if (event === 'unknown') throw unknown();
+    return event === 'off'
+      ? { message: 'The check is switched off: the ping is not recorded.', state: null }
+      : { message: 'Ping received.', state: event.state };
+  }
+
+  void app.register(async (instance) => {
+    instance.removeAllContentTypeParsers();
+    instance.addContentTypeParser('*', { bodyLimit: Number.MAX_SAFE_INTEGER }, ignoreBody);
+    for (const method of ['GET', 'POST'] as const) {
+      instance.route({
+        method,
+        url: '/ping/:token',
+        bodyLimit: Number.MAX_SAFE_INTEGER,
+        schema: {
+          operationId: method === 'GET' ? 'pingHeartbeat' : 'pingHeartbeatWithBody',
+          tags: ['Heartbeats'],
+          summary: 'Ping a heartbeat: the job that it watches has run',
+          description: 'No authentication: the token is the key. HEAD does the same; a body is ignored.',
+          security: [],
+          params: Type.Object({ token: Type.String() }),
+          response: {
+            200: Type.Object({
+              message: Type.String(),
+              state: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+            }),
+            404: Type.Ref('Error', { description: 'No heartbeat has this token' }),
+            429: Type.Ref('Error', { description: 'Too many pings: ask again later' }),
+          },
+        },
+        handler: answer,
+      });
+    }
+  });
+}
+
+const unknown = () =>
+  new HttpError(404, 'There is no heartbeat of this token.', { token: ['names no heartbeat'] });

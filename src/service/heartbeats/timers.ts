@@ -1,0 +1,88 @@
+import type { Log } from '../../log.ts';
+import type { Db } from '../db/database.ts';
+import {
+  earliestHeartbeat,
+  lockDueHeartbeats,
+  restartTimers,
+  type HeartbeatState,
+  type LockedHeartbeat,
+} from '../db/heartbeats.ts';
+import { createPartitions, type Partitions } from '../db/partitions.ts';
+import { maintenanceAt } from '../maintenance/effects.ts';
+import { createLoop, type Loop } from '../scheduler-loop.ts';
+import { storeOutcomes } from './outcomes.ts';
+
+/**
+ * Fails heartbeats whose ping did not come. The timers are columns, so that they survive a restart; what one replica has
+ * locked the others leave out.
+ */
+
+/** Heartbeats in one transaction: it must not hold the embedded database up. */
+const batch = 100;
+/** It looks at least so often, because a ping that another replica got may have started a timer. */
+const longestSleepMs = 1_000;
+const shortestSleepMs = 20;
+
+type Deps = { db: Db; now: () => number; log: Log };
+
+export function createHeartbeatTimers({ db, now, log }: Deps): Loop {
+  const partitions = createPartitions(db);
+  return createLoop({
+    name: 'heartbeats',
+    log,
+    work: async () => {
+      for (;;) {
+        const done = await partitions.withDays(() => db.tx((tx) => endDue(tx, { now: now(), partitions })));
+        if (done < batch) break;
+      }
+      const next = await earliestHeartbeat(db);
+      const untilNext = next === null ? longestSleepMs : next.getTime() - now();
+      return Math.min(longestSleepMs, Math.max(shortestSleepMs, untilNext));
+    },
+  });
+}
+
+/** One transaction; how many were due. */
+async function endDue(tx: Db, { now, partitions }: { now: number; partitions: Partitions }): Promise<number> {
+  const due = await lockDueHeartbeats(tx, { now: new Date(now), limit: batch });
+  if (due.length === 0) return 0;
+  const paused = await findPaused(tx, due, now);
+  const isOff = ({ activated }: LockedHeartbeat) => !activated;
+  const timer = (heartbeat: LockedHeartbeat, from: Date | null, state: HeartbeatState | null) => ({
+    checkId: heartbeat.checkId,
+    from,
+    state,
+  });
+  await restartTimers(tx, [
+    // Its group was switched off: it waits for a first ping again.
+    ...due.filter(isOff).map((heartbeat) => timer(heartbeat, null, null)),
+    // Nobody is told during maintenance; its time begins anew.
+    ...due
+      .filter((heartbeat) => !isOff(heartbeat) && paused.has(heartbeat))
+      .map((heartbeat) => timer(heartbeat, new Date(now), heartbeat.state)),
+  ]);
+  await storeOutcomes(
+    tx,
+    { partitions, now },
+    due
+      .filter((heartbeat) => !isOff(heartbeat) && !paused.has(heartbeat))
+      .map((heartbeat) => ({ heartbeat, state: 'FAILING', source: 'service', userAgent: '' })),
+  );
+  return due.length;
+}
+
+/** Those whose scheduled runs a maintenance window pauses. */
+async function findPaused(
+  tx: Db,
+  due: readonly LockedHeartbeat[],
+  now: number,
+): Promise<Set<LockedHeartbeat>> {
+  const paused = new Set<LockedHeartbeat>();
+  for (const accountId of new Set(due.map((heartbeat) => heartbeat.accountId))) {
+    const effects = await maintenanceAt(tx, { accountId, at: new Date(now) });
+    for (const heartbeat of due) {
+      if (heartbeat.accountId === accountId && effects.pauses(heartbeat.tags)) paused.add(heartbeat);
+    }
+  }
+  return paused;
+}
