@@ -79,6 +79,9 @@ export async function startService(options: Options): Promise<RunningService> {
     await listen(app, config);
     closers.push(() => scheduler.stop());
     scheduler.start();
+    const heartbeats = createHeartbeatTimers({ db, now, log });
+    closers.push(() => heartbeats.stop());
+    heartbeats.start();
     closers.push(() => retention.stop());
     retention.start();
     background.start();
@@ -100,9 +103,6 @@ async function listen(app: Listening, { host, port }: ServiceConfig): Promise<vo
     await app.listen({ host, port });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // net throws ErrnoException
-    const heartbeats = createHeartbeatTimers({ db, now, log });
-    closers.push(() => heartbeats.stop());
-    heartbeats.start();
     const reasons: { [code: string]: string } = {
       EADDRINUSE:
         'is in use by another program: stop it, or set SERVICE_PORT to another one (0 = any free one)',
