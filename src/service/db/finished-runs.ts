@@ -50,22 +50,35 @@ export async function queueFinishedRuns(
 type Row = { id: number; accountId: string; checkId: string; runId: string } & FinishedPart;
 export type LockedRun = FinishedRun & { rowIds: number[] };
 
+/** Rows of runs that have ended everywhere: of `f`, at the moment `$2`. */
+const ended = (f: string) => `(${f}.not_before is null or ${f}.not_before <= $2) and not exists (
+  select 1 from jobs j where j.check_id = ${f}.check_id and j.run_id = ${f}.run_id and j.state <> 'abandoned')`;
+
 /**
- * The oldest runs that have ended everywhere, locked; those that another replica has are left out. A run of which a
- * location still has a job is not among them.
+ * The oldest runs that have ended everywhere, whole and locked, at most `limit`. A run of which a location still has a job
+ * is not among them. Runs of one check are had by one replica at a time: whoever has its oldest row has the check.
  */
 export async function lockFinishedRuns(
   tx: Queryable,
   { limit, now }: { limit: number; now: Date },
 ): Promise<LockedRun[]> {
+  const checks = await tx.query<{ checkId: string }>(
+    `select f.check_id as "checkId" from finished_runs f
+     where ${ended('f')} and not exists (
+       select 1 from finished_runs e where e.check_id = f.check_id and e.id < f.id and ${ended('e')})
+     order by f.id limit $1 for update of f skip locked`,
+    [limit, now],
+  );
+  if (checks.length === 0) return [];
   const rows = await tx.query<Row>(
     `select f.id, f.account_id as "accountId", f.check_id as "checkId", f.run_id as "runId",
        f.result_id as "resultId", f.started_at as "startedAt", f.run_location as "runLocation", f.status
      from finished_runs f
-     where (f.not_before is null or f.not_before <= $2) and not exists (
-       select 1 from jobs j where j.check_id = f.check_id and j.run_id = f.run_id and j.state <> 'abandoned')
-     order by f.id limit $1 for update of f skip locked`,
-    [limit, now],
+     where (f.check_id, f.run_id) in (
+       select e.check_id, e.run_id from finished_runs e where e.check_id = any($3::uuid[]) and ${ended('e')}
+       group by e.check_id, e.run_id order by min(e.id) limit $1)
+     order by f.id for update of f skip locked`,
+    [limit, now, checks.map(({ checkId }) => checkId)],
   );
   const runs = new Map<string, LockedRun>();
   for (const { id, accountId, checkId, runId, ...part } of rows) {

@@ -1,0 +1,124 @@
+import {
+  ensureStates,
+  followQuietChecks,
+  lockSubjects,
+  saveStates,
+  type AlertSubject,
+  type StateToStore,
+} from '../db/alert-states.ts';
+import type { Db } from '../db/database.ts';
+import type { FinishedRun } from '../db/finished-runs.ts';
+import type { RunFollower } from '../finished-runs.ts';
+import { policyOf, type Policy } from './policy.ts';
+import { raiseAlerts, type AlertingDeps, type Consequence } from './raise-alerts.ts';
+import { verdictOf } from './run-verdict.ts';
+import { createSilence, type Silence } from './silence.ts';
+import { followCertificates, type SeenCertificate } from './ssl-expiry.ts';
+import { step } from './state-machine.ts';
+import { storedPolicy } from './stored-policy.ts';
+
+/** Runs that have ended, and the alerts that follow: in the transaction that forgets the runs, so that each counts once. */
+
+type CheckRuns = { checkId: string; runs: FinishedRun[] };
+
+/** `now`: milliseconds since the epoch. */
+export function createAlertFollower(deps: AlertingDeps & { now: () => number }): RunFollower {
+  return async (tx, runs) => {
+    const now = deps.now();
+    const silence = createSilence(now);
+    const checks = byCheck(runs);
+    const certificates: SeenCertificate[] = [];
+    const quiet = await followQuiet(tx, checks, now);
+    const loud = checks.filter(({ checkId, runs: own }) => !quiet.has(checkId) && own.some(isMeasured));
+    for (const check of checks) {
+      if (quiet.get(check.checkId) === true) certificates.push({ ...seenBy(check), subject: null });
+    }
+    if (loud.length > 0) {
+      const ids = loud.map(({ checkId }) => checkId);
+      await ensureStates(tx, ids);
+      const subjects = await lockSubjects(tx, { checkIds: ids, now: new Date(now) });
+      const runsOf = new Map(loud.map((check) => [check.checkId, check]));
+      const states: StateToStore[] = [];
+      const consequences: Consequence[] = [];
+      for (const subject of subjects) {
+        const check = runsOf.get(subject.checkId);
+        if (check === undefined) continue;
+        const policy = policyOf(storedPolicy(subject));
+        const followed = await followRuns(tx, { subject, policy, runs: check.runs, silence, now });
+        states.push(followed.state);
+        consequences.push(...followed.consequences);
+        if (subject.looksAtSsl) certificates.push({ ...seenBy(check), subject });
+      }
+      await saveStates(tx, states);
+      if (consequences.length > 0) await raiseAlerts(tx, deps, { consequences, silence, now });
+    }
+    if (certificates.length > 0) await followCertificates(tx, deps, { certificates, silence, now });
+  };
+}
+
+const isMeasured = ({ parts }: FinishedRun) => parts.some(({ status }) => status !== 'errored');
+
+function byCheck(runs: readonly FinishedRun[]): CheckRuns[] {
+  const checks = new Map<string, CheckRuns>();
+  for (const run of runs) {
+    const check = checks.get(run.checkId) ?? { checkId: run.checkId, runs: [] };
+    check.runs.push(run);
+    checks.set(run.checkId, check);
+  }
+  return [...checks.values()];
+}
+
+const seenBy = ({ checkId, runs }: CheckRuns): Omit<SeenCertificate, 'subject'> => ({
+  checkId,
+  resultIds: runs.at(-1)?.parts.map(({ resultId }) => resultId) ?? [],
+});
+
+/** Checks that were passing and have only passed: one statement for all. Whether a certificate of theirs is to be looked at. */
+async function followQuiet(tx: Db, checks: readonly CheckRuns[], now: number): Promise<Map<string, boolean>> {
+  const newest = checks.flatMap(({ checkId, runs }) => {
+    const measured = runs.filter(isMeasured);
+    const isQuiet = measured.every(({ parts }) =>
+      parts.every(({ status }) => status === 'passed' || status === 'errored'),
+    );
+    if (!isQuiet) return [];
+    const [first, ...others] = measured.map((run) => ({ checkId, runId: run.runId, at: startOf(run) }));
+    if (first === undefined) return [];
+    return [others.reduce((latest, run) => (run.at > latest.at ? run : latest), first)];
+  });
+  if (newest.length === 0) return new Map();
+  const followed = await followQuietChecks(tx, { runs: newest, now: new Date(now) });
+  return new Map(followed.map(({ checkId, looksAtSsl }) => [checkId, looksAtSsl]));
+}
+
+/** As verdictOf has it. */
+const startOf = ({ parts }: FinishedRun) =>
+  Math.max(...parts.filter(({ status }) => status !== 'errored').map(({ startedAt }) => startedAt.getTime()));
+
+async function followRuns(
+  tx: Db,
+  options: {
+    subject: AlertSubject;
+    policy: Policy;
+    runs: readonly FinishedRun[];
+    silence: Silence;
+    now: number;
+  },
+): Promise<{ state: StateToStore; consequences: Consequence[] }> {
+  const { subject, policy, runs, silence, now } = options;
+  const { settings } = policy;
+  const consequences: Consequence[] = [];
+  let { state, resultId, runLocations } = subject;
+  let dueAt: number | null = null;
+  for (const { runId, parts } of runs) {
+    const { verdict, at, ...about } = verdictOf(parts, settings);
+    const silenced = await silence.silences(tx, subject, [now, at]);
+    const next = step(state, settings, { kind: 'run', runId, at, verdict, silenced, now });
+    if (next.state !== state) ({ resultId, locations: runLocations } = about);
+    ({ state, dueAt } = next);
+    const { alert, incident } = next;
+    if (alert !== null || incident !== null) {
+      consequences.push({ subject, policy, alert, incident, resultId, runLocations, at });
+    }
+  }
+  return { state: { checkId: subject.checkId, state, resultId, runLocations, dueAt }, consequences };
+}

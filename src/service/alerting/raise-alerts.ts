@@ -1,0 +1,128 @@
+import type { Background } from '../background.ts';
+import { findAlertResults, type AlertResult } from '../db/alert-results.ts';
+import type { AlertSubject, IncidentTrigger } from '../db/alert-states.ts';
+import { channelsOf } from '../db/alert-subscriptions.ts';
+import { insertAlerts, type AlertRow } from '../db/alerts.ts';
+import type { Db } from '../db/database.ts';
+import { uuidv7 } from '../ids.ts';
+import { queueNotification } from '../notifications/queue.ts';
+import { isWanted, type Policy } from './policy.ts';
+import type { Silence } from './silence.ts';
+import type { RaisedAlert, Step } from './state-machine.ts';
+
+/** What follows from the steps of checks: rows of alerts, notifications of the channels that want them, incidents. */
+
+/** What opens and resolves the incidents that checks ask for. Both may be called for one that is open, or resolved, already. */
+export type AlertIncidents = {
+  opened(
+    tx: Db,
+    incident: { accountId: string; checkId: string; alertId: string; trigger: IncidentTrigger; now: number },
+  ): Promise<void>;
+  resolved(tx: Db, incident: { accountId: string; checkId: string; now: number }): Promise<void>;
+};
+
+export type AlertingDeps = { background: Background; incidents: AlertIncidents | null };
+
+export type Consequence = Pick<Step, 'alert' | 'incident'> & {
+  subject: AlertSubject;
+  policy: Policy;
+  /** The result that the alert is about, and the locations that say the same. */
+  resultId: string | null;
+  runLocations: readonly string[];
+  /** Of the run, milliseconds since the epoch. */
+  at: number;
+};
+
+/** In the order of `consequences`. `now`: milliseconds since the epoch. */
+export async function raiseAlerts(
+  tx: Db,
+  deps: AlertingDeps,
+  { consequences, silence, now }: { consequences: readonly Consequence[]; silence: Silence; now: number },
+): Promise<void> {
+  const results = await findAlertResults(tx, {
+    accountIds: consequences.map(({ subject }) => subject.accountId),
+    ids: consequences.flatMap(({ alert, resultId }) =>
+      alert === null || resultId === null ? [] : [resultId],
+    ),
+  });
+  const raised = consequences.map((consequence) => {
+    const { alert, resultId } = consequence;
+    return {
+      ...consequence,
+      row: alert === null ? null : rowOf(consequence, alert, results.get(resultId ?? ''), now),
+    };
+  });
+  await insertAlerts(
+    tx,
+    raised.flatMap(({ row }) => row ?? []),
+  );
+  for (const { subject, policy, alert, row, incident } of raised) {
+    if (alert !== null && row !== null && !row.silenced)
+      await notify(tx, deps, { subject, policy, alert, row });
+    if (incident === 'resolve') await deps.incidents?.resolved(tx, { ...named(subject), now });
+    if (incident === 'open' && row !== null && (await silence.mayOpenIncident(tx, subject))) {
+      const { trigger } = subject;
+      if (trigger !== null)
+        await deps.incidents?.opened(tx, { ...named(subject), alertId: row.id, trigger, now });
+    }
+  }
+}
+
+const named = ({ accountId, checkId }: AlertSubject) => ({ accountId, checkId });
+
+async function notify(
+  tx: Db,
+  { background }: AlertingDeps,
+  {
+    subject,
+    policy,
+    alert,
+    row,
+  }: Pick<Consequence, 'subject' | 'policy'> & { alert: RaisedAlert; row: AlertRow },
+): Promise<void> {
+  const { groupId, accountId } = subject;
+  for (const channel of await channelsOf(tx, { ...named(subject), groupId, ofGroup: policy.ofGroup })) {
+    if (!isWanted(alert, channel)) continue;
+    await queueNotification(tx, background, { accountId, channelId: channel.id, alertId: row.id });
+  }
+}
+
+/** The fields of an alert that come from its check and result. `at`, `now`: milliseconds since the epoch. */
+export function snapshotOf(
+  { subject, resultId, runLocations, at }: Pick<Consequence, 'subject' | 'resultId' | 'runLocations' | 'at'>,
+  result: AlertResult | undefined,
+  now: number,
+): Omit<AlertRow, 'alertType' | 'isReminder' | 'reminderSequence' | 'silenced'> {
+  return {
+    id: uuidv7(now),
+    accountId: subject.accountId,
+    checkId: subject.checkId,
+    checkName: subject.name,
+    checkType: subject.checkType,
+    checkDescription: subject.description,
+    tags: [...new Set(subject.tags)],
+    groupId: subject.groupId,
+    groupName: subject.groupName,
+    resultId,
+    runLocation: result?.runLocation ?? runLocations[0] ?? null,
+    runLocationName: result?.runLocationName ?? runLocations[0] ?? null,
+    runLocations: [...runLocations],
+    responseTime: result?.responseTime ?? null,
+    error: result?.error ?? null,
+    statusCode: result?.statusCode ?? null,
+    statusText: result?.statusText ?? null,
+    sslDomain: result?.certificate?.domain ?? null,
+    sslDaysRemaining: result?.certificate?.daysRemaining ?? null,
+    startedAt: result?.startedAt ?? new Date(at),
+    createdAt: new Date(now),
+  };
+}
+
+function rowOf(
+  consequence: Consequence,
+  { alertType, isReminder, reminderSequence, silenced }: RaisedAlert,
+  result: AlertResult | undefined,
+  now: number,
+): AlertRow {
+  return { ...snapshotOf(consequence, result, now), alertType, isReminder, reminderSequence, silenced };
+}

@@ -1,0 +1,37 @@
+import type { AlertSubject } from '../db/alert-states.ts';
+import type { Db } from '../db/database.ts';
+import { maintenanceAt, type MaintenanceEffects } from '../maintenance/effects.ts';
+
+/** Why nobody is told: a check that is muted or switched off, or whose group is; a maintenance window. */
+export type Silence = {
+  /** At any of these moments, milliseconds since the epoch. */
+  silences(tx: Db, subject: AlertSubject, moments: readonly number[]): Promise<boolean>;
+  /** Whether the check's incident may be opened now: silenced alerts open theirs, unless a window suppresses it. */
+  mayOpenIncident(tx: Db, subject: AlertSubject): Promise<boolean>;
+};
+
+/** For one transaction: what is asked twice is read once. */
+export function createSilence(now: number): Silence {
+  const known = new Map<string, MaintenanceEffects>();
+  async function effects(tx: Db, accountId: string, at: number): Promise<MaintenanceEffects> {
+    const key = `${accountId} ${at}`;
+    const found = known.get(key) ?? (await maintenanceAt(tx, { accountId, at: new Date(at) }));
+    known.set(key, found);
+    return found;
+  }
+  const isOff = ({ muted, activated }: AlertSubject) => muted || !activated;
+
+  return {
+    silences: async (tx, subject, moments) => {
+      if (isOff(subject)) return true;
+      for (const at of moments) {
+        if ((await effects(tx, subject.accountId, at)).silences(subject.tags)) return true;
+      }
+      return false;
+    },
+    mayOpenIncident: async (tx, subject) => {
+      if (isOff(subject) || subject.trigger === null) return false;
+      return !(await effects(tx, subject.accountId, now)).suppressesIncidents(subject.trigger.serviceId);
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { findAlertResults, type AlertResult } from '../db/alert-results.ts';
+import { lockSubjects, type AlertSubject } from '../db/alert-states.ts';
+import { channelsOf } from '../db/alert-subscriptions.ts';
+import { insertAlerts } from '../db/alerts.ts';
+import type { Db } from '../db/database.ts';
+import { insertSslNotices, noteSslLook } from '../db/ssl-notices.ts';
+import { queueNotification } from '../notifications/queue.ts';
+import { policyOf } from './policy.ts';
+import { snapshotOf, type AlertingDeps } from './raise-alerts.ts';
+import type { Silence } from './silence.ts';
+import { storedPolicy } from './stored-policy.ts';
+
+/** Certificates that expire soon (facts, 4.5): each channel that wants to know is told once of each, at its own threshold. */
+
+export type SeenCertificate = {
+  checkId: string;
+  /** Of its last run. */
+  resultIds: readonly string[];
+  /** Null = not read yet. */
+  subject: AlertSubject | null;
+};
+
+/** Looks at what these runs saw. `now`: milliseconds since the epoch. */
+export async function followCertificates(
+  tx: Db,
+  deps: AlertingDeps,
+  { certificates, silence, now }: { certificates: readonly SeenCertificate[]; silence: Silence; now: number },
+): Promise<void> {
+  const unread = certificates.flatMap(({ checkId, subject }) => (subject === null ? [checkId] : []));
+  const read = unread.length === 0 ? [] : await lockSubjects(tx, { checkIds: unread, now: new Date(now) });
+  const subjects = new Map(read.map((subject) => [subject.checkId, subject]));
+  const seen = certificates.flatMap(({ checkId, resultIds, subject }) => {
+    const known = subject ?? subjects.get(checkId);
+    return known === undefined ? [] : [{ subject: known, resultIds }];
+  });
+  const results = await findAlertResults(tx, {
+    accountIds: seen.map(({ subject }) => subject.accountId),
+    ids: seen.flatMap(({ resultIds }) => resultIds),
+  });
+  for (const { subject, resultIds } of seen) {
+    if (await silence.silences(tx, subject, [now])) continue;
+    const own = resultIds.flatMap((id) => results.get(id) ?? []);
+    for (const result of distinct(own)) await followCertificate(tx, deps, { subject, result, now });
+  }
+  await noteSslLook(tx, { checkIds: seen.map(({ subject }) => subject.checkId), now: new Date(now) });
+}
+
+/** Results whose certificates differ, as far as alerts go. */
+function distinct(results: readonly AlertResult[]): AlertResult[] {
+  const byExpiry = new Map<number, AlertResult>();
+  for (const result of results) {
+    const expiresAt = result.certificate?.expiresAt;
+    if (expiresAt !== undefined && expiresAt !== null) byExpiry.set(expiresAt.getTime(), result);
+  }
+  return [...byExpiry.values()];
+}
+
+async function followCertificate(
+  tx: Db,
+  { background }: AlertingDeps,
+  { subject, result, now }: { subject: AlertSubject; result: AlertResult; now: number },
+): Promise<void> {
+  const { accountId, checkId, groupId } = subject;
+  const { certificate } = result;
+  if (certificate === null || certificate.expiresAt === null) return;
+  const { daysRemaining, expiresAt } = certificate;
+  const { ofGroup } = policyOf(storedPolicy(subject));
+  const wanting = (await channelsOf(tx, { accountId, checkId, groupId, ofGroup })).filter(
+    ({ sslExpiry, sslExpiryThreshold }) => sslExpiry && daysRemaining <= sslExpiryThreshold,
+  );
+  const untold = await insertSslNotices(tx, {
+    checkId,
+    channelIds: wanting.map(({ id }) => id),
+    expiresAt,
+    now: new Date(now),
+  });
+  if (untold.length === 0) return;
+  const about = { subject, resultId: result.id, runLocations: [result.runLocation], at: now };
+  const snapshot = snapshotOf(about, result, now);
+  const sslDomain = snapshot.sslDomain ?? subject.sslCheckDomain;
+  const ofNoReminder = { isReminder: false, reminderSequence: 0, silenced: false };
+  // It says nothing about how the run ended.
+  await insertAlerts(tx, [{ ...snapshot, ...ofNoReminder, alertType: 'ALERT_SSL', error: null, sslDomain }]);
+  for (const channelId of untold) {
+    await queueNotification(tx, background, { accountId, channelId, alertId: snapshot.id });
+  }
+}

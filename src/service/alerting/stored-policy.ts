@@ -1,0 +1,9 @@
+import type { AlertSubject } from '../db/alert-states.ts';
+import type { StoredPolicy } from './policy.ts';
+
+/** The stored settings of a check, its group and its account. */
+export function storedPolicy(subject: AlertSubject): StoredPolicy {
+  const { own, useGlobal, groupId, groupOwn, groupUseGlobal, account } = subject;
+  const group = groupId === null ? null : { own: groupOwn, useGlobal: groupUseGlobal };
+  return { own, useGlobal, group, account };
+}
