@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Secret } from '../secrets/secret.ts';
 import { readNotificationConfig, type NotificationConfig } from './notifications.ts';
+import { readRetention, type RetentionConfig } from './retention.ts';
 import { fail, integer, secret, text, url, type Environment } from './read.ts';
 
 /** The variables of the monitoring service. Subjects of their own have files of their own beside this one. */
@@ -19,6 +20,7 @@ export type ServiceConfig = {
   readonly locationSlug: string | null;
   readonly locationKey: Secret | null;
   readonly notifications: NotificationConfig;
+  readonly retention: RetentionConfig;
 };
 
 /** What `service` and `dev` need. Throws FatalError (78). */
@@ -64,5 +66,6 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     locationSlug,
     locationKey,
     notifications: readNotificationConfig(env),
+    retention: readRetention(env),
   });
 }

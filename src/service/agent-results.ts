@@ -1,4 +1,5 @@
 import { Compile } from 'typebox/compile';
+import { defaultRetention } from '../config/retention.ts';
 import type { Log } from '../log.ts';
 import type { Reason } from '../protocol/reasons.ts';
 import { Result } from '../protocol/result.ts';
@@ -19,13 +20,19 @@ import { closeMissed } from './db/missed.ts';
 import { dayMs, type Partitions } from './db/partitions.ts';
 import { insertResults, toJsonb, updateStatuses, type ResultToStore } from './db/store-result.ts';
 import { uuidPattern, uuidv7 } from './ids.ts';
-import { retentionDays } from './retention.ts';
 import { totalsOf } from './suite-totals.ts';
 
 /** Results of agents: each is judged on its own, and they are stored in transactions of bounded size. */
 
 type Answer = ResponseOf<'results'>['items'][number];
-type Deps = { db: Db; partitions: Partitions; now: () => number; log: Log };
+type Deps = {
+  db: Db;
+  partitions: Partitions;
+  now: () => number;
+  log: Log;
+  /** Days that results are kept; absent = the default. */
+  resultDays?: number | undefined;
+};
 type From = Pick<AgentLocation, 'locationId' | 'accountId' | 'slugName'>;
 
 /** A result that can be read: what is left is whether it may count. */
@@ -44,7 +51,7 @@ export async function storeResults(deps: Deps, from: From, items: readonly unkno
   const answers: Answer[] = [];
   const readable: Readable[] = [];
   for (const [index, item] of items.entries()) {
-    const read = readResult(item, index, deps.now());
+    const read = readResult(item, index, deps);
     if ('body' in read) readable.push(read);
     else answers[index] = read;
   }
@@ -69,7 +76,11 @@ function* chunksOf(readable: readonly Readable[]): Generator<Readable[]> {
   if (chunk.length > 0) yield chunk;
 }
 
-function readResult(item: unknown, index: number, now: number): Readable | Answer {
+function readResult(
+  item: unknown,
+  index: number,
+  { now: clock, resultDays = defaultRetention.resultDays }: Pick<Deps, 'now' | 'resultDays'>,
+): Readable | Answer {
   const reject = (reason: string): Answer => ({ ...namesOf(item), outcome: 'rejected', reason });
   if (!validator.Check(item)) {
     const [error] = validator.Errors(item);
@@ -91,7 +102,8 @@ function readResult(item: unknown, index: number, now: number): Readable | Answe
     return reject(`larger than ${protocolLimits.resultBytes} bytes`);
   }
   // An agent's clock may be anywhere: nothing starts in the future, nor before what partitions are kept for.
-  const earliest = now - (retentionDays - 1) * dayMs;
+  const now = clock();
+  const earliest = now - (resultDays - 1) * dayMs;
   const clamped = Math.round(Math.min(Math.max(startedAt, earliest), now));
   const duration = Math.round(Math.min(Math.max(0, stoppedAt - startedAt), longestRunMs));
   return { index, result, startedAt: clamped, stoppedAt: clamped + duration, body };

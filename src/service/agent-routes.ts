@@ -41,6 +41,8 @@ export type AgentRoutesDeps = {
   log: Log;
   /** Where files of runs lie; null = this service takes none. */
   files: ArtifactFiles | null;
+  /** Days that results are kept; absent = the default. */
+  resultDays?: number;
   /** Where code bundles of suites lie; absent = this service has none. */
   bundles?: ArtifactFiles;
 };
@@ -184,7 +186,13 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
     });
 
     route('results', async ({ results }, { location }) => {
-      return { items: await storeResults({ db, partitions, now, log }, location, results) };
+      return {
+        items: await storeResults(
+          { db, partitions, now, log, resultDays: deps.resultDays },
+          location,
+          results,
+        ),
+      };
     });
 
     route('release', async (release, { location, request }) => {

@@ -40,6 +40,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         'Runtimes',
         'Locations',
         'Results',
+        'Analytics',
         'Check sessions',
         'Test sessions',
         'Accounts',

@@ -17,6 +17,9 @@ const tables = [
   'artifacts',
   'session_runs',
   'run_logs',
+  'rollups_due',
+  'location_samples',
+  'queue_waits',
 ] as const;
 const everyMs = 1_000;
 /** Growth since the last time that makes it worth while. */

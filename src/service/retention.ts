@@ -1,3 +1,4 @@
+import { defaultRetention, type RetentionConfig } from '../config/retention.ts';
 import type { Log } from '../log.ts';
 import { deleteOldAgents, trimAgentEvents } from './db/agents.ts';
 import type { ArtifactFiles } from './artifact-files.ts';
@@ -5,14 +6,13 @@ import { deleteOldBundles, sweepBundleFiles } from './bundles.ts';
 import { forgetArtifacts, oldArtifacts } from './db/artifacts.ts';
 import { deleteOldSessions } from './db/check-sessions.ts';
 import type { Db } from './db/database.ts';
-import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
 import { deleteOldHeartbeatEvents } from './db/heartbeats.ts';
+import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
 import { createPartitions, dayMs } from './db/partitions.ts';
+import { dropRollupPartitions } from './db/rollups.ts';
 import { createVacuum } from './retention-vacuum.ts';
 import { createLoop, type Loop } from './scheduler-loop.ts';
 
-/** How long things are kept. Results are dropped by the day, never row by row. */
-export const retentionDays = 30;
 /** Late and repeated results of an ended run are recognised for at least so long. */
 const finishedJobDays = 1;
 const agentEventDays = 30;
@@ -31,8 +31,10 @@ export function createRetention(options: {
   bundles?: ArtifactFiles;
   now: () => number;
   log: Log;
+  /** Absent = the defaults. Results are dropped by the day, rollups by the month, never row by row. */
+  retention?: RetentionConfig;
 }): Loop {
-  const { db, files, bundles, now, log } = options;
+  const { db, files, bundles, now, log, retention = defaultRetention } = options;
   const partitions = createPartitions(db);
   let isFirst = true;
   const cleaning = createLoop({
@@ -42,8 +44,9 @@ export function createRetention(options: {
       const time = now();
       await partitions.make(Array.from({ length: daysAhead + 1 }, (_, day) => time + day * dayMs));
       const dropped = [
-        ...(await partitions.drop('check_results', time - retentionDays * dayMs)),
+        ...(await partitions.drop('check_results', time - retention.resultDays * dayMs)),
         ...(await partitions.drop('finished_jobs', time - finishedJobDays * dayMs)),
+        ...(await dropRollupPartitions(db, new Date(time - retention.rollupDays * dayMs))),
       ];
       if (dropped.length > 0) log.info({ dropped }, 'old results dropped');
       await deleteAbandonedJobs(db, { before: new Date(time - finishedJobDays * dayMs), limit: 500 });
@@ -53,8 +56,14 @@ export function createRetention(options: {
         most: mostAgentEvents,
         limit: 500,
       });
-      const before = new Date(time - retentionDays * dayMs);
-      const old = files === undefined ? [] : await oldArtifacts(db, { before, limit: artifactsAtOnce });
+      const before = new Date(time - retention.resultDays * dayMs);
+      const old =
+        files === undefined
+          ? []
+          : await oldArtifacts(db, {
+              before: new Date(time - retention.artifactDays * dayMs),
+              limit: artifactsAtOnce,
+            });
       // The bytes first: a row that has none names nothing, bytes without a row would stay for ever.
       for (const id of old) await files?.remove(id);
       if (old.length > 0) await forgetArtifacts(db, old);

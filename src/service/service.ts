@@ -3,6 +3,7 @@ import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { join } from 'node:path';
+import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
 import { registerAgentRoutes } from './agent-routes.ts';
 import { buildApp } from './app.ts';
 import { createArtifactFiles } from './artifact-files.ts';
@@ -12,8 +13,8 @@ import { createFinishedRuns } from './finished-runs.ts';
 import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
-import type { Keys } from './keys-file.ts';
 import { createHeartbeatTimers } from './heartbeats/timers.ts';
+import type { Keys } from './keys-file.ts';
 import { createRetention } from './retention.ts';
 import { createScheduler } from './scheduler.ts';
 
@@ -58,19 +59,39 @@ export async function startService(options: Options): Promise<RunningService> {
     const { accountId, keysFile, keys, encryption } = await bootstrap({ db, config, now, log });
     const files = createArtifactFiles(join(config.dataDir, 'artifacts'));
     const bundles = createArtifactFiles(join(config.dataDir, 'bundles'));
-    const retention = createRetention({ db, files, bundles, now, log });
+    const retention = createRetention({ db, files, bundles, now, log, retention: config.retention });
     // The partitions of today exist before the first result comes.
     await retention.tick();
     const background = createBackground({ db, log });
-    const finishedRuns = createFinishedRuns({ db, now, log, followers: [] });
+    const finishedRuns = createFinishedRuns({ db, now, log, followers: [noteRollups] });
+    handleRollups({ db, background, now });
     await background.prepare();
     closers.push(() => background.stop());
     const app = await buildApp(
-      { db, encryption, now, files, bundles, background, publicUrl: config.publicUrl },
+      {
+        db,
+        encryption,
+        now,
+        files,
+        bundles,
+        background,
+        publicUrl: config.publicUrl,
+        retention: config.retention,
+      },
       {
         logger: log,
         plugins: [
-          (instance) => registerAgentRoutes(instance, { db, encryption, now, random, log, files, bundles }),
+          (instance) =>
+            registerAgentRoutes(instance, {
+              db,
+              encryption,
+              now,
+              random,
+              log,
+              files,
+              bundles,
+              resultDays: config.retention.resultDays,
+            }),
         ],
       },
     );
@@ -84,6 +105,9 @@ export async function startService(options: Options): Promise<RunningService> {
     heartbeats.start();
     closers.push(() => retention.stop());
     retention.start();
+    const rollups = createRollupLoop({ db, background, now, log });
+    closers.push(() => rollups.stop());
+    rollups.start();
     background.start();
     closers.push(() => finishedRuns.stop());
     finishedRuns.start();

@@ -4,6 +4,8 @@ import { createAuthentication } from '../auth.ts';
 import { createPartitions } from '../db/partitions.ts';
 import { createSessionWaiting } from '../session-waiting.ts';
 import { Account, registerAccounts } from './accounts.ts';
+import { registerAnalytics } from './analytics.ts';
+import { Analytics, MetricList } from './analytics-schemas.ts';
 import { ErrorBody } from './api-errors.ts';
 import { Asset, registerCheckResultAssets } from './check-result-assets.ts';
 import { CheckResult, registerCheckResults } from './check-results.ts';
@@ -31,15 +33,17 @@ const components = [
   ...Object.values(checkSchemas).map(({ response }) => response),
   AnyCheck,
   CheckGroup,
-  PlaywrightBundle,
-  Snippet,
   HeartbeatEvent,
   HeartbeatStats,
+  PlaywrightBundle,
+  Snippet,
   Variable,
   Runtime,
   CheckResult,
   Asset,
   CheckStatus,
+  Analytics,
+  MetricList,
   StartedCheckSession,
   CheckSession,
   TestSession,
@@ -72,6 +76,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerCheckResults(api, deps);
     registerCheckResultAssets(api, deps);
     registerCheckStatuses(api, deps);
+    registerAnalytics(api, deps);
     const waiting = createSessionWaiting(instance, deps.db);
     const sessions = { ...deps, waiting, partitions: createPartitions(deps.db) };
     registerCheckSessions(api, sessions);

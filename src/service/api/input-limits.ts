@@ -51,6 +51,7 @@ function coerced(value: unknown, schema: { type?: unknown }): unknown {
     return /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
   }
   if (schema.type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value;
+  if (schema.type === 'array') return value === '' ? [] : value.split(',');
   return value;
 }
 

@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RetentionConfig } from '../../config/retention.ts';
 import type { ArtifactFiles } from '../artifact-files.ts';
 import type { Background } from '../background.ts';
 import type { Db } from '../db/database.ts';
@@ -26,6 +27,8 @@ export type ApiDeps = {
   files?: ArtifactFiles;
   /** Code bundles of suites; absent = none can be had. */
   bundles?: ArtifactFiles;
+  /** How long things are kept; absent = the defaults. */
+  retention?: RetentionConfig;
   /** Base of the URLs in answers; null or absent = what the client has asked. */
   publicUrl?: string | null;
 };

@@ -1,0 +1,40 @@
+import { fail, integer, type Environment } from './read.ts';
+
+/** How long the service keeps things, in days. */
+export type RetentionConfig = {
+  /** Raw results, sessions and error events. */
+  readonly resultDays: number;
+  /** Files of runs. */
+  readonly artifactDays: number;
+  /** Figures by the hour, which analytics and reports are made of. */
+  readonly rollupDays: number;
+};
+
+export const defaultRetention: RetentionConfig = { resultDays: 30, artifactDays: 30, rollupDays: 400 };
+
+const most = 3650;
+
+/** Throws FatalError (78). */
+export function readRetention(env: Environment): RetentionConfig {
+  // Two days at least: a result that an agent brings late is still a day away from being dropped.
+  const resultDays = integer(env, 'SERVICE_RETENTION_DAYS', defaultRetention.resultDays, 2, most);
+  const artifactDays = integer(env, 'SERVICE_ARTIFACT_RETENTION_DAYS', resultDays, 1, most);
+  const rollupDays = integer(
+    env,
+    'SERVICE_ROLLUP_RETENTION_DAYS',
+    Math.max(defaultRetention.rollupDays, resultDays),
+    2,
+    most,
+  );
+  if (artifactDays > resultDays) {
+    fail(
+      `SERVICE_ARTIFACT_RETENTION_DAYS must be at most SERVICE_RETENTION_DAYS (${resultDays}): artifacts are found by their results`,
+    );
+  }
+  if (rollupDays < resultDays) {
+    fail(
+      `SERVICE_ROLLUP_RETENTION_DAYS must be at least SERVICE_RETENTION_DAYS (${resultDays}): analytics read rollups first`,
+    );
+  }
+  return Object.freeze({ resultDays, artifactDays, rollupDays });
+}

@@ -1,0 +1,159 @@
+import type { CheckType } from '../../protocol/check-types.ts';
+import { largestValue } from './histogram.ts';
+
+/** What is measured of each type's runs, and where it stands in a stored result. One table for rollups and for raw results. */
+
+export type Unit = 'milliseconds' | 'score' | 'count' | 'percentage';
+
+export type Measure = {
+  name: string;
+  label: string;
+  unit: Unit;
+  /** SQL over `r` (a row of check_results), `part` (see `parts`) and, of a page, `page`. */
+  sql: string;
+  /** Of each page of a browser check, not of the run. */
+  ofPage?: true;
+};
+
+/** A number of a JSON value; null for anything that is none, or none that could be a measurement. */
+const numberIn = (json: string) =>
+  `case jsonb_typeof(${json}) when 'number' then case when (${json})::numeric between 0 and ${largestValue} then (${json})::float8 end end`;
+
+/** A phase that did not take place took no time; without timings there are no phases. */
+const phases = (...names: string[]) => {
+  const sum = names.map((name) => `coalesce(${numberIn(`part.timings->'${name}'`)}, 0)`).join(' + ');
+  return `case jsonb_typeof(part.timings) when 'object' then ${sum} end`;
+};
+
+const milliseconds = (name: string, label: string, sql: string): Measure => ({
+  name,
+  label,
+  unit: 'milliseconds',
+  sql,
+});
+
+const responseTime = milliseconds(
+  'responseTime',
+  'Response time',
+  `case when r.response_time between 0 and ${largestValue} then r.response_time end`,
+);
+
+const httpPhases = [
+  milliseconds('wait', 'Wait', phases('remainder')),
+  milliseconds('dns', 'DNS', phases('dns')),
+  milliseconds('tcp', 'TCP', phases('connect', 'tunnel')),
+  milliseconds('firstByte', 'First byte', phases('tls', 'firstByte')),
+  milliseconds('download', 'Download', phases('download')),
+];
+
+const tcpPhases = [
+  milliseconds('total', 'Total', phases('total')),
+  milliseconds('dns', 'DNS', phases('dns')),
+  milliseconds('connection', 'Connection', phases('connect')),
+  milliseconds('data', 'Data', phases('firstByte', 'download', 'remainder')),
+];
+
+const latency = (name: string, field: string, label: string) =>
+  milliseconds(name, label, numberIn(`part.latency->'${field}'`));
+
+const errors = (name: string, label: string): Measure => ({
+  name,
+  label,
+  unit: 'count',
+  sql: `coalesce(${numberIn(`part.errors->'${name}'`)}, 0)`,
+});
+
+const vital = (name: string, label: string, unit: Unit = 'milliseconds'): Measure => ({
+  name,
+  label,
+  unit,
+  sql: numberIn(`page.page->'webVitals'->'${name}'->'value'`),
+  ofPage: true,
+});
+
+/** By type; every one has `availability` and `retries` besides, which are made of runs as such. */
+export const measuresOf: { readonly [T in CheckType]: readonly Measure[] } = {
+  API: [responseTime, ...httpPhases],
+  URL: [responseTime, ...httpPhases],
+  TCP: [responseTime, ...tcpPhases],
+  DNS: [responseTime, milliseconds('total', 'Total', phases('total'))],
+  ICMP: [
+    responseTime,
+    { name: 'packetLoss', label: 'Packet loss', unit: 'percentage', sql: numberIn('part.loss') },
+    latency('latencyMin', 'min', 'Lowest latency'),
+    latency('latencyMax', 'max', 'Highest latency'),
+    latency('latencyAvg', 'avg', 'Average latency'),
+    latency('latencyStdDev', 'stdDev', 'Standard deviation of latency'),
+  ],
+  BROWSER: [
+    responseTime,
+    vital('TTFB', 'Time to first byte'),
+    vital('FCP', 'First contentful paint'),
+    vital('LCP', 'Largest contentful paint'),
+    vital('CLS', 'Cumulative layout shift', 'score'),
+    vital('TBT', 'Total blocking time'),
+    errors('consoleErrors', 'Console errors'),
+    errors('networkErrors', 'Network errors'),
+    errors('userScriptErrors', 'Script errors'),
+    errors('documentErrors', 'Document errors'),
+  ],
+  MULTI_STEP: [responseTime],
+  PLAYWRIGHT: [responseTime],
+  AGENTIC: [responseTime],
+  HEARTBEAT: [],
+};
+
+/** Pieces of the body that measures of a type look into, taken out of it once per result. */
+const parts: { readonly [T in CheckType]?: readonly string[] } = {
+  API: [`r.body->'timings' as timings`, `r.body->'details'->'response'->'status' as code`],
+  URL: [`r.body->'timings' as timings`],
+  TCP: [`r.body->'timings' as timings`],
+  DNS: [`r.body->'timings' as timings`],
+  ICMP: [`r.body->'details'->'packetLoss' as loss`, `r.body->'details'->'latency' as latency`],
+  BROWSER: [`r.body->'details'->'traceSummary' as errors`, `r.body->'details'->'pages' as pages`],
+};
+
+/** Pages of one run that are measured. */
+const mostPages = 20;
+
+/** What results can be grouped by besides their location. */
+export const groupKeyOf: { readonly [T in CheckType]?: 'statusCode' | 'pageIndex' } = {
+  API: 'statusCode',
+  BROWSER: 'pageIndex',
+};
+
+/**
+ * SQL: joins to `check_results r` the rows `m (metric, group_key, value)` of these metrics; values that a result does not have
+ * are null. The metric `retries` is always there to be asked for: it counts runs.
+ */
+export function measuresSql(type: CheckType, metrics: readonly string[]): string {
+  const wanted = measuresOf[type].filter(({ name }) => metrics.includes(name));
+  const ofRun = wanted.filter(({ ofPage }) => ofPage !== true);
+  const ofPage = wanted.filter((measure) => measure.ofPage === true);
+  const key = type === 'API' ? `coalesce(substring(part.code::text from '^[1-9][0-9][0-9]$'), '')` : `''`;
+  const rows = ofRun.map(({ name, sql }) => `('${name}', ${key}, ${sql})`);
+  if (metrics.includes('retries')) rows.push(`('retries', ${key}, r.attempts::float8)`);
+  const selects: string[] = [];
+  if (rows.length > 0)
+    selects.push(`select * from (values ${rows.join(', ')}) as v (metric, group_key, value)`);
+  if (ofPage.length > 0) {
+    const values = ofPage.map(({ name, sql }) => `('${name}', ${sql})`).join(', ');
+    selects.push(`select w.metric, (page.position - 1)::text, w.value
+      from (select * from jsonb_array_elements(case jsonb_typeof(part.pages) when 'array' then part.pages else '[]' end)
+        with ordinality as e (page, position) limit ${mostPages}) as page
+      cross join lateral (values ${values}) as w (metric, value)`);
+  }
+  const pieces = parts[type] ?? [];
+  const sql = selects.join(' union all ');
+  // `offset 0`: each piece is taken out once per result, not once for each measure that looks into it.
+  const lateral = sql.includes('part.')
+    ? `cross join lateral (select ${pieces.join(', ')} offset 0) as part `
+    : '';
+  return `${lateral}cross join lateral (${sql}) as m (metric, group_key, value)`;
+}
+
+/** All metrics that rollups of a type have. */
+export const rolledUpMetrics = (type: CheckType): string[] => [
+  ...measuresOf[type].map(({ name }) => name),
+  'retries',
+];

@@ -1,0 +1,76 @@
+import type { CheckType } from '../../protocol/check-types.ts';
+import { measuresOf, type Unit } from './measures.ts';
+
+/** Names of metrics: a bare name is one value of each run, a name with a suffix is one value of each interval. */
+
+export const aggregations = [
+  'avg',
+  'max',
+  'median',
+  'min',
+  'p50',
+  'p90',
+  'p95',
+  'p99',
+  'stddev',
+  'sum',
+] as const;
+export type Aggregation = (typeof aggregations)[number];
+
+export type Metric = {
+  name: string;
+  /** Of measuresOf, or `retries`, of whose rows runs are counted. */
+  measure: string;
+  /** `none`: a value of each run. `availability` and `retries` are of each interval, too. */
+  aggregation: Aggregation | 'availability' | 'none';
+  label: string;
+  unit: Unit;
+};
+
+const words: { readonly [A in Aggregation]: string } = {
+  avg: 'average',
+  max: 'maximum',
+  median: 'median',
+  min: 'minimum',
+  p50: '50th percentile',
+  p90: '90th percentile',
+  p95: '95th percentile',
+  p99: '99th percentile',
+  stddev: 'standard deviation',
+  sum: 'sum',
+};
+
+const ofRuns: readonly Metric[] = [
+  {
+    name: 'availability',
+    measure: 'retries',
+    aggregation: 'availability',
+    label: 'Availability',
+    unit: 'percentage',
+  },
+  { name: 'retries', measure: 'retries', aggregation: 'sum', label: 'Retries', unit: 'count' },
+];
+
+function metricsOfType(type: CheckType): readonly Metric[] {
+  return [
+    ...ofRuns,
+    ...measuresOf[type].flatMap(({ name, label, unit }): Metric[] => [
+      { name, measure: name, aggregation: 'none', label, unit },
+      ...aggregations.map((aggregation) => ({
+        name: `${name}_${aggregation}`,
+        measure: name,
+        aggregation,
+        label: `${label} (${words[aggregation]})`,
+        unit,
+      })),
+    ]),
+  ];
+}
+
+/** All metrics of a type, by name. */
+const metrics = new Map<CheckType, ReadonlyMap<string, Metric>>();
+export function metricsOf(type: CheckType): ReadonlyMap<string, Metric> {
+  const known = metrics.get(type) ?? new Map(metricsOfType(type).map((metric) => [metric.name, metric]));
+  metrics.set(type, known);
+  return known;
+}

@@ -1,0 +1,86 @@
+import type { Log } from '../../log.ts';
+import type { CheckType } from '../../protocol/check-types.ts';
+import type { Background } from '../background.ts';
+import type { Db } from '../db/database.ts';
+import {
+  hourMs,
+  oldestRollupDue,
+  makeRollupPartition,
+  noteRollupsDue,
+  rollUp,
+  takeRollupsDue,
+} from '../db/rollups.ts';
+import type { RunFollower } from '../finished-runs.ts';
+import { createLoop, type Loop } from '../scheduler-loop.ts';
+
+/**
+ * Keeps rollups up to date. Every run that has ended notes its check and hour; once the hour is over, an item in the background
+ * makes its rollup, and a run that comes later notes the hour anew. Analytics read hours that are noted from raw results, so
+ * that nothing is missing meanwhile.
+ */
+export const rollupQueue = 'rollups';
+
+/** After the end of an hour: most late results are there by then, and need no second rollup. */
+const graceMs = 5 * 60_000;
+/** Checks in one transaction: it must not hold the embedded database up. */
+const batch = 10;
+const everyMs = 60_000;
+
+/** Follows runs: notes the hours of their checks. */
+export const noteRollups: RunFollower = (tx, runs) =>
+  noteRollupsDue(
+    tx,
+    runs.flatMap(({ checkId, parts }) => parts.map(({ startedAt }) => ({ checkId, startedAt }))),
+  );
+
+type Deps = { db: Db; background: Background; now: () => number; log: Log };
+
+const endedBy = (time: number) => new Date(time - hourMs - graceMs);
+
+/** Before the background work is prepared. Its items make all rollups that are due. */
+export function handleRollups({ db, background, now }: Omit<Deps, 'log'>): void {
+  background.handle(
+    {
+      name: rollupQueue,
+      retryLimit: 3,
+      retryDelaySeconds: 30,
+      expireSeconds: 900,
+      concurrency: 1,
+      isKeyed: true,
+    },
+    async (_item, { signal }) => {
+      while (!signal.aborted) {
+        const hour = await oldestRollupDue(db, endedBy(now()));
+        if (hour === null) return;
+        await makeRollupPartition(db, hour);
+        const taken = await db.tx(async (tx) => {
+          const due = await takeRollupsDue(tx, { hour, limit: batch });
+          for (const [checkType, checkIds] of byType(due.checks))
+            await rollUp(tx, { checkType, checkIds, hour });
+          return due.taken;
+        });
+        // What is left of this hour, another replica has.
+        if (taken === 0) return;
+      }
+    },
+  );
+}
+
+function byType(checks: readonly { id: string; checkType: CheckType }[]): Map<CheckType, string[]> {
+  const types = new Map<CheckType, string[]>();
+  for (const { id, checkType } of checks) types.set(checkType, [...(types.get(checkType) ?? []), id]);
+  return types;
+}
+
+/** Asks for rollups when some are due; any replica may, and one item waits at most. */
+export function createRollupLoop({ db, background, now, log }: Deps): Loop {
+  return createLoop({
+    name: 'rollups',
+    log,
+    work: async () => {
+      if ((await oldestRollupDue(db, endedBy(now()))) !== null)
+        await background.send(db, rollupQueue, {}, { key: 'all' });
+      return everyMs;
+    },
+  });
+}
