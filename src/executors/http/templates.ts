@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { HttpFailure } from './failures.ts';
-import { formatMoment, momentOf } from './template-dates.ts';
+import { formatMoment, momentOf } from '../../protocol/template-dates.ts';
 import { shortened } from '../shorten.ts';
 
 /**

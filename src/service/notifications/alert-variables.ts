@@ -1,0 +1,89 @@
+import { alertTitle } from '../alerting/alert-types.ts';
+import type { AlertRow } from '../db/alerts.ts';
+import type { Variables } from './template.ts';
+
+/** What a notification can say of its alert. */
+
+export type Told = {
+  alert: AlertRow;
+  /** Base of links, without a slash at its end. */
+  publicUrl: string;
+};
+
+/** Where a person sees the result; null where none is behind the alert. */
+export function resultLink({ alert, publicUrl }: Told): string | null {
+  return alert.resultId === null ? null : `${publicUrl}/#result=${alert.checkId}/${alert.resultId}`;
+}
+
+/** The names of the facts (4.4), for templates. What an alert does not have is empty. */
+export function alertVariables(told: Told): Variables {
+  const { alert } = told;
+  return {
+    ALERT_TITLE: alertTitle(alert),
+    ALERT_TYPE: alert.alertType,
+    CHECK_NAME: alert.checkName,
+    CHECK_ID: alert.checkId,
+    CHECK_TYPE: alert.checkType,
+    CHECK_DESCRIPTION: alert.checkDescription ?? '',
+    GROUP_NAME: alert.groupName ?? '',
+    CHECK_RESULT_ID: alert.resultId ?? '',
+    RESULT_LINK: resultLink(told) ?? '',
+    RUN_LOCATION: alert.runLocationName ?? alert.runLocation ?? '',
+    REGION: alert.runLocation ?? '',
+    RESPONSE_TIME: alert.responseTime ?? '',
+    STARTED_AT: alert.startedAt.toISOString(),
+    TAGS: alert.tags,
+    CHECK_ERROR_MESSAGE: alert.error ?? '',
+    API_CHECK_RESPONSE_STATUS_CODE: alert.statusCode ?? '',
+    API_CHECK_RESPONSE_STATUS_TEXT: alert.statusText ?? '',
+    SSL_DAYS_REMAINING: alert.sslDaysRemaining ?? '',
+    SSL_CHECK_DOMAIN: alert.sslDomain ?? '',
+    IS_REMINDER: alert.isReminder,
+    REMINDER_SEQUENCE: alert.reminderSequence,
+    AI_ANALYSIS_CLASSIFICATION: '',
+    AI_ANALYSIS_ROOT_CAUSE: '',
+    AI_ANALYSIS_USER_IMPACT: '',
+    AI_ANALYSIS_CODE_FIX: '',
+    AI_ANALYSIS_LINK: '',
+  };
+}
+
+/** The alert in rows of a name and a text, those that it has, as people read them. */
+export function alertFacts(told: Told): { name: string; text: string }[] {
+  const { alert } = told;
+  const status = [alert.statusCode, alert.statusText]
+    .filter((part) => part !== null && part !== '')
+    .join(' ');
+  const rows: [string, string | null][] = [
+    ['Check', alert.checkName],
+    ['Type', alert.checkType],
+    ['Group', alert.groupName],
+    ['Location', alert.runLocationName ?? alert.runLocation],
+    ['Error', alert.error],
+    ['Status', status],
+    ['Response time', alert.responseTime === null ? null : `${Math.round(alert.responseTime)} ms`],
+    ['Started', alert.startedAt.toISOString()],
+    ['Tags', alert.tags.join(', ')],
+    ['Reminder', alert.isReminder ? String(alert.reminderSequence) : null],
+  ];
+  return rows.flatMap(([name, text]) => (text === null || text === '' ? [] : [{ name, text }]));
+}
+
+/** Whether the alert is an end, a warning or a failure. */
+export function severityOf({ alertType }: AlertRow): 'recovered' | 'degraded' | 'failed' {
+  switch (alertType) {
+    case 'ALERT_RECOVERY':
+    case 'ALERT_DEGRADED_RECOVERY':
+    case 'NO_ALERT':
+      return 'recovered';
+    case 'ALERT_DEGRADED':
+    case 'ALERT_DEGRADED_REMAIN':
+    case 'ALERT_FAILURE_DEGRADED':
+    case 'ALERT_SSL':
+      return 'degraded';
+    case 'ALERT_FAILURE':
+    case 'ALERT_DEGRADED_FAILURE':
+    case 'ALERT_FAILURE_REMAIN':
+      return 'failed';
+  }
+}

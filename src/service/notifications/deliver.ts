@@ -1,0 +1,174 @@
+import { notificationSecrets } from '../../config/notifications.ts';
+import type { Log } from '../../log.ts';
+import { createScrubber } from '../../secrets/scrubber.ts';
+import type { Background, BackgroundItem } from '../background.ts';
+import { findAlertChannel, type AlertChannelRow } from '../db/alert-channels.ts';
+import {
+  countBefore,
+  findNotification,
+  updateNotification,
+  type NotificationRow,
+} from '../db/alert-notifications.ts';
+import { isToldOfGroup } from '../db/alert-subscriptions.ts';
+import { allVariables } from '../db/account-variables.ts';
+import { findAlert, type AlertRow } from '../db/alerts.ts';
+import { findCheckGroup } from '../db/check-groups.ts';
+import type { Db } from '../db/database.ts';
+import { EncryptionError, isSecretVariable, openVariables, type Encryption } from '../encryption.ts';
+import { mergedVariables, type Variable } from '../group-settings.ts';
+import { openConfig, secretsOfConfig, type ChannelType } from './channel-configs.ts';
+import { sendChat, sendChatApp } from './chat.ts';
+import type { Delivery, Sender, SendingDeps, Sent } from './delivery.ts';
+import { sendEmail } from './email.ts';
+import { sendPagingA, sendPagingB } from './paging.ts';
+import { sendCall, sendSms } from './phone.ts';
+import { notificationsQueue, type NotificationItem } from './queue.ts';
+import { testAlert } from './test-alert.ts';
+import { sendWebhook } from './webhook.ts';
+
+/** Takes notifications from the queue and delivers them, with a log of what came of each. */
+
+const senders: { readonly [T in ChannelType]: Sender<T> } = {
+  EMAIL: sendEmail,
+  CHAT_A: sendChat,
+  CHAT_A_APP: sendChatApp,
+  WEBHOOK: sendWebhook,
+  SMS: sendSms,
+  CALL: sendCall,
+  PAGING_A: sendPagingA,
+  PAGING_B: sendPagingB,
+};
+
+/** Facts, 4.4: up to 5 retries, 20 s apart. */
+const retries = { retryLimit: 5, retryDelaySeconds: 20 };
+/** Longer than the longest try: a mail with a slow server, or a room after the other. */
+const expireSeconds = 240;
+const concurrency = 20;
+
+/** Notifications of a channel within an hour, of one check and in all: a check that flaps must not flood it. */
+export const rateLimits = { hourMs: 3_600_000, ofCheck: 100, all: 1000 };
+
+export type NotificationDeps = Omit<SendingDeps, 'signal'> & {
+  db: Db;
+  encryption: Encryption;
+  log: Log;
+  /** Base of links, without a slash at its end. */
+  publicUrl: () => string;
+  /** Between tries; tests do not wait. */
+  retryDelaySeconds?: number;
+};
+
+/** Before `background.prepare()`. */
+export function handleNotifications(background: Background, deps: NotificationDeps): void {
+  const retryDelaySeconds = deps.retryDelaySeconds ?? retries.retryDelaySeconds;
+  const queue = { name: notificationsQueue, ...retries, retryDelaySeconds, expireSeconds, concurrency };
+  background.handle<NotificationItem>(queue, async ({ notificationId }, item) => {
+    const notification = await findNotification(deps.db, notificationId);
+    // Gone with its account, or done by a try that could not say so to the queue.
+    if (notification?.status !== 'IN_PROGRESS') return;
+    await deliver(deps, notification, item);
+  });
+}
+
+/** The try did not deliver, and another one follows. */
+class TryAgain extends Error {}
+
+async function deliver(
+  deps: NotificationDeps,
+  notification: NotificationRow,
+  item: BackgroundItem,
+): Promise<void> {
+  const { id, told, channelId, alertId } = notification;
+  const ended = (status: NotificationRow['status'], result: string, toldNow: readonly string[] = told) =>
+    updateNotification(deps.db, {
+      id,
+      status,
+      result: result.slice(0, 8000),
+      attempts: item.attempt,
+      told: [...toldNow],
+      now: new Date(deps.now()),
+    });
+  const channel = await findAlertChannel(deps.db, { accountId: notification.accountId, id: channelId });
+  if (channel === undefined) return ended('FAILURE', 'the channel was deleted');
+  const alert =
+    alertId === null
+      ? testAlert(notification.accountId, new Date(deps.now()))
+      : await findAlert(deps.db, alertId);
+  if (alert === undefined) return ended('FAILURE', 'the alert was deleted');
+  if (item.attempt === 1) {
+    const limited = await limitReached(deps, notification);
+    if (limited !== null) return ended('RATE_LIMITED', limited);
+  }
+  const sent = await sendTo(deps, { notification, channel, alert, signal: item.signal });
+  if (sent.delivered) return ended('SUCCESS', sent.result, sent.told);
+  if (!sent.retry || item.isLast) {
+    deps.log.warn(
+      { notification: id, channelId, channelType: channel.type },
+      'a notification was not delivered',
+    );
+    return ended('FAILURE', sent.result, sent.told);
+  }
+  await ended('IN_PROGRESS', sent.result, sent.told);
+  throw new TryAgain(`try ${item.attempt} of notification ${id} failed`);
+}
+
+async function limitReached({ db }: NotificationDeps, notification: NotificationRow): Promise<string | null> {
+  const since = new Date(notification.createdAt.getTime() - rateLimits.hourMs);
+  const { all, ofCheck } = await countBefore(db, { ...notification, since });
+  if (ofCheck >= rateLimits.ofCheck) {
+    return `this channel has had ${rateLimits.ofCheck} notifications of this check within an hour`;
+  }
+  return all >= rateLimits.all ? `this channel has had ${rateLimits.all} notifications within an hour` : null;
+}
+
+async function sendTo(
+  deps: NotificationDeps,
+  options: { notification: NotificationRow; channel: AlertChannelRow; alert: AlertRow; signal: AbortSignal },
+): Promise<Sent> {
+  const { notification, channel, alert, signal } = options;
+  try {
+    const config = openConfig(channel.type, channel.config, deps.encryption);
+    const variables = channel.type === 'WEBHOOK' ? await environmentOf(deps, alert, channel.id) : [];
+    const delivery = {
+      notificationId: notification.id,
+      alert,
+      config,
+      publicUrl: deps.publicUrl(),
+      environment: Object.fromEntries(variables.map(({ key, value }) => [key, value])),
+      told: notification.told,
+    };
+    // In each row the config is of the channel's type.
+    const send = senders[channel.type] as unknown as (delivery: object, deps: SendingDeps) => Promise<Sent>;
+    const sent = await send(delivery satisfies Omit<Delivery, 'config'>, { ...deps, signal });
+    // Receivers may repeat what they were sent.
+    const secrets = [
+      ...secretsOfConfig(channel.type, config),
+      ...secretValues(variables),
+      ...Object.values(notificationSecrets(deps.config)).map((secret) => secret?.reveal() ?? ''),
+    ];
+    const scrubber = createScrubber(secrets.map((value, index) => ({ name: `secret ${index}`, value })));
+    return { ...sent, result: scrubber.text(sent.result) };
+  } catch (error) {
+    if (!(error instanceof EncryptionError)) throw error;
+    return { delivered: false, result: `its secrets can not be read: ${error.message}`, retry: false };
+  }
+}
+
+const secretValues = (variables: readonly Variable[]) =>
+  variables
+    .filter((variable) => isSecretVariable(variable) && variable.value !== '')
+    .map(({ value }) => value);
+
+/** Variables of the account, and of the alert's group where the channel is told through that (facts, 4.4). */
+async function environmentOf(
+  { db, encryption }: NotificationDeps,
+  alert: AlertRow,
+  channelId: number,
+): Promise<Variable[]> {
+  const { accountId, groupId } = alert;
+  const global = openVariables(await allVariables(db, accountId), encryption);
+  if (groupId === null || !(await isToldOfGroup(db, { channelId, groupId }))) return global;
+  const group = await findCheckGroup(db, { accountId, id: groupId });
+  const own = (group?.definition['environmentVariables'] ?? []) as Variable[]; // written by toGroupDefinition
+  return mergedVariables(openVariables(own, encryption), global);
+}

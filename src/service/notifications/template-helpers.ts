@@ -1,0 +1,152 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { formatMoment, momentOf } from '../../protocol/template-dates.ts';
+
+/** The helpers of webhook templates (facts, 4.4): plain functions of their arguments. */
+
+/** What a template can hold in its hands. */
+export type Value = string | number | boolean | null | undefined | readonly Value[];
+
+/** Wrong use of a template; the message says what is wrong. */
+export class TemplateError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'TemplateError';
+  }
+}
+
+export type Helper = (args: readonly Value[], context: { now: () => number }) => Value;
+
+/** No helper makes a longer text out of shorter ones than this. */
+const mostLength = 65_536;
+
+export function textOf(value: Value): string {
+  if (value === null || value === undefined) return '';
+  return Array.isArray(value) ? value.map((item: Value) => textOf(item)).join(',') : String(value);
+}
+
+/** As templates have it: an empty list is nothing. */
+export function isTruthy(value: Value): boolean {
+  return Array.isArray(value) ? value.length > 0 : Boolean(value);
+}
+
+const numberOf = (value: Value): number =>
+  typeof value === 'number' ? value : textOf(value).trim() === '' ? Number.NaN : Number(textOf(value));
+
+/** Numbers as numbers, even when one of them is text; else texts. */
+function order(a: Value, b: Value): number {
+  const [x, y] = [numberOf(a), numberOf(b)];
+  if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+  const [left, right] = [textOf(a), textOf(b)];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+const same = (a: Value, b: Value): boolean => a === b || (Array.isArray(a) && textOf(a) === textOf(b));
+/** `200` and "200" are alike. */
+const alike = (a: Value, b: Value): boolean =>
+  same(a, b) || (isTruthy(a) && isTruthy(b) && textOf(a) === textOf(b));
+
+const operators: { readonly [operator: string]: (a: Value, b: Value) => boolean } = {
+  '==': alike,
+  '===': same,
+  '!=': (a, b) => !alike(a, b),
+  '!==': (a, b) => !same(a, b),
+  '<': (a, b) => order(a, b) < 0,
+  '>': (a, b) => order(a, b) > 0,
+  '<=': (a, b) => order(a, b) <= 0,
+  '>=': (a, b) => order(a, b) >= 0,
+  typeof: (a, b) => typeof a === b,
+};
+
+function compare([a, operator, b]: readonly Value[]): boolean {
+  const known = Object.hasOwn(operators, textOf(operator)) ? operators[textOf(operator)] : undefined;
+  if (known === undefined) {
+    throw new TemplateError(
+      `compare has no operator "${textOf(operator).slice(0, 20)}"; there are ${Object.keys(operators).join(' ')}`,
+    );
+  }
+  return known(a, b);
+}
+
+function contains([collection, item, from]: readonly Value[]): boolean {
+  if (collection === null || collection === undefined || item === undefined) return false;
+  const start = typeof from === 'number' ? from : 0;
+  if (Array.isArray(collection)) return collection.slice(start).some((each: Value) => alike(each, item));
+  return textOf(collection).includes(textOf(item), start);
+}
+
+/** The value of a tag like "team:shop" or "team=shop": the first that has the key. */
+function tagValue([tags, key, fallback]: readonly Value[]): Value {
+  for (const tag of Array.isArray(tags) ? tags : []) {
+    const [, name, value] = /^([^:=]*)[:=]([^]*)$/.exec(textOf(tag)) ?? [];
+    if (name !== undefined && name.trim() === textOf(key)) return value?.trim();
+  }
+  return fallback;
+}
+
+function split([text, separator, index]: readonly Value[]): Value {
+  const parts = textOf(text).split(separator === undefined ? ',' : textOf(separator), 1000);
+  return index === undefined ? parts : parts.at(numberOf(index));
+}
+
+function replace([text, old, replacement]: readonly Value[]): string {
+  const whole = textOf(text);
+  const place = textOf(old) === '' ? -1 : whole.indexOf(textOf(old));
+  if (place === -1) return whole;
+  return whole.slice(0, place) + textOf(replacement) + whole.slice(place + textOf(old).length);
+}
+
+const date: Helper = ([phrase, format], { now }) => {
+  const time = momentOf(phrase === undefined ? 'now' : textOf(phrase), now());
+  if (time === null) throw new TemplateError(`"${textOf(phrase).slice(0, 100)}" is not a time that is known`);
+  return formatMoment(time, format === undefined ? 'YYYY-MM-DDTHH:mm:ss[Z]' : textOf(format));
+};
+
+const table: { readonly [name: string]: Helper } = {
+  $UUID: () => randomUUID(),
+  $RANDOM_NUMBER: () => randomInt(0, 10_001),
+  year: (_args, { now }) => new Date(now()).getUTCFullYear(),
+  date,
+  moment: date,
+  tagValue,
+  split,
+  replace,
+  lookup: ([list, index]) => (Array.isArray(list) ? list.at(numberOf(index)) : undefined),
+  default: (args) => args.find((value) => value !== undefined && value !== null && value !== ''),
+  startsWith: ([prefix, text]) => textOf(text).startsWith(textOf(prefix)),
+  contains,
+  has: contains,
+  eq: ([a, b]) => same(a, b),
+  is: ([a, b]) => alike(a, b),
+  isnt: ([a, b]) => !alike(a, b),
+  gt: ([a, b]) => order(a, b) > 0,
+  gte: ([a, b]) => order(a, b) >= 0,
+  lt: ([a, b]) => order(a, b) < 0,
+  lte: ([a, b]) => order(a, b) <= 0,
+  compare,
+  and: (args) => args.every(isTruthy),
+  or: (args) => args.some(isTruthy),
+  not: ([value]) => !isTruthy(value),
+  neither: ([a, b]) => !isTruthy(a) && !isTruthy(b),
+  isTruthy: ([value]) => isTruthy(value),
+  isFalsey: ([value]) => !isTruthy(value),
+  ifEven: ([value]) => numberOf(value) % 2 === 0,
+  ifOdd: ([value]) => Math.abs(numberOf(value) % 2) === 1,
+  ifNth: ([n, value]) => numberOf(value) % numberOf(n) === 0,
+  unlessEq: ([a, b]) => !same(a, b),
+  unlessGt: ([a, b]) => order(a, b) <= 0,
+  unlessGteq: ([a, b]) => order(a, b) < 0,
+  unlessLt: ([a, b]) => order(a, b) >= 0,
+  unlessLteq: ([a, b]) => order(a, b) > 0,
+};
+
+export const helperNames: readonly string[] = Object.keys(table);
+
+/** The helper of a name; undefined = there is none. */
+export function helperOf(name: string): Helper | undefined {
+  const helper = Object.hasOwn(table, name) ? table[name] : undefined;
+  if (helper === undefined) return undefined;
+  return (args, context) => {
+    const value = helper(args, context);
+    return typeof value === 'string' ? value.slice(0, mostLength) : value;
+  };
+}

@@ -1,0 +1,32 @@
+import type { AlertRow } from '../db/alerts.ts';
+
+/** The alert of a test that a person asked for: it is about no check. */
+export function testAlert(accountId: string, now: Date): AlertRow {
+  return {
+    id: '00000000-0000-7000-8000-000000000000',
+    accountId,
+    checkId: '00000000-0000-7000-8000-000000000000',
+    checkName: 'Test of this alert channel',
+    checkType: 'URL',
+    checkDescription: 'Nothing has happened: somebody tests this alert channel.',
+    tags: ['test'],
+    groupId: null,
+    groupName: null,
+    alertType: 'ALERT_RECOVERY',
+    resultId: null,
+    runLocation: null,
+    runLocationName: null,
+    runLocations: [],
+    responseTime: null,
+    error: null,
+    statusCode: null,
+    statusText: null,
+    sslDomain: null,
+    sslDaysRemaining: null,
+    isReminder: false,
+    reminderSequence: 0,
+    silenced: false,
+    startedAt: now,
+    createdAt: now,
+  };
+}

@@ -1,0 +1,73 @@
+import { createHmac } from 'node:crypto';
+import { alertVariables } from './alert-variables.ts';
+import { deliveryHeader, userAgent, type Sender } from './delivery.ts';
+import { callTarget } from './http-call.ts';
+import { TemplateError } from './template-helpers.ts';
+import { parseTemplate, renderTemplate, type Escaping, type Variables } from './template.ts';
+
+/** WEBHOOK: a call that its owner describes, by templates of the URL and the body. */
+
+/** How `{{X}}` is written in a body of a content type: what it is part of stays whole. */
+function escapingOf(contentType: string): Escaping {
+  if (/[/+](html|xml)\b/i.test(contentType)) return 'html';
+  return /\bx-www-form-urlencoded\b/i.test(contentType) ? 'uri' : 'json';
+}
+
+async function render(options: {
+  field: string;
+  template: string;
+  escaping: Escaping;
+  variables: Variables;
+  now: () => number;
+}): Promise<string> {
+  try {
+    return renderTemplate(await parseTemplate(options.template), options);
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    throw new TemplateError(`${options.field}: ${error.message}`);
+  }
+}
+
+export const sendWebhook: Sender<'WEBHOOK'> = async (delivery, { calling, now, signal }) => {
+  const { config, notificationId } = delivery;
+  const variables: Variables = { ...delivery.environment, ...alertVariables(delivery) };
+  // Of two of one name the later one counts; what is ours comes last.
+  const own = Object.fromEntries(config.headers.map(({ key, value }) => [key.toLowerCase(), value]));
+  let url: string;
+  let body: string;
+  try {
+    url = withQuery(
+      (await render({ field: 'url', template: config.url, escaping: 'uri', variables, now })).trim(),
+      config.queryParameters,
+    );
+    const escaping = escapingOf(own['content-type'] ?? '');
+    body = await render({ field: 'template', template: config.template ?? '', escaping, variables, now });
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    return { delivered: false, result: error.message, retry: false };
+  }
+  const isSigned = config.webhookSecret !== null && config.webhookSecret !== '';
+  const headers = {
+    ...(body === '' ? {} : { 'content-type': 'application/json' }),
+    'user-agent': userAgent,
+    ...own,
+    'x-service-timestamp': String(now()),
+    [deliveryHeader]: notificationId,
+    ...(isSigned
+      ? {
+          'x-service-signature': createHmac('sha256', config.webhookSecret ?? '')
+            .update(body)
+            .digest('hex'),
+        }
+      : {}),
+  };
+  const ownHeaders = Object.keys(own).filter((name) => name !== 'content-type');
+  return callTarget({ method: config.method, url, headers, ownHeaders, body }, calling, signal);
+};
+
+function withQuery(url: string, parameters: readonly { key: string; value: string }[]): string {
+  if (parameters.length === 0 || !URL.canParse(url)) return url;
+  const parsed = new URL(url);
+  for (const { key, value } of parameters) parsed.searchParams.append(key, value);
+  return parsed.href;
+}
