@@ -1,6 +1,8 @@
 import { defaultRetention, type RetentionConfig } from '../config/retention.ts';
 import type { Log } from '../log.ts';
 import { deleteOldAgents, trimAgentEvents } from './db/agents.ts';
+import { deleteOldAlerts } from './db/alerts.ts';
+import { deleteOldSslNotices } from './db/ssl-notices.ts';
 import type { ArtifactFiles } from './artifact-files.ts';
 import { deleteOldBundles, sweepBundleFiles } from './bundles.ts';
 import { forgetArtifacts, oldArtifacts } from './db/artifacts.ts';
@@ -19,6 +21,7 @@ const agentEventDays = 30;
 const mostAgentEvents = 10_000;
 const artifactsAtOnce = 500;
 const sessionsAtOnce = 500;
+const alertsAtOnce = 5_000;
 const eventsAtOnce = 5_000;
 const everyMs = 10 * 60_000;
 /** Partitions are made so far ahead that no result has to wait for its own. */
@@ -70,6 +73,9 @@ export function createRetention(options: {
       const sessions = await deleteOldSessions(db, { before, limit: sessionsAtOnce });
       const events = await deleteOldHeartbeatEvents(db, { before, limit: eventsAtOnce });
       let isMore = old.length === artifactsAtOnce || sessions === sessionsAtOnce || events === eventsAtOnce;
+      const alerts = await deleteOldAlerts(db, { before, limit: alertsAtOnce });
+      const notices = await deleteOldSslNotices(db, { before, limit: alertsAtOnce });
+      isMore ||= alerts === alertsAtOnce || notices === alertsAtOnce;
       if (bundles !== undefined) {
         // Before anything is served: with an embedded database nobody else uploads.
         await sweepBundleFiles({ db, bundles, now }, { isAlone: isFirst && db.kind === 'embedded' });

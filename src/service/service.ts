@@ -5,6 +5,8 @@ import type { Log } from '../log.ts';
 import { join } from 'node:path';
 import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
 import { registerAgentRoutes } from './agent-routes.ts';
+import { createAlertTimers } from './alerting/alert-timers.ts';
+import { createAlertFollower } from './alerting/follow-alerts.ts';
 import { buildApp } from './app.ts';
 import { createArtifactFiles } from './artifact-files.ts';
 import { bootstrap } from './bootstrap.ts';
@@ -63,7 +65,8 @@ export async function startService(options: Options): Promise<RunningService> {
     // The partitions of today exist before the first result comes.
     await retention.tick();
     const background = createBackground({ db, log });
-    const finishedRuns = createFinishedRuns({ db, now, log, followers: [noteRollups] });
+    const alerting = { background, now, incidents: null };
+    const finishedRuns = createFinishedRuns({ db, now, log, followers: [createAlertFollower(alerting), noteRollups] });
     handleRollups({ db, background, now });
     await background.prepare();
     closers.push(() => background.stop());
@@ -108,6 +111,9 @@ export async function startService(options: Options): Promise<RunningService> {
     const rollups = createRollupLoop({ db, background, now, log });
     closers.push(() => rollups.stop());
     rollups.start();
+    const alertTimers = createAlertTimers({ ...alerting, db, log });
+    closers.push(() => alertTimers.stop());
+    alertTimers.start();
     background.start();
     closers.push(() => finishedRuns.stop());
     finishedRuns.start();

@@ -29,7 +29,8 @@ export type Policy = {
   ofGroup: boolean;
 };
 
-const filled = (settings: Partial<AlertSettings> | null): AlertSettings => ({
+/** Stored settings with what they leave out. */
+export const filledAlertSettings = (settings: Partial<AlertSettings> | null): AlertSettings => ({
   ...defaultAlertSettings,
   ...settings,
 });
@@ -37,7 +38,7 @@ const filled = (settings: Partial<AlertSettings> | null): AlertSettings => ({
 /** The settings that count, and whose channels. */
 export function policyOf({ own, useGlobal, group, account }: StoredPolicy): Policy {
   const check = {
-    alertSettings: filled(own),
+    alertSettings: filledAlertSettings(own),
     useGlobalAlertSettings: useGlobal ?? true,
     alertChannelSubscriptions: [],
   };
@@ -45,13 +46,13 @@ export function policyOf({ own, useGlobal, group, account }: StoredPolicy): Poli
     group === null
       ? {}
       : mergedAlerts(check, {
-          alertSettings: filled(group.own),
+          alertSettings: filledAlertSettings(group.own),
           useGlobalAlertSettings: group.useGlobal,
           alertChannelSubscriptions: [],
         });
   const { useGlobalAlertSettings, alertSettings } = { ...check, ...merged };
   return {
-    settings: useGlobalAlertSettings ? filled(account) : alertSettings,
+    settings: useGlobalAlertSettings ? filledAlertSettings(account) : alertSettings,
     ofGroup: group !== null && group.useGlobal !== null,
   };
 }

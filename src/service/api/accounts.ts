@@ -1,11 +1,22 @@
 import Type from 'typebox';
 import { Nullable } from '../../protocol/schema.ts';
-import { findAccount, type AccountRow } from '../db/accounts.ts';
+import { RuntimeId } from '../../protocol/script.ts';
+import { filledAlertSettings } from '../alerting/policy.ts';
+import { findAccount, lockAccount, updateAccount, type AccountRow } from '../db/accounts.ts';
 import { notFound } from '../errors-http.ts';
-import { open, strict } from '../strict-schema.ts';
+import { open, strict, strictPartial } from '../strict-schema.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { errorResponses } from './api-errors.ts';
+import { AlertSettings } from './check-fields.ts';
 import { paginationFields } from './pagination.ts';
+
+const settable = {
+  name: Type.String({ minLength: 1, maxLength: 1024 }),
+  runtimeId: RuntimeId,
+  alertSettings: Type.Object(AlertSettings.properties, {
+    description: 'Of all checks and groups whose useGlobalAlertSettings is true.',
+  }),
+};
 
 export const Account = open(
   Type.Object(
@@ -13,6 +24,7 @@ export const Account = open(
       id: Type.String({ format: 'uuid', description: 'The value of x-service-account.' }),
       name: Type.String(),
       runtimeId: Type.String({ description: 'The runtime of scripts whose check and group name none.' }),
+      alertSettings: settable.alertSettings,
       created_at: Type.String({ format: 'date-time' }),
       updated_at: Nullable(Type.String({ format: 'date-time' })),
     },
@@ -20,13 +32,23 @@ export const Account = open(
   ),
 );
 
-const presentAccount = ({ createdAt, updatedAt, ...row }: AccountRow) => ({
-  ...row,
+const ignored = Type.Optional(Type.Unknown({ description: 'Set by the service and ignored here.' }));
+const ChangeBody = strictPartial(
+  Type.Object({ ...settable, id: ignored, created_at: ignored, updated_at: ignored }),
+);
+
+const presentAccount = ({ id, name, runtimeId, alertSettings, createdAt, updatedAt }: AccountRow) => ({
+  id,
+  name,
+  runtimeId,
+  alertSettings: filledAlertSettings(alertSettings),
   created_at: createdAt.toISOString(),
   updated_at: updatedAt?.toISOString() ?? null,
 });
 
-export function registerAccounts(api: PublicApi, { db }: ApiDeps): void {
+export function registerAccounts(api: PublicApi, { db, now }: ApiDeps): void {
+  const tags = ['Accounts'];
+
   async function ownAccount(accountId: string) {
     const row = await findAccount(db, accountId);
     if (row === undefined) throw notFound('account', accountId);
@@ -38,7 +60,7 @@ export function registerAccounts(api: PublicApi, { db }: ApiDeps): void {
     {
       schema: {
         operationId: 'listAccounts',
-        tags: ['Accounts'],
+        tags,
         summary: 'The accounts that the API key can use: its own',
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('Account')), ...errorResponses(400) },
@@ -52,11 +74,38 @@ export function registerAccounts(api: PublicApi, { db }: ApiDeps): void {
     {
       schema: {
         operationId: 'getOwnAccount',
-        tags: ['Accounts'],
+        tags,
         summary: "The API key's account",
         response: { 200: Type.Ref('Account'), ...errorResponses() },
       },
     },
     async ({ accountId }) => ownAccount(accountId),
+  );
+
+  api.put(
+    '/v1/accounts/me',
+    {
+      schema: {
+        operationId: 'updateOwnAccount',
+        tags,
+        summary: "Change the API key's account: fields that are left out stay as they are",
+        body: ChangeBody,
+        response: { 200: Type.Ref('Account'), ...errorResponses(400, 413, 415) },
+      },
+    },
+    async ({ accountId, body }) =>
+      db.tx(async (tx) => {
+        const row = await lockAccount(tx, accountId);
+        if (row === undefined) throw notFound('account', accountId);
+        const changed = {
+          ...row,
+          name: body.name ?? row.name,
+          runtimeId: body.runtimeId ?? row.runtimeId,
+          alertSettings: body.alertSettings ?? row.alertSettings,
+          updatedAt: new Date(now()),
+        };
+        await updateAccount(tx, changed);
+        return presentAccount(changed);
+      }),
   );
 }

@@ -7,6 +7,7 @@ import { Account, registerAccounts } from './accounts.ts';
 import { registerAnalytics } from './analytics.ts';
 import { Analytics, MetricList } from './analytics-schemas.ts';
 import { ErrorBody } from './api-errors.ts';
+import { CheckAlert, registerCheckAlerts } from './check-alerts.ts';
 import { Asset, registerCheckResultAssets } from './check-result-assets.ts';
 import { CheckResult, registerCheckResults } from './check-results.ts';
 import { AnyCheck, checkSchemas } from './check-schemas.ts';
@@ -42,6 +43,7 @@ const components = [
   CheckResult,
   Asset,
   CheckStatus,
+  CheckAlert,
   Analytics,
   MetricList,
   StartedCheckSession,
@@ -76,6 +78,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerCheckResults(api, deps);
     registerCheckResultAssets(api, deps);
     registerCheckStatuses(api, deps);
+    registerCheckAlerts(api, deps);
     registerAnalytics(api, deps);
     const waiting = createSessionWaiting(instance, deps.db);
     const sessions = { ...deps, waiting, partitions: createPartitions(deps.db) };
