@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { AgentConfig } from '../config.ts';
-import { exitCodes, FatalError, toError } from '../errors.ts';
+import type { FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { createScrubber } from '../secrets/scrubber.ts';
 import { createAbilities, slotsOf } from './abilities.ts';
@@ -10,6 +10,7 @@ import { createArtifactDelivery } from './artifact-delivery.ts';
 import { readAuthorities } from './authorities.ts';
 import { createBundleFetcher } from './bundles.ts';
 import { createClaiming } from './claiming.ts';
+import { uselessDataDir } from './data-dir.ts';
 import { createFaultEvents } from './fault-events.ts';
 import { silentOwnerMs } from './folder-owner.ts';
 import { createGuards } from './guards.ts';
@@ -277,11 +278,4 @@ function laterMetricsPage(sources: MetricsSources): () => Promise<{ contentType:
     page ??= createMetricsPage(sources);
     return page();
   };
-}
-
-/** Why the agent cannot live in its data directory. */
-function uselessDataDir(dataDir: string, error: unknown): FatalError {
-  const { code, message } = toError(error) as NodeJS.ErrnoException; // the file system's errors have a code
-  const text = `AGENT_DATA_DIR: cannot write in ${dataDir} (${code ?? message}): name a folder that this user may write in`;
-  return new FatalError('CONFIGURATION', text, { exitCode: exitCodes.configuration, cause: error });
 }

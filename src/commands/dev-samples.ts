@@ -5,17 +5,19 @@ import { sampleTag, type SampleCheck } from './sample-checks.ts';
 const renewed = ['request', 'script', 'codeBundlePath', 'environmentVariables', 'privateLocations'];
 
 export type KnownCheck = { id: string; name: string };
+/** `isNew`: it was made just now. */
+export type SyncedCheck = KnownCheck & { isNew: boolean };
 
 /**
  * Creates the sample checks that are missing and points the others at the targets of this start; all else that a user
  * has changed in them stays. Returns them all.
  */
-export async function syncSamples(api: ApiClient, samples: readonly SampleCheck[]): Promise<KnownCheck[]> {
+export async function syncSamples(api: ApiClient, samples: readonly SampleCheck[]): Promise<SyncedCheck[]> {
   // The API's own answer; the tag is only ours.
   const existing = (await api.get(`/v1/checks?limit=100&tag=${sampleTag}`)) as (KnownCheck & {
     checkType: string;
   })[];
-  const result: KnownCheck[] = [];
+  const result: SyncedCheck[] = [];
   for (const { type, name, body } of samples) {
     const path = `/v1/checks/${type.toLowerCase().replace('_', '')}`;
     const known = existing.find((check) => check.name === name && check.checkType === type);
@@ -27,7 +29,7 @@ export async function syncSamples(api: ApiClient, samples: readonly SampleCheck[
             Object.fromEntries(renewed.filter((field) => field in body).map((field) => [field, body[field]])),
           )
     ) as KnownCheck; // as above
-    result.push({ id: check.id, name: check.name });
+    result.push({ id: check.id, name: check.name, isNew: known === undefined });
   }
   return result;
 }

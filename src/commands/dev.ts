@@ -115,7 +115,8 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
       if (!there || signals.stopped.aborted) return [];
       const made = await syncSamples(api, [await sampleSuite(api, targets.ports, keys.locationSlug)]);
       // Its first scheduled run may be ten minutes away.
-      await api.post('/v2/check-sessions/trigger', { target: { checkId: made.map(({ id }) => id) } });
+      const checkId = made.filter(({ isNew }) => isNew).map(({ id }) => id);
+      if (checkId.length > 0) await api.post('/v2/check-sessions/trigger', { target: { checkId } });
       return made;
     });
     void suites.catch((error: unknown) => {

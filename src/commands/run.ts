@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ScriptParts } from '../agent/attempt-files.ts';
 import { createLanes } from '../agent/lanes.ts';
+import { openDataDir } from '../agent/data-dir.ts';
 import { createLeases } from '../agent/leases.ts';
 import { createMetrics } from '../agent/metrics.ts';
 import { jobScrubbers, ownSecrets } from '../agent/own-secrets.ts';
@@ -196,7 +197,9 @@ async function runHere(
     fault: (error, message) => log.error({ err: error }, message),
     now: Date.now,
   };
+  let interrupted = false;
   const cancel = (): void => {
+    interrupted = true;
     for (const hold of leases.held()) hold.abort('cancelled');
   };
   process.once('SIGINT', cancel).once('SIGTERM', cancel);
@@ -209,7 +212,13 @@ async function runHere(
     await scripts?.scripts.close();
     await scripts?.workDirs.close();
   }
-  return results;
+  return interrupted ? results.map(interruptedHere) : results;
+}
+
+/** There is no service that could have cancelled it. */
+function interruptedHere(result: Result): Result {
+  if (result.reason?.code !== 'CANCELLED') return result;
+  return { ...result, reason: { ...result.reason, message: 'the run was interrupted here' } };
 }
 
 /** The runtime that a job needs; null = it has no scripts. */
@@ -236,6 +245,7 @@ async function scriptParts(
     tell: (line: string) => void;
   },
 ): Promise<ScriptParts> {
+  openDataDir(settings.dataDir);
   const host = createScriptHost({
     runtimesFolder: packageRuntimes(),
     enginesFolder: packageEngines(),

@@ -1,11 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordFile } from './capture-file.ts';
-import { bounds, type TestKey } from './capture-format.ts';
+import type { TestKey } from './capture-format.ts';
 import type { Method, Methods } from './capture-wrap.ts';
-
-/** Set while tests run; the helpers package of the runtime calls it. */
-const hooks = Symbol.for('location-agent.hooks');
+import { provideHooks } from './helper-hooks.ts';
 
 export type VerdictOptions = {
   /** `require` of the runtime. */
@@ -19,24 +17,7 @@ export type VerdictOptions = {
 
 /** Makes the helpers work, and tells soft assertions that failed from hard ones. */
 export function captureVerdicts(options: VerdictOptions): void {
-  const { file, currentTest, onSecret } = options;
-  let marks = 0;
-  let secrets = 0;
-  Object.defineProperty(globalThis, hooks, {
-    configurable: true,
-    value: {
-      markDegraded: (reason: unknown) => {
-        if (marks++ >= 1000) return;
-        const text = typeof reason === 'string' ? reason.slice(0, bounds.shortText) : '';
-        file.write({ kind: 'degraded', test: currentTest(), reason: text });
-      },
-      secret: (value: unknown) => {
-        if (typeof value !== 'string' || value === '' || value.length > 131_072 || secrets++ >= 1000) return;
-        file.write({ kind: 'secret', value });
-        onSecret?.(value);
-      },
-    },
-  });
+  provideHooks(options);
   watchSoftFailures(options);
 }
 

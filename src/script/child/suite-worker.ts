@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { dirname, join } from 'node:path';
 import { openRecordFile, type RecordFile } from './capture-file.ts';
-import { bounds, type TestKey } from './capture-format.ts';
+import type { TestKey } from './capture-format.ts';
 import { holderOf, watchMethod, type Method, type Methods } from './capture-wrap.ts';
+import { hasHooks, provideHooks } from './helper-hooks.ts';
 import { loader, playwrightFolder, suiteSettings } from './suite-playwright.ts';
 
 /** In the processes of tests: what the helpers package needs, as far as the project's release of Playwright allows. */
@@ -10,14 +11,12 @@ import { loader, playwrightFolder, suiteSettings } from './suite-playwright.ts';
 type TestInfo = { testId?: unknown; retry?: unknown };
 type Library = { test: { info: () => TestInfo }; request: unknown };
 
-/** Called by the helpers package. */
-const hooks = Symbol.for('location-agent.hooks');
 /** Read by getAPIResponseTime of the helpers package. */
 const responseTime = Symbol.for('location-agent.responseTime');
 
 /** Makes the helpers work. To be called before the first test of the process. */
 export function watchTests(): void {
-  if (hooks in globalThis) return;
+  if (hasHooks()) return;
   const file = openRecordFile(suiteSettings().reportFolder);
   let library: Library | null = null;
   const currentTest = (): TestKey => {
@@ -29,22 +28,7 @@ export function watchTests(): void {
       return null; // No test is running.
     }
   };
-  let marks = 0;
-  let secrets = 0;
-  Object.defineProperty(globalThis, hooks, {
-    configurable: true,
-    value: {
-      markDegraded: (reason: unknown) => {
-        if (marks++ >= 1000) return;
-        const text = typeof reason === 'string' ? reason.slice(0, bounds.shortText) : '';
-        file.write({ kind: 'degraded', test: currentTest(), reason: text });
-      },
-      secret: (value: unknown) => {
-        if (typeof value !== 'string' || value === '' || value.length > 131_072 || secrets++ >= 1000) return;
-        file.write({ kind: 'secret', value });
-      },
-    },
-  });
+  provideHooks({ file, currentTest });
   beforeFirstTest(() => {
     library ??= loadLibrary();
     watchSoftFailures(library.test.info(), file, currentTest);

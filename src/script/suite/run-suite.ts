@@ -31,7 +31,10 @@ export function createSuiteRunner(options: SuiteRunnerOptions): SuiteRunner {
     store: createBrowserStore(join(options.dataFolder, 'suite-browsers')),
     closing: closing.signal,
     sandbox: () =>
-      (sandbox ??= canSandbox({ node: process.execPath }, options.dataFolder).then(({ works }) => works)),
+      (sandbox ??= canSandbox({ node: process.execPath }, options.dataFolder).then((found) => {
+        if (!found.works) options.warn(`Chromium of suites runs without its own sandbox: ${found.why}`);
+        return found.works;
+      })),
   };
   let cleaned: Promise<void> | undefined;
   return {
