@@ -47,6 +47,8 @@ export function toGroupDefinition(group: SettledGroup, encryption: Encryption): 
     privateLocations: _privateLocations,
     runParallel: _runParallel,
     runtimeId: _runtimeId,
+    // A table of their own.
+    alertChannelSubscriptions: _alertChannelSubscriptions,
     ...rest
   } = group;
   const { apiCheckDefaults } = rest;
@@ -65,7 +67,15 @@ export function hasPhases(group: SettledGroup): boolean {
 
 type StoredDefinition = Omit<
   SettledGroup,
-  'name' | 'activated' | 'muted' | 'tags' | 'locations' | 'privateLocations' | 'runParallel' | 'runtimeId'
+  | 'name'
+  | 'activated'
+  | 'muted'
+  | 'tags'
+  | 'locations'
+  | 'privateLocations'
+  | 'runParallel'
+  | 'runtimeId'
+  | 'alertChannelSubscriptions'
 >;
 
 /** What is needed of a group's definition for a run, in the clear. Throws EncryptionError. */
@@ -95,6 +105,7 @@ export function groupFromRow(row: CheckGroupRow, encryption: Encryption): Settle
     privateLocations: row.privateLocations,
     runParallel: row.runParallel,
     runtimeId: row.runtimeId,
+    alertChannelSubscriptions: row.subscriptions,
     ...openGroupDefinition(row.definition, encryption),
   };
 }

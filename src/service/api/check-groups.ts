@@ -14,7 +14,9 @@ import { findCheck, listChecksOfGroup, namesOfGroupChecks } from '../db/checks.t
 import type { Db } from '../db/database.ts';
 import { badRequest, conflict, notFound } from '../errors-http.ts';
 import { strict } from '../strict-schema.ts';
+import { replaceSubscriptions } from '../db/alert-subscriptions.ts';
 import { errorResponses } from './api-errors.ts';
+import { checkSubscriptions, loadChannels } from './check-channels.ts';
 import { groupSchemas, type GroupBody, type GroupChange } from './check-group-schemas.ts';
 import {
   groupFromRow,
@@ -48,6 +50,7 @@ async function prepareGroup(
   const problems = createProblems();
   const settled = settleGroup(body, problems);
   await checkSnippets(tx, { accountId, phases: settled, problems });
+  await checkSubscriptions(tx, { accountId, subscriptions: body.alertChannelSubscriptions, problems });
   await checkPrivateLocations(tx, { accountId, slugs: settled.privateLocations, problems });
   const attributes = problems.attributes();
   if (attributes !== null) throw badRequest(attributes);
@@ -160,6 +163,7 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
       const body = { ...given, doubleCheck: given.doubleCheck ?? null };
       const row = await db.tx(async (tx) => {
         const id = await insertCheckGroup(tx, await prepareGroup(tx, deps, { body, accountId }));
+        await replaceSubscriptions(tx, { checkId: null, groupId: id }, body.alertChannelSubscriptions);
         return groupRow(tx, accountId, String(id));
       });
       return reply.code(201).send(presentGroup(row, encryption));
@@ -185,6 +189,7 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
         const row = await locked(tx, accountId, idOf(request));
         const body = mergedGroup(deps, row, changes);
         await updateCheckGroup(tx, row.id, await prepareGroup(tx, deps, { body, accountId }));
+        await replaceSubscriptions(tx, { checkId: null, groupId: row.id }, body.alertChannelSubscriptions);
         return presentGroup(await groupRow(tx, accountId, String(row.id)), encryption);
       });
     },
@@ -243,9 +248,10 @@ function registerGroupChecks(api: PublicApi, { db, encryption, publicUrl }: ApiD
         limit,
         offset: offsetOf(query),
       });
+      const channels = await loadChannels(db, { accountId, of: [row, ...checks], isList: true });
       return checks
         .filter((check) => typeOf(check) !== null)
-        .map((check) => presentCheck(check, encryption, { base, group }));
+        .map((check) => presentCheck(check, encryption, { base, channels, group }));
     },
   );
 
@@ -267,7 +273,8 @@ function registerGroupChecks(api: PublicApi, { db, encryption, publicUrl }: ApiD
       const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
       if (check === undefined || check.groupId !== row.id) throw notFound('check', checkId, 'checkId');
       const base = baseUrl(publicUrl, request);
-      return presentCheck(check, encryption, { base, group: groupFromRow(row, encryption) });
+      const channels = await loadChannels(db, { accountId, of: [row, check], isList: false });
+      return presentCheck(check, encryption, { base, channels, group: groupFromRow(row, encryption) });
     },
   );
 }

@@ -2,6 +2,7 @@ import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
 import type { CheckRow } from '../db/checks.ts';
 import { isSecretVariable, openVariables, sealVariables, type Encryption } from '../encryption.ts';
 import { withGroupSettings, type GroupSettings } from '../group-settings.ts';
+import { presentChannels, type ShownChannels } from './check-channels.ts';
 import type { SettledCheck } from './check-rules.ts';
 import { checkSchemas } from './check-schemas.ts';
 import type { SettledScriptCheck } from './script-rules.ts';
@@ -60,6 +61,8 @@ export function toStored(check: AnySettledCheck, encryption: Encryption): Stored
     runParallel: _runParallel,
     frequency: _frequency,
     frequencyOffset: _frequencyOffset,
+    // A table of their own.
+    alertChannelSubscriptions: _alertChannelSubscriptions,
     ...rest
   } = check;
   const environmentVariables = sealVariables(rest.environmentVariables, encryption);
@@ -109,6 +112,7 @@ export function fromRow(row: CheckRow, encryption: Encryption): AnySettledCheck 
     runParallel: row.runParallel,
     frequency: row.frequency,
     ...(row.frequencyOffset === null ? {} : { frequencyOffset: row.frequencyOffset }),
+    alertChannelSubscriptions: row.subscriptions,
     ...(definition.environmentVariables === undefined
       ? {}
       : { environmentVariables: openVariables(definition.environmentVariables, encryption) }),
@@ -124,17 +128,23 @@ export function hideSecrets<V extends Variable>(variables: readonly V[]): V[] {
 
 /**
  * A check as the API shows it: secret values are left empty, and dependencies out unless they are asked for. `group`: its
- * settings are applied. `base`: of URLs in the answer.
+ * settings are applied. `base`: of URLs in the answer. `channels`: of all checks of the answer.
  */
 export function presentCheck(
   row: CheckRow,
   encryption: Encryption,
-  options: { base: string; dependencies?: boolean; group?: GroupSettings | undefined },
+  options: {
+    base: string;
+    channels: ShownChannels;
+    dependencies?: boolean;
+    group?: GroupSettings | undefined;
+  },
 ) {
   const own = fromRow(row, encryption);
   const check: AnySettledCheck =
     options.group === undefined ? own : withGroupSettings<AnySettledCheck>(row.checkType, own, options.group);
   const shown: { [field: string]: unknown } = { ...check };
+  const channels = presentChannels(check.alertChannelSubscriptions, options.channels);
   const files = 'dependencies' in check ? (check.dependencies ?? []) : [];
   if (row.isPartial === true || (options.dependencies !== true && files.length > 0))
     delete shown['dependencies'];
@@ -142,13 +152,13 @@ export function presentCheck(
     id: row.id,
     checkType: row.checkType,
     ...shown,
-    ...(row.isPartial === true ? { isPartial: true } : {}),
+    ...(row.isPartial === true || channels.isPartial ? { isPartial: true } : {}),
     ...pingOf(row, options.base),
     // Lists leave out what is large.
     ...('environmentVariables' in row.definition
       ? { environmentVariables: hideSecrets(check.environmentVariables) }
       : {}),
-    alertChannels: { email: [], webhook: [], chat_a: [], sms: [] },
+    alertChannels: channels.alertChannels,
     // The specification's created_at is a date, its updated_at a date-time.
     created_at: row.createdAt.toISOString().slice(0, 10),
     updated_at: row.updatedAt?.toISOString() ?? null,

@@ -9,6 +9,7 @@ import { shareLockSnippets } from '../db/snippets.ts';
 import { badRequest } from '../errors-http.ts';
 import { listRuntimes } from '../runtimes.ts';
 import { intervalSeconds, nextDueAt, offsetProblem, offsetSeconds } from '../schedule-rules.ts';
+import { checkSubscriptions } from './check-channels.ts';
 import { createProblems, settleCheck, type Problems } from './check-rules.ts';
 import type { ChangeBody, CreateBody } from './check-schemas.ts';
 import { fromRow, keepSecretValues, toStored, type AnySettledCheck } from './check-storage.ts';
@@ -122,6 +123,7 @@ export async function prepareCheck(
   if (offset !== null) problems.add('frequencyOffset', offset);
   const group = await checkGroup(tx, { accountId, groupId: settled.groupId, problems });
   await checkSnippets(tx, { accountId, phases: settled, problems });
+  await checkSubscriptions(tx, { accountId, subscriptions: body.alertChannelSubscriptions, problems });
   await checkBundle(tx, { accountId, settled, now: deps.now(), problems });
   await checkPrivateLocations(tx, { accountId, slugs: settled.privateLocations, problems });
   if (type === 'MULTI_STEP') await checkMultiStep(tx, { accountId, own: settled.runtimeId, group, problems });

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
+import { replaceSubscriptions, subscribeNewCheck } from '../db/alert-subscriptions.ts';
 import { findCheckGroup } from '../db/check-groups.ts';
 import {
   deleteCheck,
@@ -18,6 +19,7 @@ import { HttpError, notFound } from '../errors-http.ts';
 import { strict } from '../strict-schema.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { errorResponses } from './api-errors.ts';
+import { loadChannels } from './check-channels.ts';
 import { groupFromRow } from './check-group-storage.ts';
 import { checkPaths } from './check-paths.ts';
 import { checkSchemas, checkTitles, type ChangeBody, type CreateBody } from './check-schemas.ts';
@@ -56,7 +58,16 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): voi
     const { accountId } = request;
     const row = await findCheck(queryable, { accountId, id });
     if (row === undefined) throw notFound('check', id);
-    return presentCheck(row, encryption, { base: baseUrl(publicUrl, request), dependencies: true });
+    const channels = await loadChannels(queryable, {
+      accountId: request.accountId,
+      of: [row],
+      isList: false,
+    });
+    return presentCheck(row, encryption, {
+      base: baseUrl(publicUrl, request),
+      channels,
+      dependencies: true,
+    });
   }
 
   api.post(
@@ -81,10 +92,13 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): voi
     async (request, reply) => {
       const { accountId } = request;
       const body = request.body as CreateBody<CheckType>; // validated by `create` above
+      const { autoAssignAlerts } = request.query as { autoAssignAlerts: boolean }; // the querystring above
       const id = uuidv7(now());
       const check = await db.tx(async (tx) => {
         const check = await prepareCheck(tx, deps, { type, body, id, accountId });
         await insertCheck(tx, check);
+        await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
+        await subscribeNewCheck(tx, { accountId, checkId: id, toAll: autoAssignAlerts });
         await writeHeartbeat(tx, check);
         return present(tx, request, id);
       });
@@ -124,6 +138,7 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): voi
         const body = mergedCheck(deps, row, changes);
         const check = await prepareCheck(tx, deps, { type, body, id, accountId });
         await updateCheck(tx, check);
+        await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
         await writeHeartbeat(tx, check);
         return present(tx, request, id);
       });
@@ -133,8 +148,7 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): voi
 
 function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps): void {
   const groupOf = async ({ groupId }: CheckRow, accountId: string) => {
-    const row = groupId === null ? undefined : await findCheckGroup(db, { accountId, id: groupId });
-    return row === undefined ? undefined : groupFromRow(row, encryption);
+    return groupId === null ? undefined : findCheckGroup(db, { accountId, id: groupId });
   };
 
   api.get(
@@ -161,7 +175,10 @@ function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps)
         limit: query.limit,
         offset: offsetOf(query),
       });
-      return rows.filter((row) => typeOf(row) !== null).map((row) => presentCheck(row, encryption, { base }));
+      const channels = await loadChannels(db, { accountId, of: rows, isList: true });
+      return rows
+        .filter((row) => typeOf(row) !== null)
+        .map((row) => presentCheck(row, encryption, { base, channels }));
     },
   );
 
@@ -193,9 +210,13 @@ function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps)
       const { id } = request.params;
       const row = isUuid(id) ? await findCheck(db, { accountId, id }) : undefined;
       if (row === undefined) throw notFound('check', id);
-      const group = query.applyGroupSettings ? await groupOf(row, accountId) : undefined;
+      const groupRow = query.applyGroupSettings ? await groupOf(row, accountId) : undefined;
       const base = baseUrl(publicUrl, request);
-      return presentCheck(row, encryption, { base, dependencies: query.includeDependencies, group });
+      const of = groupRow === undefined ? [row] : [row, groupRow];
+      const channels = await loadChannels(db, { accountId, of, isList: false });
+      const group = groupRow === undefined ? undefined : groupFromRow(groupRow, encryption);
+      const dependencies = query.includeDependencies;
+      return presentCheck(row, encryption, { base, channels, dependencies, group });
     },
   );
 

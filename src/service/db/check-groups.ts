@@ -1,3 +1,4 @@
+import { subscriptionsColumn, type OwnSubscription } from './alert-subscriptions.ts';
 import type { Queryable } from './database.ts';
 import { listedDefinition, partialDefinition } from './listed-definition.ts';
 
@@ -16,6 +17,8 @@ export type CheckGroupRow = {
   runParallel: boolean | null;
   runtimeId: string | null;
   definition: Record<string, unknown>;
+  /** A table of their own. */
+  subscriptions: OwnSubscription[];
   /** In lists: something of the definition was left out. */
   isPartial?: boolean;
   createdAt: Date;
@@ -23,7 +26,7 @@ export type CheckGroupRow = {
 };
 
 /** What a create or a change writes. */
-export type CheckGroupWrite = Omit<CheckGroupRow, 'id' | 'createdAt' | 'updatedAt'> & {
+export type CheckGroupWrite = Omit<CheckGroupRow, 'id' | 'createdAt' | 'updatedAt' | 'subscriptions'> & {
   accountId: string;
   hasScripts: boolean;
   now: Date;
@@ -31,7 +34,7 @@ export type CheckGroupWrite = Omit<CheckGroupRow, 'id' | 'createdAt' | 'updatedA
 
 const columns = `id, name, activated, muted, tags, locations, private_locations as "privateLocations",
   run_parallel as "runParallel", runtime_id as "runtimeId", definition, created_at as "createdAt",
-  updated_at as "updatedAt"`;
+  updated_at as "updatedAt", ${subscriptionsColumn('check_groups')}`;
 
 const listedColumns = columns.replace(
   ' definition,',

@@ -1,3 +1,4 @@
+import { subscriptionsColumn, type OwnSubscription } from './alert-subscriptions.ts';
 import type { Queryable } from './database.ts';
 import { slugsOfCheck } from './effective-checks.ts';
 import { listedCode, listedDefinition, partialCode, partialDefinition } from './listed-definition.ts';
@@ -25,12 +26,14 @@ export type CheckRow = {
   isPartial?: boolean;
   /** Of a heartbeat. */
   pingToken: string | null;
+  /** A table of their own. */
+  subscriptions: OwnSubscription[];
   createdAt: Date;
   updatedAt: Date | null;
 };
 
 /** What a create or a change writes. */
-export type CheckWrite = Omit<CheckRow, 'createdAt' | 'updatedAt' | 'pingToken'> & {
+export type CheckWrite = Omit<CheckRow, 'createdAt' | 'updatedAt' | 'pingToken' | 'subscriptions'> & {
   accountId: string;
   intervalSeconds: number;
   offsetSeconds: number;
@@ -44,6 +47,7 @@ const columns = `id, check_type as "checkType", name, activated, muted, tags, gr
   private_locations as "privateLocations", run_parallel as "runParallel", frequency,
   frequency_offset as "frequencyOffset", definition, code,
   case when check_type = 'HEARTBEAT' then (select ping_token from heartbeats h where h.check_id = checks.id) end as "pingToken",
+  ${subscriptionsColumn('checks')},
   created_at as "createdAt", updated_at as "updatedAt"`;
 
 const listedColumns = columns.replace(

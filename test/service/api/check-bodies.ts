@@ -106,7 +106,7 @@ export function storedMinimal(type: ProbeType) {
   };
 }
 
-/** A body with every field of the specification's table set to something else than its default. */
+/** A body with every field of the specification's table set to something else than its default; but for subscriptions, which name channels. */
 export const fullFields = {
   name: 'Everything',
   activated: false,
@@ -126,7 +126,6 @@ export const fullFields = {
   useGlobalAlertSettings: false,
   groupOrder: 3,
   runtimeId: '2026.04',
-  alertChannelSubscriptions: [{ alertChannelId: 7, activated: false }],
   retryStrategy: {
     type: 'EXPONENTIAL',
     baseBackoffSeconds: 5,
