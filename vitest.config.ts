@@ -1,12 +1,14 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/helpers/longest-first.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     setupFiles: ['test/helpers/setup.ts'],
     pool: 'forks',
-    // Most tests wait for sockets and timers, so two files at a time serve even one core.
-    maxWorkers: 2,
+    // Most tests wait for sockets, timers and other processes: three files at a time keep two cores busy.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 60_000,
     // All tests have ended by then.

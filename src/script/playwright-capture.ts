@@ -1,5 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { captureNames } from './capture-names.ts';
 import { bounds, type TestReport } from './child/capture-format.ts';
 import { readOwnFile } from './playwright-files.ts';
 import type { ApiCall, PageVisit, StepRun, WebVital } from './playwright-run.ts';
@@ -58,9 +59,7 @@ export async function readCapture(folder: string): Promise<Capture> {
   };
   // The script may have put a link in its place.
   const isFolder = (await lstat(folder).catch(() => null))?.isDirectory() ?? false;
-  const names = (isFolder ? await readdir(folder).catch(() => []) : []).filter((name) =>
-    /^capture-\d+-\d+\.jsonl$/.test(name),
-  );
+  const names = captureNames(isFolder ? await readdir(folder).catch(() => []) : []);
   const visits: { startTime: number; visit: PageVisit }[] = [];
   let bytes = recordBytes;
   let lines = recordLines;

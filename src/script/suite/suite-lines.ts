@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
-import { open, readdir } from 'node:fs/promises';
+import { open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readLines } from '../bounded-lines.ts';
+import { captureNames } from '../capture-names.ts';
 import { suiteBounds as bounds } from '../child/suite-format.ts';
 import type { StepRun } from '../playwright-run.ts';
 import {
@@ -89,9 +90,9 @@ const shortError = 300;
 
 /** The runs below `folder`, by their start. Never throws: what is damaged is left out. */
 export async function readRuns(folder: string): Promise<ReadRun[]> {
-  const names = (await readdir(folder).catch(() => []))
-    .filter((name) => /^run-\d{1,16}-\d{1,10}\.jsonl$/.test(name))
-    .sort((a, b) => startOf(a) - startOf(b));
+  const names = (await namesIn(folder, /^run-\d{1,16}-\d{1,10}\.jsonl$/, 10 * most.runs)).sort(
+    (a, b) => startOf(a) - startOf(b),
+  );
   const left = { bytes: most.bytes, ...room };
   const runs: ReadRun[] = [];
   for (const name of names.slice(0, most.runs)) {
@@ -234,11 +235,9 @@ export const noMarks = (): ReadMarks => ({ degraded: [], soft: new Map(), secret
 /** What the helpers package has told in the processes of tests. Never throws. */
 export async function readMarks(folder: string): Promise<ReadMarks> {
   const marks = noMarks();
-  const names = (await readdir(folder).catch(() => [])).filter((name) =>
-    /^capture-\d+-\d+\.jsonl$/.test(name),
-  );
+  const names = captureNames(await namesIn(folder, /^capture-\d+-\d+\.jsonl$/, most.marksFiles));
   let left = most.marksBytes;
-  for (const name of names.slice(0, most.marksFiles)) {
+  for (const name of names) {
     if (left <= 0) break;
     left -= await eachLine(join(folder, name), left, (line) => {
       const { testId, retry } = fieldsOf(line['test']);
@@ -253,6 +252,20 @@ export async function readMarks(folder: string): Promise<ReadMarks> {
     });
   }
   return marks;
+}
+
+/** Names that match, at most so many: a folder may have any number of others, which are never in memory together. */
+async function namesIn(folder: string, pattern: RegExp, limit: number): Promise<string[]> {
+  const names: string[] = [];
+  try {
+    for await (const { name } of await opendir(folder, { bufferSize: 512 })) {
+      if (pattern.test(name)) names.push(name);
+      if (names.length >= limit) break;
+    }
+  } catch {
+    // What was seen until then counts.
+  }
+  return names;
 }
 
 /** Calls `take` with each line of a regular file that is a JSON object, and its length; resolves with the bytes read. */

@@ -1,0 +1,37 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/**
+ * The files that take longest begin first, so that no worker is left with one of them when all others have ended. In a fresh
+ * clone nobody has measured yet, and the runner would go by the size of files.
+ */
+const longest = [
+  'e2e/main-job',
+  'e2e/suites-managers',
+  'e2e/suites-service',
+  'e2e/suites-features',
+  'script/playwright-faults',
+  'e2e/outages',
+  'agent/agent',
+  'script/api-scripts',
+  'service/artifacts',
+  'script/suite/run-suite',
+  'script/capture-plain-script',
+  'service/suite-jobs',
+  'service/check-sessions',
+  'service/script-jobs',
+  'e2e/leaks-upload',
+  'script/suite/suite-reporter',
+  'service/scheduler',
+  'commands/run-folder',
+].map((name) => `/test/${name}.test.ts`);
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId }: TestSpecification): number => {
+      const rank = longest.findIndex((name) => moduleId.endsWith(name));
+      return rank < 0 ? longest.length : rank;
+    };
+    const others = await super.sort(files);
+    return others.toSorted((a, b) => rankOf(a) - rankOf(b));
+  }
+}
