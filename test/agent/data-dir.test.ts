@@ -1,0 +1,18 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openDataDir } from '../../src/agent/data-dir.ts';
+
+test('a data directory is made, with what is above it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'data-dir-'));
+  openDataDir(join(folder, 'a', 'b'));
+  expect(existsSync(join(folder, 'a', 'b'))).toBe(true);
+  rmSync(folder, { recursive: true });
+});
+
+test.runIf(process.platform === 'linux')('one that can not be made is told, and keeps nobody', () => {
+  expect(() => openDataDir('/proc/nowhere/data')).toThrow(
+    /^AGENT_DATA_DIR: cannot write in \/proc\/nowhere\/data \(ENOENT\): name a folder/,
+  );
+});
