@@ -43,6 +43,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         'Analytics',
         'Check sessions',
         'Test sessions',
+        'Maintenance windows',
         'Accounts',
         'Service',
       ].map((name) => ({ name })),

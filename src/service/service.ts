@@ -17,6 +17,8 @@ import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createHeartbeatTimers } from './heartbeats/timers.ts';
 import type { Keys } from './keys-file.ts';
+import { createMaintenanceLoop } from './maintenance/advance.ts';
+import { handleMaintenanceEvents } from './maintenance/events.ts';
 import { createRetention } from './retention.ts';
 import { createScheduler } from './scheduler.ts';
 
@@ -68,6 +70,7 @@ export async function startService(options: Options): Promise<RunningService> {
     const alerting = { background, now, incidents: null };
     const finishedRuns = createFinishedRuns({ db, now, log, followers: [createAlertFollower(alerting), noteRollups] });
     handleRollups({ db, background, now });
+    handleMaintenanceEvents(background, { db, now, followers: [] });
     await background.prepare();
     closers.push(() => background.stop());
     const app = await buildApp(
@@ -111,6 +114,9 @@ export async function startService(options: Options): Promise<RunningService> {
     const rollups = createRollupLoop({ db, background, now, log });
     closers.push(() => rollups.stop());
     rollups.start();
+    const maintenance = createMaintenanceLoop({ db, background, now, log });
+    closers.push(() => maintenance.stop());
+    maintenance.start();
     const alertTimers = createAlertTimers({ ...alerting, db, log });
     closers.push(() => alertTimers.stop());
     alertTimers.start();

@@ -20,6 +20,13 @@ import { HeartbeatEvent, HeartbeatStats, registerHeartbeatEvents } from './heart
 import { bodyBytes, checkInput } from './input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './playwright-bundles.ts';
 import { NewLocationKey } from './location-keys.ts';
+import {
+  MaintenanceSchema,
+  MaintenanceUpdateSchema,
+  MaintenanceWindow,
+} from './maintenance-window-fields.ts';
+import { registerMaintenanceOccurrences } from './maintenance-occurrences.ts';
+import { registerMaintenanceWindows } from './maintenance-windows.ts';
 import { DataCenter, registerLocations } from './locations.ts';
 import { PrivateLocation, registerPrivateLocations } from './private-locations.ts';
 import type { ApiDeps } from './public-api.ts';
@@ -52,6 +59,9 @@ const components = [
   PrivateLocation,
   DataCenter,
   NewLocationKey,
+  MaintenanceWindow,
+  MaintenanceUpdateSchema,
+  MaintenanceSchema,
   Account,
 ];
 
@@ -84,6 +94,8 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     const sessions = { ...deps, waiting, partitions: createPartitions(deps.db) };
     registerCheckSessions(api, sessions);
     registerTestSessions(api, sessions);
+    registerMaintenanceWindows(api, deps);
+    registerMaintenanceOccurrences(api, deps);
     registerAccounts(api, deps);
   });
 }

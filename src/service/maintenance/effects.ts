@@ -8,7 +8,7 @@ import {
 import { occurrenceAt } from './recurrence.ts';
 
 /** What maintenance windows do to checks, alerts and incidents at a moment. */
-export type Maintenance = {
+export type MaintenanceEffects = {
   /** No scheduled runs of a check; `tags` are the check's and its group's. */
   pauses(tags: readonly string[]): boolean;
   /** No notifications of a check: also where its scheduled runs are paused, since others may still be made. */
@@ -21,7 +21,7 @@ export type Maintenance = {
 export async function maintenanceAt(
   tx: Queryable,
   { accountId, at }: { accountId: string; at: Date },
-): Promise<Maintenance> {
+): Promise<MaintenanceEffects> {
   return maintenanceOf(
     await findEffectiveWindows(tx, { accountIds: [accountId], from: at, to: at }),
     at.getTime(),
@@ -39,7 +39,7 @@ export function pausesCheck(
   return pauseAllChecks || share(tags, tagsOfCheck);
 }
 
-function maintenanceOf(windows: readonly EffectiveWindow[], at: number): Maintenance {
+function maintenanceOf(windows: readonly EffectiveWindow[], at: number): MaintenanceEffects {
   const open = windows.filter((window) => {
     const current = occurrenceAt(recurrenceOf(window), at);
     return current !== null && at < effectiveEnd(window, current);

@@ -1,0 +1,132 @@
+import { toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { Background } from '../background.ts';
+import type { Db } from '../db/database.ts';
+import { recurrenceOf } from '../db/maintenance-effects.ts';
+import { deleteOldMaintenanceEvents } from '../db/maintenance-events.ts';
+import {
+  findDueWindows,
+  lockDueWindow,
+  putOffSteps,
+  saveSteps,
+  type MaintenanceWindowRow,
+} from '../db/maintenance-windows.ts';
+import { findMaintenance } from '../db/maintenances.ts';
+import { createLoop, type Loop } from '../scheduler-loop.ts';
+import { changeStatus } from './change-status.ts';
+import { recordMaintenanceEvent } from './events.ts';
+import { hasBegun, isOver } from './status.ts';
+import { dueSteps, type Step } from './steps.ts';
+
+/**
+ * Lets occurrences of visible windows begin and end, and reminds of them. What is due stands with the window's row: whichever
+ * replica locks it does its steps, in one transaction with the record that they are done.
+ */
+
+type Deps = { db: Db; background: Background; now: () => number; log: Log };
+
+const everyMs = 1_000;
+const batch = 50;
+const putOffMs = 60_000;
+/** That a maintenance is over is not told later than this. */
+const tellEndWithinMs = 3_600_000;
+const keepEventsMs = 90 * 24 * 3_600_000;
+const cleanEveryMs = 3_600_000;
+
+export function createMaintenanceLoop({ db, background, now, log }: Deps): Loop {
+  let cleanedAt = Number.NEGATIVE_INFINITY;
+
+  async function advance(id: number): Promise<void> {
+    try {
+      await db.tx(async (tx) => {
+        const at = now();
+        const window = await lockDueWindow(tx, { id, now: new Date(at) });
+        if (window !== undefined) await advanceWindow(tx, background, { window, now: at });
+      });
+    } catch (error) {
+      log.error({ window: id, error: toError(error).message }, 'a maintenance window was put off');
+      await putOffSteps(db, { id, until: new Date(now() + putOffMs) });
+    }
+  }
+
+  return createLoop({
+    name: 'maintenance windows',
+    log,
+    work: async () => {
+      const due = await findDueWindows(db, { now: new Date(now()), limit: batch });
+      for (const id of due) await advance(id);
+      if (now() - cleanedAt >= cleanEveryMs) {
+        await deleteOldMaintenanceEvents(db, new Date(now() - keepEventsMs));
+        cleanedAt = now();
+      }
+      return due.length > 0 ? 0 : everyMs;
+    },
+  });
+}
+
+/** Does what is due of a window that `tx` has locked. */
+export async function advanceWindow(
+  tx: Db,
+  background: Background,
+  { window, now }: { window: MaintenanceWindowRow; now: number },
+): Promise<void> {
+  const { steps, doneUntil, nextAt } = dueSteps(
+    {
+      recurrence: recurrenceOf(window),
+      visibility: window.statusPageVisibility,
+      doneUntil: window.stepsDoneUntil.getTime(),
+    },
+    { now },
+  );
+  for (const step of steps) await doStep(tx, background, { window, step, now });
+  await saveSteps(tx, {
+    id: window.id,
+    doneUntil: new Date(doneUntil),
+    nextAt: nextAt === null ? null : new Date(nextAt),
+  });
+}
+
+async function doStep(
+  tx: Db,
+  background: Background,
+  { window, step, now }: { window: MaintenanceWindowRow; step: Step; now: number },
+): Promise<void> {
+  const { occurrence, at } = step;
+  const startsAt = new Date(occurrence.startsAt);
+  const recorded = (await findMaintenance(tx, { windowId: window.id, startsAt }))?.status ?? 'SCHEDULED';
+  if (isOver(recorded)) return;
+  const change = { window, occurrence, at, now, from: recorded };
+  switch (step.kind) {
+    case 'START':
+      if (hasBegun(recorded)) return;
+      await changeStatus(tx, background, {
+        ...change,
+        status: 'IN_PROGRESS',
+        description: 'The maintenance has begun.',
+        // A service that was away all the time has nothing to tell.
+        tell: occurrence.endsAt > now ? 'as-window' : 'never',
+      });
+      return;
+    case 'END':
+      await changeStatus(tx, background, {
+        ...change,
+        status: 'COMPLETED',
+        description: 'The maintenance is completed.',
+        tell: now - at <= tellEndWithinMs ? 'as-window' : 'never',
+      });
+      return;
+    case 'REMINDER': {
+      const { minutesBefore } = step;
+      if (hasBegun(recorded)) return;
+      const detail = String(minutesBefore);
+      await recordMaintenanceEvent(tx, background, {
+        window,
+        occurrence,
+        kind: 'REMINDER',
+        detail,
+        minutesBefore,
+        now,
+      });
+    }
+  }
+}

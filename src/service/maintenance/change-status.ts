@@ -1,0 +1,93 @@
+import type { Background } from '../background.ts';
+import type { Db } from '../db/database.ts';
+import type { MaintenanceEventKind } from '../db/maintenance-events.ts';
+import type { MaintenanceWindowRow } from '../db/maintenance-windows.ts';
+import {
+  findMaintenance,
+  insertMaintenanceUpdate,
+  saveMaintenance,
+  type MaintenanceUpdate,
+} from '../db/maintenances.ts';
+import { uuidv7 } from '../ids.ts';
+import { recordMaintenanceEvent } from './events.ts';
+import type { Occurrence } from './recurrence.ts';
+import { hasBegun, isOver, statusAt, type MaintenanceStatus } from './status.ts';
+
+/** Which event a change is; an update that changes no status is one too. */
+function eventOf(from: MaintenanceStatus, to: MaintenanceStatus): MaintenanceEventKind {
+  if (from === to) return 'UPDATED';
+  if (to === 'COMPLETED') return 'ENDED';
+  if (to === 'CANCELLED') return 'CANCELLED';
+  return from === 'SCHEDULED' ? 'STARTED' : 'UPDATED';
+}
+
+/**
+ * Writes an update of an occurrence, with the status that it has from then on, and the event that follows. Who calls has locked
+ * the window and has seen that the status may follow. `from`: the status before; `at`: since when.
+ */
+export async function changeStatus(
+  tx: Db,
+  background: Background,
+  options: {
+    window: MaintenanceWindowRow;
+    occurrence: Occurrence;
+    status: MaintenanceStatus;
+    description: string;
+    at: number;
+    now: number;
+    /** Whether subscribers are told: as the window says, or whatever it says. */
+    tell: 'as-window' | 'always' | 'never';
+    /** Default: what is recorded, or follows from the time. */
+    from?: MaintenanceStatus;
+  },
+): Promise<MaintenanceUpdate> {
+  const { window, occurrence, status, description, at, now, tell } = options;
+  const { notifyOnStart, notifyOnEnd } = window.statusPageVisibility;
+  const startsAt = new Date(occurrence.startsAt);
+  const record = await findMaintenance(tx, { windowId: window.id, startsAt });
+  const from =
+    options.from ??
+    statusAt(occurrence, {
+      recorded: record?.status ?? null,
+      visibility: window.statusPageVisibility,
+      windowCreatedAt: window.createdAt.getTime(),
+      now,
+    });
+  // What began or ended by itself did so on time.
+  const began = hasBegun(from) || (from === 'COMPLETED' && record === undefined);
+  const startedAt = record?.startedAt ?? (began ? startsAt : hasBegun(status) ? new Date(at) : null);
+  const ended = isOver(from) ? occurrence.endsAt : at;
+  const endedAt = isOver(status) ? (record?.endedAt ?? new Date(ended)) : null;
+  await saveMaintenance(tx, {
+    windowId: window.id,
+    startsAt,
+    endsAt: new Date(occurrence.endsAt),
+    status,
+    startedAt,
+    endedAt,
+  });
+  const update = {
+    id: uuidv7(now),
+    windowId: window.id,
+    startsAt,
+    status,
+    description,
+    createdAt: new Date(now),
+  };
+  await insertMaintenanceUpdate(tx, update);
+  const kind = eventOf(from, status);
+  const asWindow =
+    (kind === 'STARTED' && notifyOnStart) || (kind === 'ENDED' && notifyOnEnd && hasBegun(from));
+  if (tell === 'always' || (tell === 'as-window' && asWindow)) {
+    const detail = kind === 'UPDATED' ? update.id : '';
+    await recordMaintenanceEvent(tx, background, {
+      window,
+      occurrence,
+      kind,
+      detail,
+      text: description,
+      now,
+    });
+  }
+  return { ...update, updatedAt: null };
+}

@@ -1,0 +1,31 @@
+import { DateTime } from 'luxon';
+import { momentOf } from './recurrence.ts';
+
+/** Moments as clients write them: a date, or a date and a time; without an offset they are of the clocks of a time zone. */
+
+const dayMs = 24 * 3_600_000;
+const form = /^\d{4}-\d{2}-\d{2}(?<time>T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(?<offset>Z|[+-]\d{2}:?\d{2})?)?$/;
+const earliest = Date.parse('1970-01-01T00:00:00Z');
+const latest = Date.parse('3000-01-01T00:00:00Z');
+
+export const momentHint =
+  'a date or a date and time of ISO 8601 from 1970 to 2999, like 2026-03-04T05:00:00Z';
+
+/** Milliseconds since the epoch; null = the text is no such moment. A date alone is its beginning, or its end when asked for. */
+export function parseMoment(
+  text: string,
+  { timezone, endOfDay = false }: { timezone: string; endOfDay?: boolean },
+): number | null {
+  const match = form.exec(text);
+  if (match === null) return null;
+  const parsed = DateTime.fromISO(text, { zone: 'utc' });
+  if (!parsed.isValid) return null;
+  const wall = parsed.toMillis();
+  const moment = (): number => {
+    if (match.groups?.['offset'] !== undefined) return wall;
+    if (match.groups?.['time'] !== undefined || !endOfDay) return momentOf(wall, timezone);
+    return momentOf(wall + dayMs, timezone) - 1;
+  };
+  const at = moment();
+  return at >= earliest && at < latest ? at : null;
+}

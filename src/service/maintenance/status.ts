@@ -1,0 +1,61 @@
+import type { StatusPageVisibility } from '../db/maintenance-effects.ts';
+import type { Occurrence } from './recurrence.ts';
+
+/** What becomes of one occurrence of a window, a maintenance: pure rules. */
+
+export const maintenanceStatuses = [
+  'SCHEDULED',
+  'IN_PROGRESS',
+  'VERIFYING',
+  'COMPLETED',
+  'CANCELLED',
+] as const;
+export type MaintenanceStatus = (typeof maintenanceStatuses)[number];
+
+/** A maintenance does not go back: what has begun is never scheduled again, and what is over stays so. */
+const following: { readonly [S in MaintenanceStatus]: readonly MaintenanceStatus[] } = {
+  SCHEDULED: ['IN_PROGRESS', 'VERIFYING', 'COMPLETED', 'CANCELLED'],
+  IN_PROGRESS: ['VERIFYING', 'COMPLETED', 'CANCELLED'],
+  VERIFYING: ['IN_PROGRESS', 'COMPLETED', 'CANCELLED'],
+  COMPLETED: [],
+  CANCELLED: [],
+};
+
+export const isOver = (status: MaintenanceStatus): boolean => following[status].length === 0;
+export const hasBegun = (status: MaintenanceStatus): boolean =>
+  status === 'IN_PROGRESS' || status === 'VERIFYING';
+
+/** Whether it may become `to`; a further update of the same status is one too. */
+export function mayBecome(from: MaintenanceStatus, to: MaintenanceStatus): boolean {
+  return from === to || following[from].includes(to);
+}
+
+/** What begins and ends by itself: a window that no status page shows always does. */
+export function automatic(
+  visibility: Pick<StatusPageVisibility, 'enabled' | 'autoStart' | 'autoEnd'>,
+): Pick<StatusPageVisibility, 'autoStart' | 'autoEnd'> {
+  return visibility.enabled ? visibility : { autoStart: true, autoEnd: true };
+}
+
+/**
+ * The status at a moment. What is recorded comes first; what begins and ends by itself does so on time, even before that is
+ * recorded. One that was over before the window was made was never waited for.
+ */
+export function statusAt(
+  occurrence: Occurrence,
+  options: {
+    recorded: MaintenanceStatus | null;
+    visibility: Pick<StatusPageVisibility, 'enabled' | 'autoStart' | 'autoEnd'>;
+    windowCreatedAt: number;
+    now: number;
+  },
+): MaintenanceStatus {
+  const { recorded, visibility, windowCreatedAt, now } = options;
+  if (recorded !== null && isOver(recorded)) return recorded;
+  const { autoStart, autoEnd } = automatic(visibility);
+  if (now >= occurrence.endsAt && (autoEnd || (recorded === null && occurrence.endsAt <= windowCreatedAt))) {
+    return 'COMPLETED';
+  }
+  const status = recorded ?? 'SCHEDULED';
+  return status === 'SCHEDULED' && autoStart && now >= occurrence.startsAt ? 'IN_PROGRESS' : status;
+}
