@@ -180,11 +180,17 @@ describe.runIf(runs)('a project with all of it', { timeout: 180_000 }, () => {
     test('a command that is killed in the middle: its tests are listed, the run fails', async () => {
       const started = await bench.start(
         project({
-          'playwright.config.ts': config(''),
+          'playwright.config.ts': config(`reporter: './told.ts'`),
+          // The runner has heard of the first test's end, and so have all reporters.
+          'told.ts': `
+            import { writeFileSync } from 'node:fs';
+            export default class { onTestEnd() { setImmediate(() => writeFileSync('told', '')); } }`,
           'a.spec.ts': `
             import { test } from '@playwright/test';
+            import { existsSync } from 'node:fs';
             test('quick', () => {});
             test('kills the runner', async () => {
+              while (!existsSync('told')) await new Promise((resolve) => setTimeout(resolve, 20));
               process.kill(process.ppid, 'SIGKILL');
               await new Promise(() => {});
             });

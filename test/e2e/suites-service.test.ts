@@ -103,6 +103,7 @@ describe.runIf(runs)('suites from the service through an agent', { timeout: 240_
       API_KEY: keys.locationKey,
       AGENT_HEALTH_PORT: '0',
       AGENT_DATA_DIR: join(folder, 'agent'),
+      SUITE_CONCURRENCY: '2',
       LOG_LEVEL: 'DEBUG',
       ...registryVariables(),
       ...noDownloads,
@@ -198,37 +199,44 @@ describe.runIf(runs)('suites from the service through an agent', { timeout: 240_
     expect(got.flatMap(({ name, bytes }) => leaksIn(name, bytes, hidden))).toEqual([]);
   });
 
-  test('a test session: CI is set; a report that is too large is refused by name, the rest arrives', async () => {
-    const id = await makeCheck('large', large);
-    const started = await api<{ testSessionId: string }>('POST', '/v1/test-sessions/trigger', {
-      name: 'before a change',
-      target: { checkId: [id] },
-    });
-    expect(started, JSON.stringify(started.body)).toMatchObject({ status: 201 });
-    const session = await until(
-      async () => {
-        const path = `/v1/test-sessions/${started.body.testSessionId}`;
-        const { body } = await api<Session>('GET', path);
-        return body.status !== 'RUNNING' && body.results.length > 0 && body;
-      },
-      'the end of the session',
-      150_000,
-    );
-    expect(session.status).toBe('PASSED');
-    const result = await finalResult(id, `/v1/check-results/${id}/${session.results[0]?.checkResultId}`);
-    expect(result.details).toMatchObject({ dependencyCache: 'hit', totals: { tests: 1, passed: 1 } });
-    const of = (name: string) => result.artifacts.find((artifact) => artifact.name === name);
-    expect(of('report.zip'), JSON.stringify(result.artifacts)).toMatchObject({ state: 'refused' });
-    expect(of('report.zip')?.size).toBeGreaterThan(150 * 1024 * 1024);
-    expect(of('report-without-files.zip')).toMatchObject({ state: 'stored' });
-    expect(of('test-results.json')).toMatchObject({ state: 'stored' });
-    expect(result.log.map(({ msg }) => msg).join('\n')).toMatch(/report\.zip.*1[56]\d/);
-    const output = await download(of('output.log')?.url ?? '');
-    expect(output.toString()).toContain('CI=1');
-  });
+  // The two below mostly wait, and need the packages that the run above has installed: they go on at once.
+  test.concurrent(
+    'a test session: CI is set; a report that is too large is refused by name, the rest arrives',
+    async () => {
+      const id = await makeCheck('large', large);
+      const started = await api<{ testSessionId: string }>('POST', '/v1/test-sessions/trigger', {
+        name: 'before a change',
+        target: { checkId: [id] },
+      });
+      expect(started, JSON.stringify(started.body)).toMatchObject({ status: 201 });
+      const session = await until(
+        async () => {
+          const path = `/v1/test-sessions/${started.body.testSessionId}`;
+          const { body } = await api<Session>('GET', path);
+          return body.status !== 'RUNNING' && body.results.length > 0 && body;
+        },
+        'the end of the session',
+        150_000,
+      );
+      expect(session.status).toBe('PASSED');
+      const result = await finalResult(id, `/v1/check-results/${id}/${session.results[0]?.checkResultId}`);
+      expect(result.details).toMatchObject({ dependencyCache: 'hit', totals: { tests: 1, passed: 1 } });
+      const of = (name: string) => result.artifacts.find((artifact) => artifact.name === name);
+      expect(of('report.zip'), JSON.stringify(result.artifacts)).toMatchObject({ state: 'refused' });
+      expect(of('report.zip')?.size).toBeGreaterThan(150 * 1024 * 1024);
+      expect(of('report-without-files.zip')).toMatchObject({ state: 'stored' });
+      expect(of('test-results.json')).toMatchObject({ state: 'stored' });
+      expect(result.log.map(({ msg }) => msg).join('\n')).toMatch(/report\.zip.*1[56]\d/);
+      const output = await download(of('output.log')?.url ?? '');
+      expect(output.toString()).toContain('CI=1');
+    },
+  );
 
-  test('a check session: stage and log are seen while it runs, a cancel ends it', async () => {
-    const id = await makeCheck('endless', endless);
+  test.concurrent('a check session: stage and log are seen while it runs, a cancel ends it', async () => {
+    const marker = `endless-${process.pid}`;
+    const id = await makeCheck('endless', endless, {
+      environmentVariables: [{ key: 'MARKER', value: marker }],
+    });
     const started = await api<{ sessions: { checkSessionId: string }[] }>(
       'POST',
       '/v2/check-sessions/trigger',
@@ -246,7 +254,7 @@ describe.runIf(runs)('suites from the service through an agent', { timeout: 240_
       120_000,
     );
     expect(running.stage).toBe('test');
-    const ofSuite = () => processesWith(join(folder, 'agent', 'runs'));
+    const ofSuite = () => processesWith(marker);
     expect(ofSuite()).not.toEqual([]);
     const began = performance.now();
     expect(await api('POST', `${path}/cancel`)).toMatchObject({ status: 204 });

@@ -6,12 +6,15 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const longest = [
   'e2e/main-job',
+  // These two mostly wait, and leave the processors to the first results of the one above, whose times it looks at.
+  'e2e/outages',
+  'agent/agent',
   'e2e/suites-managers',
   'e2e/suites-service',
   'e2e/suites-features',
+  'e2e/suites-ends',
+  'e2e/suites-leaks',
   'script/playwright-faults',
-  'e2e/outages',
-  'agent/agent',
   'script/api-scripts',
   'service/artifacts',
   'script/suite/run-suite',
