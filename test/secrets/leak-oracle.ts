@@ -77,15 +77,40 @@ const decoders: readonly Decode[] = [percent, backslashes, entities, base64, hex
 
 /** How many layers of encoding the secret stands under in `output`; null when it can't be read out of it. */
 export function leakDepth(output: Buffer, secret: string, deepest = 2): number | null {
-  const sought = [bytesOf(secret)];
+  let found: number | null = null;
+  eachLayer(output, deepest, (layer, depth) => {
+    if (contains(layer, bytesOf(secret))) found = depth;
+    return found === null;
+  });
+  return found;
+}
+
+/** Those of the secrets that can be read out of `output`. */
+export function readableIn(output: Buffer, secrets: readonly string[], deepest = 2): string[] {
+  const found = new Set<string>();
+  eachLayer(output, deepest, (layer) => {
+    for (const secret of secrets)
+      if (!found.has(secret) && contains(layer, bytesOf(secret))) found.add(secret);
+    return found.size < secrets.length;
+  });
+  return [...found];
+}
+
+function contains(layer: ReadonlySet<string>, sought: string): boolean {
+  for (const text of layer) if (text.includes(sought)) return true;
+  return false;
+}
+
+/** `look` says whether to go on, to what a further decoding brings. */
+function eachLayer(
+  output: Buffer,
+  deepest: number,
+  look: (layer: ReadonlySet<string>, depth: number) => boolean,
+): void {
   let layer = new Set([output.toString('latin1')]);
-  for (let depth = 0; depth <= deepest; depth++) {
-    for (const text of layer) {
-      if (sought.some((value) => text.includes(value))) return depth;
-    }
+  for (let depth = 0; look(layer, depth) && depth < deepest; depth++) {
     layer = new Set(
       [...layer].flatMap((text) => decoders.flatMap((decode) => decode(text))).filter((t) => t !== ''),
     );
   }
-  return null;
 }

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { gunzipSync, inflateRawSync } from 'node:zlib';
-import { leakDepth } from './leak-oracle.ts';
+import { readableIn } from './leak-oracle.ts';
 
 /**
  * Everything that a reader who wants it finds in a file: archives unpacked, base64 of archives decoded, names of entries.
@@ -47,13 +48,24 @@ function zipEntries(name: string, bytes: Buffer, depth: number): { name: string;
   return found;
 }
 
-/** Where in a file, opened as far as it can be, a secret can be read: names of the places. */
-export function leaksIn(name: string, bytes: Buffer, secrets: readonly string[]): string[] {
-  return openEverything(name, bytes).flatMap((place) =>
-    secrets
-      .filter((secret) => leakDepth(place.bytes, secret, deepestFor(place.bytes.length)) !== null)
-      .map((secret) => `${secret} in ${place.name}`),
-  );
+/**
+ * Where in a file, opened as far as it can be, a secret can be read: names of the places. What is in `looked` (digests) has been
+ * looked at before, and what is looked at now is added to it.
+ */
+export function leaksIn(
+  name: string,
+  bytes: Buffer,
+  secrets: readonly string[],
+  looked = new Set<string>(),
+): string[] {
+  return openEverything(name, bytes).flatMap((place) => {
+    const digest = createHash('sha1').update(place.bytes).digest('hex');
+    if (looked.has(digest)) return [];
+    looked.add(digest);
+    return readableIn(place.bytes, secrets, deepestFor(place.bytes.length)).map(
+      (secret) => `${secret} in ${place.name}`,
+    );
+  });
 }
 
 // Each layer multiplies what is read.
