@@ -4,6 +4,7 @@ import type { ReasonCode } from '../protocol/reasons.ts';
 import { protocolLimits } from '../protocol/routes.ts';
 import type { ApiScripts } from '../protocol/script.ts';
 import { buildJob, type AccountScope } from './agent-job.ts';
+import type { QueueWaits } from './analytics/location-sampling.ts';
 import type { Waiting } from './agent-waiting.ts';
 import { createPartsReader, type WholeJob } from './claimed-parts.ts';
 import { allVariables } from './db/account-variables.ts';
@@ -30,6 +31,8 @@ type Deps = {
   waiting: Waiting;
   now: () => number;
   log: Log;
+  /** Told how long each run waited; absent = nobody asks. */
+  waits?: Pick<QueueWaits, 'record'>;
 };
 
 export type ClaimOptions = {
@@ -115,6 +118,10 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
         // Large scripts: what the answer has no room for goes back.
         await unclaimJobs(deps.db, rest);
         return { jobs, more: true };
+      }
+      for (const { notBefore } of claimed) {
+        const milliseconds = deps.now() - notBefore.getTime();
+        deps.waits?.record({ locationId: step.location.locationId, lane, milliseconds });
       }
       left -= claimed.length;
       if (claimed.length < wanted) break;

@@ -12,6 +12,7 @@ import {
   type RequestOf,
   type ResponseOf,
 } from '../protocol/routes.ts';
+import type { QueueWaits } from './analytics/location-sampling.ts';
 import { registerAgentBundles } from './agent-bundles.ts';
 import { noteArtifactStates, registerAgentArtifacts } from './agent-artifacts.ts';
 import { claim } from './agent-claims.ts';
@@ -41,6 +42,8 @@ export type AgentRoutesDeps = {
   log: Log;
   /** Where files of runs lie; null = this service takes none. */
   files: ArtifactFiles | null;
+  /** Told how long each run waited for an agent; absent = nobody asks. */
+  waits?: Pick<QueueWaits, 'record'>;
   /** Days that results are kept; absent = the default. */
   resultDays?: number;
   /** Where code bundles of suites lie; absent = this service has none. */

@@ -3,6 +3,7 @@ import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { join } from 'node:path';
+import { createLocationSampling, createQueueWaits } from './analytics/location-sampling.ts';
 import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
 import { registerAgentRoutes } from './agent-routes.ts';
 import { createAlertTimers } from './alerting/alert-timers.ts';
@@ -19,6 +20,7 @@ import { createHeartbeatTimers } from './heartbeats/timers.ts';
 import type { Keys } from './keys-file.ts';
 import { createMaintenanceLoop } from './maintenance/advance.ts';
 import { handleMaintenanceEvents } from './maintenance/events.ts';
+import { createNotifications } from './notifications/deliver.ts';
 import { createRetention } from './retention.ts';
 import { createScheduler } from './scheduler.ts';
 
@@ -68,11 +70,27 @@ export async function startService(options: Options): Promise<RunningService> {
     await retention.tick();
     const background = createBackground({ db, log });
     const alerting = { background, now, incidents: null };
-    const finishedRuns = createFinishedRuns({ db, now, log, followers: [createAlertFollower(alerting), noteRollups] });
+    const finishedRuns = createFinishedRuns({
+      db,
+      now,
+      log,
+      followers: [createAlertFollower(alerting), noteRollups],
+    });
     handleRollups({ db, background, now });
+    // Known when it listens.
+    let localAddress: string | null = null;
+    createNotifications(background, {
+      db,
+      encryption,
+      log,
+      now,
+      config: config.notifications,
+      publicUrl: () => config.publicUrl ?? localAddress ?? `http://${config.host}:${config.port}`,
+    });
     handleMaintenanceEvents(background, { db, now, followers: [] });
     await background.prepare();
     closers.push(() => background.stop());
+    const waits = createQueueWaits({ db, now, log });
     const app = await buildApp(
       {
         db,
@@ -97,6 +115,7 @@ export async function startService(options: Options): Promise<RunningService> {
               files,
               bundles,
               resultDays: config.retention.resultDays,
+              waits,
             }),
         ],
       },
@@ -104,6 +123,7 @@ export async function startService(options: Options): Promise<RunningService> {
     closers.push(() => app.close());
     const scheduler = createScheduler({ db, now, random, log });
     await listen(app, config);
+    localAddress = localUrl(app.server.address() as AddressInfo); // it listens on TCP
     closers.push(() => scheduler.stop());
     scheduler.start();
     const heartbeats = createHeartbeatTimers({ db, now, log });
@@ -114,6 +134,10 @@ export async function startService(options: Options): Promise<RunningService> {
     const rollups = createRollupLoop({ db, background, now, log });
     closers.push(() => rollups.stop());
     rollups.start();
+    for (const loop of [createLocationSampling({ db, now, log }), waits.loop]) {
+      closers.push(() => loop.stop());
+      loop.start();
+    }
     const maintenance = createMaintenanceLoop({ db, background, now, log });
     closers.push(() => maintenance.stop());
     maintenance.start();
@@ -123,7 +147,7 @@ export async function startService(options: Options): Promise<RunningService> {
     background.start();
     closers.push(() => finishedRuns.stop());
     finishedRuns.start();
-    const url = localUrl(app.server.address() as AddressInfo); // it listens on TCP
+    const url = localAddress;
     log.info({ url, database: db.kind }, 'service listens');
     return { url, accountId, keysFile, keys, db, close };
   } catch (error) {

@@ -6,10 +6,14 @@ import { createSessionWaiting } from '../session-waiting.ts';
 import { Account, registerAccounts } from './accounts.ts';
 import { registerAnalytics } from './analytics.ts';
 import { Analytics, MetricList } from './analytics-schemas.ts';
+import { AlertChannel, AlertChannelSubscription, ChannelConfigs } from './alert-channel-schemas.ts';
+import { registerAlertChannelSubscriptions } from './alert-channel-subscriptions.ts';
+import { registerAlertChannels } from './alert-channels.ts';
+import { AlertNotification, registerAlertNotifications } from './alert-notifications.ts';
 import { ErrorBody } from './api-errors.ts';
 import { CheckAlert, registerCheckAlerts } from './check-alerts.ts';
 import { Asset, registerCheckResultAssets } from './check-result-assets.ts';
-import { CheckResult, registerCheckResults } from './check-results.ts';
+import { CheckResult, CheckResultPage, registerCheckResults } from './check-results.ts';
 import { AnyCheck, checkSchemas } from './check-schemas.ts';
 import { CheckGroup } from './check-group-schemas.ts';
 import { registerCheckGroups } from './check-groups.ts';
@@ -30,6 +34,9 @@ import { registerMaintenanceWindows } from './maintenance-windows.ts';
 import { DataCenter, registerLocations } from './locations.ts';
 import { PrivateLocation, registerPrivateLocations } from './private-locations.ts';
 import type { ApiDeps } from './public-api.ts';
+import { registerExporter } from './exporter.ts';
+import { LocationMetrics, registerLocationMetrics } from './location-metrics.ts';
+import { registerReporting, Report } from './reporting.ts';
 import { registerRuntimes, Runtime } from './runtimes.ts';
 import { registerSnippets, Snippet } from './snippets.ts';
 import { registerTestSessions, TestSession } from './test-sessions.ts';
@@ -48,11 +55,18 @@ const components = [
   Variable,
   Runtime,
   CheckResult,
+  CheckResultPage,
   Asset,
   CheckStatus,
   CheckAlert,
+  ...ChannelConfigs,
+  AlertChannel,
+  AlertChannelSubscription,
+  AlertNotification,
   Analytics,
   MetricList,
+  Report,
+  LocationMetrics,
   StartedCheckSession,
   CheckSession,
   TestSession,
@@ -89,7 +103,13 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerCheckResultAssets(api, deps);
     registerCheckStatuses(api, deps);
     registerCheckAlerts(api, deps);
+    registerAlertChannels(instance, api, deps);
+    registerAlertChannelSubscriptions(api, deps);
+    registerAlertNotifications(api, deps);
     registerAnalytics(api, deps);
+    registerReporting(api, deps);
+    registerLocationMetrics(api, deps);
+    registerExporter(api, deps);
     const waiting = createSessionWaiting(instance, deps.db);
     const sessions = { ...deps, waiting, partitions: createPartitions(deps.db) };
     registerCheckSessions(api, sessions);

@@ -6,7 +6,7 @@ import { Reason } from '../../protocol/reasons.ts';
 import { Artifact, LogEntry, resultStatuses, Timings } from '../../protocol/result.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { findCheck } from '../db/checks.ts';
-import { findResult, listResults, type ResultRow } from '../db/results.ts';
+import { findResult, listResults, type ResultFilter, type ResultRow } from '../db/results.ts';
 import { badRequest, notFound } from '../errors-http.ts';
 import { timeOfUuidv7 } from '../ids.ts';
 import { open, strict } from '../strict-schema.ts';
@@ -74,17 +74,74 @@ export const CheckResult = open(
 const UnixSeconds = (description: string) =>
   Type.Optional(Type.Number({ minimum: 0, maximum: 253_402_300_799, description }));
 
-const ResultsQuery = strict(
-  Type.Object({
-    ...paginationFields,
-    location: Type.Optional(Type.String({ maxLength: 64 })),
-    checkType: Type.Optional(StringEnum(checkTypes)),
-    hasFailures: Type.Optional(Type.Boolean()),
-    resultType: StringEnum(['FINAL', 'ATTEMPT', 'ALL'], { default: 'FINAL' }),
-    from: UnixSeconds('Unix seconds: runs that started at or after it.'),
-    to: UnixSeconds('Unix seconds: runs that started at or before it.'),
-  }),
+const filterFields = {
+  location: Type.Optional(Type.String({ maxLength: 64 })),
+  checkType: Type.Optional(StringEnum(checkTypes)),
+  hasFailures: Type.Optional(Type.Boolean()),
+  resultType: StringEnum(['FINAL', 'ATTEMPT', 'ALL'], { default: 'FINAL' }),
+  from: UnixSeconds('Unix seconds: runs that started at or after it.'),
+  to: UnixSeconds('Unix seconds: runs that started at or before it.'),
+};
+
+const WindowQuery = strict(Type.Object({ ...paginationFields, ...filterFields }));
+
+const resultFields = Object.keys(CheckResult.properties);
+
+const CursorQuery = strict(
+  Type.Object(
+    {
+      limit: paginationFields.limit,
+      nextId: Type.Optional(
+        Type.String({
+          format: 'uuid',
+          description: 'The nextId of the page before; left out: the newest results.',
+        }),
+      ),
+      fields: Type.Optional(
+        Type.Array(StringEnum(resultFields), {
+          minItems: 1,
+          uniqueItems: true,
+          description: 'Only these fields of each result.',
+        }),
+      ),
+      ...filterFields,
+    },
+    { style: 'form', explode: false },
+  ),
 );
+
+/** A page of results; `nextId` names the next one. */
+export const CheckResultPage = open(
+  Type.Object(
+    {
+      length: Type.Integer({ description: 'Results of this page.' }),
+      entries: Type.Array(Type.Partial(Type.Object(CheckResult.properties))),
+      nextId: Nullable(Type.String({ format: 'uuid', description: 'Null: this was the last page.' })),
+    },
+    { $id: 'CheckResultPage', title: 'CheckResultPage' },
+  ),
+);
+
+/** v1 shows six hours at a time. */
+const windowSeconds = 6 * 3600;
+
+/** The window that is asked for, of six hours at most; a bound alone goes with the other one six hours away. Throws 400. */
+function windowOf({ from, to }: { from?: number; to?: number }, now: number): { from: number; to: number } {
+  if (from === undefined) {
+    const until = to ?? now / 1000;
+    return { from: until - windowSeconds, to: until };
+  }
+  const until = to ?? from + windowSeconds;
+  if (until - from > windowSeconds) {
+    throw badRequest({
+      from: ['must be at most 6 hours before to; /v2/check-results shows any time'],
+    });
+  }
+  return { from, to: until };
+}
+
+const only = (result: { [field: string]: unknown }, fields: readonly string[]) =>
+  Object.fromEntries(Object.entries(result).filter(([name]) => fields.includes(name)));
 
 const instant = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
 
@@ -96,39 +153,88 @@ export function registerCheckResults(api: PublicApi, { db, now, publicUrl }: Api
       now: now(),
     });
 
+  type Filter = {
+    location?: string;
+    checkType?: string;
+    hasFailures?: boolean;
+    resultType: 'FINAL' | 'ATTEMPT' | 'ALL';
+    from?: number;
+    to?: number;
+  };
+
+  async function list(
+    { accountId, checkId }: { accountId: string; checkId: string },
+    query: Filter,
+    page: Pick<ResultFilter, 'limit' | 'offset' | 'after'>,
+  ): Promise<ResultRow[]> {
+    if (query.from !== undefined && query.to !== undefined && query.from > query.to) {
+      throw badRequest({ from: ['must not be after to'] });
+    }
+    const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
+    if (check === undefined) throw notFound('check', checkId, 'checkId');
+    return listResults(db, {
+      accountId,
+      checkId,
+      runLocation: query.location ?? null,
+      checkType: query.checkType ?? null,
+      hasFailures: query.hasFailures ?? null,
+      resultType: query.resultType === 'ALL' ? null : query.resultType,
+      from: instant(query.from),
+      to: instant(query.to),
+      ...page,
+    });
+  }
+
   api.get(
     '/v1/check-results/:checkId',
     {
       schema: {
         operationId: 'listCheckResults',
         tags: ['Results'],
-        summary: "A check's results, newest first",
+        summary: "A check's results of six hours, newest first; without from and to those of the last six",
         params: strict(Type.Object({ checkId: Type.String() })),
-        querystring: ResultsQuery,
+        querystring: WindowQuery,
         response: { 200: Type.Array(Type.Ref('CheckResult')), ...errorResponses(400, 404) },
       },
     },
     async (request) => {
       const { accountId, query } = request;
       const { checkId } = request.params;
-      if (query.from !== undefined && query.to !== undefined && query.from > query.to) {
-        throw badRequest({ from: ['must not be after to'] });
-      }
-      const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
-      if (check === undefined) throw notFound('check', checkId, 'checkId');
-      const rows = await listResults(db, {
-        accountId,
-        checkId,
-        runLocation: query.location ?? null,
-        checkType: query.checkType ?? null,
-        hasFailures: query.hasFailures ?? null,
-        resultType: query.resultType === 'ALL' ? null : query.resultType,
-        from: instant(query.from),
-        to: instant(query.to),
-        limit: query.limit,
-        offset: offsetOf(query),
-      });
+      const page = { limit: query.limit, offset: offsetOf(query) };
+      const rows = await list({ accountId, checkId }, { ...query, ...windowOf(query, now()) }, page);
       return (await present(request, rows)).map(presentListedResult);
+    },
+  );
+
+  api.get(
+    '/v2/check-results/:checkId',
+    {
+      schema: {
+        operationId: 'listCheckResultsByCursor',
+        tags: ['Results'],
+        summary: "A check's results, newest first, page after page",
+        params: strict(Type.Object({ checkId: Type.String() })),
+        querystring: CursorQuery,
+        response: { 200: Type.Ref('CheckResultPage'), ...errorResponses(400, 404) },
+      },
+    },
+    async (request) => {
+      const { accountId, query } = request;
+      const { nextId, limit, fields } = query;
+      const time = nextId === undefined ? null : timeOfUuidv7(nextId);
+      if (nextId !== undefined && time === null)
+        throw badRequest({ nextId: ['is not the nextId of a page'] });
+      const after = nextId === undefined || time === null ? null : { id: nextId, startedAt: new Date(time) };
+      // One more than is shown tells whether there is another page.
+      const page = { limit: limit + 1, offset: 0, after };
+      const rows = await list({ accountId, checkId: request.params.checkId }, query, page);
+      const shown = rows.slice(0, limit);
+      const entries = (await present(request, shown)).map(presentListedResult);
+      return {
+        length: entries.length,
+        entries: fields === undefined ? entries : entries.map((entry) => only(entry, fields)),
+        nextId: rows.length > limit ? (shown.at(-1)?.id ?? null) : null,
+      };
     },
   );
 

@@ -16,6 +16,8 @@ export type ClaimedJob = {
   checkType: string;
   lane: string;
   dueAt: Date;
+  /** Since when it could have been claimed. */
+  notBefore: Date;
   attempt: number;
   firstAttemptAt: Date | null;
   leaseToken: string;
@@ -78,7 +80,7 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
      select j.id as "jobId", j.run_id as "runId", j.sequence_id as "sequenceId", j.account_id as "accountId",
        j.check_id as "checkId", j.location_id as "locationId", j.run_location as "runLocation",
        j.run_source as "runSource", j.run_parallel as "runParallel", j.check_type as "checkType", j.lane,
-       j.due_at as "dueAt", j.attempt, j.first_attempt_at as "firstAttemptAt", j.lease_token as "leaseToken",
+       j.due_at as "dueAt", j.not_before as "notBefore", j.attempt, j.first_attempt_at as "firstAttemptAt", j.lease_token as "leaseToken",
        j.lease_expires_at as "leaseExpiresAt", j.runtime_id as "runtimeId", j.session_id as "sessionId",
        j.test_session as "testSession", j.refresh_cache as "refreshCache", c.name as "checkName",
        cardinality(${effectiveSlugs}) as "locationCount", c.code is not null as "hasCode",

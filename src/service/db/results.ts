@@ -51,6 +51,8 @@ export type ResultFilter = {
   resultType: 'FINAL' | 'ATTEMPT' | null;
   from: Date | null;
   to: Date | null;
+  /** Only results that come after this one, newest first. */
+  after?: { id: string; startedAt: Date } | null;
   limit: number;
   offset: number;
 };
@@ -61,11 +63,12 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
     `select ${summary}, case when pg_column_size(body) <= ${listedBodyBytes} then body end as body
      from check_results
      where check_id = $1 and account_id = $2 and not test_session
-       and started_at >= coalesce($3::timestamptz, '-infinity') and started_at <= coalesce($4::timestamptz, 'infinity')
+       and started_at >= coalesce($3::timestamptz, '-infinity') and started_at <= least($4::timestamptz, $11::timestamptz, 'infinity')
        and ($5::text is null or run_location = $5)
        and ($6::text is null or check_type = $6)
        and ($7::boolean is null or has_failures = $7)
        and ($8::text is null or result_type = $8)
+       and ($12::uuid is null or (started_at, id) < ($11::timestamptz, $12::uuid))
      order by started_at desc, id desc limit $9 offset $10`,
     [
       filter.checkId,
@@ -78,6 +81,8 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
       filter.resultType,
       filter.limit,
       filter.offset,
+      filter.after?.startedAt ?? null,
+      filter.after?.id ?? null,
     ],
   );
 }

@@ -238,7 +238,7 @@ async function cancel(run) {
 
 async function loadRuns() {
   const id = state.open;
-  const runs = await get('/v1/check-results/' + id + '?limit=10&resultType=ALL');
+  const { entries: runs } = await get('/v2/check-results/' + id + '?limit=10&resultType=ALL');
   const isSuite = state.checks.find((check) => check.id === id)?.checkType === 'PLAYWRIGHT';
   const { runs: suiteRuns } = isSuite ? await get('/web/suite-runs?checkId=' + id) : { runs: [] };
   const { runs: running } = await get('/web/running?checkId=' + id);

@@ -1,0 +1,138 @@
+import Type from 'typebox';
+import { prometheusText, prometheusType, type Gauge } from '../analytics/prometheus-text.ts';
+import type { Db } from '../db/database.ts';
+import {
+  checkFigures,
+  locationFigures,
+  queueWaits,
+  type CheckFigures,
+  type LocationFigures,
+} from '../db/location-figures.ts';
+import { errorResponses } from './api-errors.ts';
+import { agentsByLocation } from './location-agents.ts';
+import type { ApiDeps, PublicApi } from './public-api.ts';
+
+/** Waits of runs that agents took within so long. */
+const waitsMs = 2 * 60_000;
+/** A page is made at most so often for an account, however many scrape it. */
+const cachedMs = 10_000;
+const mostCached = 1_000;
+/** Checks of one page: more of them are better read by the API. */
+const mostChecks = 20_000;
+
+export function registerExporter(api: PublicApi, { db, now }: Pick<ApiDeps, 'db' | 'now'>): void {
+  const pages = new Map<string, { until: number; page: Promise<string> }>();
+
+  api.get(
+    '/v1/metrics',
+    {
+      schema: {
+        operationId: 'getPrometheusMetrics',
+        tags: ['Analytics'],
+        summary: 'Locations and checks as they stand, for Prometheus; made anew every 10 seconds at most',
+        produces: [prometheusType],
+        response: {
+          200: { description: 'Text format 0.0.4', content: { 'text/plain': { schema: Type.String() } } },
+          ...errorResponses(),
+        },
+      },
+    },
+    async ({ accountId }, reply) => {
+      const time = now();
+      let known = pages.get(accountId);
+      if (known === undefined || known.until <= time) {
+        if (pages.size >= mostCached) pages.clear();
+        known = { until: time + cachedMs, page: pageOf(db, accountId, time) };
+        // One that failed is not kept.
+        known.page.catch(() => pages.delete(accountId));
+        pages.set(accountId, known);
+      }
+      const text = await known.page;
+      return reply.type(prometheusType).serializer(String).send(text);
+    },
+  );
+}
+
+async function pageOf(db: Db, accountId: string, time: number): Promise<string> {
+  const locations = await locationFigures(db, { accountId, now: new Date(time) });
+  const agentsOf = await agentsByLocation(db, { locationIds: locations.map(({ id }) => id), now: time });
+  const waits = await queueWaits(db, { accountId, since: new Date(time - waitsMs) });
+  const checks = await checkFigures(db, { accountId, limit: mostChecks });
+  const labels = ({ id, name, slugName }: LocationFigures) => ({
+    private_location_id: id,
+    private_location_name: name,
+    private_location_slug_name: slugName,
+  });
+  const ofLocations = (name: string, help: string, value: (location: LocationFigures) => number): Gauge => ({
+    name: `private_location_${name}`,
+    help,
+    samples: locations.map((location) => ({ labels: labels(location), value: value(location) })),
+  });
+  return prometheusText([
+    ofLocations('queue_size', 'Runs that wait for an agent.', ({ queued }) => queued),
+    ofLocations(
+      'oldest_scheduled_check_run',
+      'Seconds that the run which has waited longest has waited.',
+      ({ oldestSeconds }) => oldestSeconds,
+    ),
+    {
+      name: 'private_location_queue_duration_ms',
+      help: 'Milliseconds that runs which agents took within the last 2 minutes had waited.',
+      samples: waits.flatMap(({ locationId, queue, avg, p90, p99 }) => {
+        const location = locations.find(({ id }) => id === locationId);
+        if (location === undefined) return [];
+        return Object.entries({ avg, p90, p99 }).map(([stat, value]) => ({
+          labels: { ...labels(location), queue, stat },
+          value,
+        }));
+      }),
+    },
+    ofLocations('agent_count', 'Agents that are connected.', ({ id }) => agentsOf(id).agentCount),
+    {
+      name: 'private_location_check_runs',
+      help: 'Runs by state.',
+      samples: locations.flatMap((location) => [
+        { labels: { ...labels(location), state: 'queued' }, value: location.queued },
+        { labels: { ...labels(location), state: 'inflight' }, value: location.inFlight },
+      ]),
+    },
+    ...gaugesOfChecks(checks),
+  ]);
+}
+
+function gaugesOfChecks(checks: readonly CheckFigures[]): Gauge[] {
+  const gauge = (name: string, help: string, value: (check: CheckFigures) => number | null): Gauge => ({
+    name: `check_${name}`,
+    help,
+    samples: checks.flatMap((check) => {
+      const number = value(check);
+      if (number === null) return [];
+      const labels = {
+        check_id: check.id,
+        check_name: check.name,
+        check_type: check.checkType,
+        group: check.groupName ?? '',
+        activated: String(check.activated),
+        muted: String(check.muted),
+      };
+      return [{ labels, value: number }];
+    }),
+  });
+  const flag = (value: boolean | null) => (value === null ? null : Number(value));
+  return [
+    gauge('up', '1: the last run did not fail; 0: it did.', ({ hasFailures, hasErrors }) =>
+      // What went wrong here says nothing about the target.
+      hasFailures === null || hasErrors === true ? null : Number(!hasFailures),
+    ),
+    gauge('degraded', '1: the last run was degraded.', ({ isDegraded }) => flag(isDegraded)),
+    gauge('response_time_ms', 'Response time of the last run.', ({ responseTime }) => responseTime),
+    gauge(
+      'ssl_days_remaining',
+      'Days until the certificate expires.',
+      ({ sslDaysRemaining }) => sslDaysRemaining,
+    ),
+    gauge('last_run_timestamp_seconds', 'When the last run started.', ({ lastStartedAt }) =>
+      lastStartedAt === null ? null : lastStartedAt.getTime() / 1000,
+    ),
+  ];
+}
