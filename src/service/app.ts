@@ -6,6 +6,7 @@ import type { ApiDeps } from './api/public-api.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './errors-http.ts';
 import { registerPings } from './heartbeats/ping-routes.ts';
 import { registerOpenApi } from './openapi.ts';
+import { registerTriggerCalls } from './triggers/trigger-routes.ts';
 import { registerWeb } from './web/web.ts';
 
 /** Adds routes to the service. */
@@ -83,6 +84,7 @@ export async function buildApp(
   );
   registerPublicApi(app, deps);
   registerPings(app, deps);
+  registerTriggerCalls(app, deps);
   registerWeb(app, deps);
   for (const plugin of options.plugins ?? []) await plugin(app);
   await app.ready();

@@ -18,11 +18,14 @@ export type WholeJob = Omit<ClaimedJob, 'definition' | 'group'> & {
   code: Definition | null;
   /** Of a suite; null where it is gone, and for other types. */
   bundle: BundleRow | null;
-  /** Of its test session, as stored: they go before all others. */
+  /** Of its test session or its trigger, as stored: they go before all others. */
   sessionVariables: readonly Variable[];
 };
 
 type Definition = Record<string, unknown>;
+
+/** Runs of triggers: what the call says about the deployment reaches them. */
+const triggerSources: readonly string[] = ['LEGACY_TRIGGER', 'GROUP_RUN_ALL'];
 
 const noVariables: Promise<Variable[]> = Promise.resolve([]);
 
@@ -44,8 +47,8 @@ export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<W
     return (await findBundle(db, { accountId, key })) ?? null;
   };
   const ofSessions = new Map<string, Promise<Variable[]>>();
-  const sessionVariables = ({ sessionId, testSession }: ClaimedJob) => {
-    if (sessionId === null || !testSession) return noVariables;
+  const sessionVariables = ({ sessionId, testSession, runSource }: ClaimedJob) => {
+    if (sessionId === null || !(testSession || triggerSources.includes(runSource))) return noVariables;
     const read =
       ofSessions.get(sessionId) ?? variablesOfSession(db, sessionId).then((stored) => stored as Variable[]); // written by sessions.ts
     ofSessions.set(sessionId, read);

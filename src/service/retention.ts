@@ -8,6 +8,7 @@ import { deleteOldBundles, sweepBundleFiles } from './bundles.ts';
 import { forgetArtifacts, oldArtifacts } from './db/artifacts.ts';
 import { deleteOldSessions } from './db/check-sessions.ts';
 import type { Db } from './db/database.ts';
+import { deleteOldGroupRuns } from './db/group-runs.ts';
 import { deleteOldHeartbeatEvents } from './db/heartbeats.ts';
 import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
 import { createPartitions, dayMs } from './db/partitions.ts';
@@ -71,6 +72,7 @@ export function createRetention(options: {
       for (const id of old) await files?.remove(id);
       if (old.length > 0) await forgetArtifacts(db, old);
       const sessions = await deleteOldSessions(db, { before, limit: sessionsAtOnce });
+      await deleteOldGroupRuns(db, { before, limit: sessionsAtOnce });
       const events = await deleteOldHeartbeatEvents(db, { before, limit: eventsAtOnce });
       let isMore = old.length === artifactsAtOnce || sessions === sessionsAtOnce || events === eventsAtOnce;
       const alerts = await deleteOldAlerts(db, { before, limit: alertsAtOnce });

@@ -23,6 +23,7 @@ import { handleMaintenanceEvents } from './maintenance/events.ts';
 import { createNotifications } from './notifications/deliver.ts';
 import { createRetention } from './retention.ts';
 import { createScheduler } from './scheduler.ts';
+import { createGroupRuns } from './triggers/group-runs.ts';
 
 export type RunningService = {
   /** Where it listens, reachable from this machine. */
@@ -129,6 +130,9 @@ export async function startService(options: Options): Promise<RunningService> {
     const heartbeats = createHeartbeatTimers({ db, now, log });
     closers.push(() => heartbeats.stop());
     heartbeats.start();
+    const groupRuns = createGroupRuns({ db, now, log });
+    closers.push(() => groupRuns.stop());
+    groupRuns.start();
     closers.push(() => retention.stop());
     retention.start();
     const rollups = createRollupLoop({ db, background, now, log });

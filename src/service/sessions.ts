@@ -53,27 +53,30 @@ export async function planSessionRuns(
     alsoDeactivated: boolean;
     /** Slug; null = the check's own locations. */
     runLocation: string | null;
+    /** Its checks alone, in its order. */
+    groupId?: number;
   },
 ): Promise<Planned[]> {
-  const { accountId, target, alsoDeactivated, runLocation } = options;
-  const found = await findTargetChecks(db, { accountId, ids: idsOfTarget(target), alsoDeactivated });
+  const { accountId, target, alsoDeactivated, runLocation, groupId = null } = options;
+  const ids = idsOfTarget(target);
+  const found = await findTargetChecks(db, { accountId, ids, alsoDeactivated, groupId });
   const checks = found.filter(({ tags }) => matchesTags(tags, target.matchTags));
   const slugs = runLocation === null ? checks.flatMap((check) => check.slugs) : [runLocation];
   const wanted = [...new Set(slugs)].map((slug) => ({ accountId, slug }));
-  const ids = new Map((await findLocationIds(db, wanted)).map(({ slug, id }) => [slug, id]));
-  if (runLocation !== null && ids.size === 0) {
+  const places = new Map((await findLocationIds(db, wanted)).map(({ slug, id }) => [slug, id]));
+  if (runLocation !== null && places.size === 0) {
     throw new HttpError(400, `There is no location ${runLocation}.`, {
       runLocation: ['names no location of this account'],
     });
   }
   return checks.flatMap((check) => {
     const all = (runLocation === null ? check.slugs : [runLocation]).flatMap((slug) => {
-      const id = ids.get(slug);
+      const id = places.get(slug);
       return id === undefined ? [] : [{ id, slug }];
     });
     const chosen = locationsOfRun({ ...check, locationCount: all.length });
-    const places = chosen.flatMap((index) => all[index] ?? []);
-    return places.length === 0 ? [] : [{ check, places }];
+    const chosenPlaces = chosen.flatMap((index) => all[index] ?? []);
+    return chosenPlaces.length === 0 ? [] : [{ check, places: chosenPlaces }];
   });
 }
 
@@ -90,8 +93,12 @@ export async function checkRoom(
   });
 }
 
-/** A session to be made, with what it is to run. */
-export type SessionPlan = { session: NewSession; planned: readonly Planned[] };
+/** A session to be made, with what it is to run; as part of a group's run it waits for its turn. */
+export type SessionPlan = {
+  session: NewSession;
+  planned: readonly Planned[];
+  groupRun?: NewJob['groupRun'];
+};
 
 export type StartedSession = { session: SessionRow; runs: SessionRunRow[] };
 
@@ -113,12 +120,13 @@ async function startSome(tx: Db, plans: readonly SessionPlan[], now: number): Pr
   const checks = await shareLock(tx, 'checks', [...checkIds]);
   const locations = await shareLock(tx, 'locations', [...locationIds]);
   const begun = plans
-    .map(({ session, planned }) => ({
+    .map(({ session, planned, groupRun }) => ({
       session,
+      groupRun,
       jobs: planned
         .filter(({ check }) => checks.has(check.id))
         .map(({ check, places }) => ({ check, places: places.filter(({ id }) => locations.has(id)) }))
-        .flatMap((item) => jobsOf(item, session, now)),
+        .flatMap((item) => jobsOf(item, session, { now, groupRun })),
     }))
     .filter(({ jobs }) => jobs.length > 0);
   await insertSessions(
@@ -135,13 +143,13 @@ async function startSome(tx: Db, plans: readonly SessionPlan[], now: number): Pr
     begun.flatMap(({ jobs }) => jobs.map(({ job }) => job)),
   );
   for (const locationId of woken) await tx.notify(jobsChannel, locationId);
-  return begun.map(({ session, jobs }) => ({
+  return begun.map(({ session, jobs, groupRun }) => ({
     session: { ...session, startedAt },
     runs: jobs.map(({ run }) => ({
       ...run,
       status: null,
       endedAt: null,
-      state: 'queued',
+      state: groupRun === undefined ? 'queued' : 'blocked',
       stage: null,
       leasedAt: null,
       cancelRequested: false,
@@ -152,7 +160,7 @@ async function startSome(tx: Db, plans: readonly SessionPlan[], now: number): Pr
 function jobsOf(
   { check, places }: Planned,
   session: NewSession,
-  now: number,
+  { now, groupRun }: { now: number; groupRun: NewJob['groupRun'] | undefined },
 ): { job: NewJob; run: NewSessionRun }[] {
   const type = jobTypes.find((candidate) => candidate === check.checkType);
   if (type === undefined) return [];
@@ -181,6 +189,7 @@ function jobsOf(
           isTest: session.kind === 'test',
           refreshCache: session.refreshCache,
         },
+        ...(groupRun === undefined ? {} : { groupRun }),
       },
       run: {
         ...ids,

@@ -40,6 +40,7 @@ import { registerReporting, Report } from './reporting.ts';
 import { registerRuntimes, Runtime } from './runtimes.ts';
 import { registerSnippets, Snippet } from './snippets.ts';
 import { registerTestSessions, TestSession } from './test-sessions.ts';
+import { CheckGroupTrigger, CheckTrigger, registerTriggers } from './triggers.ts';
 import { registerVariables, Variable } from './variables.ts';
 
 /** Named schemas: they stand under `components` in the OpenAPI document. */
@@ -50,6 +51,8 @@ const components = [
   CheckGroup,
   HeartbeatEvent,
   HeartbeatStats,
+  CheckTrigger,
+  CheckGroupTrigger,
   PlaywrightBundle,
   Snippet,
   Variable,
@@ -92,6 +95,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
     registerChecks(instance, api, deps);
     registerHeartbeatEvents(api, deps);
+    registerTriggers(api, deps);
     await registerPlaywrightBundles(instance, api, deps);
     registerCheckGroups(instance, api, deps);
     registerSnippets(api, deps);

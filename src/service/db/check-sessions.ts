@@ -37,7 +37,7 @@ export type SessionRunRow = {
   status: ResultStatus | null;
   endedAt: Date | null;
   /** Of its job; null = there is none any more. */
-  state: 'queued' | 'leased' | 'abandoned' | null;
+  state: 'queued' | 'leased' | 'abandoned' | 'blocked' | null;
   stage: string | null;
   leasedAt: Date | null;
   cancelRequested: boolean;

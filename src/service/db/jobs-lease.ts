@@ -150,7 +150,8 @@ export async function requestCancel(tx: Queryable, jobIds: readonly string[]): P
     [jobIds],
   );
   return tx.query<LockedJob>(
-    `select ${lockedColumns} from jobs where id = any($1::uuid[]) and state = 'queued' order by id for update`,
+    `select ${lockedColumns} from jobs where id = any($1::uuid[]) and state in ('queued', 'blocked')
+     order by id for update`,
     [jobIds],
   );
 }

@@ -23,6 +23,8 @@ export type NewJob = {
   claimWindowSeconds: number;
   /** The session that asked for the run; absent = it is a scheduled one. */
   session?: { id: string; isTest: boolean; refreshCache: boolean };
+  /** It is blocked until the run of its group lets it go. */
+  groupRun?: { id: string; position: number };
 };
 
 /** Queues jobs; those of a run that another replica has queued are left out. Ids of the locations that got some. */
@@ -30,15 +32,17 @@ export async function insertJobs(tx: Queryable, jobs: readonly NewJob[]): Promis
   const rows = await tx.query<{ locationId: string }>(
     `insert into jobs (id, account_id, check_id, run_id, sequence_id, location_id, run_location, run_source,
        run_parallel, check_type, runtime_id, lane, due_at, not_before, expires_at, claim_window_seconds, session_id,
-       test_session, refresh_cache)
+       test_session, refresh_cache, state, group_run_id, group_position)
      select j.id, j."accountId", j."checkId", j."runId", j."sequenceId", j."locationId", j."runLocation",
        j."runSource", j."runParallel", j."checkType", j."runtimeId", j.lane, j."dueAt", j."dueAt", j."expiresAt",
        j."claimWindowSeconds", (j.session->>'id')::uuid, coalesce((j.session->>'isTest')::boolean, false),
-       coalesce((j.session->>'refreshCache')::boolean, false)
+       coalesce((j.session->>'refreshCache')::boolean, false),
+       case when j."groupRun" is null then 'queued' else 'blocked' end, (j."groupRun"->>'id')::uuid,
+       (j."groupRun"->>'position')::integer
      from jsonb_to_recordset($1::jsonb) as j (id uuid, "accountId" uuid, "checkId" uuid, "runId" uuid,
        "sequenceId" uuid, "locationId" uuid, "runLocation" text, "runSource" text, "runParallel" boolean,
        "checkType" text, "runtimeId" text, lane text, "dueAt" timestamptz, "expiresAt" timestamptz,
-       "claimWindowSeconds" double precision, session jsonb)
+       "claimWindowSeconds" double precision, session jsonb, "groupRun" jsonb)
      on conflict (check_id, run_id, location_id) do nothing
      returning location_id as "locationId"`,
     [JSON.stringify(jobs)],

@@ -26,7 +26,7 @@ export async function runningJobs(
        check_type as "checkType", run_location as "runLocation", state, stage, due_at as "dueAt",
        leased_at as "leasedAt", cancel_requested as "cancelRequested"
      from jobs
-     where check_id = $1 and account_id = $2 and (state = 'leased' or (state = 'queued' and session_id is not null))
+     where check_id = $1 and account_id = $2 and (state = 'leased' or (state in ('queued', 'blocked') and session_id is not null))
      order by due_at, id limit $3`,
     [checkId, accountId, limit],
   );

@@ -22,10 +22,18 @@ export type TargetCheck = {
   tags: string[];
 };
 
-/** Checks of an account that agents can run, oldest first; of these ids alone where there are any. */
+/**
+ * Checks of an account that agents can run, oldest first; of these ids alone where there are any. Those of one group alone
+ * come in its order.
+ */
 export async function findTargetChecks(
   db: Queryable,
-  options: { accountId: string; ids: readonly string[] | null; alsoDeactivated: boolean },
+  options: {
+    accountId: string;
+    ids: readonly string[] | null;
+    alsoDeactivated: boolean;
+    groupId?: number | null;
+  },
 ): Promise<TargetCheck[]> {
   return db.query<TargetCheck>(
     `select c.id, c.check_type as "checkType", c.name, ${effectiveRuntimeId} as "runtimeId",
@@ -34,8 +42,9 @@ export async function findTargetChecks(
      from ${checksWithGroups}
      where c.account_id = $1 and ($2::uuid[] is null or c.id = any($2::uuid[]))
        and ($3 or (c.activated and g.activated is not false)) and c.check_type = any($4::text[])
-     order by c.created_at, c.id`,
-    [options.accountId, options.ids, options.alsoDeactivated, jobTypes],
+       and ($5::bigint is null or c.group_id = $5)
+     order by case when $5::bigint is not null then (c.definition->>'groupOrder')::float8 end nulls last, c.created_at, c.id`,
+    [options.accountId, options.ids, options.alsoDeactivated, jobTypes, options.groupId ?? null],
   );
 }
 

@@ -1,40 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Readable } from 'node:stream';
 import Type from 'typebox';
 import { isUuid } from '../api/path-params.ts';
 import { createCallLimit } from '../call-limit.ts';
 import type { Db } from '../db/database.ts';
 import { createPartitions } from '../db/partitions.ts';
 import { HttpError } from '../errors-http.ts';
+import { ignoreBodies } from '../ignored-body.ts';
 import { recordPing } from './pings.ts';
 import { sourceOf, userAgentOf } from './rules.ts';
 
 /** The URL that jobs call: `GET`, `HEAD` or `POST /ping/<token>`, without authentication. */
 
 const pingsPerMinute = 60;
-/** Of a body, which nobody reads: more than this ends the connection after the answer. */
-const mostBodyBytes = 1024 * 1024;
-
-/** Reads what comes, up to the limit, and forgets it: a job may send its output along. */
-function ignoreBody(request: FastifyRequest, payload: Readable, done: (error: null) => void): void {
-  let bytes = 0;
-  const end = () => {
-    payload.off('data', count).off('end', end).off('error', end).off('close', end);
-    payload.resume();
-    done(null);
-  };
-  const count = (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes <= mostBodyBytes) return;
-    closing.add(request);
-    end();
-  };
-  payload.on('data', count).on('end', end).on('error', end).on('close', end);
-}
-
-/** Requests whose body was not read to its end. */
-const closing = new WeakSet<FastifyRequest>();
-
 export function registerPings(app: FastifyInstance, deps: { db: Db; now: () => number }): void {
   const { db, now } = deps;
   const limit = createCallLimit({ perMinute: pingsPerMinute, now });
@@ -43,7 +20,6 @@ export function registerPings(app: FastifyInstance, deps: { db: Db; now: () => n
   async function answer(request: FastifyRequest, reply: FastifyReply) {
     const { token } = request.params as { token: string }; // the schema below
     void reply.header('cache-control', 'no-store');
-    if (closing.has(request)) void reply.header('connection', 'close');
     if (!isUuid(token)) throw unknown();
     if (!limit.take(token)) {
       void reply.header('retry-after', '60');
@@ -61,13 +37,11 @@ export function registerPings(app: FastifyInstance, deps: { db: Db; now: () => n
   }
 
   void app.register(async (instance) => {
-    instance.removeAllContentTypeParsers();
-    instance.addContentTypeParser('*', { bodyLimit: Number.MAX_SAFE_INTEGER }, ignoreBody);
+    ignoreBodies(instance);
     for (const method of ['GET', 'POST'] as const) {
       instance.route({
         method,
         url: '/ping/:token',
-        bodyLimit: Number.MAX_SAFE_INTEGER,
         schema: {
           operationId: method === 'GET' ? 'pingHeartbeat' : 'pingHeartbeatWithBody',
           tags: ['Heartbeats'],

@@ -47,14 +47,18 @@ create table triggers (
   check (num_nonnulls(check_id, group_id) = 1)
 );
 
--- A triggered group runs this many of its checks at a time; the jobs of the others are blocked until one of these ends.
-alter table check_sessions
-  add column concurrency integer,
-  drop constraint check_sessions_kind_check,
-  add constraint check_sessions_kind_check check (kind in ('check', 'test', 'group'));
+-- A triggered group runs so many of its checks at a time; the jobs of the others are blocked until one of these ends.
+create table group_runs (
+  id uuid primary key,
+  account_id uuid not null references accounts on delete cascade,
+  concurrency integer not null,
+  started_at timestamptz not null
+);
+create index group_runs_started on group_runs (started_at);
 alter table jobs
-  add column queue_position integer,
+  add column group_run_id uuid,
+  -- The place of its check in the order of the group.
+  add column group_position integer,
   drop constraint jobs_state_check,
   add constraint jobs_state_check check (state in ('queued', 'leased', 'abandoned', 'blocked'));
-create index jobs_blocked on jobs (session_id, queue_position) where state = 'blocked';
-create index jobs_session on jobs (session_id) where session_id is not null;
+create index jobs_group_run on jobs (group_run_id, group_position) where group_run_id is not null;

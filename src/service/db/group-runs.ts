@@ -1,0 +1,61 @@
+import type { Queryable } from './database.ts';
+
+/** Statements on triggered runs of groups, of whose checks so many run at a time. */
+
+export async function insertGroupRun(
+  db: Queryable,
+  run: { id: string; accountId: string; concurrency: number; startedAt: Date },
+): Promise<void> {
+  await db.query('insert into group_runs (id, account_id, concurrency, started_at) values ($1, $2, $3, $4)', [
+    run.id,
+    run.accountId,
+    run.concurrency,
+    run.startedAt,
+  ]);
+}
+
+/** Runs of groups that have jobs left to let go; locked, without those that another replica has. */
+export async function lockBlockedGroupRuns(
+  tx: Queryable,
+  { limit }: { limit: number },
+): Promise<{ id: string; concurrency: number }[]> {
+  return tx.query(
+    `select g.id, g.concurrency from group_runs g
+     where exists (select 1 from jobs j where j.group_run_id = g.id and j.state = 'blocked')
+     order by g.id limit $1 for update skip locked`,
+    [limit],
+  );
+}
+
+/** Queues the jobs of the next checks, as many as there is room for; ids of the locations that got some. */
+export async function releaseNextChecks(
+  tx: Queryable,
+  { groupRun, now }: { groupRun: { id: string; concurrency: number }; now: Date },
+): Promise<string[]> {
+  const rows = await tx.query<{ locationId: string }>(
+    `with next as (
+       select check_id from jobs where group_run_id = $1 and state = 'blocked' and check_id not in (
+         select check_id from jobs where group_run_id = $1 and state in ('queued', 'leased'))
+       group by check_id order by min(group_position) limit greatest(0, $2 - (
+         select count(distinct check_id) from jobs where group_run_id = $1 and state in ('queued', 'leased')))
+     )
+     update jobs set state = 'queued', not_before = $3,
+       expires_at = $3::timestamptz + make_interval(secs => claim_window_seconds)
+     where group_run_id = $1 and state = 'blocked' and check_id in (select check_id from next)
+     returning location_id as "locationId"`,
+    [groupRun.id, groupRun.concurrency, now],
+  );
+  return [...new Set(rows.map(({ locationId }) => locationId))];
+}
+
+/** Forgets runs of groups that began before `before`. */
+export async function deleteOldGroupRuns(
+  db: Queryable,
+  { before, limit }: { before: Date; limit: number },
+): Promise<void> {
+  await db.query(
+    `delete from group_runs where id in (
+       select id from group_runs where started_at < $1 order by started_at limit $2)`,
+    [before, limit],
+  );
+}

@@ -1,0 +1,37 @@
+import type { Log } from '../../log.ts';
+import type { Db } from '../db/database.ts';
+import { lockBlockedGroupRuns, releaseNextChecks } from '../db/group-runs.ts';
+import { jobsChannel } from '../db/jobs.ts';
+import { createLoop, type Loop } from '../scheduler-loop.ts';
+
+/**
+ * Lets the checks of triggered groups go, in the order of the group, so many at a time. What waits is in the database: a
+ * restart loses no turn, and of replicas one at a time looks at a run.
+ */
+
+const batch = 50;
+/** While something waits its turn, and while nothing does. */
+const busyMs = 250;
+const idleMs = 1_000;
+
+/** Lets go what there is room for; how many runs of groups still have checks that wait. */
+export async function releaseGroupRuns({ db, now }: { db: Db; now: () => number }): Promise<number> {
+  return db.tx(async (tx) => {
+    const runs = await lockBlockedGroupRuns(tx, { limit: batch });
+    const woken = new Set<string>();
+    for (const groupRun of runs) {
+      const locations = await releaseNextChecks(tx, { groupRun, now: new Date(now()) });
+      for (const locationId of locations) woken.add(locationId);
+    }
+    for (const locationId of woken) await tx.notify(jobsChannel, locationId);
+    return runs.length;
+  });
+}
+
+export function createGroupRuns(deps: { db: Db; now: () => number; log: Log }): Loop {
+  return createLoop({
+    name: 'group runs',
+    log: deps.log,
+    work: async () => ((await releaseGroupRuns(deps)) > 0 ? busyMs : idleMs),
+  });
+}
