@@ -22,6 +22,14 @@ export function uuidv7(milliseconds: number = Date.now()): string {
   return format(milliseconds, random);
 }
 
+/** New ids of one millisecond that are in the order in which they were made. */
+export function uuidv7Series(milliseconds: number): () => string {
+  const first = uuidv7(milliseconds);
+  const head = first.slice(0, 24);
+  let tail = Number.parseInt(first.slice(24), 16);
+  return () => `${head}${(tail++ % 2 ** 48).toString(16).padStart(12, '0')}`;
+}
+
 /** The id of a check's scheduled run at a moment: every replica comes to the same one. */
 export function scheduledRunId(checkId: string, dueAt: number): string {
   return format(dueAt, createHash('sha256').update(`${checkId} ${dueAt}`).digest('hex').slice(0, 20));

@@ -4,8 +4,7 @@ import { forgetDue, lockDueSubjects, putOffDue, saveStates, type AlertSubject } 
 import type { Db } from '../db/database.ts';
 import { createLoop, type Loop } from '../scheduler-loop.ts';
 import { policyOf } from './policy.ts';
-import { raiseAlerts, type AlertingDeps, type Consequence } from './raise-alerts.ts';
-import { createSilence } from './silence.ts';
+import { createRaising, raiseAlerts, type AlertingDeps, type Consequence } from './raise-alerts.ts';
 import { step } from './state-machine.ts';
 import { storedPolicy } from './stored-policy.ts';
 
@@ -76,13 +75,13 @@ async function followTime(
     tx,
     off.map(({ checkId }) => checkId),
   );
-  const silence = createSilence(now);
+  const raising = createRaising(deps, now);
   const consequences: Consequence[] = [];
   const states = [];
   for (const subject of subjects.filter(({ activated }) => activated)) {
     const { checkId, resultId, runLocations } = subject;
     const policy = policyOf(storedPolicy(subject));
-    const silenced = await silence.silences(tx, subject, [now]);
+    const silenced = await raising.silence.silences(tx, subject, [now]);
     const { state, dueAt, alert, incident } = step(subject.state, policy.settings, {
       kind: 'time',
       silenced,
@@ -95,5 +94,5 @@ async function followTime(
     }
   }
   await saveStates(tx, states);
-  if (consequences.length > 0) await raiseAlerts(tx, deps, { consequences, silence, now });
+  if (consequences.length > 0) await raiseAlerts(tx, raising, consequences);
 }

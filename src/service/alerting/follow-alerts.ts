@@ -10,9 +10,14 @@ import type { Db } from '../db/database.ts';
 import type { FinishedRun } from '../db/finished-runs.ts';
 import type { RunFollower } from '../finished-runs.ts';
 import { policyOf, type Policy } from './policy.ts';
-import { raiseAlerts, type AlertingDeps, type Consequence } from './raise-alerts.ts';
+import {
+  createRaising,
+  raiseAlerts,
+  type AlertingDeps,
+  type Consequence,
+  type Raising,
+} from './raise-alerts.ts';
 import { verdictOf } from './run-verdict.ts';
-import { createSilence, type Silence } from './silence.ts';
 import { followCertificates, type SeenCertificate } from './ssl-expiry.ts';
 import { step } from './state-machine.ts';
 import { storedPolicy } from './stored-policy.ts';
@@ -25,7 +30,7 @@ type CheckRuns = { checkId: string; runs: FinishedRun[] };
 export function createAlertFollower(deps: AlertingDeps & { now: () => number }): RunFollower {
   return async (tx, runs) => {
     const now = deps.now();
-    const silence = createSilence(now);
+    const raising = createRaising(deps, now);
     const checks = byCheck(runs);
     const certificates: SeenCertificate[] = [];
     const quiet = await followQuiet(tx, checks, now);
@@ -44,15 +49,15 @@ export function createAlertFollower(deps: AlertingDeps & { now: () => number }):
         const check = runsOf.get(subject.checkId);
         if (check === undefined) continue;
         const policy = policyOf(storedPolicy(subject));
-        const followed = await followRuns(tx, { subject, policy, runs: check.runs, silence, now });
+        const followed = await followRuns(tx, { subject, policy, runs: check.runs, raising });
         states.push(followed.state);
         consequences.push(...followed.consequences);
         if (subject.looksAtSsl) certificates.push({ ...seenBy(check), subject });
       }
       await saveStates(tx, states);
-      if (consequences.length > 0) await raiseAlerts(tx, deps, { consequences, silence, now });
+      if (consequences.length > 0) await raiseAlerts(tx, raising, consequences);
     }
-    if (certificates.length > 0) await followCertificates(tx, deps, { certificates, silence, now });
+    if (certificates.length > 0) await followCertificates(tx, raising, certificates);
   };
 }
 
@@ -100,11 +105,11 @@ async function followRuns(
     subject: AlertSubject;
     policy: Policy;
     runs: readonly FinishedRun[];
-    silence: Silence;
-    now: number;
+    raising: Raising;
   },
 ): Promise<{ state: StateToStore; consequences: Consequence[] }> {
-  const { subject, policy, runs, silence, now } = options;
+  const { subject, policy, runs, raising } = options;
+  const { silence, now } = raising;
   const { settings } = policy;
   const consequences: Consequence[] = [];
   let { state, resultId, runLocations } = subject;

@@ -4,10 +4,10 @@ import type { AlertSubject, IncidentTrigger } from '../db/alert-states.ts';
 import { channelsOf } from '../db/alert-subscriptions.ts';
 import { insertAlerts, type AlertRow } from '../db/alerts.ts';
 import type { Db } from '../db/database.ts';
-import { uuidv7 } from '../ids.ts';
 import { queueNotification } from '../notifications/queue.ts';
+import { uuidv7Series } from '../ids.ts';
 import { isWanted, type Policy } from './policy.ts';
-import type { Silence } from './silence.ts';
+import { createSilence, type Silence } from './silence.ts';
 import type { RaisedAlert, Step } from './state-machine.ts';
 
 /** What follows from the steps of checks: rows of alerts, notifications of the channels that want them, incidents. */
@@ -33,12 +33,27 @@ export type Consequence = Pick<Step, 'alert' | 'incident'> & {
   at: number;
 };
 
-/** In the order of `consequences`. `now`: milliseconds since the epoch. */
+/** One transaction's part in alerts. */
+export type Raising = AlertingDeps & {
+  silence: Silence;
+  /** Ids of alerts, in the order in which they are raised. */
+  nextId: () => string;
+  /** Milliseconds since the epoch. */
+  now: number;
+};
+
+/** `now`: milliseconds since the epoch. */
+export function createRaising({ background, incidents }: AlertingDeps, now: number): Raising {
+  return { background, incidents, now, nextId: uuidv7Series(now), silence: createSilence(now) };
+}
+
+/** In the order of `consequences`. */
 export async function raiseAlerts(
   tx: Db,
-  deps: AlertingDeps,
-  { consequences, silence, now }: { consequences: readonly Consequence[]; silence: Silence; now: number },
+  raising: Raising,
+  consequences: readonly Consequence[],
 ): Promise<void> {
+  const { now, silence, incidents } = raising;
   const results = await findAlertResults(tx, {
     accountIds: consequences.map(({ subject }) => subject.accountId),
     ids: consequences.flatMap(({ alert, resultId }) =>
@@ -49,7 +64,7 @@ export async function raiseAlerts(
     const { alert, resultId } = consequence;
     return {
       ...consequence,
-      row: alert === null ? null : rowOf(consequence, alert, results.get(resultId ?? ''), now),
+      row: alert === null ? null : rowOf(raising, consequence, alert, results.get(resultId ?? '')),
     };
   });
   await insertAlerts(
@@ -58,12 +73,11 @@ export async function raiseAlerts(
   );
   for (const { subject, policy, alert, row, incident } of raised) {
     if (alert !== null && row !== null && !row.silenced)
-      await notify(tx, deps, { subject, policy, alert, row });
-    if (incident === 'resolve') await deps.incidents?.resolved(tx, { ...named(subject), now });
+      await notify(tx, raising, { subject, policy, alert, row });
+    if (incident === 'resolve') await incidents?.resolved(tx, { ...named(subject), now });
     if (incident === 'open' && row !== null && (await silence.mayOpenIncident(tx, subject))) {
       const { trigger } = subject;
-      if (trigger !== null)
-        await deps.incidents?.opened(tx, { ...named(subject), alertId: row.id, trigger, now });
+      if (trigger !== null) await incidents?.opened(tx, { ...named(subject), alertId: row.id, trigger, now });
     }
   }
 }
@@ -87,14 +101,14 @@ async function notify(
   }
 }
 
-/** The fields of an alert that come from its check and result. `at`, `now`: milliseconds since the epoch. */
+/** The fields of an alert that come from its check and result. */
 export function snapshotOf(
+  { now, nextId }: Pick<Raising, 'now' | 'nextId'>,
   { subject, resultId, runLocations, at }: Pick<Consequence, 'subject' | 'resultId' | 'runLocations' | 'at'>,
   result: AlertResult | undefined,
-  now: number,
 ): Omit<AlertRow, 'alertType' | 'isReminder' | 'reminderSequence' | 'silenced'> {
   return {
-    id: uuidv7(now),
+    id: nextId(),
     accountId: subject.accountId,
     checkId: subject.checkId,
     checkName: subject.name,
@@ -119,10 +133,10 @@ export function snapshotOf(
 }
 
 function rowOf(
+  raising: Raising,
   consequence: Consequence,
   { alertType, isReminder, reminderSequence, silenced }: RaisedAlert,
   result: AlertResult | undefined,
-  now: number,
 ): AlertRow {
-  return { ...snapshotOf(consequence, result, now), alertType, isReminder, reminderSequence, silenced };
+  return { ...snapshotOf(raising, consequence, result), alertType, isReminder, reminderSequence, silenced };
 }

@@ -6,8 +6,7 @@ import type { Db } from '../db/database.ts';
 import { insertSslNotices, noteSslLook } from '../db/ssl-notices.ts';
 import { queueNotification } from '../notifications/queue.ts';
 import { policyOf } from './policy.ts';
-import { snapshotOf, type AlertingDeps } from './raise-alerts.ts';
-import type { Silence } from './silence.ts';
+import { snapshotOf, type Raising } from './raise-alerts.ts';
 import { storedPolicy } from './stored-policy.ts';
 
 /** Certificates that expire soon (facts, 4.5): each channel that wants to know is told once of each, at its own threshold. */
@@ -20,12 +19,13 @@ export type SeenCertificate = {
   subject: AlertSubject | null;
 };
 
-/** Looks at what these runs saw. `now`: milliseconds since the epoch. */
+/** Looks at what these runs saw. */
 export async function followCertificates(
   tx: Db,
-  deps: AlertingDeps,
-  { certificates, silence, now }: { certificates: readonly SeenCertificate[]; silence: Silence; now: number },
+  raising: Raising,
+  certificates: readonly SeenCertificate[],
 ): Promise<void> {
+  const { silence, now } = raising;
   const unread = certificates.flatMap(({ checkId, subject }) => (subject === null ? [checkId] : []));
   const read = unread.length === 0 ? [] : await lockSubjects(tx, { checkIds: unread, now: new Date(now) });
   const subjects = new Map(read.map((subject) => [subject.checkId, subject]));
@@ -40,7 +40,7 @@ export async function followCertificates(
   for (const { subject, resultIds } of seen) {
     if (await silence.silences(tx, subject, [now])) continue;
     const own = resultIds.flatMap((id) => results.get(id) ?? []);
-    for (const result of distinct(own)) await followCertificate(tx, deps, { subject, result, now });
+    for (const result of distinct(own)) await followCertificate(tx, raising, { subject, result });
   }
   await noteSslLook(tx, { checkIds: seen.map(({ subject }) => subject.checkId), now: new Date(now) });
 }
@@ -57,9 +57,10 @@ function distinct(results: readonly AlertResult[]): AlertResult[] {
 
 async function followCertificate(
   tx: Db,
-  { background }: AlertingDeps,
-  { subject, result, now }: { subject: AlertSubject; result: AlertResult; now: number },
+  raising: Raising,
+  { subject, result }: { subject: AlertSubject; result: AlertResult },
 ): Promise<void> {
+  const { now, background } = raising;
   const { accountId, checkId, groupId } = subject;
   const { certificate } = result;
   if (certificate === null || certificate.expiresAt === null) return;
@@ -76,7 +77,7 @@ async function followCertificate(
   });
   if (untold.length === 0) return;
   const about = { subject, resultId: result.id, runLocations: [result.runLocation], at: now };
-  const snapshot = snapshotOf(about, result, now);
+  const snapshot = snapshotOf(raising, about, result);
   const sslDomain = snapshot.sslDomain ?? subject.sslCheckDomain;
   const ofNoReminder = { isReminder: false, reminderSequence: 0, silenced: false };
   // It says nothing about how the run ended.
