@@ -1,6 +1,7 @@
 import { defaultRetention, type RetentionConfig } from '../config/retention.ts';
 import type { Log } from '../log.ts';
 import { deleteOldAgents, trimAgentEvents } from './db/agents.ts';
+import { deleteOldNotifications, failLostNotifications } from './db/alert-notifications.ts';
 import { deleteOldAlerts } from './db/alerts.ts';
 import { deleteOldSslNotices } from './db/ssl-notices.ts';
 import type { ArtifactFiles } from './artifact-files.ts';
@@ -77,6 +78,13 @@ export function createRetention(options: {
       let isMore = old.length === artifactsAtOnce || sessions === sessionsAtOnce || events === eventsAtOnce;
       const alerts = await deleteOldAlerts(db, { before, limit: alertsAtOnce });
       const notices = await deleteOldSslNotices(db, { before, limit: alertsAtOnce });
+      const notifications = await deleteOldNotifications(db, { before, limit: alertsAtOnce });
+      await failLostNotifications(db, {
+        before: new Date(time - dayMs),
+        now: new Date(time),
+        limit: alertsAtOnce,
+      });
+      isMore ||= notifications === alertsAtOnce;
       isMore ||= alerts === alertsAtOnce || notices === alertsAtOnce;
       if (bundles !== undefined) {
         // Before anything is served: with an embedded database nobody else uploads.

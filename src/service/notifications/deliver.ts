@@ -19,10 +19,11 @@ import { mergedVariables, type Variable } from '../group-settings.ts';
 import { openConfig, secretsOfConfig, type ChannelType } from './channel-configs.ts';
 import { sendChat, sendChatApp } from './chat.ts';
 import type { Delivery, Sender, SendingDeps, Sent } from './delivery.ts';
-import { sendEmail } from './email.ts';
+import { createMailer, sendEmail } from './email.ts';
 import { sendPagingA, sendPagingB } from './paging.ts';
 import { sendCall, sendSms } from './phone.ts';
 import { notificationsQueue, type NotificationItem } from './queue.ts';
+import { kindOfAddress } from './target-address.ts';
 import { testAlert } from './test-alert.ts';
 import { sendWebhook } from './webhook.ts';
 
@@ -57,6 +58,16 @@ export type NotificationDeps = Omit<SendingDeps, 'signal'> & {
   /** Between tries; tests do not wait. */
   retryDelaySeconds?: number;
 };
+
+/** As the service delivers, before `background.prepare()`. */
+export function createNotifications(
+  background: Background,
+  deps: Omit<NotificationDeps, 'calling' | 'sendMail'>,
+): void {
+  const { privateTargets } = deps.config;
+  const calling = { privateTargets, kindOf: kindOfAddress, timeoutMs: 10_000 };
+  handleNotifications(background, { ...deps, calling, sendMail: createMailer(deps.config, deps.publicUrl) });
+}
 
 /** Before `background.prepare()`. */
 export function handleNotifications(background: Background, deps: NotificationDeps): void {

@@ -18,6 +18,14 @@ export async function queueNotification(
   { accountId, channelId, alertId }: { accountId: string; channelId: number; alertId: string },
 ): Promise<void> {
   const notificationId = await insertNotification(tx, { accountId, channelId, alertId });
-  if (notificationId === null) return;
+  if (notificationId !== null) await sendNotification(tx, background, notificationId);
+}
+
+/** Queues one that stands in the log already. */
+export async function sendNotification(
+  tx: Queryable,
+  background: Background,
+  notificationId: string,
+): Promise<void> {
   await background.send(tx, notificationsQueue, { notificationId } satisfies NotificationItem);
 }
