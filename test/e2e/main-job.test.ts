@@ -114,40 +114,46 @@ describe.sequential('dev', () => {
       new Set(['URL', 'API', 'TCP', 'DNS', 'ICMP']),
     );
 
-    const results = await until(
-      async () => {
-        const latest = await latestResults();
-        return latest.every(({ result }) => result !== undefined) && latest;
-      },
+    await until(
+      async () => (await latestResults()).every(({ result }) => result !== undefined),
       'a result of each sample check',
       30_000,
     );
-    const verdicts = Object.fromEntries(
-      results.map(({ check, result }) => [
-        check.name,
-        [result?.status, result?.reason?.code].join(' ').trim(),
-      ]),
-    );
-    const { 'Sample: host answers': icmp, 'Sample: flaky endpoint, one retry': flaky, ...others } = verdicts;
-    expect(others).toEqual({
-      'Sample: page answers': 'passed',
-      'Sample: page is slow': 'degraded RESPONSE_TOO_SLOW',
-      'Sample: certificate is valid': 'passed',
-      'Sample: certificate has expired': 'failed CERT_HAS_EXPIRED',
-      'Sample: products are in stock': 'passed',
-      'Sample: lamp costs too much': 'failed ASSERTION_FAILED',
-      'Sample: port answers': 'passed',
-      'Sample: port hangs up': 'failed CONNECTION_CLOSED',
-      'Sample: name resolves': 'passed',
-      'Sample: name resolves slowly': 'degraded RESPONSE_TOO_SLOW',
-    });
-    expect(flaky).toBe('passed');
-    // A machine that grants no ICMP says so, and blames itself.
-    expect(['passed', 'errored ICMP_UNAVAILABLE']).toContain(icmp);
+    const verdicts = async () =>
+      Object.fromEntries(
+        (await latestResults()).map(({ check, result }) => [
+          check.name,
+          [result?.status, result?.reason?.code].join(' ').trim(),
+        ]),
+      );
+    // The first answers of a busy machine may be slow ones; each check has another result after ten seconds.
+    const shown = async () => {
+      const {
+        'Sample: host answers': icmp,
+        'Sample: flaky endpoint, one retry': flaky,
+        ...others
+      } = await verdicts();
+      expect(others).toEqual({
+        'Sample: page answers': 'passed',
+        'Sample: page is slow': 'degraded RESPONSE_TOO_SLOW',
+        'Sample: certificate is valid': 'passed',
+        'Sample: certificate has expired': 'failed CERT_HAS_EXPIRED',
+        'Sample: products are in stock': 'passed',
+        'Sample: lamp costs too much': 'failed ASSERTION_FAILED',
+        'Sample: port answers': 'passed',
+        'Sample: port hangs up': 'failed CONNECTION_CLOSED',
+        'Sample: name resolves': 'passed',
+        'Sample: name resolves slowly': 'degraded RESPONSE_TOO_SLOW',
+      });
+      expect(flaky).toBe('passed');
+      // A machine that grants no ICMP says so, and blames itself.
+      expect(['passed', 'errored ICMP_UNAVAILABLE']).toContain(icmp);
+    };
+    await vi.waitFor(shown, { timeout: 45_000, interval: 500 });
     // The summary asks the service for itself, so it may come after what was read above.
     const line = /degraded +URL +Sample: page is slow +\d+ ms {2}RESPONSE_TOO_SLOW\n/;
     await vi.waitFor(() => expect(program.stderr()).toMatch(line), { timeout: 20_000, interval: 100 });
-  }, 60_000);
+  }, 110_000);
 
   test.skipIf(!hasPlaywright)(
     'shows browser and multi-step results, with traces that open, once the runtime is there',
