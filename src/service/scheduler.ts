@@ -6,6 +6,7 @@ import { findScheduledRuns, insertJobs, jobsChannel, type NewJob } from './db/jo
 import { createPartitions, type Partitions } from './db/partitions.ts';
 import { advanceChecks, earliestDue, findLocationIds, lockDueChecks, type DueCheck } from './db/schedule.ts';
 import { scheduledRunId, uuidv7 } from './ids.ts';
+import { createFindPauses, withoutPauses, type FindPauses } from './maintenance/pauses.ts';
 import { claimWindowSeconds } from './schedule-rules.ts';
 import { createLoop } from './scheduler-loop.ts';
 import { recordMissed, type Missed } from './scheduler-outcomes.ts';
@@ -41,10 +42,13 @@ const shortestSleepMs = 20;
 
 export function createScheduler({ db, now, log, random }: SchedulerDeps): Scheduler {
   const partitions = createPartitions(db);
+  const findPauses = createFindPauses();
 
   async function makeDueRuns(): Promise<number> {
     for (;;) {
-      const made = await partitions.withDays(() => db.tx((tx) => makeRuns(tx, { now: now(), partitions })));
+      const made = await partitions.withDays(() =>
+        db.tx((tx) => makeRuns(tx, { now: now(), partitions, findPauses })),
+      );
       if (made < batch) break;
     }
     const next = await earliestDue(db);
@@ -72,11 +76,12 @@ export function createScheduler({ db, now, log, random }: SchedulerDeps): Schedu
 /** One transaction: locks checks that are due, queues their runs, sets when they are due next. How many they were. */
 async function makeRuns(
   tx: Db,
-  { now, partitions }: { now: number; partitions: Partitions },
+  { now, partitions, findPauses }: { now: number; partitions: Partitions; findPauses: FindPauses },
 ): Promise<number> {
   const due = await lockDueChecks(tx, { now: new Date(now), limit: batch });
   if (due.length === 0) return 0;
   const locations = await findLocations(tx, due);
+  const pauses = await findPauses(tx, { checks: due, now });
   const plans = due.map((check) => {
     const places = check.slugs.flatMap((slug) => {
       const id = locations.get(`${check.accountId} ${slug}`);
@@ -93,7 +98,12 @@ async function makeRuns(
       },
       now,
     );
-    return { check, places, plan };
+    const stretches = pauses.get(check.id);
+    return {
+      check,
+      places,
+      plan: stretches === undefined ? plan : withoutPauses(plan, { ...check, stretches }),
+    };
   });
   const going = await findGoingOn(tx, plans, now);
   const woken = await insertJobs(

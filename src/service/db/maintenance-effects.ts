@@ -1,5 +1,6 @@
 import { repeatUnits, type Occurrence, type Recurrence } from '../maintenance/recurrence.ts';
 import type { Queryable } from './database.ts';
+import { checksWithGroups } from './effective-checks.ts';
 
 /** What checks and alerts need of maintenance windows. */
 
@@ -54,11 +55,39 @@ export type EffectiveWindow = RecurrenceColumns & {
   ended: { [startsAt: string]: number };
 };
 
+const isPausing = '(w.pause_all_checks or cardinality(w.tags) > 0)';
+
+/** Accounts with windows that pause checks, or may so until `to`; at most `limit`. */
+export async function findPausingAccounts(
+  db: Queryable,
+  { from, to, limit }: { from: Date; to: Date; limit: number },
+): Promise<string[]> {
+  const rows = await db.query<{ accountId: string }>(
+    `select distinct w.account_id as "accountId" from maintenance_windows w
+     where ${isPausing} and w.starts_at <= $2 and (w.over_at is null or w.over_at > $1) limit $3`,
+    [from, to, limit],
+  );
+  return rows.map(({ accountId }) => accountId);
+}
+
+/** Tags of checks, with those of their groups. */
+export async function findTagsOfChecks(
+  db: Queryable,
+  checkIds: readonly string[],
+): Promise<Map<string, string[]>> {
+  const rows = await db.query<{ id: string; tags: string[] }>(
+    `select c.id, c.tags || coalesce(g.tags, '{}') as tags from ${checksWithGroups} where c.id = any($1::uuid[])`,
+    [[...checkIds]],
+  );
+  return new Map(rows.map(({ id, tags }) => [id, tags]));
+}
+
 /** Windows of these accounts with an occurrence that may lie between the two moments, both included. */
 export async function findEffectiveWindows(
   db: Queryable,
-  { accountIds, from, to }: { accountIds: readonly string[]; from: Date; to: Date },
+  options: { accountIds: readonly string[]; from: Date; to: Date; onlyPausing?: boolean },
 ): Promise<EffectiveWindow[]> {
+  const { accountIds, from, to, onlyPausing = false } = options;
   return db.query<EffectiveWindow>(
     `select w.account_id as "accountId", ${recurrenceColumns}, w.pause_all_checks as "pauseAllChecks", w.tags,
        w.silence_all_alerts as "silenceAllAlerts", w.silence_alerts_tags as "silenceAlertsTags",
@@ -69,6 +98,7 @@ export async function findEffectiveWindows(
          and m.ended_at is not null), '{}') as ended
      from maintenance_windows w
      where w.account_id = any($1::uuid[]) and w.starts_at <= $3 and (w.over_at is null or w.over_at > $2)
+       ${onlyPausing ? `and ${isPausing}` : ''}
      order by w.id`,
     [[...accountIds], from, to],
   );

@@ -26,6 +26,8 @@ create table maintenance_windows (
   updated_at timestamptz
 );
 create index maintenance_windows_account on maintenance_windows (account_id, id);
+create index maintenance_windows_pausing on maintenance_windows (account_id)
+  where pause_all_checks or cardinality(tags) > 0;
 create index maintenance_windows_next_step on maintenance_windows (next_step_at) where next_step_at is not null;
 
 -- Occurrences of which something is known beyond what the window says.

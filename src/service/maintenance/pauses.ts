@@ -1,0 +1,137 @@
+import type { Queryable } from '../db/database.ts';
+import {
+  effectiveEnd,
+  findEffectiveWindows,
+  findPausingAccounts,
+  findTagsOfChecks,
+  recurrenceOf,
+} from '../db/maintenance-effects.ts';
+import type { Plan } from '../scheduler-plan.ts';
+import { pausesCheck } from './effects.ts';
+import { occurrencesWithin } from './recurrence.ts';
+
+/** Which scheduled runs are not made because of maintenance: they are no missed runs either. */
+
+/** Moments at `from` or later and before `to`; milliseconds since the epoch. */
+export type Stretch = { from: number; to: number };
+
+export type DueMoment = { id: string; accountId: string; nextDueAt: Date };
+
+/** Finds the stretches up to now, by check, in which its runs are paused; checks without any are absent. */
+export type FindPauses = (
+  tx: Queryable,
+  options: { checks: readonly DueMoment[]; now: number },
+) => Promise<ReadonlyMap<string, readonly Stretch[]>>;
+
+/** For so long it is not looked for accounts with windows again: one that is made now counts at most this much later. */
+const keepMs = 1_000;
+/** With more accounts than these the windows of every batch are looked up. */
+const mostAccounts = 1_000;
+/** Of one window, since the check was due first. */
+const mostOccurrences = 2_000;
+
+/** One for each scheduler: it remembers for a second which accounts have windows, so that the others cost nothing. */
+export function createFindPauses(): FindPauses {
+  let known: { at: number; accountIds: ReadonlySet<string> | 'many' } | null = null;
+
+  async function mayPause(tx: Queryable, now: number, earliest: number) {
+    if (known === null || now < known.at || now - known.at >= keepMs) {
+      const found = await findPausingAccounts(tx, {
+        // What was due since the service was last up counts too.
+        from: new Date(Math.min(earliest, now - keepMs)),
+        to: new Date(now + keepMs),
+        limit: mostAccounts + 1,
+      });
+      known = { at: now, accountIds: found.length > mostAccounts ? 'many' : new Set(found) };
+    }
+    const { accountIds } = known;
+    return (accountId: string) => accountIds === 'many' || accountIds.has(accountId);
+  }
+
+  return async (tx, { checks, now }) => {
+    const pauses = new Map<string, Stretch[]>();
+    const earliest = Math.min(...checks.map(({ nextDueAt }) => nextDueAt.getTime()));
+    const isConcerned = await mayPause(tx, now, earliest);
+    const concerned = checks.filter(({ accountId }) => isConcerned(accountId));
+    if (concerned.length === 0) return pauses;
+    const windows = await findEffectiveWindows(tx, {
+      accountIds: [...new Set(concerned.map(({ accountId }) => accountId))],
+      from: new Date(earliest),
+      to: new Date(now),
+      onlyPausing: true,
+    });
+    const stretched = windows.flatMap((window) => {
+      const stretches = occurrencesWithin(recurrenceOf(window), {
+        from: earliest,
+        to: now + 1,
+        limit: mostOccurrences,
+      })
+        .map((one): Stretch => ({ from: one.startsAt, to: effectiveEnd(window, one) }))
+        .filter(({ from, to }) => to > from);
+      return stretches.length === 0 ? [] : [{ window, stretches }];
+    });
+    if (stretched.length === 0) return pauses;
+    const byTags = stretched.some(({ window }) => !window.pauseAllChecks);
+    const tags = byTags
+      ? await findTagsOfChecks(
+          tx,
+          concerned.map(({ id }) => id),
+        )
+      : new Map<string, string[]>();
+    for (const { id, accountId } of concerned) {
+      const own = stretched.flatMap(({ window, stretches }) =>
+        window.accountId === accountId && pausesCheck(window, tags.get(id) ?? []) ? stretches : [],
+      );
+      if (own.length > 0) pauses.set(id, own);
+    }
+    return pauses;
+  };
+}
+
+/** A plan without what is paused. The location whose turn it was has it after the pause. */
+export function withoutPauses(
+  plan: Plan,
+  options: { intervalSeconds: number; rotation: number; stretches: readonly Stretch[] },
+): Plan {
+  const { intervalSeconds, rotation, stretches } = options;
+  const { run, missed } = plan;
+  const isPaused = run !== null && stretches.some(({ from, to }) => from <= run.dueAt && run.dueAt < to);
+  return {
+    ...plan,
+    run: isPaused ? null : run,
+    missed: missed === null ? null : missedOutside(missed, intervalSeconds * 1000, stretches),
+    rotation: isPaused ? rotation : plan.rotation,
+  };
+}
+
+type MissedMoments = NonNullable<Plan['missed']>;
+
+/** Missed moments outside of the stretches; counted, since there may be millions. */
+function missedOutside(
+  missed: MissedMoments,
+  intervalMs: number,
+  stretches: readonly Stretch[],
+): MissedMoments | null {
+  const last = missed.count - 1;
+  const indexAt = (at: number) => Math.ceil((at - missed.from) / intervalMs);
+  // The first and the last moment, by number, that each stretch holds.
+  const paused = stretches
+    .map(({ from, to }) => ({ first: Math.max(0, indexAt(from)), last: Math.min(last, indexAt(to) - 1) }))
+    .filter((range) => range.first <= range.last)
+    .sort((a, b) => a.first - b.first);
+  let count = 0;
+  let begin: number | null = null;
+  let end = 0;
+  let next = 0;
+  for (const range of [...paused, { first: last + 1, last: last + 1 }]) {
+    if (range.first > next) {
+      begin ??= next;
+      end = range.first - 1;
+      count += range.first - next;
+    }
+    next = Math.max(next, range.last + 1);
+  }
+  if (begin === null) return null;
+  const at = (index: number) => missed.from + index * intervalMs;
+  return { ...missed, from: at(begin), to: at(end), count };
+}
