@@ -148,6 +148,7 @@ export function rangeOf(
 ): TimeRange {
   // A bound alone goes with the other one of the named range, or with now.
   const named = quickRange(name, now);
+  if (query.from === undefined && query.to === undefined) return named;
   const from = query.from === undefined ? named.from : new Date(query.from * 1000);
   const to =
     query.to === undefined

@@ -94,6 +94,12 @@ describe.each(databases)('results ($name)', (database) => {
     expect(status).toBe(200);
     return body;
   };
+  type Page = { length: number; entries: Result[]; nextId: string | null };
+  const pageOf = async (checkId: string, query: string) => {
+    const { status, body } = await service.call<Page>('GET', `/v2/check-results/${checkId}${query}`);
+    expect(status).toBe(200);
+    return body.entries.map(({ id }) => id);
+  };
   const idsOf = async (checkId: string, query: string) => (await list(checkId, query)).map(({ id }) => id);
 
   describe.skipIf(database.unavailable)('with a database', () => {
@@ -260,22 +266,75 @@ describe.each(databases)('results ($name)', (database) => {
       });
       const last = await store(checkId, { startedAt: time });
       const finals = [last.id, failed.id, first.id];
-      expect(await idsOf(checkId, '')).toEqual(finals);
-      expect(await idsOf(checkId, '?resultType=FINAL')).toEqual(finals);
-      expect(await idsOf(checkId, '?resultType=ATTEMPT')).toEqual([attempt.id]);
-      expect(await idsOf(checkId, '?resultType=ALL')).toEqual([last.id, failed.id, attempt.id, first.id]);
-      expect(await idsOf(checkId, '?location=office')).toEqual([first.id]);
-      expect(await idsOf(checkId, '?hasFailures=true')).toEqual([failed.id]);
-      expect(await idsOf(checkId, '?hasFailures=false')).toEqual([last.id, first.id]);
-      expect(await idsOf(checkId, '?checkType=URL')).toEqual(finals);
-      expect(await idsOf(checkId, '?checkType=DNS')).toEqual([]);
+      expect(await pageOf(checkId, '')).toEqual(finals);
+      expect(await pageOf(checkId, '?resultType=FINAL')).toEqual(finals);
+      expect(await pageOf(checkId, '?resultType=ATTEMPT')).toEqual([attempt.id]);
+      expect(await pageOf(checkId, '?resultType=ALL')).toEqual([last.id, failed.id, attempt.id, first.id]);
+      expect(await pageOf(checkId, '?location=office')).toEqual([first.id]);
+      expect(await pageOf(checkId, '?hasFailures=true')).toEqual([failed.id]);
+      expect(await pageOf(checkId, '?hasFailures=false')).toEqual([last.id, first.id]);
+      expect(await pageOf(checkId, '?checkType=URL')).toEqual(finals);
+      expect(await pageOf(checkId, '?checkType=DNS')).toEqual([]);
       const seconds = (hoursAgo: number) => (time - hoursAgo * hour) / 1000;
-      expect(await idsOf(checkId, `?from=${seconds(10)}`)).toEqual([last.id, failed.id]);
-      expect(await idsOf(checkId, `?to=${seconds(10)}`)).toEqual([failed.id, first.id]);
-      expect(await idsOf(checkId, `?from=${seconds(30)}&to=${seconds(11)}`)).toEqual([first.id]);
-      expect(await idsOf(checkId, '?limit=1')).toEqual([last.id]);
-      expect(await idsOf(checkId, '?limit=2&page=2')).toEqual([first.id]);
-      expect(await idsOf(checkId, '?limit=100&page=9')).toEqual([]);
+      expect(await pageOf(checkId, `?from=${seconds(10)}`)).toEqual([last.id, failed.id]);
+      expect(await pageOf(checkId, `?to=${seconds(10)}`)).toEqual([failed.id, first.id]);
+      expect(await pageOf(checkId, `?from=${seconds(30)}&to=${seconds(11)}`)).toEqual([first.id]);
+      const { body: newest } = await service.call<Page>('GET', `/v2/check-results/${checkId}?limit=2`);
+      expect(newest).toMatchObject({
+        length: 2,
+        entries: [{ id: last.id }, { id: failed.id }],
+        nextId: failed.id,
+      });
+      const { body: rest } = await service.call<Page>(
+        'GET',
+        `/v2/check-results/${checkId}?limit=2&nextId=${newest.nextId}`,
+      );
+      expect(rest).toMatchObject({ length: 1, entries: [{ id: first.id }], nextId: null });
+      expect(await pageOf(checkId, `?nextId=${first.id}`)).toEqual([]);
+      const { body: some } = await service.call<Page>(
+        'GET',
+        `/v2/check-results/${checkId}?limit=1&fields=id,status`,
+      );
+      expect(some.entries).toEqual([{ id: last.id, status: 'passed' }]);
+      expect(await pageOf(checkId, '?limit=100')).toHaveLength(3);
+    });
+
+    test('the first version shows six hours at a time', async () => {
+      const checkId = await createCheck();
+      const hour = 3_600_000;
+      const ids = [];
+      for (const hours of [12, 7, 5, 0])
+        ids.unshift((await store(checkId, { startedAt: time - hours * hour })).id);
+      const seconds = (hoursAgo: number) => (time - hoursAgo * hour) / 1000;
+      expect(await idsOf(checkId, '')).toEqual(ids.slice(0, 2));
+      expect(await idsOf(checkId, '?limit=1&page=2')).toEqual(ids.slice(1, 2));
+      expect(await idsOf(checkId, `?to=${seconds(6.5)}`)).toEqual(ids.slice(2));
+      expect(await idsOf(checkId, `?from=${seconds(12)}`)).toEqual(ids.slice(2));
+      expect(await idsOf(checkId, `?from=${seconds(12)}&to=${seconds(8)}`)).toEqual(ids.slice(3));
+      const long = await service.call(
+        'GET',
+        `/v1/check-results/${checkId}?from=${seconds(12)}&to=${seconds(5)}`,
+      );
+      expect([long.status, long.body['attributes']]).toEqual([
+        400,
+        { from: ['must be at most 6 hours before to; /v2/check-results shows any time'] },
+      ]);
+    });
+
+    test.each([
+      ['?limit=101', { limit: ['must be from 1 to 100'] }],
+      ['?page=1', { page: ['is not a known field'] }],
+      ['?nextId=x', { nextId: expect.anything() }],
+      ['?nextId=6a1c1a5e-0000-4000-8000-000000000000', { nextId: ['is not the nextId of a page'] }],
+      ['?fields=secret', { 'fields.0': expect.anything() }],
+      ['?fields=', { fields: expect.anything() }],
+      ['?from=2&to=1', { from: ['must not be after to'] }],
+    ])('a query by cursor that is refused: %s', async (query, attributes) => {
+      const checkId = await createCheck();
+      const answer = await service.call('GET', `/v2/check-results/${checkId}${query}`);
+      expect([answer.status, answer.body['attributes']]).toEqual([400, attributes]);
+      const foreign = await service.call('GET', `/v2/check-results/${checkId}`, { key: service.foreign.key });
+      expect(foreign.status).toBe(404);
     });
 
     test.each([
