@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { version } from '../version.ts';
 import { registerPublicApi } from './api/api.ts';
 import type { ApiDeps } from './api/public-api.ts';
+import { registerBadges } from './badges/badge-routes.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './errors-http.ts';
 import { registerPings } from './heartbeats/ping-routes.ts';
 import { registerOpenApi } from './openapi.ts';
@@ -83,6 +84,7 @@ export async function buildApp(
     },
   );
   registerPublicApi(app, deps);
+  registerBadges(app, deps);
   registerPings(app, deps);
   registerTriggerCalls(app, deps);
   registerWeb(app, deps);

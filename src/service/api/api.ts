@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { createAuthentication } from '../auth.ts';
+import { registerBadgeUrls } from '../badges/badge-routes.ts';
 import { createPartitions } from '../db/partitions.ts';
 import { createSessionWaiting } from '../session-waiting.ts';
 import { Account, registerAccounts } from './accounts.ts';
@@ -96,6 +97,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerChecks(instance, api, deps);
     registerHeartbeatEvents(api, deps);
     registerTriggers(api, deps);
+    registerBadgeUrls(api, deps);
     await registerPlaywrightBundles(instance, api, deps);
     registerCheckGroups(instance, api, deps);
     registerSnippets(api, deps);
