@@ -11,6 +11,8 @@ const tables = [
   'jobs',
   'checks',
   'check_statuses',
+  'alert_states',
+  'finished_runs',
   'missed_runs',
   'agents',
   'agent_events',
