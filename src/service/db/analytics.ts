@@ -96,7 +96,6 @@ export async function figures(
   const params: unknown[] = [];
   const param = (value: unknown) => `$${params.push(value)}`;
   const check = param(checkId);
-  const names = param([...measures]);
   const allowed = param([...statuses]);
   const start = param(origin);
   const interval = intervalSeconds === null ? null : `make_interval(secs => ${param(intervalSeconds)})`;
@@ -106,10 +105,10 @@ export async function figures(
   if (spans.rollups !== null) {
     const { from, to, except } = spans.rollups;
     const without = except.length === 0 ? '' : `and not t.hour = any(${param(except)}::timestamptz[])`;
-    sources.push(`select ${bin('t.hour')} as bin, ${groupColumn(groupBy, 't')} as grp, t.metric, t.status, t.count, t.sum,
-        t.squares, t.least, t.greatest, t.bucket_keys as keys, t.bucket_counts as counts
+    sources.push(`select ${bin('t.hour')}, ${groupColumn(groupBy, 't')}, t.metric, t.status, t.count, t.sum,
+        t.squares, t.least, t.greatest, t.bucket_keys, t.bucket_counts
       from check_rollups t
-      where t.check_id = ${check} and t.metric = any(${names}::text[]) and t.hour >= ${param(from)} and t.hour < ${param(to)}
+      where t.check_id = ${check} and t.metric = any(${param([...measures])}::text[]) and t.hour >= ${param(from)} and t.hour < ${param(to)}
         and t.status = any(${allowed}::text[]) ${without}`);
   }
   if (spans.raw.length > 0) {
@@ -141,7 +140,7 @@ export async function figures(
   const { withPercentiles } = selection;
   const shares = percentiles.map(([name]) => (withPercentiles ? name : `null as ${name}`)).join(', ');
   return db.query<FigureRow>(
-    `with parts as materialized (${sources.join(' union all ')}),
+    `with parts (bin, grp, metric, status, count, sum, squares, least, greatest, keys, counts) as materialized (${sources.join(' union all ')}),
      page as materialized (
        select distinct bin from parts order by bin limit ${param(selection.limit)} offset ${param(selection.offset)}
      ), stats as (
