@@ -17,12 +17,15 @@ import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createHeartbeatTimers } from './heartbeats/timers.ts';
+import { triggeredIncidents } from './incidents/triggered.ts';
 import type { Keys } from './keys-file.ts';
 import { createMaintenanceLoop } from './maintenance/advance.ts';
 import { handleMaintenanceEvents } from './maintenance/events.ts';
 import { createNotifications } from './notifications/deliver.ts';
+import { createMailer } from './notifications/email.ts';
 import { createRetention } from './retention.ts';
 import { createScheduler } from './scheduler.ts';
+import { handleSubscriberMails, tellOfMaintenances } from './status-pages/subscriber-mails.ts';
 import { createGroupRuns } from './triggers/group-runs.ts';
 
 export type RunningService = {
@@ -70,7 +73,7 @@ export async function startService(options: Options): Promise<RunningService> {
     // The partitions of today exist before the first result comes.
     await retention.tick();
     const background = createBackground({ db, log });
-    const alerting = { background, now, incidents: null };
+    const alerting = { background, now, incidents: triggeredIncidents(background) };
     const finishedRuns = createFinishedRuns({
       db,
       now,
@@ -80,15 +83,18 @@ export async function startService(options: Options): Promise<RunningService> {
     handleRollups({ db, background, now });
     // Known when it listens.
     let localAddress: string | null = null;
+    const publicUrl = () => config.publicUrl ?? localAddress ?? `http://${config.host}:${config.port}`;
     createNotifications(background, {
       db,
       encryption,
       log,
       now,
       config: config.notifications,
-      publicUrl: () => config.publicUrl ?? localAddress ?? `http://${config.host}:${config.port}`,
+      publicUrl,
     });
-    handleMaintenanceEvents(background, { db, now, followers: [] });
+    const sendMail = createMailer(config.notifications, publicUrl);
+    handleSubscriberMails(background, { db, encryption, now, sendMail, publicUrl });
+    handleMaintenanceEvents(background, { db, now, followers: [tellOfMaintenances(background)] });
     await background.prepare();
     closers.push(() => background.stop());
     const waits = createQueueWaits({ db, now, log });

@@ -1,0 +1,94 @@
+import type { AlertIncidents } from '../alerting/raise-alerts.ts';
+import type { Background } from '../background.ts';
+import type { Db } from '../db/database.ts';
+import {
+  insertStatusPageIncident,
+  lockFollowingIncident,
+  setIncidentServices,
+  unfollowCheck,
+} from '../db/status-page-incidents.ts';
+import { shareLockServices } from '../db/status-page-services.ts';
+import { uuidPattern, uuidv7 } from '../ids.ts';
+import { incidentSeverities, type IncidentSeverity } from './span.ts';
+import { addUpdate } from './updates.ts';
+
+/** Incidents that alerts of checks open, and their recovery resolves: one for each time that a check fails. */
+
+/** Where a check does not say. */
+const defaultSeverity: IncidentSeverity = 'MAJOR';
+const resolvedText = 'The problem is resolved.';
+
+type Opening = {
+  accountId: string;
+  checkId: string;
+  alertId: string;
+  /** The check's triggerIncident, as it is stored. */
+  trigger: { serviceId: string } & { readonly [field: string]: unknown };
+  /** Milliseconds since the epoch. */
+  now: number;
+};
+
+/**
+ * Opens the incident of a check that fails: to no effect where the check has one that is open, or its service is gone.
+ * Windows that suppress incidents have been asked before.
+ */
+export async function openTriggeredIncident(tx: Db, background: Background, opening: Opening): Promise<void> {
+  const { accountId, checkId, alertId, trigger, now } = opening;
+  const { serviceId } = trigger;
+  if (!uuidPattern.test(serviceId)) return;
+  const former = await lockFollowingIncident(tx, checkId);
+  if (former !== undefined) {
+    if (former.resolvedAt === null || former.alertId === alertId) return;
+    // A person resolved it: the check fails anew, and nobody has seen it recover.
+    await unfollowCheck(tx, former.id);
+  }
+  if ((await shareLockServices(tx, { accountId, ids: [serviceId] })).length === 0) return;
+  const id = uuidv7(now);
+  const name = textOf(trigger['name']) ?? 'Incident';
+  const notifySubscribers = trigger['notifySubscribers'] === true;
+  const status = 'INVESTIGATING';
+  const opened = await insertStatusPageIncident(tx, {
+    id,
+    accountId,
+    name,
+    severity: incidentSeverities.find((severity) => severity === trigger['severity']) ?? defaultSeverity,
+    status,
+    alertId,
+    followedCheckId: checkId,
+    notifySubscribers,
+    now: new Date(now),
+  });
+  if (!opened) return;
+  await setIncidentServices(tx, { incidentId: id, serviceIds: [serviceId] });
+  const description = textOf(trigger['description']) ?? name;
+  await addUpdate(tx, background, { incidentId: id, status, description, notifySubscribers, now });
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+/** Resolves the incident that a check's alert opened, unless a person did; to no effect where there is none. */
+export async function resolveTriggeredIncident(
+  tx: Db,
+  background: Background,
+  { checkId, now }: { accountId: string; checkId: string; now: number },
+): Promise<void> {
+  const incident = await lockFollowingIncident(tx, checkId);
+  if (incident === undefined) return;
+  await unfollowCheck(tx, incident.id);
+  if (incident.resolvedAt !== null) return;
+  await addUpdate(tx, background, {
+    incidentId: incident.id,
+    status: 'RESOLVED',
+    description: resolvedText,
+    notifySubscribers: incident.notifySubscribers,
+    now,
+  });
+}
+
+/** As alerting asks for them. */
+export function triggeredIncidents(background: Background): AlertIncidents {
+  return {
+    opened: (tx, opening) => openTriggeredIncident(tx, background, opening),
+    resolved: (tx, ending) => resolveTriggeredIncident(tx, background, ending),
+  };
+}

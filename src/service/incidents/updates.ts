@@ -1,0 +1,43 @@
+import type { Background } from '../background.ts';
+import type { Db } from '../db/database.ts';
+import { findIncidentUpdates, insertIncidentUpdate } from '../db/incident-updates.ts';
+import { saveSpan } from '../db/status-page-incidents.ts';
+import { uuidv7 } from '../ids.ts';
+import { spanOf, type IncidentStatus } from './span.ts';
+import { queueIncidentMessages } from './messages.ts';
+
+/** Updates of incidents of services: with each, what the incident says as a whole is written anew. */
+
+/** Of one incident. */
+export const mostUpdates = 200;
+
+export type NewUpdate = {
+  incidentId: string;
+  status: IncidentStatus;
+  description: string;
+  notifySubscribers: boolean;
+  /** Milliseconds since the epoch. */
+  now: number;
+};
+
+/** Writes an update of an incident that is locked, and has subscribers told where they are to be; its id. */
+export async function addUpdate(tx: Db, background: Background, update: NewUpdate): Promise<string> {
+  const { now, ...rest } = update;
+  const id = uuidv7(now);
+  await insertIncidentUpdate(tx, 'status-page', { ...rest, id, createdAt: new Date(now) });
+  await refreshSpan(tx, { incidentId: update.incidentId, now });
+  if (update.notifySubscribers)
+    await queueIncidentMessages(tx, background, { kind: 'status-page', updateId: id });
+  return id;
+}
+
+/** After updates were changed. */
+export async function refreshSpan(
+  tx: Db,
+  { incidentId, now }: { incidentId: string; now: number },
+): Promise<void> {
+  const updates = await findIncidentUpdates<IncidentStatus>(tx, 'status-page', {
+    incidentIds: [incidentId],
+  });
+  await saveSpan(tx, { id: incidentId, span: spanOf(updates), now: new Date(now) });
+}
