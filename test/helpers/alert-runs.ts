@@ -11,7 +11,7 @@ import {
   updateStatuses,
   type ResultToStore,
 } from '../../src/service/db/store-result.ts';
-import { createFinishedRuns } from '../../src/service/finished-runs.ts';
+import { createFinishedRuns, type RunFollower } from '../../src/service/finished-runs.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
 import { notificationsQueue } from '../../src/service/notifications/queue.ts';
 import { silent, type Clock } from './agent-service.ts';
@@ -95,11 +95,18 @@ export function createAlertReplica(
     background,
     clock,
     incidents = null,
-  }: { background: Background; clock: Clock; incidents?: AlertIncidents | null },
+    after = async () => undefined,
+  }: {
+    background: Background;
+    clock: Clock;
+    incidents?: AlertIncidents | null;
+    /** Follows the same runs after alerts have. */
+    after?: RunFollower;
+  },
 ) {
   const { now } = clock;
   const deps = { db, background, incidents, now, log: silent };
-  const runs = createFinishedRuns({ db, followers: [createAlertFollower(deps)], now, log: silent });
+  const runs = createFinishedRuns({ db, followers: [createAlertFollower(deps), after], now, log: silent });
   const timers = createAlertTimers(deps);
   return { follow: () => runs.tick(), time: () => timers.tick() };
 }

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { alertTitle, alertTypes } from '../../src/service/alerting/alert-types.ts';
-import { defaultAlertSettings, isWanted, policyOf } from '../../src/service/alerting/policy.ts';
-import { verdictOf } from '../../src/service/alerting/run-verdict.ts';
+import { alertTitle, alertTypes } from '../../../src/service/alerting/alert-types.ts';
+import { defaultAlertSettings, isWanted, policyOf } from '../../../src/service/alerting/policy.ts';
+import { verdictOf } from '../../../src/service/alerting/run-verdict.ts';
 import {
   initialState,
   step,
   type AlertState,
   type CheckStatus,
-} from '../../src/service/alerting/state-machine.ts';
-import type { FinishedPart } from '../../src/service/db/finished-runs.ts';
+} from '../../../src/service/alerting/state-machine.ts';
+import type { FinishedPart } from '../../../src/service/db/finished-runs.ts';
 
 type Settings = typeof defaultAlertSettings;
 
@@ -91,7 +91,9 @@ describe('transitions', () => {
     timeBased(5, { reminders: { amount: 2, interval: 1 } }),
   ];
   const words = (length: number): string[] =>
-    length === 0 ? [''] : words(length - 1).flatMap((word) => 'pdfFPe.'.split('').map((letter) => word + letter));
+    length === 0
+      ? ['']
+      : words(length - 1).flatMap((word) => 'pdfFPe.'.split('').map((letter) => word + letter));
 
   test.each(every)('what holds for every story (settings %#)', (settings) => {
     for (const word of words(4)) {
@@ -376,7 +378,9 @@ describe('the verdict of a run', () => {
   });
   const of = (letters: string, percentage: 10 | 30 | 50 | 70 | 100 | null = null) => {
     const statuses = { p: 'passed', d: 'degraded', f: 'failed', e: 'errored' } as const;
-    const parts = letters.split('').map((letter, index) => part(statuses[letter as keyof typeof statuses], index));
+    const parts = letters
+      .split('')
+      .map((letter, index) => part(statuses[letter as keyof typeof statuses], index));
     const parallelRunFailureThreshold = { enabled: percentage !== null, percentage: percentage ?? 10 };
     const { verdict, locations } = verdictOf(
       parts,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { findAlert } from '../../src/service/db/alerts.ts';
-import type { AlertIncidents } from '../../src/service/alerting/raise-alerts.ts';
-import type { Background } from '../../src/service/background.ts';
-import type { Db } from '../../src/service/db/database.ts';
-import { uuidv7 } from '../../src/service/ids.ts';
+import { findAlert } from '../../../src/service/db/alerts.ts';
+import type { AlertIncidents } from '../../../src/service/alerting/raise-alerts.ts';
+import type { Background } from '../../../src/service/background.ts';
+import type { Db } from '../../../src/service/db/database.ts';
+import { uuidv7 } from '../../../src/service/ids.ts';
 import {
   addChannel,
   addWindow,
@@ -13,9 +13,9 @@ import {
   idleBackground,
   type Part,
   type Status,
-} from '../helpers/alert-runs.ts';
-import { addAccount, addCheck, addLocation, createClock } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+} from '../../helpers/alert-runs.ts';
+import { addAccount, addCheck, addLocation, createClock } from '../../helpers/agent-service.ts';
+import { databases } from '../../helpers/database.ts';
 
 const start = Date.parse('2026-03-01T12:00:00Z');
 const minute = 60_000;
@@ -372,6 +372,23 @@ describe.each(databases)('alerts on $name', (database) => {
       expect(state).toEqual({ due_at: new Date(clock.now() + 30_000) });
       await db().query('delete from checks where id = $1', [poison]);
       await db().query('delete from finished_runs');
+    });
+
+    test('what is rolled back after an alert was raised is raised again, once', async () => {
+      const id = await check(reminding(1, 1));
+      const channel = await addChannel(db(), { accountId, checkId: id });
+      let crashes = 2;
+      const crash = async () => {
+        if (crashes-- > 0) throw new Error('the database went away');
+      };
+      const crashing = createAlertReplica(db(), { background, clock, after: crash });
+      await endRuns(db(), [{ checkId: id, accountId, at: start, parts: one('failed') }]);
+      await crashing.follow();
+      expect(await alertsOf(db(), id)).toEqual([]);
+      clock.advance(10_000);
+      await crashing.follow();
+      await crashing.follow();
+      expect(await alertsOf(db(), id)).toEqual([`FAILURE to ${channel}`]);
     });
 
     test('passing runs of checks that pass cost one statement together', async () => {
