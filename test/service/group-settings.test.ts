@@ -221,6 +221,36 @@ describe('a check with its group', () => {
   test("the check's own runtime wins", () => {
     expect(apply({ runtimeId: '2025.04' }, { runtimeId: '2024.09' }).runtimeId).toBe('2024.09');
   });
+  test('of a heartbeat, that the service runs itself, only what is not about runs is replaced', () => {
+    const own = { locations: [], privateLocations: [], retryStrategy: null, doubleCheck: false };
+    const group = {
+      locations: ['us-east-1'],
+      retryStrategy: other,
+      doubleCheck: true,
+      runParallel: true,
+      runtimeId: '2025.04',
+    };
+    const more = { muted: true, activated: false, useGlobalAlertSettings: false, alertSettings: louder };
+    expect(apply({ ...group, ...more }, own, 'HEARTBEAT')).toEqual({
+      ...check,
+      ...own,
+      ...more,
+      alertChannelSubscriptions: [],
+    });
+  });
+  test('a suite takes neither retries nor a runtime of its group, but its locations', () => {
+    const own = { retryStrategy: null, doubleCheck: false };
+    const group = { retryStrategy: other, doubleCheck: true, runtimeId: '2025.04', locations: ['us-east-1'] };
+    expect(apply(group, own, 'PLAYWRIGHT')).toEqual({
+      ...check,
+      ...own,
+      locations: ['us-east-1'],
+      privateLocations: [],
+    });
+  });
+  test('limits of response times stay with the check', () => {
+    expect(apply({ apiCheckDefaults: defaults }).degradedResponseTime).toBe(100);
+  });
   test('defaults of API checks reach API checks alone', () => {
     expect(apply({ apiCheckDefaults: defaults }).request).toEqual(mergedRequest(request, defaults));
     expect(apply({ apiCheckDefaults: defaults }, {}, 'URL').request).toEqual(request);

@@ -4,8 +4,9 @@
  */
 export const checksWithGroups = 'checks c left join check_groups g on g.id = c.group_id';
 
-/** Where either of the group's lists is not empty, both take the place of the check's own. */
-export const placesOfGroup = '(cardinality(g.locations) + cardinality(g.private_locations)) > 0';
+/** Where either of the group's lists is not empty, both take the place of the check's own; a heartbeat has no place. */
+export const placesOfGroup =
+  "c.check_type <> 'HEARTBEAT' and cardinality(g.locations) + cardinality(g.private_locations) > 0";
 
 /** Slugs: data-centre codes, then private locations. */
 export const effectiveSlugs = `case when ${placesOfGroup} then g.locations || g.private_locations
@@ -13,7 +14,8 @@ export const effectiveSlugs = `case when ${placesOfGroup} then g.locations || g.
 
 /** As effectiveSlugs, in a statement over `checks` alone. */
 export const slugsOfCheck = `coalesce(
-  (select nullif(g.locations || g.private_locations, '{}') from check_groups g where g.id = checks.group_id),
+  (select nullif(g.locations || g.private_locations, '{}') from check_groups g
+    where g.id = checks.group_id and checks.check_type <> 'HEARTBEAT'),
   checks.locations || checks.private_locations)`;
 
 export const effectiveRunParallel = 'coalesce(g.run_parallel, c.run_parallel)';
