@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { version } from '../version.ts';
+import { liftStyles } from './openapi-styles.ts';
 
 const description = `Checks, locations, results and statuses.
 
@@ -57,6 +58,11 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
       schema: /^\/v[12]\//.test(url) ? { ...schema, headers: accountHeader } : schema,
       url,
     }),
+    transformObject: (document) => {
+      const made = 'openapiObject' in document ? document.openapiObject : document.swaggerObject;
+      liftStyles(made);
+      return made;
+    },
     refResolver: {
       buildLocalReference: (json, _baseUri, _fragment, index) =>
         typeof json['$id'] === 'string' ? json['$id'] : `schema${index}`,
