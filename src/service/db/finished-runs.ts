@@ -50,6 +50,9 @@ export async function queueFinishedRuns(
 type Row = { id: number; accountId: string; checkId: string; runId: string } & FinishedPart;
 export type LockedRun = FinishedRun & { rowIds: number[] };
 
+/** How many times as many rows are looked at, oldest first: other replicas may have the first ones, and a check many. */
+const looksAhead = 10;
+
 /** Rows of runs that have ended everywhere: of `f`, at the moment `$2`. */
 const ended = (f: string) => `(${f}.not_before is null or ${f}.not_before <= $2) and not exists (
   select 1 from jobs j where j.check_id = ${f}.check_id and j.run_id = ${f}.run_id and j.state <> 'abandoned')`;
@@ -62,23 +65,25 @@ export async function lockFinishedRuns(
   tx: Queryable,
   { limit, now }: { limit: number; now: Date },
 ): Promise<LockedRun[]> {
-  const checks = await tx.query<{ checkId: string }>(
-    `select f.check_id as "checkId" from finished_runs f
-     where ${ended('f')} and not exists (
-       select 1 from finished_runs e where e.check_id = f.check_id and e.id < f.id and ${ended('e')})
+  const checks = await tx.query<{ checkId: string; last: number }>(
+    `with oldest as (select f.id, f.check_id from finished_runs f where ${ended('f')} order by f.id limit $3)
+     select f.check_id as "checkId", (select max(id) from oldest)::float8 as last from finished_runs f
+     where f.id in (select min(id) from oldest group by check_id)
      order by f.id limit $1 for update of f skip locked`,
-    [limit, now],
+    [limit, now, limit * looksAhead],
   );
-  if (checks.length === 0) return [];
+  const [first] = checks;
+  if (first === undefined) return [];
   const rows = await tx.query<Row>(
     `select f.id, f.account_id as "accountId", f.check_id as "checkId", f.run_id as "runId",
        f.result_id as "resultId", f.started_at as "startedAt", f.run_location as "runLocation", f.status
      from finished_runs f
      where (f.check_id, f.run_id) in (
-       select e.check_id, e.run_id from finished_runs e where e.check_id = any($3::uuid[]) and ${ended('e')}
+       select e.check_id, e.run_id from finished_runs e
+       where e.check_id = any($3::uuid[]) and e.id <= $4 and ${ended('e')}
        group by e.check_id, e.run_id order by min(e.id) limit $1)
      order by f.id for update of f skip locked`,
-    [limit, now, checks.map(({ checkId }) => checkId)],
+    [limit, now, checks.map(({ checkId }) => checkId), first.last],
   );
   const runs = new Map<string, LockedRun>();
   for (const { id, accountId, checkId, runId, ...part } of rows) {
