@@ -196,6 +196,30 @@ describe.each(databases)('triggers: $name', (database) => {
       expect(await db.query(`select id from jobs where state = 'queued'`)).toHaveLength(2);
     });
 
+    it('runs that wait for their turn belong to sessions: read as queued, gone with their check', async () => {
+      const groupId = await group({ concurrency: 1 });
+      const ids = [];
+      for (const groupOrder of [1, 2, 3])
+        ids.push(await page({ name: `page ${groupOrder}`, groupId: Number(groupId), groupOrder }));
+      const url = await trigger(`check-groups/${groupId}`);
+      const answer = call(url);
+      const jobs = await claim(1);
+      const sessions = await db.query<{ id: string }>('select id from check_sessions order by name');
+      const read = async (index: number) =>
+        (await api.call('GET', `/v2/check-sessions/${sessions[index]?.id ?? ''}`)).body;
+      expect(await read(1)).toMatchObject({
+        status: 'STARTED',
+        runSource: 'GROUP_RUN_ALL',
+        inProgress: [{ checkId: ids[1], state: 'QUEUED' }],
+      });
+      expect((await api.call('DELETE', `/v1/checks/${ids[1] ?? ''}`)).status).toBe(204);
+      await end(jobs);
+      await tick();
+      await end(await claim(1));
+      expect((await answer).body).toEqual({ hasFailures: true });
+      expect([(await read(0))['status'], (await read(2))['status']]).toEqual(['PASSED', 'PASSED']);
+    });
+
     it('counts calls of a trigger in all replicas together', async () => {
       const id = await page({ activated: false });
       const url = await trigger(`checks/${id}`);

@@ -132,7 +132,9 @@ async function waitForAll(
   for (const started of options.sessions) {
     const { id } = started.session;
     const read = async () => (await readSession(deps, { accountId, id, kind: 'check' })) ?? started;
-    const left = Math.max(0, Math.round(until - performance.now()));
+    // Nobody waits for the caller that has left.
+    const hasLeft = request.raw.socket.destroyed;
+    const left = hasLeft ? 0 : Math.max(0, Math.round(until - performance.now()));
     const over = left === 0 ? null : await deps.waiting.untilOver(request, { id, maxWaitMs: left, read });
     ended.push(over ?? (await read()));
   }
