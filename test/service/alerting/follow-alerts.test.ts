@@ -213,14 +213,17 @@ describe.each(databases)('alerts on $name', (database) => {
       const runs = statuses.flatMap((status, index) =>
         ids.map((checkId) => ({ checkId, accountId, at: start + index * 1000, parts: one(status) })),
       );
-      clock.advance(minute);
+      // Never the same moment twice, so that alerts have an order.
+      let time = start + minute;
+      const ticking = { ...clock, now: () => ++time };
       const follow = async (index: number) => {
-        for (let round = 0; round < 8; round++) await replica(index).follow();
+        const own = createAlertReplica(replicas[index]!, { background, clock: ticking });
+        for (let round = 0; round < 8; round++) await own.follow();
       };
       const both = Promise.all([follow(0), follow(1)]);
       for (const run of runs) await endRuns(db(), [run]);
       await both;
-      await replica().follow();
+      await follow(0);
       for (const id of ids) expect(await alertsOf(db(), id)).toEqual(['FAILURE_REMAIN', 'RECOVERY']);
     });
 
