@@ -127,30 +127,30 @@ export async function figures(
   const percentiles = Object.entries(quantiles);
   const read = percentiles.map(
     ([name, share]) =>
-      `least(greatest(${bucketValueSql(`min(key) filter (where upto >= ceil(total * ${share}))`)}, min(low)), max(high)) as ${name}`,
+      `least(greatest(${bucketValueSql(`min(key) filter (where upto >= ceil(total * ${share}))`)}, min(stats.least)), max(stats.greatest)) as ${name}`,
   );
-  const buckets = `merged as (
-      select bin, grp, metric, b.key, sum(b.n) as n, min(least) as low, max(greatest) as high
-      from parts join page using (bin) cross join lateral unnest(keys, counts) as b (key, n) group by 1, 2, 3, 4
+  // Groups are numbered, so that the many buckets are sorted and added up by whole numbers alone.
+  const buckets = `, merged as (
+      select id, key, sum(n) as n from (select id, unnest(keys) as key, unnest(counts) as n from numbered) as b group by 1, 2
     ), cumulated as (
-      select *, sum(n) over (partition by bin, grp, metric order by key) as upto,
-        sum(n) over (partition by bin, grp, metric) as total
-      from merged
-    ), shares as (select bin, grp, metric, ${read.join(', ')} from cumulated group by 1, 2, 3)`;
+      select id, key, sum(n) over (partition by id order by key) as upto, sum(n) over (partition by id) as total from merged
+    ), shares as (select id, ${read.join(', ')} from cumulated join stats using (id) group by 1)`;
   const { withPercentiles } = selection;
   const shares = percentiles.map(([name]) => (withPercentiles ? name : `null as ${name}`)).join(', ');
   return db.query<FigureRow>(
     `with parts (bin, grp, metric, status, count, sum, squares, least, greatest, keys, counts) as materialized (${sources.join(' union all ')}),
      page as materialized (
        select distinct bin from parts order by bin limit ${param(selection.limit)} offset ${param(selection.offset)}
-     ), stats as (
-       select bin, grp, metric, sum(count) as count,
+     ), numbered as materialized (
+       select dense_rank() over (order by bin, grp, metric) as id, parts.* from parts join page using (bin)
+     ), stats as materialized (
+       select id, min(bin) as bin, min(grp) as grp, min(metric) as metric, sum(count) as count,
          coalesce(sum(count) filter (where status in ('passed', 'degraded')), 0) as up, sum(sum) as sum,
          sum(squares) as squares, min(least) as least, max(greatest) as greatest
-       from parts join page using (bin) group by 1, 2, 3
-     ) ${withPercentiles ? `, ${buckets}` : ''}
+       from numbered group by 1
+     ) ${withPercentiles ? buckets : ''}
      select bin, grp as "group", metric, count, up, sum, squares, least, greatest, ${shares}
-     from stats ${withPercentiles ? 'join shares using (bin, grp, metric)' : ''} order by bin, grp, metric`,
+     from stats ${withPercentiles ? 'join shares using (id)' : ''} order by id`,
     params,
   );
 }

@@ -74,7 +74,7 @@ export async function reportFigures(
         ].filter(({ from, to }) => from < to);
   const whole = hours ?? { from: range.from, to: range.from };
   const read = (share: number) =>
-    `least(greatest(${bucketValueSql(`min(key) filter (where upto >= ceil(total * ${share}))`)}, min(low)), max(high))`;
+    `least(greatest(${bucketValueSql(`min(key) filter (where upto >= ceil(total * ${share}))`)}, min(stats.least)), max(stats.greatest))`;
   return db.query<ReportRow>(
     `with parts as materialized (
        select t.check_id, t.metric, t.status, t.count, t.sum, t.least, t.greatest, t.bucket_keys as keys, t.bucket_counts as counts
@@ -94,20 +94,24 @@ export async function reportFigures(
          select * from check_results where check_id = item.id and started_at >= span.since and started_at < span.until
        ) as r ${measures}
        where ${counts}
-     ), stats as (
-       select check_id, coalesce(sum(count) filter (where metric = 'retries'), 0) as runs,
+     ), stats as materialized (
+       select item.id, min(parts.check_id::text)::uuid as check_id, coalesce(sum(count) filter (where metric = 'retries'), 0) as runs,
          coalesce(sum(count) filter (where metric = 'retries' and status <> 'failed'), 0) as up,
-         sum(sum) filter (where metric = 'responseTime') / sum(count) filter (where metric = 'responseTime') as avg
-       from parts group by 1
+         sum(sum) filter (where metric = 'responseTime') / sum(count) filter (where metric = 'responseTime') as avg,
+         min(least) filter (where metric = 'responseTime') as least,
+         max(greatest) filter (where metric = 'responseTime') as greatest
+       from parts join unnest($1::uuid[]) with ordinality as item (check_id, id) using (check_id) group by 1
      ), merged as (
-       select check_id, b.key, sum(b.n) as n, min(least) as low, max(greatest) as high
-       from parts cross join lateral unnest(keys, counts) as b (key, n) where metric = 'responseTime' group by 1, 2
+       select id, key, sum(n) as n from (
+         select stats.id, unnest(keys) as key, unnest(counts) as n from parts join stats using (check_id)
+         where metric = 'responseTime'
+       ) as b group by 1, 2
      ), cumulated as (
-       select *, sum(n) over (partition by check_id order by key) as upto, sum(n) over (partition by check_id) as total from merged
+       select id, key, sum(n) over (partition by id order by key) as upto, sum(n) over (partition by id) as total from merged
      ), shares as (
-       select check_id, ${read(0.95)} as p95, ${read(0.99)} as p99 from cumulated group by 1
+       select id, ${read(0.95)} as p95, ${read(0.99)} as p99 from cumulated join stats using (id) group by 1
      )
-     select check_id as "checkId", runs, up, avg, p95, p99 from stats left join shares using (check_id)`,
+     select check_id as "checkId", runs, up, avg, p95, p99 from stats left join shares using (id)`,
     [[...checkIds], whole.from, whole.to, around.map(({ from }) => from), around.map(({ to }) => to)],
   );
 }
