@@ -85,17 +85,26 @@ export async function updateNotification(
   );
 }
 
-/** How many notifications a channel has had before this one since a moment, in all and of the same check. */
+/**
+ * How many notifications a channel has had before this one since a moment, of the same check and in all. Of each check at
+ * most `mostOfCheck` count: those beyond are refused, but may not have come so far.
+ */
 export async function countBefore(
   db: Queryable,
-  notification: Pick<NotificationRow, 'id' | 'channelId' | 'checkId' | 'createdAt'> & { since: Date },
+  notification: Pick<NotificationRow, 'id' | 'channelId' | 'checkId' | 'createdAt'> & {
+    since: Date;
+    mostOfCheck: number;
+  },
 ): Promise<{ all: number; ofCheck: number }> {
-  const { id, channelId, checkId, createdAt, since } = notification;
+  const { id, channelId, checkId, createdAt, since, mostOfCheck } = notification;
   const [row] = await db.query<{ all: number; ofCheck: number }>(
-    `select count(*) as all, count(*) filter (where check_id is not distinct from $5::uuid) as "ofCheck"
-     from alert_notifications
-     where channel_id = $1 and created_at >= $2 and (created_at, id) < ($3, $4::uuid) and status <> 'RATE_LIMITED'`,
-    [channelId, since, createdAt, id, checkId],
+    `select coalesce(sum(least(count, $6)), 0)::float8 as all,
+       coalesce(sum(count) filter (where check_id is not distinct from $5::uuid), 0)::float8 as "ofCheck"
+     from (
+       select check_id, count(*) as count from alert_notifications
+       where channel_id = $1 and created_at >= $2 and (created_at, id) < ($3, $4::uuid) and status <> 'RATE_LIMITED'
+       group by check_id) of_checks`,
+    [channelId, since, createdAt, id, checkId, mostOfCheck],
   );
   return row ?? { all: 0, ofCheck: 0 };
 }

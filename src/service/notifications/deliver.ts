@@ -47,7 +47,8 @@ const expireSeconds = 240;
 const concurrency = 20;
 
 /** Notifications of a channel within an hour, of one check and in all: a check that flaps must not flood it. */
-export const rateLimits = { hourMs: 3_600_000, ofCheck: 100, all: 1000 };
+const rateLimits = { ofCheck: 100, all: 1000 };
+const hourMs = 3_600_000;
 
 export type NotificationDeps = Omit<SendingDeps, 'signal'> & {
   db: Db;
@@ -57,6 +58,8 @@ export type NotificationDeps = Omit<SendingDeps, 'signal'> & {
   publicUrl: () => string;
   /** Between tries; tests do not wait. */
   retryDelaySeconds?: number;
+  /** Other ones, for tests. */
+  limits?: typeof rateLimits;
 };
 
 /** As the service delivers, before `background.prepare()`. */
@@ -123,13 +126,16 @@ async function deliver(
   throw new TryAgain(`try ${item.attempt} of notification ${id} failed`);
 }
 
-async function limitReached({ db }: NotificationDeps, notification: NotificationRow): Promise<string | null> {
-  const since = new Date(notification.createdAt.getTime() - rateLimits.hourMs);
-  const { all, ofCheck } = await countBefore(db, { ...notification, since });
-  if (ofCheck >= rateLimits.ofCheck) {
-    return `this channel has had ${rateLimits.ofCheck} notifications of this check within an hour`;
+async function limitReached(
+  { db, limits = rateLimits }: NotificationDeps,
+  notification: NotificationRow,
+): Promise<string | null> {
+  const since = new Date(notification.createdAt.getTime() - hourMs);
+  const { all, ofCheck } = await countBefore(db, { ...notification, since, mostOfCheck: limits.ofCheck });
+  if (ofCheck >= limits.ofCheck) {
+    return `this channel has had ${limits.ofCheck} notifications of this check within an hour`;
   }
-  return all >= rateLimits.all ? `this channel has had ${rateLimits.all} notifications within an hour` : null;
+  return all >= limits.all ? `this channel has had ${limits.all} notifications within an hour` : null;
 }
 
 async function sendTo(

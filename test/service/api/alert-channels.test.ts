@@ -334,7 +334,7 @@ describe.each(databases)('alert channels ($name)', (database) => {
         ],
       });
       const told = (row: Channel) =>
-        row.subscriptions.map(({ checkId, groupId, activated }) => [checkId ?? groupId, activated]);
+        row.subscriptions.map(({ checkId, groupId, activated }) => [checkId ?? groupId, activated] as const);
       expect(told(channel)).toEqual([
         [one.id, true],
         [group.id, false],
@@ -346,11 +346,11 @@ describe.each(databases)('alert channels ($name)', (database) => {
           { activated: true, groupId: group.id },
         ],
       });
-      expect(told(changed.body).sort()).toEqual(
-        [
+      expect(new Map(told(changed.body))).toEqual(
+        new Map<unknown, boolean>([
           [group.id, true],
           [two.id, true],
-        ].sort(),
+        ]),
       );
       expect(told((await call('PUT', path, { sendDegraded: true })).body)).toHaveLength(2);
       // What was read in part is not all that there is.
