@@ -3,7 +3,15 @@ import type { Db } from '../../../src/service/db/database.ts';
 import { insertAlerts, type AlertRow } from '../../../src/service/db/alerts.ts';
 import { uuidv7 } from '../../../src/service/ids.ts';
 import { createRetention } from '../../../src/service/retention.ts';
-import { addCheck, silent } from '../../helpers/agent-service.ts';
+import {
+  addCheck,
+  addLocation,
+  connectAgent,
+  createAgentService,
+  encryption,
+  resultOf,
+  silent,
+} from '../../helpers/agent-service.ts';
 import { addChannel, createAlertReplica, endRuns, idleBackground } from '../../helpers/alert-runs.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
@@ -17,7 +25,7 @@ let db: Db;
 let service: TestService;
 beforeAll(async () => {
   db = await embedded.open();
-  service = await startTestService(db, { now: () => start });
+  service = await startTestService(db, { now: () => start, encryption });
 });
 afterAll(async () => {
   await service.close();
@@ -221,4 +229,35 @@ describe('the alert settings of an account', () => {
     ]);
     await background.stop();
   });
+});
+
+test('a failed run of a check session alerts, one of a test session does not', async () => {
+  const { id: accountId } = service.account;
+  const location = await addLocation(db, { accountId, slug: 'office' });
+  const clock = { now: () => start, set: () => undefined, advance: () => 0 };
+  const agents = await createAgentService(db, clock);
+  const agent = await connectAgent(agents.app, location);
+  const background = await idleBackground(db);
+  const replica = createAlertReplica(db, { background, clock });
+  const request = { url: 'https://shop.example/' };
+  const body = { name: 'Page', request, privateLocations: ['office'], useGlobalAlertSettings: false };
+  const created = await service.call<{ id: string }>('POST', '/v1/checks/url', { body });
+  const checkId = created.body.id;
+  const target = { checkId: [checkId] };
+  const sessions: [string, object, string[]][] = [
+    ['/v1/test-sessions/trigger', { name: 'A try', target, runLocation: 'office' }, []],
+    ['/v2/check-sessions/trigger', { target }, ['ALERT_FAILURE']],
+  ];
+  for (const [path, trigger, expected] of sessions) {
+    expect((await service.call('POST', path, { body: trigger })).status).toBe(201);
+    const jobs = await agent.claim();
+    expect(jobs).toHaveLength(1);
+    const failed = { status: 'failed', hasFailures: true };
+    await agent.report(...jobs.map((job) => resultOf(job, start, failed)));
+    await replica.follow();
+    const { body: alerts } = await list(`/v1/check-alerts/${checkId}`);
+    expect(alerts.map(({ alertType }) => alertType)).toEqual(expected);
+  }
+  await background.stop();
+  await agents.app.close();
 });
