@@ -1,7 +1,7 @@
 import PgBoss from 'pg-boss';
 import { toError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import type { Db, Queryable } from './db/database.ts';
+import { sqlState, type Db, type Queryable } from './db/database.ts';
 import { createLoop, type Loop } from './scheduler-loop.ts';
 
 /**
@@ -106,6 +106,23 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
     return jobs.length;
   }
 
+  async function prepareQueue({ isKeyed, ...queue }: Queue): Promise<void> {
+    const { name, retryLimit, retryDelaySeconds, expireSeconds } = queue;
+    const options = { name, retryLimit, retryDelay: retryDelaySeconds, expireInSeconds: expireSeconds };
+    // The policy of a queue that exists is kept.
+    const policy = isKeyed === true ? 'short' : 'standard';
+    for (let tries = 1; ; tries++) {
+      try {
+        if ((await boss.getQueue(name)) === null) await boss.createQueue(name, { ...options, policy });
+        else await boss.updateQueue(name, options);
+        return;
+      } catch (error) {
+        // Its tables are changed while other replicas work on them.
+        if (tries === 5 || sqlState(error) !== '40P01') throw error;
+      }
+    }
+  }
+
   return {
     handle: (options, handler) => {
       // The handler names the type of what is sent to its queue.
@@ -120,15 +137,11 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
       });
     },
     prepare: async () => {
-      await boss.start();
-      for (const queue of queues.values()) {
-        const { name, retryLimit, retryDelaySeconds, expireSeconds, isKeyed } = queue;
-        const options = { name, retryLimit, retryDelay: retryDelaySeconds, expireInSeconds: expireSeconds };
-        // The policy of a queue that exists is kept.
-        const policy = isKeyed === true ? 'short' : 'standard';
-        if ((await boss.getQueue(name)) === null) await boss.createQueue(name, { ...options, policy });
-        else await boss.updateQueue(name, options);
-      }
+      // The library's own lock covers neither its schema nor its queues: replicas that start together would fail.
+      await alone(db, async () => {
+        await boss.start();
+        for (const queue of queues.values()) await prepareQueue(queue);
+      });
     },
     start: () => {
       for (const queue of queues.values()) {
@@ -157,10 +170,22 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
   };
 }
 
+/** Any number: it only has to be the same in every replica. */
+const advisoryLock = 4_400_007;
+
+/** Work that only one replica does at a time; the embedded database has only one. */
+async function alone<T>(db: Db, work: () => Promise<T>): Promise<T> {
+  if (db.kind === 'embedded') return work();
+  return db.tx(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
+    return work();
+  });
+}
+
 /** Our database as the queue's library sees it. */
 function adapter(db: Queryable & Partial<Pick<Db, 'tx'>>): PgBoss.Db {
   return {
-    executeSql: async (text, values: readonly unknown[] = []) => {
+    executeSql: async (text, values) => {
       const script = /^\s*BEGIN;([^]*)COMMIT;\s*$/.exec(text)?.[1];
       if (script === undefined || db.tx === undefined) return { rows: await db.query(text, values) };
       // A script with its own transaction: in ours, which is rolled back on the same connection when it fails.

@@ -26,14 +26,20 @@ type Deps = { db: Db; now: () => number; log: Log; partitions: Partitions };
 export function createSweep(deps: Deps): Loop {
   const { db, now, log, partitions } = deps;
   /**
-   * When this service started. Agents could not renew, nor say what they run, before: for one lease nothing of theirs is
-   * given away or given up.
+   * Since when the service and its database have been there. Agents could not renew, nor say what they run, before: for one
+   * lease nothing of theirs is given away or given up.
    */
-  let startedAt: number | null = null;
+  let thereSince: number | null = null;
 
   async function sweep(): Promise<number> {
-    startedAt ??= now();
-    if (now() - startedAt < protocolLimits.leaseSeconds * 1000) return everyMs;
+    try {
+      await db.query('select 1');
+    } catch (error) {
+      thereSince = null;
+      throw error;
+    }
+    thereSince ??= now();
+    if (now() - thereSince < protocolLimits.leaseSeconds * 1000) return everyMs;
     await deleteEndedLogs(db);
     await endUnrunnable(deps);
     await redeliver(deps);

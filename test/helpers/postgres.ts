@@ -10,6 +10,10 @@ import { fileURLToPath } from 'node:url';
 export type Postgres = {
   /** URL of a database on the server. */
   url(database: string): string;
+  /** Of its first process, the parent of all others. */
+  pid(): number;
+  /** Ends every connection, as a restart of the server does, and is there again on the same port. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -52,43 +56,46 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Starts a server from the binaries in `folder`. */
-export async function startPostgres(folder: string): Promise<Postgres> {
+/** Starts a server from the binaries in `folder`. `settings` are more lines of its configuration (`name=value`). */
+export async function startPostgres(folder: string, settings: readonly string[] = []): Promise<Postgres> {
   const dataDir = await mkdtemp('/tmp/location-agent-postgres-');
   if (isRoot) await chown(dataDir, nobody, nobody);
-  await run(join(folder, 'initdb'), [
-    '-D',
-    dataDir,
-    '-U',
-    'postgres',
-    '-A',
-    'trust',
-    '-E',
-    'UTF8',
-    '--locale=C',
-    '--no-sync',
-  ]);
+  const locale = ['-E', 'UTF8', '--locale=C'];
+  await run(join(folder, 'initdb'), ['-D', dataDir, '-U', 'postgres', '-A', 'trust', ...locale, '--no-sync']);
   const port = await freePort();
-  const settings = [
+  const all = [
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
     'fsync=off',
     'max_connections=60',
     'shared_buffers=32MB',
+    ...settings,
   ];
-  const child = spawn(
-    join(folder, 'postgres'),
-    ['-D', dataDir, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])],
-    { ...user, stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' },
-  );
-  await ready(child);
+  const start = async (): Promise<ChildProcess> => {
+    const child = spawn(
+      join(folder, 'postgres'),
+      ['-D', dataDir, '-p', String(port), ...all.flatMap((setting) => ['-c', setting])],
+      { ...user, stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' },
+    );
+    await ready(child);
+    return child;
+  };
+  const end = async (child: ChildProcess) => {
+    if (child.exitCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGINT'); // fast shutdown
+    await ended;
+  };
+  let child = await start();
   return {
     url: (database) => `postgres://postgres@127.0.0.1:${port}/${database}`,
+    pid: () => child.pid ?? 0,
+    restart: async () => {
+      await end(child);
+      child = await start();
+    },
     stop: async () => {
-      if (child.exitCode === null) {
-        child.kill('SIGINT'); // fast shutdown
-        await once(child, 'exit');
-      }
+      await end(child);
       await rm(dataDir, { recursive: true, force: true });
     },
   };

@@ -41,6 +41,9 @@ export async function openServerDatabase(
   });
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on('error', (error) => options.log?.warn({ error: error.message }, 'a database connection broke'));
+  // While a connection is handed from one user to the next it has no listener for a moment, and a restart of the database
+  // may fall into just that: without one the process would end. Whoever uses the connection learns of it by its statement.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   try {
     const { rows } = await pool.query<{ version: number }>(
       "select current_setting('server_version_num')::int as version",
@@ -174,7 +177,14 @@ async function listenForever(
     if (stopped) await next.end();
   }
 
-  await open();
+  try {
+    await open();
+  } catch (error) {
+    // Whoever asked hears of it and asks again: nothing goes on by itself.
+    stopped = true;
+    clearTimeout(timer);
+    throw error;
+  }
   return async () => {
     stopped = true;
     clearTimeout(timer);
