@@ -64,7 +64,11 @@ export async function raiseAlerts(
     const { alert, resultId } = consequence;
     return {
       ...consequence,
-      row: alert === null ? null : rowOf(raising, consequence, alert, results.get(resultId ?? '')),
+      // A reminder that nobody gets is worth no row: there may be one each minute.
+      row:
+        alert === null || (alert.isReminder && alert.silenced)
+          ? null
+          : rowOf(raising, consequence, alert, results.get(resultId ?? '')),
     };
   });
   await insertAlerts(

@@ -292,6 +292,17 @@ describe.each(databases)('alerts on $name', (database) => {
       expect(await alertsOf(db(), windowed)).toEqual(['FAILURE silenced', `FAILURE to ${channels[2]}`]);
     });
 
+    test('a failure that is muted is not reminded of until it is heard again', async () => {
+      const id = await check(reminding(5, 1));
+      await end(id, 'failed');
+      for (const muted of [true, true, false]) {
+        await db().query('update checks set muted = $2 where id = $1', [id, muted]);
+        clock.advance(minute);
+        await replica().time();
+      }
+      expect(await alertsOf(db(), id)).toEqual(['FAILURE', 'FAILURE_REMAIN reminder 3']);
+    });
+
     test('a group with a policy decides, and only its channels are told; one without leaves the check alone', async () => {
       const groupOf = async (definition: object) => {
         const rows = await db().query<{ id: number }>(
