@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { Secret } from '../secrets/secret.ts';
+import { readAnalysisConfig, type AnalysisConfig } from './analysis.ts';
 import { readNotificationConfig, type NotificationConfig } from './notifications.ts';
 import { readRetention, type RetentionConfig } from './retention.ts';
 import { fail, integer, secret, text, url, type Environment } from './read.ts';
@@ -21,6 +22,7 @@ export type ServiceConfig = {
   readonly locationKey: Secret | null;
   readonly notifications: NotificationConfig;
   readonly retention: RetentionConfig;
+  readonly analysis: AnalysisConfig;
 };
 
 /** What `service` and `dev` need. Throws FatalError (78). */
@@ -67,5 +69,6 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     locationKey,
     notifications: readNotificationConfig(env),
     retention: readRetention(env),
+    analysis: readAnalysisConfig(env),
   });
 }

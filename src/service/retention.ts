@@ -2,6 +2,7 @@ import { defaultRetention, type RetentionConfig } from '../config/retention.ts';
 import type { Log } from '../log.ts';
 import { deleteOldAgents, trimAgentEvents } from './db/agents.ts';
 import { deleteOldNotifications, failLostNotifications } from './db/alert-notifications.ts';
+import { deleteOldAnalyses } from './db/analyses.ts';
 import { deleteOldAlerts } from './db/alerts.ts';
 import { deleteOldSslNotices } from './db/ssl-notices.ts';
 import type { ArtifactFiles } from './artifact-files.ts';
@@ -9,6 +10,7 @@ import { deleteOldBundles, sweepBundleFiles } from './bundles.ts';
 import { forgetArtifacts, oldArtifacts } from './db/artifacts.ts';
 import { deleteOldSessions } from './db/check-sessions.ts';
 import type { Db } from './db/database.ts';
+import { deleteOldErrorGroups } from './db/error-groups.ts';
 import { deleteOldGroupRuns } from './db/group-runs.ts';
 import { deleteOldHeartbeatEvents } from './db/heartbeats.ts';
 import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
@@ -84,6 +86,9 @@ export function createRetention(options: {
         now: new Date(time),
         limit: alertsAtOnce,
       });
+      const grown = { before: new Date(time - retention.rollupDays * dayMs), limit: eventsAtOnce };
+      await deleteOldErrorGroups(db, grown);
+      await deleteOldAnalyses(db, grown);
       isMore ||= notifications === alertsAtOnce;
       isMore ||= alerts === alertsAtOnce || notices === alertsAtOnce;
       if (bundles !== undefined) {

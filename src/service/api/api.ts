@@ -22,6 +22,7 @@ import { CheckSession, registerCheckSessions, StartedCheckSession } from './chec
 import { CheckStatus, registerCheckStatuses } from './check-statuses.ts';
 import { registerChecks } from './checks.ts';
 import { HeartbeatEvent, HeartbeatStats, registerHeartbeatEvents } from './heartbeat-events.ts';
+import { ErrorGroup, registerErrorGroups } from './error-groups.ts';
 import { bodyBytes, checkInput } from './input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './playwright-bundles.ts';
 import { NewLocationKey } from './location-keys.ts';
@@ -38,6 +39,7 @@ import type { ApiDeps } from './public-api.ts';
 import { registerExporter } from './exporter.ts';
 import { LocationMetrics, registerLocationMetrics } from './location-metrics.ts';
 import { registerReporting, Report } from './reporting.ts';
+import { PendingAnalysis, registerRootCauseAnalyses, RootCauseAnalysis } from './root-cause-analyses.ts';
 import { registerRuntimes, Runtime } from './runtimes.ts';
 import { registerSnippets, Snippet } from './snippets.ts';
 import { registerTestSessions, TestSession } from './test-sessions.ts';
@@ -63,6 +65,9 @@ const components = [
   Asset,
   CheckStatus,
   CheckAlert,
+  ErrorGroup,
+  PendingAnalysis,
+  RootCauseAnalysis,
   ...ChannelConfigs,
   AlertChannel,
   AlertChannelSubscription,
@@ -109,6 +114,8 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerCheckResultAssets(api, deps);
     registerCheckStatuses(api, deps);
     registerCheckAlerts(api, deps);
+    registerErrorGroups(api, deps);
+    registerRootCauseAnalyses(api, deps);
     registerAlertChannels(instance, api, deps);
     registerAlertChannelSubscriptions(api, deps);
     registerAlertNotifications(api, deps);

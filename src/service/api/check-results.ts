@@ -7,6 +7,7 @@ import { Artifact, LogEntry, resultStatuses, Timings } from '../../protocol/resu
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { findCheck } from '../db/checks.ts';
 import { findResult, listResults, type ResultFilter, type ResultRow } from '../db/results.ts';
+import { withErrorGroups } from '../error-groups/groups-of-results.ts';
 import { badRequest, notFound } from '../errors-http.ts';
 import { timeOfUuidv7 } from '../ids.ts';
 import { open, strict } from '../strict-schema.ts';
@@ -44,6 +45,9 @@ export const CheckResult = open(
       responseTime: Type.Number({ description: 'Milliseconds.' }),
       attempts: Type.Integer({ description: 'Retries so far.' }),
       reason: Nullable(Reason),
+      errorGroupIds: Type.Array(Type.String({ format: 'uuid' }), {
+        description: 'Groups of its errors; empty where it has none.',
+      }),
       startedAt: Type.String({ format: 'date-time' }),
       stoppedAt: Type.String({ format: 'date-time' }),
       created_at: Type.String({ format: 'date-time' }),
@@ -146,8 +150,8 @@ const only = (result: { [field: string]: unknown }, fields: readonly string[]) =
 const instant = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
 
 export function registerCheckResults(api: PublicApi, { db, now, publicUrl }: ApiDeps): void {
-  const present = (request: FastifyRequest, rows: readonly ResultRow[]) =>
-    withArtifacts(db, rows, {
+  const present = async (request: FastifyRequest, rows: readonly ResultRow[]) =>
+    withArtifacts(db, await withErrorGroups(db, rows, request), {
       accountId: request.accountId,
       base: baseUrl(publicUrl, request),
       now: now(),

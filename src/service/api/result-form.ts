@@ -194,6 +194,7 @@ const summaryOf = (row: ResultRow): Json => ({
   responseTime: row.responseTime,
   attempts: row.attempts,
   reason: row.reason,
+  errorGroupIds: row.errorGroupIds ?? [],
   ...(row.checkType === 'PLAYWRIGHT' ? { totals: row.totals } : {}),
   startedAt: row.startedAt.toISOString(),
   stoppedAt: row.stoppedAt.toISOString(),

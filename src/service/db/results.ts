@@ -29,6 +29,8 @@ export type ResultRow = {
   startedAt: Date;
   stoppedAt: Date;
   storedAt: Date;
+  /** Where it was looked for: src/service/error-groups/groups-of-results.ts. */
+  errorGroupIds?: string[];
 };
 
 /** A body above this many stored (compressed) bytes is left out of lists: a page must stay small. */

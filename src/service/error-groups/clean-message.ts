@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+
+/** What errors of the same kind have in common: their messages without what differs from run to run. Pure. */
+
+/** Of a raw message that is looked at, and of a cleaned one that is kept: characters. */
+const mostRaw = 8_192;
+const mostCleaned = 500;
+const mostQuoted = 60;
+
+export const noMessage = 'an error without a message';
+
+type Rule = readonly [pattern: RegExp, replacement: string];
+
+const units =
+  'ms|msecs?|milliseconds?|µs|us|ns|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|weeks?|months?|years?';
+const bytes = 'bytes?|[kmgt]i?b';
+const monthNames = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec';
+const dayNames = 'mon|tue|wed|thu|fri|sat|sun';
+
+/** What is around the message: the log of a call, frames of a stack, lines of code. */
+const surroundings: readonly Rule[] = [
+  [/\n\s*Call log:[^]*$/i, ''],
+  [/^[ \t]+at [^\n]*$/gm, ''],
+  [/^[ \t]*>?[ \t]*\d*[ \t]*\|[^\n]*$/gm, ''],
+];
+
+/** In this order: what is longer and says more about itself goes first. */
+const rules: readonly Rule[] = [
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '<id>'],
+  [/\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+\b/g, '<email>'],
+  // Times: ISO 8601, RFC 7231, and dates and clocks alone.
+  [
+    /\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: ?(?:Z\b|UTC\b|GMT\b|[+-]\d\d:?\d\d\b))?/g,
+    '<time>',
+  ],
+  [
+    new RegExp(
+      `\\b(?:(?:${dayNames})[a-z]{0,6},? )?(?:\\d{1,2}[ -](?:${monthNames})[a-z]{0,6}|(?:${monthNames})[a-z]{0,6} \\d{1,2}(?:st|nd|rd|th)?\\b),?(?:[ -]\\d{4})?(?:,? (?:at )?\\d{1,2}:\\d\\d(?::\\d\\d)?(?: ?[ap]m)?)?(?: (?:GMT|UTC)(?:[+-]\\d{4})?)?`,
+      'gi',
+    ),
+    '<time>',
+  ],
+  [/\b\d{1,4}[/.]\d{1,2}[/.]\d{4}\b|\b\d{4}\/\d{1,2}\/\d{1,2}\b/g, '<time>'],
+  [/\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[ap]m)?\b/gi, '<time>'],
+  // Addresses, with or without a port.
+  [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, '<address>'],
+  [
+    /\[[0-9a-f:]*:[0-9a-f:.]*\](?::\d{1,5})?|(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{1,4}(?![\w:])/gi,
+    '<address>',
+  ],
+];
+
+const url = /\b([a-z][a-z0-9+.-]{1,20}:\/\/)([^\s"'`<>()\\]+)/gi;
+const path =
+  /(?<![\w<>:/.-])(?:[a-z]:\\(?:[\w .$@-]+\\)*[\w.$@-]+|(?:~|\.{1,2})?\/(?:[\w.$@%+~-]+\/)+[\w.$@%+~-]*)(?::\d+){0,2}/gi;
+const sourceFile =
+  /\b([\w$@-]{1,80}(?:\.[\w$@-]{1,40}){0,4}\.(?:[cm]?[jt]sx?|py|go|java|rb|php|html?))(?::\d+){1,2}/g;
+
+const laterRules: readonly Rule[] = [
+  [/\bline \d+(?:,? col(?:umn)? \d+)?/gi, 'line <number>'],
+  [/\b0x[0-9a-f]+\b/gi, '<id>'],
+  // Hexadecimal with a digit in it, and long tokens of letters and digits.
+  [/\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b/gi, '<id>'],
+  [/(?<![\w<-])(?=[\w-]{0,199}\d)(?=[\w-]{0,199}[a-z])[\w-]{20,}/gi, '<id>'],
+  [new RegExp(`(?<![\\w.])\\d+(?:[.,]\\d+)* ?(?:${units})\\b`, 'gi'), '<duration>'],
+  [new RegExp(`(?<![\\w.])\\d+(?:[.,]\\d+)* ?(?:${bytes})\\b`, 'gi'), '<size>'],
+];
+
+/** Names that have a digit and are no number. */
+const named = String.raw`\b(?:IPv[46]|HTTP\/[123](?:\.[01])?|UTF-?(?:8|16)|SHA-?(?:1|256|384|512)|TLS ?v?1\.[0-3]|SSLv[23]|X\.?509|base64|OAuth2|h[23]|ES\d{1,4}|PKCS#?\d\d?|MD5|S3|EC2)\b`;
+const number = new RegExp(String.raw`(${named})|[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?%?`, 'gi');
+
+/** Two characters and more between quotes that open where a word does not go on. */
+const quoted = /(?<![\w])(["'`])((?:(?!\1)[^\n\\]|\\.){1,2000}?)\1(?!\w)/g;
+/** Words behind which a quoted text is what was found, not what was looked for. */
+const found =
+  /(?:received|actual(?: value)?|got|found|but (?:is|was|it is|it was)|returned|answered)(?: (?:string|value))?:? ?$/i;
+
+/**
+ * The message without colours, ids, numbers, times, durations, addresses, what is variable in URLs, paths, positions in
+ * files and values that were found, on one line of at most 500 characters. Never empty.
+ */
+export function cleanMessage(raw: string | null): string {
+  let text = plain(raw ?? '');
+  for (const [pattern, replacement] of surroundings) text = text.replace(pattern, replacement);
+  text = text.replace(url, (_all, scheme: string, rest: string) => scheme.toLowerCase() + cleanUrl(rest));
+  for (const [pattern, replacement] of rules) text = text.replace(pattern, replacement);
+  text = text.replace(path, '<path>').replace(sourceFile, '$1');
+  for (const [pattern, replacement] of laterRules) text = text.replace(pattern, replacement);
+  text = text
+    .replace(number, (_all, name: string | undefined) => name ?? '<number>')
+    .replace(quoted, (all: string, quote: string, value: string, at: number) => {
+      const isVariable = value.length > mostQuoted || found.test(text.slice(Math.max(0, at - 40), at));
+      return isVariable ? `${quote}<value>${quote}` : all;
+    })
+    .replace(/\s+/g, ' ')
+    .trim();
+  return text === '' ? noMessage : cutAt(text, mostCleaned);
+}
+
+/** What groups are told apart by: SHA-256 in hex. */
+export function hashOfMessage(cleaned: string): string {
+  return createHash('sha256').update(cleaned).digest('hex');
+}
+
+// oxlint-disable-next-line eslint/no-control-regex -- they are what is taken out
+const colours = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
+// oxlint-disable-next-line eslint/no-control-regex -- as above
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
+
+/** Runs of blanks are one: patterns that begin with some would look at each of them again and again. */
+function plain(raw: string): string {
+  return raw
+    .slice(0, mostRaw)
+    .replace(colours, '')
+    .replace(controls, ' ')
+    .replace(/\p{Surrogate}/gu, ' ')
+    .replace(/[ \t]+/g, ' ');
+}
+
+/** Host and path of a URL; its query is gone, and a part of the path that has a digit is an id. */
+function cleanUrl(rest: string): string {
+  const [, host = '', pathname = '', end = ''] =
+    /^([^/?#]*)([^?#]*?)(?:[?#].*?)?([.,:;!]*)$/.exec(rest) ?? [];
+  const parts = pathname.split('/').map((part) => (/\d|%|^.{40}/.test(part) ? '<id>' : part));
+  return host.replace(/^.*@/, '').replace(/:\d+$/, '') + parts.join('/') + end;
+}
+
+/** At most `length` units, without half a character at its end. */
+function cutAt(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}

@@ -1,0 +1,32 @@
+import type { Queryable } from '../db/database.ts';
+import { findGroupsByHash } from '../db/error-groups.ts';
+import type { ResultRow } from '../db/results.ts';
+import { cleanMessage, hashOfMessage } from './clean-message.ts';
+import { isGrouped } from './follow-errors.ts';
+import { rawMessageOf } from './raw-message.ts';
+
+/** The hash of a result's error, by which it belongs to a group; null: it has no error, or its body was left out. */
+export function errorHashOf(row: Pick<ResultRow, 'status' | 'reason' | 'body'>): string | null {
+  if (!isGrouped(row.status)) return null;
+  const raw = rawMessageOf(row);
+  return raw === null && row.body === null ? null : hashOfMessage(cleanMessage(raw));
+}
+
+/** The rows with the groups of their errors. */
+export async function withErrorGroups(
+  db: Queryable,
+  rows: readonly ResultRow[],
+  { accountId }: { accountId: string },
+): Promise<ResultRow[]> {
+  const hashes = rows.map(errorHashOf);
+  const errors = rows.flatMap(({ checkId }, index) => {
+    const hash = hashes[index] ?? null;
+    return hash === null ? [] : [{ checkId, hash }];
+  });
+  const groups = await findGroupsByHash(db, { accountId, errors });
+  const ids = new Map(groups.map(({ id, checkId, errorHash }) => [`${checkId} ${errorHash}`, id]));
+  return rows.map((row, index) => {
+    const id = ids.get(`${row.checkId} ${hashes[index] ?? ''}`);
+    return { ...row, errorGroupIds: id === undefined ? [] : [id] };
+  });
+}
