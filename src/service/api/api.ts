@@ -23,6 +23,16 @@ import { CheckStatus, registerCheckStatuses } from './check-statuses.ts';
 import { registerChecks } from './checks.ts';
 import { HeartbeatEvent, HeartbeatStats, registerHeartbeatEvents } from './heartbeat-events.ts';
 import { ErrorGroup, registerErrorGroups } from './error-groups.ts';
+import {
+  Incident,
+  IncidentUpdate,
+  StatusPageIncident,
+  StatusPageIncidentPage,
+  StatusPageIncidentUpdate,
+  StatusPageIncidentUpdatePage,
+} from './incident-fields.ts';
+import { registerIncidentUpdates } from './incident-updates.ts';
+import { registerIncidents } from './incidents.ts';
 import { bodyBytes, checkInput } from './input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './playwright-bundles.ts';
 import { NewLocationKey } from './location-keys.ts';
@@ -42,6 +52,19 @@ import { registerReporting, Report } from './reporting.ts';
 import { PendingAnalysis, registerRootCauseAnalyses, RootCauseAnalysis } from './root-cause-analyses.ts';
 import { registerRuntimes, Runtime } from './runtimes.ts';
 import { registerSnippets, Snippet } from './snippets.ts';
+import { registerStatusPageIncidentUpdates } from './status-page-incident-updates.ts';
+import { registerStatusPageIncidents } from './status-page-incidents.ts';
+import {
+  registerStatusPageServices,
+  StatusPageService,
+  StatusPageServicePage,
+} from './status-page-services.ts';
+import {
+  registerStatusPageSubscriptions,
+  StatusPageSubscription,
+  StatusPageSubscriptionPage,
+} from './status-page-subscriptions.ts';
+import { registerStatusPages, StatusPage, StatusPagePage } from './status-pages.ts';
 import { registerTestSessions, TestSession } from './test-sessions.ts';
 import { CheckGroupTrigger, CheckTrigger, registerTriggers } from './triggers.ts';
 import { registerVariables, Variable } from './variables.ts';
@@ -85,6 +108,18 @@ const components = [
   MaintenanceWindow,
   MaintenanceUpdateSchema,
   MaintenanceSchema,
+  StatusPageService,
+  StatusPageServicePage,
+  StatusPage,
+  StatusPagePage,
+  StatusPageSubscription,
+  StatusPageSubscriptionPage,
+  StatusPageIncidentUpdate,
+  StatusPageIncidentUpdatePage,
+  StatusPageIncident,
+  StatusPageIncidentPage,
+  IncidentUpdate,
+  Incident,
   Account,
 ];
 
@@ -129,6 +164,13 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerTestSessions(api, sessions);
     registerMaintenanceWindows(api, deps);
     registerMaintenanceOccurrences(api, deps);
+    registerStatusPageServices(api, deps);
+    registerStatusPageIncidents(api, deps);
+    registerStatusPageIncidentUpdates(api, deps);
+    registerStatusPages(api, deps);
+    registerStatusPageSubscriptions(api, deps);
+    registerIncidents(api, deps);
+    registerIncidentUpdates(api, deps);
     registerAccounts(api, deps);
   });
 }

@@ -2,6 +2,7 @@ import Type, { type Static, type TSchema } from 'typebox';
 import { dataCenterLocations } from '../../protocol/check-types.ts';
 import { EnvironmentVariable } from '../../protocol/job.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import { incidentSeverities } from '../incidents/span.ts';
 import { RuntimeId, scriptBytes } from '../../protocol/script.ts';
 import { defaultFrequency, frequencies } from '../schedule-rules.ts';
 
@@ -142,6 +143,9 @@ export const sharedFields = {
   triggerIncident: Nullable(
     Type.Object({
       serviceId: Type.String({ minLength: 1, maxLength: 64 }),
+      severity: Type.Optional(
+        StringEnum(incidentSeverities, { description: 'Of the incident; left out: MAJOR.' }),
+      ),
       name: Type.String({ minLength: 1, maxLength: 1024 }),
       description: Type.String({ maxLength: 4096, default: '' }),
       notifySubscribers: Type.Boolean({ default: false }),

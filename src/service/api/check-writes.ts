@@ -6,6 +6,7 @@ import type { CheckRow, CheckWrite } from '../db/checks.ts';
 import type { Db } from '../db/database.ts';
 import { shareLockPrivateSlugs } from '../db/locations.ts';
 import { shareLockSnippets } from '../db/snippets.ts';
+import { shareLockServices } from '../db/status-page-services.ts';
 import { badRequest } from '../errors-http.ts';
 import { listRuntimes } from '../runtimes.ts';
 import { intervalSeconds, nextDueAt, offsetProblem, offsetSeconds } from '../schedule-rules.ts';
@@ -15,6 +16,7 @@ import type { ChangeBody, CreateBody } from './check-schemas.ts';
 import { fromRow, keepSecretValues, toStored, type AnySettledCheck } from './check-storage.ts';
 import { ensureDataCenterRows } from './locations.ts';
 import type { ApiDeps } from './public-api.ts';
+import { isUuid } from './path-params.ts';
 import { isScriptType } from './script-fields.ts';
 import { settleScriptCheck } from './script-rules.ts';
 import { isServiceType } from './service-check-fields.ts';
@@ -74,6 +76,23 @@ async function checkBundle(
   );
 }
 
+/** As checkPrivateLocations, for the service whose incidents a check opens. */
+async function checkTriggerIncident(
+  tx: Db,
+  options: { accountId: string; trigger: { serviceId: string } | null; problems: Problems },
+): Promise<void> {
+  const { accountId, trigger, problems } = options;
+  if (trigger === null) return;
+  const { serviceId } = trigger;
+  const known =
+    isUuid(serviceId) && (await shareLockServices(tx, { accountId, ids: [serviceId] })).length > 0;
+  if (known) return;
+  problems.add(
+    'triggerIncident.serviceId',
+    `names no service of this account (${serviceId}): create it with POST /v1/status-pages/services`,
+  );
+}
+
 async function checkGroup(
   tx: Db,
   options: { accountId: string; groupId: number | null; problems: Problems },
@@ -124,6 +143,7 @@ export async function prepareCheck(
   const group = await checkGroup(tx, { accountId, groupId: settled.groupId, problems });
   await checkSnippets(tx, { accountId, phases: settled, problems });
   await checkSubscriptions(tx, { accountId, subscriptions: body.alertChannelSubscriptions, problems });
+  await checkTriggerIncident(tx, { accountId, trigger: settled.triggerIncident, problems });
   await checkBundle(tx, { accountId, settled, now: deps.now(), problems });
   await checkPrivateLocations(tx, { accountId, slugs: settled.privateLocations, problems });
   if (type === 'MULTI_STEP') await checkMultiStep(tx, { accountId, own: settled.runtimeId, group, problems });

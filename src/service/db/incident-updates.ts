@@ -55,6 +55,17 @@ export async function findIncidentUpdates<Status extends string>(
   );
 }
 
+/** What belongs to each incident, in the order of `rows`. */
+export function byIncident<Row extends { incidentId: string }>(rows: readonly Row[]): Map<string, Row[]> {
+  const found = new Map<string, Row[]>();
+  for (const row of rows) {
+    const own = found.get(row.incidentId);
+    if (own === undefined) found.set(row.incidentId, [row]);
+    else own.push(row);
+  }
+  return found;
+}
+
 type Named = { incidentId: string; id: string };
 
 export async function findIncidentUpdate<Status extends string>(

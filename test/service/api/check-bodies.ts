@@ -1,4 +1,6 @@
 import type { ProbeType } from '../../../src/protocol/check-types.ts';
+import { insertService } from '../../../src/service/db/status-page-services.ts';
+import type { TestService } from '../../helpers/service.ts';
 
 /** Bodies of checks, and what the service makes of the smallest ones. */
 
@@ -106,6 +108,13 @@ export function storedMinimal(type: ProbeType) {
   };
 }
 
+const shopServiceId = '01890000-0000-7000-8000-000000000001';
+
+/** The service that `fullFields` names. */
+export async function addShopService({ db, account }: Pick<TestService, 'db' | 'account'>): Promise<void> {
+  await insertService(db, { id: shopServiceId, accountId: account.id, name: 'Shop', now: new Date(0) });
+}
+
 /** A body with every field of the specification's table set to something else than its default; but for subscriptions, which name channels. */
 export const fullFields = {
   name: 'Everything',
@@ -135,7 +144,7 @@ export const fullFields = {
     onlyOn: [],
   },
   triggerIncident: {
-    serviceId: 'service-1',
+    serviceId: shopServiceId,
     name: 'Shop is down',
     description: 'The shop does not answer.',
     notifySubscribers: true,

@@ -4,7 +4,7 @@ import { assertionGrammar } from '../../../src/protocol/assertions.ts';
 import { recordTypes } from '../../../src/protocol/requests.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
-import { fullFields, minimalBody, minimalRequests } from './check-bodies.ts';
+import { addShopService, fullFields, minimalBody, minimalRequests } from './check-bodies.ts';
 
 /** What is refused, and with which words: nothing here reaches the storage, so one database is enough. */
 
@@ -16,6 +16,7 @@ beforeAll(async () => {
   service = await startTestService(await database.open());
   const office = { name: 'Office', slugName: 'office' };
   expect((await service.call('POST', '/v1/private-locations', { body: office })).status).toBe(201);
+  await addShopService(service);
 });
 afterAll(async () => {
   await service.close();
@@ -70,6 +71,15 @@ const refusals: [type: ProbeType, fields: Fields, attributes: { [path: string]: 
     'URL',
     { privateLocations: ['office', 'attic'] },
     { 'privateLocations.1': ['names no private location of this account (attic)'] },
+  ],
+  [
+    'URL',
+    { triggerIncident: { serviceId: 'shop', name: 'Down' } },
+    {
+      'triggerIncident.serviceId': [
+        'names no service of this account (shop): create it with POST /v1/status-pages/services',
+      ],
+    },
   ],
   // A data-centre code is no private location, even when it has a row.
   [

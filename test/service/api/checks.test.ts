@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probeTypes, type ProbeType } from '../../../src/protocol/check-types.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
-import { fullFields, minimalBody, storedMinimal } from './check-bodies.ts';
+import { addShopService, fullFields, minimalBody, storedMinimal } from './check-bodies.ts';
 
 type Check = Fields & { id: string };
 
@@ -18,6 +18,7 @@ describe.each(databases)('checks ($name)', (database) => {
     service = await startTestService(await database.open(), { now: () => time });
     const office = { name: 'Office', slugName: 'office' };
     expect((await service.call('POST', '/v1/private-locations', { body: office })).status).toBe(201);
+    await addShopService(service);
   });
   afterAll(async () => {
     if (database.unavailable !== null) return;

@@ -1,0 +1,54 @@
+import type { Background } from '../background.ts';
+import type { Db } from '../db/database.ts';
+import { insertIncidentUpdate, type IncidentUpdateRow } from '../db/incident-updates.ts';
+import { updateIncident, type IncidentRow } from '../db/incidents.ts';
+import { uuidv7 } from '../ids.ts';
+import { queueIncidentMessages } from './messages.ts';
+import type { DashboardStatus } from './span.ts';
+
+/** Updates of incidents of a dashboard: one that says RESOLVED stops the incident, another one after that starts it again. */
+
+/**
+ * When the incident stops, with a last update of this status: at most at the update that resolved it; never, if it had been
+ * resolved before and no longer is.
+ */
+export function stoppedAt(
+  incident: Pick<IncidentRow, 'stoppedAt' | 'startedAt'>,
+  { former, status, at }: { former: DashboardStatus | null; status: DashboardStatus; at: Date },
+): Date | null {
+  const { stoppedAt: planned, startedAt } = incident;
+  if (status === 'RESOLVED') {
+    if (planned !== null && planned <= at) return planned;
+    return at < startedAt ? startedAt : at;
+  }
+  return former === 'RESOLVED' ? null : planned;
+}
+
+/** Writes an update of an incident that is locked; its id. `updates`: those before, oldest first; `now`: milliseconds. */
+export async function addDashboardUpdate(
+  tx: Db,
+  background: Background,
+  options: {
+    incident: IncidentRow;
+    updates: readonly IncidentUpdateRow<DashboardStatus>[];
+    update: { status: DashboardStatus; description: string; notifySubscribers: boolean };
+    now: number;
+  },
+): Promise<string> {
+  const { incident, updates, update, now } = options;
+  const { status, description, notifySubscribers } = update;
+  const id = uuidv7(now);
+  const at = new Date(now);
+  await insertIncidentUpdate(tx, 'dashboard', {
+    id,
+    incidentId: incident.id,
+    status,
+    description,
+    notifySubscribers,
+    createdAt: at,
+  });
+  const former = updates.at(-1)?.status ?? null;
+  await updateIncident(tx, { ...incident, stoppedAt: stoppedAt(incident, { former, status, at }), now: at });
+  if (notifySubscribers) await queueIncidentMessages(tx, background, { kind: 'dashboard', updateId: id });
+  return id;
+}
