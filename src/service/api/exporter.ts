@@ -30,7 +30,6 @@ export function registerExporter(api: PublicApi, { db, now }: Pick<ApiDeps, 'db'
         operationId: 'getPrometheusMetrics',
         tags: ['Analytics'],
         summary: 'Locations and checks as they stand, for Prometheus; made anew every 10 seconds at most',
-        produces: [prometheusType],
         response: {
           200: { description: 'Text format 0.0.4', content: { 'text/plain': { schema: Type.String() } } },
           ...errorResponses(),
