@@ -29,6 +29,10 @@ export const pageHtml = `<!doctype html>
   </div>
 </form>
 <main id="main" hidden>
+  <section id="linked" aria-labelledby="linked-title" hidden>
+    <div class="bar"><h2 id="linked-title"></h2></div>
+    <div id="linked-result" class="run-detail"></div>
+  </section>
   <section id="tiles" class="tiles" aria-label="Checks by status"></section>
   <section aria-labelledby="checks-title">
     <div class="bar">

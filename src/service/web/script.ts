@@ -274,6 +274,7 @@ $('ask').addEventListener('submit', (event) => {
   sessionStorage.setItem(storage, $('key').value.trim());
   $('key').value = '';
   void refresh();
+  void showLinked();
 });
 $('forget').addEventListener('click', () => ask(null));
 $('filter').addEventListener('input', (event) => {
@@ -290,14 +291,36 @@ document.addEventListener('visibilitychange', () => {
   if (!document.hidden && sessionStorage.getItem(storage)) void refresh();
 });
 
+/** The result that notifications link to: #result=<check>/<result>. */
+async function showLinked() {
+  const [, checkId, resultId] = /^#result=([0-9a-f-]{36})\/([0-9a-f-]{36})$/.exec(location.hash) ?? [];
+  $('linked').hidden = !resultId;
+  if (!resultId) return;
+  const place = $('linked-result');
+  place.replaceChildren('Loading …');
+  try {
+    const run = await get('/v1/check-results/' + checkId + '/' + resultId);
+    const name = await get('/v1/checks/' + checkId).then((check) => check.name, () => 'a check that is gone');
+    $('linked-title').textContent = 'Result of ' + name;
+    place.replaceChildren(
+      element('p', {}, element('span', { class: 'status ' + word(run.status) }, run.status), ' ' + run.runLocation + ', ', milliseconds(run.responseTime) + ', ', element('time', { title: run.startedAt }, ago(run.startedAt))),
+      ...(run.reason ? [element('p', { class: 'reason' }, run.reason.message)] : []),
+      ...resultDetail({ element, milliseconds, download }, run),
+    );
+  } catch (error) {
+    if (error.message !== 'refused') place.replaceChildren('The result could not be read: ' + error.message);
+  }
+}
+
 function begin() {
   const given = /^#key=(.+)$/.exec(location.hash);
   if (given) {
     history.replaceState(null, '', location.pathname);
     sessionStorage.setItem(storage, decodeURIComponent(given[1]));
   }
-  if (sessionStorage.getItem(storage)) void refresh();
-  else ask(null);
+  if (!sessionStorage.getItem(storage)) return ask(null);
+  void refresh();
+  void showLinked();
 }
 window.addEventListener('hashchange', begin);
 begin();

@@ -147,3 +147,32 @@ it.skipIf(!hasPlaywright)('shows it without a reload, and cancels it', { timeout
     await browser.close();
   }
 });
+
+it.skipIf(!hasPlaywright)('shows the result that a notification links to', { timeout: 60_000 }, async () => {
+  const executablePath = systemChromium.find((path) => existsSync(path)) ?? '';
+  const library = createRequire(join(runtime?.folder ?? '', 'package.json'))('playwright-core') as Library;
+  const browser = await library.chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  try {
+    const { job } = await running();
+    const reason = { code: 'TEST_FAILED', owner: 'target', message: 'the <b>cart</b> stayed empty' };
+    const stored = await agent.report(
+      resultOf(job, Date.now(), { status: 'failed', hasFailures: true, reason }),
+    );
+    expect(stored).toEqual([expect.objectContaining({ outcome: 'stored' })]);
+    const [result] = await db.query<{ id: string }>(
+      `select id from check_results where check_id = $1 and status = 'failed'`,
+      [checkId],
+    );
+    const page = await browser.newPage();
+    const faults: unknown[] = [];
+    page.on('pageerror', (error) => faults.push(error));
+    await page.goto(`${api.url}/#key=${api.account.key}`);
+    await page.goto(`${api.url}/#result=${checkId}/${result?.id ?? ''}`);
+    const linked = page.locator('#linked');
+    await linked.filter({ hasText: 'the <b>cart</b> stayed empty' }).waitFor();
+    expect(await linked.innerText()).toMatch(/^Result of check [0-9a-f]{4}\s+failed office, 1[23] ms, /);
+    expect(faults).toEqual([]);
+  } finally {
+    await browser.close();
+  }
+});
