@@ -7,36 +7,22 @@ import { createLoop, type Loop } from './scheduler-loop.ts';
  * deleted keep their space until someone gives it back. Tables that change much are kept small, and a small table takes
  * milliseconds. And it makes no checkpoints: its write-ahead log would grow until the disk is full.
  */
-const tables = [
-  'jobs',
-  'checks',
-  'check_statuses',
-  'alert_states',
-  'finished_runs',
-  'missed_runs',
-  'agents',
-  'agent_events',
-  'artifacts',
-  'session_runs',
-  'run_logs',
-  'rollups_due',
-  'location_samples',
-  'queue_waits',
-] as const;
 const everyMs = 1_000;
-/** Growth since the last time that makes it worth while. */
-const grownBytes = 256 * 1024;
+/** Rows without use that make it worth while: so many, and this share of the table. */
+const deadRows = 1_000;
+const deadShare = 0.2;
 /** Log since the last checkpoint that makes one worth while: small enough for one to take milliseconds. */
 const logBytes = 4 * 1024 * 1024;
 
 export function createVacuum({ db, log }: { db: Db; log: Log }): Loop {
-  const sizes = new Map<string, number>();
-
-  async function sizesNow(): Promise<{ name: string; bytes: number }[]> {
-    return db.query(
-      'select name, pg_relation_size(name::regclass) as bytes from unnest($1::text[]) as wanted (name)',
-      [tables],
+  /** Of all tables, those of the background work too: any may come to be changed much. */
+  async function worthWhile(): Promise<string[]> {
+    const rows = await db.query<{ name: string }>(
+      `select relid::regclass::text as name from pg_stat_user_tables
+       where n_dead_tup > $1::float8 + $2::float8 * n_live_tup order by 1`,
+      [deadRows, deadShare],
     );
+    return rows.map(({ name }) => name);
   }
 
   async function logSinceCheckpoint(): Promise<number> {
@@ -62,11 +48,7 @@ export function createVacuum({ db, log }: { db: Db; log: Log }): Loop {
     work: async () => {
       if (!reserved) await reserveLog();
       reserved = true;
-      const grown = (await sizesNow()).filter(
-        ({ name, bytes }) => bytes > (sizes.get(name) ?? 0) + grownBytes,
-      );
-      for (const { name } of grown) await db.exec(`vacuum ${name}`);
-      for (const { name, bytes } of grown.length > 0 ? await sizesNow() : []) sizes.set(name, bytes);
+      for (const name of await worthWhile()) await db.exec(`vacuum ${name}`);
       if ((await logSinceCheckpoint()) > logBytes) await db.exec('checkpoint');
       return everyMs;
     },

@@ -1,4 +1,4 @@
-import type { Db, Queryable } from './database.ts';
+import { sqlState, type Db, type Queryable } from './database.ts';
 
 /** Tables that are partitioned by day (UTC), and the days that they have partitions for. */
 
@@ -8,6 +8,7 @@ export const dayMs = 86_400_000;
 
 /** Any number: it only has to be the same in every replica. */
 const advisoryLock = 4_400_003;
+const lockNotAvailable = '55P03';
 
 /** A row belongs to a day that has no partition yet: the transaction is given up, the partition made, and it runs again. */
 export class PartitionMissing extends Error {
@@ -65,17 +66,30 @@ export function createPartitions(db: Db): Partitions {
       const names = await partitionsOf(db, table);
       // "check_results_20260304": names sort by day.
       const old = names.filter((name) => name < `${table}_${suffix(dayOf(before))}`);
+      const dropped: string[] = [];
       for (const name of old) {
-        await db.tx(async (tx) => {
-          // Waits for those who use the parent table, and they would wait behind it: better another time.
-          await tx.query(`select set_config('lock_timeout', '2000', true)`);
-          await tx.exec(`drop table if exists ${name}`);
-        });
+        if (!(await dropPartition(db, name))) continue;
         known.delete(dayOfName(name));
+        dropped.push(name);
       }
-      return old;
+      return dropped;
     },
   };
+}
+
+/** Drops a partition, unless its parent is in use all the time: then another time will do. Whether it is gone. */
+export async function dropPartition(db: Db, name: string): Promise<boolean> {
+  try {
+    await db.tx(async (tx) => {
+      // It waits for those who use the parent table, and whoever comes later waits behind it.
+      await tx.query(`select set_config('lock_timeout', '1000', true)`);
+      await tx.exec(`drop table if exists ${name}`);
+    });
+    return true;
+  } catch (error) {
+    if (sqlState(error) === lockNotAvailable) return false;
+    throw error;
+  }
 }
 
 export function dayOf(time: number): number {

@@ -2,6 +2,7 @@ import type { CheckType } from '../../protocol/check-types.ts';
 import { bucketSql } from '../analytics/histogram.ts';
 import { measuresSql, rolledUpMetrics } from '../analytics/measures.ts';
 import type { Db, Queryable } from './database.ts';
+import { dropPartition } from './partitions.ts';
 
 /** Statements on rollups: figures of checks by the hour, made of their results, and made anew when a result comes late. */
 
@@ -119,12 +120,7 @@ export async function dropRollupPartitions(db: Db, before: Date): Promise<string
   const old = rows
     .map(({ name }) => name)
     .filter((name) => /^check_rollups_\d{6}$/.test(name) && name < monthName(before));
-  for (const name of old) {
-    await db.tx(async (tx) => {
-      // Waits for those who use the parent table, and they would wait behind it: better another time.
-      await tx.query(`select set_config('lock_timeout', '2000', true)`);
-      await tx.exec(`drop table if exists ${name}`);
-    });
-  }
-  return old;
+  const dropped: string[] = [];
+  for (const name of old) if (await dropPartition(db, name)) dropped.push(name);
+  return dropped;
 }
