@@ -22,6 +22,7 @@ import { installNewestRuntime } from './dev-runtime.ts';
 import { syncSamples, type KnownCheck } from './dev-samples.ts';
 import { readableLine } from './readable-log.ts';
 import { sampleChecks } from './sample-checks.ts';
+import { startSampleHeartbeat } from './sample-heartbeat.ts';
 import { sampleScripts } from './sample-scripts.ts';
 import { sampleSuite } from './sample-suite.ts';
 import { generated, secretsOf } from './service.ts';
@@ -66,10 +67,18 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
 
     const api = createApiClient(service.url, keys.apiKey);
     const samples = sampleChecks(targets.ports, keys.locationSlug);
-    const checks = await syncSamples(api, samples).catch((error: unknown): KnownCheck[] => {
+    const checks: KnownCheck[] = await syncSamples(api, samples).catch((error: unknown) => {
       print(`the sample checks could not be made: ${toError(error).message}`);
       return [];
     });
+    const heartbeat = await startSampleHeartbeat(api, {
+      serviceUrl: service.url,
+      signal: signals.stopped,
+    }).catch((error: unknown): null => {
+      print(`the sample heartbeat could not be made: ${toError(error).message}`);
+      return null;
+    });
+    if (heartbeat !== null) checks.push(heartbeat);
     signals.stopped.throwIfAborted();
 
     const agent = await startAgentProcess({

@@ -1,8 +1,8 @@
-import type { JobType, ProbeType } from '../protocol/check-types.ts';
+import type { CheckType, ProbeType } from '../protocol/check-types.ts';
 import type { TargetPorts } from '../targets/targets.ts';
 
 /** A check to create: its type and the public API's body. */
-export type SampleCheck = { type: JobType; name: string; body: { [field: string]: unknown } };
+export type SampleCheck = { type: CheckType; name: string; body: { [field: string]: unknown } };
 
 /** By it `dev` knows its own checks again at later starts. */
 export const sampleTag = 'sample';

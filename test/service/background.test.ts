@@ -68,7 +68,7 @@ describe.each(databases)('work in the background on $name', (database) => {
     test('a slow item does not hold up the others of its queue', async () => {
       const background = createBackground({ db: db(), log: silent });
       const done: string[] = [];
-      const gate = Promise.withResolvers?.() ?? resolvers();
+      const gate = resolvers();
       background.handle<Item>({ name: 'slow', ...queue }, async ({ text }) => {
         if (text === 'slow') await gate.promise;
         done.push(text);
