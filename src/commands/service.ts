@@ -1,10 +1,10 @@
 import { readLogLevel } from '../config.ts';
-import { notificationSecrets } from '../config/notifications.ts';
 import { readServiceConfig, type ServiceConfig } from '../config/service.ts';
 import type { Environment } from '../config/read.ts';
 import { exitCodes } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { createScrubber } from '../secrets/scrubber.ts';
+import { Secret } from '../secrets/secret.ts';
 import type { Keys } from '../service/keys-file.ts';
 import { startService } from '../service/service.ts';
 import { usageError, type Command } from './command.ts';
@@ -49,15 +49,21 @@ export async function runService(
 
 /** The secrets of the configuration: none of them may be in a log line, whatever an error's message repeats. */
 export function secretsOf(config: ServiceConfig): { name: string; value: string }[] {
-  const { databaseUrl, encryptionKey, apiKey, locationKey, notifications } = config;
-  const named = { databaseUrl, encryptionKey, apiKey, locationKey, ...notificationSecrets(notifications) };
-  return Object.entries(named).flatMap(([name, secret]) => {
-    if (secret === null) return [];
+  return secretsWithin('', config).flatMap(({ name, secret }) => {
     const value = secret.reveal();
     // Drivers quote parts of a URL.
     const password = URL.canParse(value) ? decodeURIComponent(new URL(value).password) : '';
     return [{ name, value }, ...(password === '' ? [] : [{ name: `${name}.password`, value: password }])];
   });
+}
+
+/** Wherever in the configuration they stand: one that is added later is not forgotten. */
+function secretsWithin(path: string, value: unknown): { name: string; secret: Secret }[] {
+  if (value instanceof Secret) return [{ name: path, secret: value }];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, item]) =>
+    secretsWithin(path === '' ? key : `${path}.${key}`, item),
+  );
 }
 
 /** What the first start generated. */
