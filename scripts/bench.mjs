@@ -1,5 +1,6 @@
 /**
- * `npm run bench` runs every benchmark, `npm run bench -- NAME …` those named. Each file bench/NAME.ts is compiled with the
+ * `npm run bench` runs every benchmark, `npm run bench -- NAME …` those named; what follows a
+ * further `--` are arguments of the benchmarks (`npm run bench -- scheduling -- 10`). Each file bench/NAME.ts is compiled with the
  * sources into build/bench and run on its own; its last line is one line of JSON with the figures.
  */
 import { spawnSync } from 'node:child_process';
@@ -13,7 +14,10 @@ const all = readdirSync(path('bench'), { withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
   .map((entry) => entry.name.slice(0, -3))
   .sort();
-const names = process.argv.slice(2);
+const given = process.argv.slice(2);
+const end = given.indexOf('--');
+const names = end < 0 ? given : given.slice(0, end);
+const options = end < 0 ? [] : given.slice(end + 1);
 const unknown = names.filter((name) => !all.includes(name));
 if (unknown.length > 0) {
   process.stderr.write(`no benchmark ${unknown.join(', ')}: there are ${all.join(', ')}\n`);
@@ -29,6 +33,6 @@ copyFileSync(path('package.json'), path('build', 'bench', 'package.json'));
 let failed = 0;
 for (const name of names.length > 0 ? names : all) {
   process.stdout.write(`\n== ${name}\n`);
-  if (!run([path('build', 'bench', 'bench', `${name}.js`)])) failed++;
+  if (!run([path('build', 'bench', 'bench', `${name}.js`), ...options])) failed++;
 }
 process.exit(failed > 0 ? 1 : 0);

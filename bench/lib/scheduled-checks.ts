@@ -1,0 +1,138 @@
+import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Db } from '../../src/service/db/database.ts';
+import { uuidv7 } from '../../src/service/ids.ts';
+import type { AgentsReport } from './scheduling-agents.ts';
+import { percentile } from './processes.ts';
+
+/** One-minute checks, the service that runs them, agents that claim them, and what became of each moment that was due. */
+
+export const intervalMs = 60_000;
+
+/** Checks of the account's first location, due spread over the minute; their ids. */
+export async function addChecks(
+  db: Db,
+  { accountId, count }: { accountId: string; count: number },
+): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => uuidv7());
+  const definition = {
+    request: {
+      method: 'GET',
+      url: 'https://shop.example.com/api/v1/health?full=1',
+      followRedirects: true,
+      skipSSL: false,
+      ipFamily: 'IPv4',
+      assertions: [{ source: 'STATUS_CODE', comparison: 'EQUALS', target: '200', property: '', regex: null }],
+    },
+    degradedResponseTime: 3000,
+    maxResponseTime: 5000,
+    doubleCheck: true,
+    retryStrategy: null,
+    environmentVariables: [],
+    description: 'A check of the benchmark, as long as descriptions tend to be',
+  };
+  const start = Date.now();
+  const minute = Math.floor(start / intervalMs) * intervalMs;
+  const offsets = ids.map((_, n) => ((n * 7919) % count) * (60 / count));
+  await db.query(
+    `insert into checks (id, account_id, check_type, name, private_locations, frequency, interval_seconds, offset_seconds,
+       next_due_at, definition)
+     select item.id, $2, 'URL', 'Check of the benchmark', array[(select slug_name from locations limit 1)], 1, 60, item.after,
+       item.due, $3::jsonb
+     from unnest($1::uuid[], $4::float8[], $5::timestamptz[]) as item (id, after, due)`,
+    [
+      ids,
+      accountId,
+      JSON.stringify(definition),
+      offsets,
+      offsets.map((after) => {
+        const due = minute + after * 1000;
+        return new Date(due > start ? due : due + intervalMs);
+      }),
+    ],
+  );
+  return ids;
+}
+
+export type Replica = { child: ChildProcess; url: string; accountId: string };
+
+/** The compiled `service` command; `before` are words before it (taskset). */
+export async function startReplica(
+  env: Record<string, string>,
+  before: readonly string[] = [],
+): Promise<Replica> {
+  const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+  const [program = process.execPath, ...args] = [...before, process.execPath, main, 'service'];
+  const child = spawn(program, args, {
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      LOG_LEVEL: 'WARN',
+      SERVICE_PORT: '0',
+      NODE_ENV: 'production',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]; // readline's event
+  const { serviceUrl, accountId } = JSON.parse(line) as { serviceUrl: string; accountId: string };
+  return { child, url: serviceUrl, accountId };
+}
+
+/** Agents in a process of their own; `stop` brings what they ran. */
+export async function startAgents(options: {
+  urls: string[];
+  keys: string[];
+  count: number;
+  slots: number;
+  runMs: number;
+  failing?: string[];
+}): Promise<{ stop: () => Promise<AgentsReport['runs']> }> {
+  const file = fileURLToPath(new URL('./scheduling-agents.js', import.meta.url));
+  const child = fork(file, [JSON.stringify(options)], { stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
+  if (child.stdout !== null) await once(createInterface({ input: child.stdout }), 'line');
+  return {
+    stop: async () => {
+      const told = once(child, 'message') as Promise<[AgentsReport]>;
+      child.stdin?.end();
+      const [{ runs }] = await told;
+      return runs;
+    },
+  };
+}
+
+/** The figures of the moments that were due from `from` to `to` (milliseconds since the epoch). */
+export function figuresOf(
+  runs: AgentsReport['runs'],
+  { ids, from, to }: { ids: readonly string[]; from: number; to: number },
+): {
+  expected: number;
+  lost: number;
+  doubled: number;
+  lags: number[];
+  p50: number;
+  p99: number;
+  worst: number;
+} {
+  const seen = new Map<string, number>();
+  const lags: number[] = [];
+  for (const { checkId, dueAt, startedAt, outcome } of runs) {
+    if (dueAt < from || dueAt >= to) continue;
+    lags.push(startedAt - dueAt);
+    const key = `${checkId} ${dueAt}`;
+    if (outcome === 'stored' || outcome === 'duplicate') seen.set(key, (seen.get(key) ?? 0) + 1);
+  }
+  // Each check is due once in every full interval.
+  const expected = Math.round(((to - from) / intervalMs) * ids.length);
+  const doubled = [...seen.values()].filter((times) => times > 1).length;
+  return {
+    expected,
+    lost: expected - seen.size,
+    doubled,
+    lags,
+    p50: percentile(lags, 0.5),
+    p99: percentile(lags, 0.99),
+    worst: lags.reduce((most, lag) => Math.max(most, lag), 0),
+  };
+}

@@ -1,0 +1,143 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { Secret } from '../src/secrets/secret.ts';
+import { openDatabase } from '../src/service/db/open-database.ts';
+import { postgresBinaries, startPostgres } from '../test/helpers/postgres.ts';
+import { cpuMs, report, rssMb, stopChild, temporaryFolder } from './lib/processes.ts';
+import { addChecks, figuresOf, intervalMs, startAgents, startReplica } from './lib/scheduled-checks.ts';
+
+/**
+ * 10,000 one-minute checks on PostgreSQL with two replicas, one of which is killed (SIGKILL) and started again midway, and
+ * simulated agents. How late runs start, whether any is lost or made twice, and what a run costs.
+ *
+ * Arguments: whole minutes that are measured (default 3; 2 at least, for the kill), checks (default 10000).
+ */
+const minutes = Math.max(1, Number(process.argv[2] ?? 3));
+const checks = Number(process.argv[3] ?? 10_000);
+const limitMs = 2_000;
+const key = 'pl_a_key_of_the_benchmark';
+
+const binaries = await postgresBinaries();
+if (binaries === null) throw new Error('this benchmark needs PostgreSQL: apt-get install postgresql');
+const folder = temporaryFolder();
+// As a server is run: every commit is on disk. What the tests' server leaves out (fsync) is put back.
+const settings = ['fsync=on', 'shared_buffers=256MB', 'max_wal_size=2GB', 'track_io_timing=off'];
+const postgres = await startPostgres(binaries, settings);
+const db = await openDatabase({ databaseUrl: new Secret(postgres.url('postgres')), dataDir: '' });
+const env = (name: string) => ({
+  DATABASE_URL: postgres.url('postgres'),
+  SERVICE_DATA_DIR: join(folder, name),
+  SERVICE_ENCRYPTION_KEY: 'a passphrase of the benchmark',
+  SERVICE_LOCATION_KEY: key,
+});
+const first = await startReplica(env('one'));
+const second = await startReplica(env('two'));
+const ids = await addChecks(db, { accountId: first.accountId, count: checks });
+// A replica that comes back has the address that it had, as behind a load balancer.
+const port = new URL(first.url).port;
+const agents = await startAgents({
+  urls: [first.url, second.url],
+  keys: [key],
+  count: 20,
+  slots: 100,
+  runMs: 100,
+});
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
+// The first seconds are the start of everything.
+const from = Date.now() + 10_000;
+const to = from + minutes * intervalMs;
+await sleep(from - Date.now());
+const before = {
+  second: cpuMs(second.child.pid ?? 0),
+  postgres: treeCpuMs(postgres.pid()),
+  first: cpuMs(first.child.pid ?? 0),
+};
+const [wal] = await db.query<{ at: string }>('select pg_current_wal_lsn()::text as at');
+const half = from + (to - from) / 2;
+await sleep(half - Date.now());
+const cost = {
+  replicas: cpuMs(second.child.pid ?? 0) - before.second + cpuMs(first.child.pid ?? 0) - before.first,
+  postgres: treeCpuMs(postgres.pid()) - before.postgres,
+};
+const [walHalf] = await db.query<{ bytes: number }>(
+  'select pg_wal_lsn_diff(pg_current_wal_lsn(), $1::pg_lsn) as bytes',
+  [wal?.at],
+);
+const runsOfHalf = ((half - from) / intervalMs) * checks;
+let back = first;
+const killed = once(first.child, 'exit');
+first.child.kill('SIGKILL');
+await killed;
+console.log('one replica killed');
+await sleep(5_000);
+back = await startReplica({ ...env('one'), SERVICE_PORT: port });
+console.log(`and back after ${((Date.now() - half) / 1000).toFixed(1)} s`);
+await sleep(to - Date.now());
+// Runs of the last moments begin and end.
+await sleep(5_000);
+const runs = await agents.stop();
+const memory = [back, second].map(({ child }) => Math.round(rssMb(child.pid ?? 0)));
+for (const { child } of [back, second]) await stopChild(child);
+
+const figures = figuresOf(runs, { ids, from, to });
+const within = [new Date(from), new Date(to)];
+const [stored] = await db.query<{ finals: number; missed: number; doubled: number }>(
+  `select count(*) filter (where status <> 'missed') as finals, count(*) filter (where status = 'missed') as missed,
+     count(*) filter (where status <> 'missed') - count(distinct job_id) filter (where status <> 'missed') as doubled
+   from check_results where started_at >= $1 and started_at < $2 and result_type = 'FINAL'`,
+  within,
+);
+const [size] = await db.query<{ results: number; finished: number; rows: number }>(
+  `select (select sum(pg_total_relation_size(inhrelid)) from pg_inherits where inhparent = 'check_results'::regclass) as results,
+     (select sum(pg_total_relation_size(inhrelid)) from pg_inherits where inhparent = 'finished_jobs'::regclass) as finished,
+     (select count(*) from check_results) as rows`,
+);
+const perRun = (value: number) => (value / runsOfHalf).toFixed(3);
+const rows = size?.rows ?? 1;
+console.log(`checks, minutes                 ${checks}, ${minutes}`);
+console.log(`runs due, stored, missed        ${figures.expected}, ${stored?.finals}, ${stored?.missed}`);
+console.log(
+  `start of run - due              p50 ${figures.p50} ms, p99 ${figures.p99} ms, worst ${figures.worst} ms`,
+);
+console.log(`runs lost, doubled              ${figures.lost}, ${figures.doubled + (stored?.doubled ?? 0)}`);
+console.log(`CPU per run, all replicas       ${perRun(cost.replicas)} ms`);
+console.log(`CPU per run, PostgreSQL         ${perRun(cost.postgres)} ms`);
+console.log(`write-ahead log per run         ${Math.round((walHalf?.bytes ?? 0) / runsOfHalf)} bytes`);
+console.log(
+  `table and indexes per result    ${Math.round((size?.results ?? 0) / rows)} bytes, ${Math.round((size?.finished ?? 0) / rows)} more for a day`,
+);
+console.log(`memory of the replicas          ${memory.join(', ')} MB`);
+await db.close();
+await postgres.stop();
+rmSync(folder, { recursive: true, force: true });
+const isGood = figures.p99 <= limitMs && figures.lost === 0 && figures.doubled === 0 && stored?.doubled === 0;
+report({
+  name: 'scheduling',
+  unit: 'ms',
+  ours: figures.p99,
+  peer: null,
+  limit: limitMs,
+  ratio: figures.p99 / limitMs,
+});
+process.exitCode = isGood ? 0 : 1;
+
+/** CPU time of a process and all below it, those that have ended too. */
+function treeCpuMs(pid: number): number {
+  const ticks = new Map<number, { parent: number; ms: number }>();
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const own = Number(fields[11]) + Number(fields[12]);
+      const ended = Number(fields[13]) + Number(fields[14]);
+      ticks.set(Number(name), { parent: Number(fields[1]), ms: (own + ended) * 10 });
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  let sum = 0;
+  for (const [id, { parent, ms }] of ticks) if (id === pid || parent === pid) sum += ms;
+  return sum;
+}
