@@ -1,0 +1,176 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createArtifactFiles } from '../../../src/service/artifact-files.ts';
+import { databases } from '../../helpers/database.ts';
+import {
+  createChance,
+  fitting,
+  hostile,
+  hostileTexts,
+  spoiled,
+  type Chance,
+  type Components,
+  type Schema,
+} from '../../helpers/fuzz-input.ts';
+import { idleBackground, makeOneOfEverything, type Everything } from '../../helpers/one-of-everything.ts';
+import { startTestService, type TestService } from '../../helpers/service.ts';
+
+/**
+ * Every route of the document with inputs made from its schemas: no 5xx, no answer later than 5 s, none that the document does
+ * not describe (the test service looks at each). FUZZ_SEED repeats a run, FUZZ_SECONDS makes it longer.
+ */
+
+// oxlint-disable-next-line eslint/no-restricted-properties -- settings of this test
+const { FUZZ_SEED, FUZZ_SECONDS } = process.env;
+const seed = Number(FUZZ_SEED ?? 20_260_401);
+const budgetMs = Number(FUZZ_SECONDS ?? 8) * 1000;
+const slowestMs = 5000;
+const atOnce = 4;
+
+const [database] = databases;
+const folder = mkdtempSync(join(tmpdir(), 'fuzz-'));
+let service: TestService;
+let everything: Everything;
+
+beforeAll(async () => {
+  if (database === undefined) throw new Error('no database');
+  const db = await database.open();
+  const bundles = createArtifactFiles(folder, { reserveBytes: 0 });
+  service = await startTestService(db, { bundles, background: await idleBackground(db) });
+  everything = await makeOneOfEverything(service);
+});
+afterAll(async () => {
+  await service.close();
+  await database?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Parameter = { name: string; in: string; required?: boolean; schema?: Schema };
+type Operation = {
+  method: string;
+  path: string;
+  parameters?: Parameter[];
+  requestBody?: { content: { [type: string]: { schema: Schema } } };
+};
+
+async function readDocument(): Promise<{ operations: Operation[]; components: Components }> {
+  const { body } = await service.call<{
+    paths: { [path: string]: { [method: string]: Omit<Operation, 'method' | 'path'> } };
+    components: { schemas: Components };
+  }>('GET', '/openapi.json');
+  const operations = Object.entries(body.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      ...operation,
+      method: method.toUpperCase(),
+      path,
+    })),
+  );
+  return { operations, components: body.components.schemas };
+}
+
+/** Half of a pair can't be written in a URL. */
+const wellFormed = (text: string) => text.replace(/\p{Surrogate}/gu, '\ufffd');
+
+/** As a query string writes it: objects as `name[key]=…`, now and then a name twice. */
+function inQuery(name: string, value: unknown, chance: Chance): string[] {
+  const text = (item: unknown) =>
+    encodeURIComponent(
+      wellFormed(typeof item === 'string' ? item : (JSON.stringify(item) ?? '')).slice(0, 3000),
+    );
+  if (typeof value === 'object' && value !== null && !Array.isArray(value) && chance.is(0.8)) {
+    return Object.entries(value).map(([key, item]) => `${name}[${text(key)}]=${text(item)}`);
+  }
+  const one = `${name}=${Array.isArray(value) ? value.map(text).join(',') : text(value)}`;
+  return chance.is(0.05) ? [one, one] : [one];
+}
+
+/** Calls of triggers and long polls wait for runs, which nobody performs here: they are tried with ids that name nothing. */
+const waits = ({ path }: Operation) => path.includes('/trigger/') || path.endsWith('/completion');
+
+type Made = { path: string; body?: unknown };
+
+function makeRequest(operation: Operation, components: Components, chance: Chance): Made {
+  const isHostile = chance.is(0.85);
+  // Wrong ids alone would never come to the rest.
+  const spoilsPath = (isHostile && chance.is(0.2)) || waits(operation);
+  const path = spoilsPath
+    ? operation.path.replace(/\{[^}]+\}/g, () =>
+        encodeURIComponent(wellFormed(chance.pick(hostileTexts)).slice(0, 6000)),
+      )
+    : everything.pathOf(operation.path);
+  const query = (operation.parameters ?? [])
+    .filter((parameter) => parameter.in === 'query' && (parameter.required === true || chance.is(0.5)))
+    .flatMap((parameter) => {
+      const value = fitting(parameter.schema ?? {}, { chance, components, name: parameter.name });
+      return inQuery(parameter.name, isHostile && chance.is(0.4) ? hostile(chance) : value, chance);
+    });
+  if (isHostile && chance.is(0.05))
+    query.push(`${encodeURIComponent(wellFormed(chance.pick(hostileTexts).slice(0, 30)))}=1`);
+  const schema = operation.requestBody?.content['application/json']?.schema;
+  const url = query.length > 0 ? `${path}?${query.join('&')}` : path;
+  if (schema === undefined) return { path: url };
+  const known =
+    everything.bodies.get(operation.path) ?? everything.bodies.get(operation.path.replace(/\/\{id\}$/, ''));
+  const made = fitting(schema, { chance, components });
+  const base =
+    known === undefined || chance.is(0.3) ? made : { ...(chance.is(0.5) ? (made as object) : {}), ...known };
+  return { path: url, body: isHostile ? spoiled(base, chance) : base };
+}
+
+/** A DELETE that works would leave the others nothing to work on. */
+const spares = (operation: Operation) => operation.method === 'DELETE' || /\/cancel$/.test(operation.path);
+
+test(
+  'no input makes a route fail, hang, or answer what the document does not say',
+  { timeout: 60_000 },
+  async () => {
+    const { operations, components } = await readDocument();
+    expect(operations.length).toBeGreaterThan(100);
+    const failures: string[] = [];
+    const statuses = new Map<string, Set<number>>();
+    const end = performance.now() + budgetMs;
+    let sent = 0;
+
+    async function sendOne(operation: Operation, chance: Chance): Promise<void> {
+      const { path, body } = makeRequest(operation, components, chance);
+      if (spares(operation) && path === everything.pathOf(operation.path)) return;
+      const begun = performance.now();
+      const shown = `${operation.method} ${path.slice(0, 300)} ${JSON.stringify(body)?.slice(0, 600) ?? ''}`;
+      try {
+        // A status without a description, or a body that is not as described, throws.
+        const { status } = await service.call(operation.method, path, {
+          ...(body === undefined ? {} : { body: chance.is(0.01) ? String(hostile(chance)) : body }),
+          headers: chance.is(0.01) ? { 'x-service-account': "'" } : {},
+        });
+        if (status >= 500 && status !== 503 && status !== 507) failures.push(`${status}: ${shown}`);
+        const name = `${operation.method} ${operation.path}`;
+        statuses.set(name, (statuses.get(name) ?? new Set()).add(status));
+      } catch (error) {
+        failures.push(`${error instanceof Error ? error.message.slice(0, 1500) : String(error)}: ${shown}`);
+      }
+      const tookMs = performance.now() - begun;
+      if (tookMs > slowestMs) failures.push(`${Math.round(tookMs)} ms: ${shown}`);
+      sent += 1;
+    }
+
+    // Rounds over all routes, so that a slow machine tries each at least once.
+    for (let round = 0; round === 0 || (performance.now() < end && failures.length < 20); round++) {
+      const queue = operations.entries();
+      await Promise.all(
+        Array.from({ length: atOnce }, async () => {
+          for (const [index, operation] of queue) {
+            if (round > 0 && performance.now() > end) return;
+            await sendOne(operation, createChance(seed + round * 1009 + index * 1_000_003));
+          }
+        }),
+      );
+    }
+    expect(failures, `seed ${seed}, ${sent} requests`).toEqual([]);
+    expect(sent).toBeGreaterThanOrEqual(operations.length - 40);
+    // The inputs reach what is behind the validation.
+    const worked = [...statuses.values()].filter((seen) => [...seen].some((status) => status < 300)).length;
+    expect(worked).toBeGreaterThan(40);
+  },
+);
