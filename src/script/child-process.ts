@@ -32,6 +32,8 @@ export type Reach = {
   listable?: readonly string[];
   mayStartPrograms: boolean;
   limits: ChildLimits;
+  /** Processes, without their threads, of which a browser has far more; more break `processes`. Absent = no other bound. */
+  processesAtOnce?: number;
   /** Files and folders below the writable folders; more break `diskBytes`. Absent = 200,000. */
   mostFiles?: number;
   /** What it finds at /tmp, where this host allows that; writable. */
@@ -55,7 +57,7 @@ export type ChildChannel = {
 };
 
 /** `readable` besides Node and `file`'s own folder; `mayStartPrograms` false puts Node's permission model on top. */
-export type ChildOptions = Omit<ProgramOptions, 'command' | 'mostFiles' | 'temporary'> &
+export type ChildOptions = Omit<ProgramOptions, 'command' | 'mostFiles' | 'processesAtOnce' | 'temporary'> &
   ChildChannel & {
     /** The runtime's Node binary. */
     node: string;

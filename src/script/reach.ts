@@ -34,6 +34,9 @@ export function launcherArguments(options: Launched, host: Confinement): string[
     `--cpu-seconds=${Math.ceil(limits.cpuSeconds)}`,
     `--disk-bytes=${Math.floor(limits.diskBytes)}`,
     `--processes=${Math.floor(limits.processes)}`,
+    ...(options.processesAtOnce === undefined
+      ? []
+      : [`--programs-at-once=${Math.floor(options.processesAtOnce)}`]),
     ...(options.mostFiles === undefined ? [] : [`--files=${Math.floor(options.mostFiles)}`]),
     // Each once: what is below them is counted.
     ...[...new Set(options.writable.map(realPath))].map((path) => `--write=${path}`),

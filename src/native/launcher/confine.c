@@ -47,17 +47,6 @@ static void limit(int resource, rlim_t soft, rlim_t hard) {
   setrlimit(resource, &wanted);
 }
 
-/* Threads on the whole machine: an upper bound of those that this user has already. */
-static unsigned long all_threads(void) {
-  FILE *file = fopen("/proc/loadavg", "re");
-  unsigned long count = 0;
-  if (file != NULL) {
-    if (fscanf(file, "%*f %*f %*f %*u/%lu", &count) != 1) count = 0;
-    fclose(file);
-  }
-  return count;
-}
-
 /*
  * Bounds of each single process; those of all together are the supervisor's. Never RLIMIT_AS: V8 and browsers reserve
  * address space that they don't use.
@@ -71,7 +60,7 @@ static void set_limits(const struct plan *plan, bool in_namespaces) {
   limit(RLIMIT_MSGQUEUE, 64 * 1024, 64 * 1024);
   if (plan->processes > 0 && getuid() != 0) {
     /* It counts per user and user namespace; outside of one, the agent and other runs count too. Root is exempt from it. */
-    rlim_t room = in_namespaces ? plan->processes : all_threads() + plan->processes + 1024;
+    rlim_t room = in_namespaces ? plan->processes : threads_of_machine() + plan->processes + 1024;
     limit(RLIMIT_NPROC, room, room);
   }
 }

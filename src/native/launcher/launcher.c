@@ -75,6 +75,7 @@ static void parse(int argc, char **argv, struct plan *plan) {
     else if ((value = value_of(argument, "--cpu-seconds"))) plan->cpu_seconds = number_of(value, argument);
     else if ((value = value_of(argument, "--disk-bytes"))) plan->disk_bytes = number_of(value, argument);
     else if ((value = value_of(argument, "--processes"))) plan->processes = number_of(value, argument);
+    else if ((value = value_of(argument, "--programs-at-once"))) plan->programs_at_once = number_of(value, argument);
     else if ((value = value_of(argument, "--tmp"))) plan->temporary = value;
     else if ((value = value_of(argument, "--files"))) plan->files = number_of(value, argument);
     else if (strcmp(argument, "--namespaces") == 0) plan->namespaces = true;

@@ -38,7 +38,9 @@ struct plan {
   uint64_t memory_bytes;
   uint64_t cpu_seconds;
   uint64_t disk_bytes;
+  /* Processes and threads; and processes alone. */
   uint64_t processes;
+  uint64_t programs_at_once;
   /* What stands at /tmp in the program's own mounts; NULL = the host's. */
   const char *temporary;
   /* Files and folders below the writable folders; more count as endless. */
@@ -78,11 +80,13 @@ int be_init(const struct plan *plan, int failures, int statuses);
 /* usage.c: of all descendants of this process. */
 struct usage {
   uint64_t processes;
+  uint64_t threads; /* the first of each process included */
   uint64_t rss_bytes;
   double cpu_seconds;
 };
 void measure_descendants(struct usage *usage);
 uint64_t proportional_bytes_of_descendants(void);
+unsigned long threads_of_machine(void);
 bool reap_within(long milliseconds);
 void kill_descendants(void);
 void signal_descendants(int number, pid_t except);

@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,6 +79,25 @@ int enter_own_tmp(const struct plan *plan) {
   return mount(plan->temporary, "/tmp", NULL, MS_BIND, NULL) == 0 ? 0 : errno;
 }
 
+/* Since Linux 6.14 a namespace of processes has its own highest id; before, this file is the whole machine's. */
+static bool has_own_ids(void) {
+  struct utsname system;
+  int major, minor;
+  if (uname(&system) != 0 || sscanf(system.release, "%d.%d", &major, &minor) != 2) return false;
+  return major > 6 || (major == 6 && minor >= 14);
+}
+
+/*
+ * Between two looks of the supervisor, and for root too, the kernel then refuses to fork. What it allows lies above the
+ * supervisor's bound, so that one who reaches it is seen: the first 300 ids are not given out again.
+ */
+static void bound_own_ids(const struct plan *plan) {
+  char most[32];
+  if (plan->processes == 0 || !has_own_ids()) return;
+  snprintf(most, sizeof most, "%llu", (unsigned long long)plan->processes * 5 / 4 + 310);
+  write_text("/proc/sys/kernel/pid_max", most);
+}
+
 static void report(int to, const struct step_failure *failure) {
   ssize_t written = write(to, failure, sizeof *failure);
   (void)written;
@@ -98,6 +118,7 @@ int be_init(const struct plan *plan, int failures, int statuses) {
     report(failures, &failure);
     failure = (struct step_failure){.step = ""};
   }
+  bound_own_ids(plan);
   pid_t program = fork();
   if (program == 0) {
     close(statuses);

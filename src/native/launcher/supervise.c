@@ -118,8 +118,9 @@ static bool start(struct plan *plan, struct started *started) {
 }
 
 /*
- * Among the thousands of a fork bomb, an ordinary process would hardly be let run. What we start begins as ordinary again.
- * Refused without CAP_SYS_NICE, where RLIMIT_NPROC or the container's own limit holds the number down.
+ * Among the thousands of a fork bomb, an ordinary process would hardly be let run, and where each session has its share of the
+ * processor (sched_autogroup) neither would a nice one: so at once. Long work only as a nice one. What we start begins as
+ * ordinary again. Refused without CAP_SYS_NICE, where RLIMIT_NPROC or the container's own limit holds the number down.
  */
 static void come_before_others(bool at_once) {
   struct sched_param priority = {at_once ? 1 : 0};
@@ -127,12 +128,18 @@ static void come_before_others(bool at_once) {
   setpriority(PRIO_PROCESS, 0, -20);
 }
 
+/* So many more threads on the machine than at the last look are a reason to look at once: a fork bomb has them in no time. */
+enum { sudden_threads = 64, soon_ms = 20 };
+
 /* The name of the limit that is broken, or NULL. `crowded` = it is time to look more often. */
 static const char *broken_limit(const struct plan *plan, bool *crowded) {
+  static uint64_t before;
   struct usage usage;
   measure_descendants(&usage);
-  *crowded = plan->processes > 0 && usage.processes > plan->processes / 2;
-  if (plan->processes > 0 && usage.processes > plan->processes) return "processes";
+  *crowded = usage.processes > before + sudden_threads || (plan->processes > 0 && usage.threads > plan->processes / 2);
+  before = usage.processes;
+  if (plan->processes > 0 && usage.threads > plan->processes) return "processes";
+  if (plan->programs_at_once > 0 && usage.processes > plan->programs_at_once) return "processes";
   if (plan->cpu_seconds > 0 && usage.cpu_seconds > (double)plan->cpu_seconds) return "cpuSeconds";
   if (plan->memory_bytes > 0 && usage.rss_bytes > plan->memory_bytes &&
       proportional_bytes_of_descendants() > plan->memory_bytes) {
@@ -189,11 +196,10 @@ static bool take_notice(const struct started *started, bool namespaces, struct n
 }
 
 static void end_everything(const struct plan *plan, const struct started *started, bool ended) {
-  come_before_others(true);
   /* The first process of a namespace takes all others with it; a program without children is the only one. */
   if (!ended && (plan->namespaces || !plan->programs)) {
     kill(started->pid, SIGKILL);
-    if (reap_within(50)) return;
+    if (reap_within(plan->namespaces ? 3000 : 50)) return;
   }
   kill_descendants();
 }
@@ -220,15 +226,19 @@ int supervise(const struct plan *asked) {
   if (!start(&plan, &started)) return 127;
   program_pid = started.pid;
   say("running");
+  come_before_others(true);
   for (int fd = 0; fd < agent_line; fd++) close(fd);
 
   int status = SIGKILL; /* what stands when the program did not end by itself */
   bool ended = false;
   double next = now_ms() + 100, next_disk = now_ms() + 800;
+  unsigned long threads = threads_of_machine();
   struct notice notice = {never, never};
   struct pollfd line = {agent_line, POLLIN, 0};
   while (!ended && !told_to_end) {
-    double until = next < notice.term_at ? next : notice.term_at;
+    /* Looks may be far apart; whether one is due is asked all the time. */
+    double tick = now_ms() + 100, until = next < tick ? next : tick;
+    if (notice.term_at < until) until = notice.term_at;
     double left = (until < notice.kill_at ? until : notice.kill_at) - now_ms();
     if (left > 0) {
       struct timespec timeout = {(time_t)(left / 1000), (long)((long)left % 1000) * 1000000L + 999999L};
@@ -252,12 +262,15 @@ int supervise(const struct plan *asked) {
       pid_t program = program_of(&started, plan.namespaces);
       signal_descendants(SIGTERM, oldest_child_of(program) == 0 ? 0 : program);
     }
-    if (now < next) continue;
+    if (now < next && threads_of_machine() < threads + sudden_threads) continue;
     bool crowded;
     const char *limit = broken_limit(&plan, &crowded);
-    next = crowded ? now_ms() + 20 : next_look(now, 100, 150);
+    threads = threads_of_machine();
+    next = crowded ? next_look(now, soon_ms, 4) : next_look(now, 100, 150);
     if (limit == NULL && plan.disk_bytes > 0 && (now = now_ms()) >= next_disk) {
+      come_before_others(false);
       if (written_bytes(&plan, has_word) > plan.disk_bytes) limit = "diskBytes";
+      come_before_others(true);
       next_disk = next_look(now, 800, 300);
     }
     if (limit != NULL) {

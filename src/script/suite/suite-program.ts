@@ -9,6 +9,9 @@ export const defaultGraceMs = 5000;
 /** Files below a run's folders: a workspace with several copies of its packages has some hundred thousand. */
 const mostFiles = 1_000_000;
 
+/** A worker with its browser has about ten, whichever browser it is. */
+const processesAtOnce = 512;
+
 const gigabyte = 1024 ** 3;
 /** Of one suite with its workers, browsers and servers. */
 const mostMemory = 6.8 * gigabyte;
@@ -78,6 +81,7 @@ export function programRunner(options: ProgramRunnerOptions): RunProgram {
           cpuSeconds: Math.ceil((timeoutMs / 1000) * availableParallelism()),
         },
         mostFiles,
+        processesAtOnce,
         temporary: place.temporary,
         onLine: asked.onLine,
       },

@@ -63,6 +63,9 @@ writeFileSync(folder + '/run-1-1.jsonl', begin + plan('a') + end('a') + done);`;
 const daemons = `for word in TERM INT HUP; do trap '' $word; done
 for each in 1 2 3; do setsid sh -c 'trap "" TERM INT HUP; sleep 1000 & sleep 1000' >/dev/null 2>&1 & done
 exit 0`;
+/** Twelve generations that all want the processor, half of them in sessions of their own: a bomb that ends even if nobody ends it. */
+const bomb = `[ $1 -eq 0 ] && exec timeout 30 sh -c 'while :; do :; done'
+sh bomb.sh $(($1 - 1)) & setsid sh bomb.sh $(($1 - 1)) & wait; sleep 20`;
 const removing = `
 import { rmSync, symlinkSync } from 'node:fs';
 const here = process.cwd();
@@ -77,6 +80,8 @@ type Hostile = {
   files: { [path: string]: string };
   suite: { testCommand: string; installCommand?: string };
   expected: object;
+  /** Where there are namespaces; without, the kernel leaves it to us. */
+  mostMs?: number;
   also?: (run: SuiteRun, log: string[]) => void;
 };
 const running = (program: string) => ({
@@ -125,6 +130,22 @@ const hostile: Hostile[] = [
     expected: { failure: { code: 'SCRIPT_INVALID' } },
   },
   {
+    name: 'a test that forks without end',
+    files: { 'bomb.sh': bomb },
+    suite: { testCommand: 'sh bomb.sh 12' },
+    expected: killed('processes'),
+    mostMs: 10_000,
+  },
+  {
+    name: 'an install that forks without end',
+    files: { 'bomb.sh': bomb },
+    suite: { installCommand: '(sh bomb.sh 12 &) ; sleep 60', testCommand: 'true' },
+    expected: {
+      failure: { code: 'INSTALL_FAILED', message: expect.stringContaining('processes') as string },
+    },
+    mostMs: 10_000,
+  },
+  {
     name: 'a project that removes itself',
     ...running(removing),
     expected: { failure: { code: 'SCRIPT_INVALID' } },
@@ -150,7 +171,7 @@ describe.runIf(hasSuites)('hostile suites', { timeout: 60_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test.for(hostile)('$name', async ({ name, files: given, suite, expected, also }) => {
+  test.for(hostile)('$name', async ({ name, files: given, suite, expected, mostMs, also }) => {
     const project = join(folder, name.replaceAll(' ', '-'));
     mkdirSync(project);
     const manifest = { name: 'nothing', version: '1.0.0', private: true };
@@ -170,9 +191,11 @@ describe.runIf(hasSuites)('hostile suites', { timeout: 60_000 }, () => {
       last = now;
     }, 50);
     const before = process.memoryUsage.rss();
+    const began = performance.now();
     const { run, log, workDir } = await bench.start(project, { suite });
     const result = await run;
     clearInterval(timer);
+    if (mostMs !== undefined) expect(performance.now() - began).toBeLessThan(mostMs);
     expect(result, `${JSON.stringify(result.failure)}\n${log.slice(-30).join('\n')}`).toMatchObject(expected);
     also?.(result, log);
     expect(bench.processes()).toEqual([]);
