@@ -5,6 +5,8 @@ import type { Log } from '../log.ts';
 import { join } from 'node:path';
 import { createLocationSampling, createQueueWaits } from './analytics/location-sampling.ts';
 import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
+import { handleAnalyses } from './analyses/analyse.ts';
+import { analyseNewGroups } from './analyses/queue.ts';
 import { registerAgentRoutes } from './agent-routes.ts';
 import { createAlertTimers } from './alerting/alert-timers.ts';
 import { createAlertFollower } from './alerting/follow-alerts.ts';
@@ -12,6 +14,7 @@ import { buildApp } from './app.ts';
 import { createArtifactFiles } from './artifact-files.ts';
 import { bootstrap } from './bootstrap.ts';
 import { createBackground } from './background.ts';
+import { createErrorFollower } from './error-groups/follow-errors.ts';
 import { createFinishedRuns } from './finished-runs.ts';
 import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
@@ -74,13 +77,15 @@ export async function startService(options: Options): Promise<RunningService> {
     await retention.tick();
     const background = createBackground({ db, log });
     const alerting = { background, now, incidents: triggeredIncidents(background) };
+    const onNewErrors = config.analysis.automatic ? analyseNewGroups(background, now) : undefined;
     const finishedRuns = createFinishedRuns({
       db,
       now,
       log,
-      followers: [createAlertFollower(alerting), noteRollups],
+      followers: [createErrorFollower(onNewErrors), createAlertFollower(alerting), noteRollups],
     });
     handleRollups({ db, background, now });
+    handleAnalyses(background, { db, encryption, log, now, config: config.analysis });
     // Known when it listens.
     let localAddress: string | null = null;
     const publicUrl = () => config.publicUrl ?? localAddress ?? `http://${config.host}:${config.port}`;

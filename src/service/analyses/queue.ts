@@ -1,6 +1,8 @@
 import type { Background } from '../background.ts';
-import { insertAnalysis, trimAnalyses } from '../db/analyses.ts';
+import { insertAnalysis, lockPendingAnalyses, trimAnalyses } from '../db/analyses.ts';
+import { findCheck } from '../db/checks.ts';
 import type { Db } from '../db/database.ts';
+import type { NewGroup } from '../error-groups/follow-errors.ts';
 import { uuidv7 } from '../ids.ts';
 
 /** Analyses that are asked for. */
@@ -8,6 +10,8 @@ import { uuidv7 } from '../ids.ts';
 export const analysesQueue = 'root-cause-analyses';
 export type AnalysisItem = { analysisId: string };
 
+/** Of an account, waiting at once. */
+export const mostPending = 50;
 /** Of one group; older ones go. */
 const mostOfGroup = 20;
 
@@ -30,4 +34,20 @@ export async function queueAnalysis(
   await insertAnalysis(tx, { ...options, id, now: new Date(options.now) });
   await background.send(tx, analysesQueue, { analysisId: id } satisfies AnalysisItem);
   return id;
+}
+
+/** Has errors analysed that are seen for the first time: told of them by the follower of errors. */
+export function analyseNewGroups(
+  background: Background,
+  now: () => number,
+): (tx: Db, groups: readonly NewGroup[]) => Promise<void> {
+  return async (tx, groups) => {
+    for (const { id, accountId, checkId } of groups) {
+      const check = await findCheck(tx, { accountId, id: checkId });
+      if (check === undefined || (await lockPendingAnalyses(tx, accountId)) >= mostPending) continue;
+      const { checkType } = check;
+      const of = { accountId, checkId, errorGroupId: id, checkType };
+      await queueAnalysis(tx, background, { ...of, userContext: '', now: now() });
+    }
+  };
 }

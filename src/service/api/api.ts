@@ -33,6 +33,7 @@ import {
 } from './incident-fields.ts';
 import { registerIncidentUpdates } from './incident-updates.ts';
 import { registerIncidents } from './incidents.ts';
+import { ErrorGroup, registerErrorGroups } from './error-groups.ts';
 import { bodyBytes, checkInput } from './input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './playwright-bundles.ts';
 import { NewLocationKey } from './location-keys.ts';

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
-import { queueAnalysis } from '../analyses/queue.ts';
+import { mostPending, queueAnalysis } from '../analyses/queue.ts';
 import { findAnalysis, lockPendingAnalyses, type AnalysisRow } from '../db/analyses.ts';
 import { findCheck } from '../db/checks.ts';
 import { findErrorGroup } from '../db/error-groups.ts';
@@ -60,9 +60,6 @@ const GenerateBody = strict(
     ),
   }),
 );
-
-/** Of an account, waiting at once. */
-const mostPending = 50;
 
 const presentAnalysis = (row: AnalysisRow) => ({
   id: row.id,

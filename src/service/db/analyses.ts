@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { toJsonb } from './store-result.ts';
 
 /** Statements on root cause analyses. */
 
@@ -65,7 +66,7 @@ export async function completeAnalysis(
   await db.query(
     `update root_cause_analyses set status = 'COMPLETED', provider = $2, model = $3, duration_ms = $4, analysis = $5::jsonb
      where id = $1 and status = 'PENDING'`,
-    [done.id, done.provider, done.model, done.durationMs, JSON.stringify(done.analysis)],
+    [done.id, done.provider, done.model, done.durationMs, toJsonb(done.analysis)],
   );
 }
 

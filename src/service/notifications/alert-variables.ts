@@ -1,4 +1,5 @@
 import { alertTitle } from '../alerting/alert-types.ts';
+import type { Analysis } from '../db/analyses.ts';
 import type { AlertRow } from '../db/alerts.ts';
 import type { Variables } from './template.ts';
 
@@ -6,6 +7,8 @@ import type { Variables } from './template.ts';
 
 export type Told = {
   alert: AlertRow;
+  /** Of the error that the alert is about, where there is one. */
+  analysis?: { id: string; analysis: Analysis } | undefined;
   /** Base of links, without a slash at its end. */
   publicUrl: string;
 };
@@ -17,7 +20,7 @@ export function resultLink({ alert, publicUrl }: Told): string | null {
 
 /** The names of the facts (4.4), for templates. What an alert does not have is empty. */
 export function alertVariables(told: Told): Variables {
-  const { alert } = told;
+  const { alert, analysis } = told;
   return {
     ALERT_TITLE: alertTitle(alert),
     ALERT_TYPE: alert.alertType,
@@ -40,11 +43,11 @@ export function alertVariables(told: Told): Variables {
     SSL_CHECK_DOMAIN: alert.sslDomain ?? '',
     IS_REMINDER: alert.isReminder,
     REMINDER_SEQUENCE: alert.reminderSequence,
-    AI_ANALYSIS_CLASSIFICATION: '',
-    AI_ANALYSIS_ROOT_CAUSE: '',
-    AI_ANALYSIS_USER_IMPACT: '',
-    AI_ANALYSIS_CODE_FIX: '',
-    AI_ANALYSIS_LINK: '',
+    AI_ANALYSIS_CLASSIFICATION: analysis?.analysis.classification ?? '',
+    AI_ANALYSIS_ROOT_CAUSE: analysis?.analysis.rootCause ?? '',
+    AI_ANALYSIS_USER_IMPACT: analysis?.analysis.userImpact ?? '',
+    AI_ANALYSIS_CODE_FIX: analysis?.analysis.codeFix ?? '',
+    AI_ANALYSIS_LINK: analysis === undefined ? '' : `${told.publicUrl}/v1/root-cause-analyses/${analysis.id}`,
   };
 }
 

@@ -11,6 +11,7 @@ import {
 } from '../db/alert-notifications.ts';
 import { isToldOfGroup } from '../db/alert-subscriptions.ts';
 import { allVariables } from '../db/account-variables.ts';
+import { analysisOf } from '../analyses/analysis-of-alert.ts';
 import { findAlert, type AlertRow } from '../db/alerts.ts';
 import { findCheckGroup } from '../db/check-groups.ts';
 import type { Db } from '../db/database.ts';
@@ -151,6 +152,7 @@ async function sendTo(
       alert,
       config,
       publicUrl: deps.publicUrl(),
+      analysis: channel.type === 'WEBHOOK' ? await analysisOf(deps.db, alert) : undefined,
       environment: Object.fromEntries(variables.map(({ key, value }) => [key, value])),
       told: notification.told,
     };

@@ -1,4 +1,5 @@
 import type { NotificationConfig } from '../../config/notifications.ts';
+import type { Analysis } from '../db/analyses.ts';
 import type { AlertRow } from '../db/alerts.ts';
 import type { ChannelConfig, ChannelType } from './channel-configs.ts';
 import type { Call, Calling, Outcome } from './http-call.ts';
@@ -14,6 +15,8 @@ export type Delivery<T extends ChannelType = ChannelType> = {
   /** In the clear. */
   config: ChannelConfig<T>;
   publicUrl: string;
+  /** Of the alert's error, where there is one. */
+  analysis?: { id: string; analysis: Analysis } | undefined;
   /** For templates, besides those of the alert. */
   environment: Variables;
   /** Of several addressees, those that have been told at an earlier try. */

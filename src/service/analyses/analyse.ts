@@ -1,0 +1,83 @@
+import type { AnalysisConfig } from '../../config/analysis.ts';
+import { toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { Background } from '../background.ts';
+import { completeAnalysis, findAnalysis, type Analysis, type AnalysisRow } from '../db/analyses.ts';
+import type { Db } from '../db/database.ts';
+import type { Encryption } from '../encryption.ts';
+import { analyseByModel } from './ask-model.ts';
+import { analyseByRules, builtinProvider } from './builtin.ts';
+import { gatherFacts, type Facts } from './facts.ts';
+import { analysesQueue, type AnalysisItem } from './queue.ts';
+import { secretsAmong, variablesOfCheck } from './secrets-of-check.ts';
+
+/** Makes the analyses that are asked for. */
+
+type Deps = { db: Db; encryption: Encryption; log: Log; now: () => number; config: AnalysisConfig };
+
+const queue = {
+  name: analysesQueue,
+  retryLimit: 3,
+  retryDelaySeconds: 10,
+  expireSeconds: 240,
+  concurrency: 2,
+};
+
+/** Before `background.prepare()`. */
+export function handleAnalyses(background: Background, deps: Deps): void {
+  background.handle<AnalysisItem>(queue, async ({ analysisId }, item) => {
+    const row = await findAnalysis(deps.db, { accountId: null, id: analysisId });
+    if (row?.status !== 'PENDING') return;
+    const begun = deps.now();
+    const complete = (by: { provider: string; model: string }, analysis: Analysis) =>
+      completeAnalysis(deps.db, {
+        id: row.id,
+        ...by,
+        durationMs: Math.max(0, deps.now() - begun),
+        analysis,
+      });
+    try {
+      const facts = await gatherFacts(deps.db, row);
+      if (facts === null)
+        return await complete(builtinProvider, nothingToSay('The error group was deleted.'));
+      const { by, analysis } = await analyse(deps, { row, facts, signal: item.signal });
+      await complete(by, analysis);
+    } catch (error) {
+      if (!item.isLast) throw error;
+      deps.log.error({ analysis: row.id, error: toError(error).message }, 'an analysis failed');
+      await complete(builtinProvider, nothingToSay('The analysis failed; the log of the service says why.'));
+    }
+  });
+}
+
+async function analyse(
+  { db, encryption, log, config: { endpoint } }: Deps,
+  { row, facts, signal }: { row: AnalysisRow; facts: Facts; signal: AbortSignal },
+): Promise<{ by: { provider: string; model: string }; analysis: Analysis }> {
+  if (endpoint !== null) {
+    try {
+      const { accountId } = row;
+      const variables = await variablesOfCheck(db, encryption, { accountId, check: facts.check });
+      const secrets = secretsAmong(variables);
+      const analysis = await analyseByModel(endpoint, facts, { secrets, signal });
+      return { by: { provider: 'openai-compatible', model: endpoint.model }, analysis };
+    } catch (error) {
+      // The service ends: another replica begins anew.
+      if (signal.aborted) throw error;
+      log.warn(
+        { analysis: row.id, error: toError(error).message },
+        'the model was of no use: the rules analyse',
+      );
+    }
+  }
+  return { by: builtinProvider, analysis: analyseByRules(facts) };
+}
+
+const nothingToSay = (rootCause: string): Analysis => ({
+  classification: 'UNKNOWN',
+  userImpact: 'Not known.',
+  rootCause,
+  codeFix: null,
+  evidence: [],
+  referenceLinks: [],
+});

@@ -1,0 +1,142 @@
+import { request } from 'undici';
+import type { ModelEndpoint } from '../../config/analysis.ts';
+
+/** One call of the chat completions protocol, within its bounds. */
+
+export type ToolCall = { id: string; name: string; arguments: string };
+
+export type ChatMessage =
+  | { role: 'system' | 'user'; content: string }
+  | { role: 'assistant'; content: string; toolCalls?: readonly ToolCall[] }
+  | { role: 'tool'; toolCallId: string; content: string };
+
+export type Tool = { name: string; description: string; parameters: object };
+
+export type ChatAnswer = {
+  content: string;
+  toolCalls: ToolCall[];
+  /** Of prompt and answer together, as the endpoint says; estimated where it does not. */
+  tokens: number;
+};
+
+/** Why no answer came; never holds the key. */
+export class ChatError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ChatError';
+  }
+}
+
+const answerBytes = 1024 * 1024;
+const shownCharacters = 300;
+
+type Json = { readonly [name: string]: unknown };
+const object = (value: unknown): Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}; // any object is a Json
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** Rejects with ChatError. `timeoutMs` is for the whole call; `maxTokens` for the answer. */
+export async function chat(
+  endpoint: ModelEndpoint,
+  options: {
+    messages: readonly ChatMessage[];
+    tools?: readonly Tool[];
+    maxTokens: number;
+    timeoutMs: number;
+    signal: AbortSignal;
+    /** Have the answer be JSON. */
+    json?: boolean;
+  },
+): Promise<ChatAnswer> {
+  const { messages, tools = [], maxTokens, timeoutMs, signal, json = false } = options;
+  const body = JSON.stringify({
+    model: endpoint.model,
+    messages: messages.map(onTheWire),
+    max_tokens: maxTokens,
+    temperature: 0,
+    ...(json ? { response_format: { type: 'json_object' } } : {}),
+    ...(tools.length === 0 ? {} : { tools: tools.map((tool) => ({ type: 'function', function: tool })) }),
+  });
+  const timeout = AbortSignal.timeout(timeoutMs);
+  let status: number;
+  let text: string;
+  try {
+    const response = await request(`${endpoint.url}/chat/completions`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(endpoint.key === null ? {} : { authorization: `Bearer ${endpoint.key.reveal()}` }),
+      },
+      body,
+      signal: AbortSignal.any([timeout, signal]),
+    });
+    status = response.statusCode;
+    text = await bounded(response.body);
+  } catch (error) {
+    if (error instanceof ChatError) throw error;
+    if (timeout.aborted)
+      throw new ChatError(`the model endpoint did not answer within ${timeoutMs / 1000} s`);
+    if (signal.aborted) throw new ChatError('the call of the model endpoint was ended');
+    const { code } = error as NodeJS.ErrnoException; // connections fail with ErrnoException
+    throw new ChatError(`the model endpoint could not be asked${code === undefined ? '' : ` (${code})`}`);
+  }
+  if (status > 299)
+    throw new ChatError(`the model endpoint answered ${status}: ${text.slice(0, shownCharacters)}`);
+  return parseAnswer(text, body.length);
+}
+
+async function bounded(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > answerBytes)
+      throw new ChatError(`the answer of the model endpoint is longer than ${answerBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function onTheWire(message: ChatMessage): object {
+  switch (message.role) {
+    case 'tool':
+      return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
+    case 'assistant': {
+      const { content, toolCalls = [] } = message;
+      const calls = toolCalls.map(({ id, name, arguments: text }) => ({
+        id,
+        type: 'function',
+        function: { name, arguments: text },
+      }));
+      return { role: 'assistant', content, ...(calls.length === 0 ? {} : { tool_calls: calls }) };
+    }
+    default:
+      return message;
+  }
+}
+
+function parseAnswer(text: string, promptLength: number): ChatAnswer {
+  let parsed: Json;
+  try {
+    parsed = object(JSON.parse(text));
+  } catch {
+    throw new ChatError('the answer of the model endpoint is not JSON');
+  }
+  const message = object(object(list(parsed['choices'])[0])['message']);
+  const content = typeof message['content'] === 'string' ? message['content'] : '';
+  const toolCalls = list(message['tool_calls'])
+    .slice(0, 10)
+    .map((call) => ({ id: object(call)['id'], ...object(object(call)['function']) }))
+    .flatMap(({ id, ...call }): ToolCall[] => {
+      const { name, arguments: given } = call as Json;
+      if (typeof name !== 'string') return [];
+      return [
+        { id: typeof id === 'string' ? id : name, name, arguments: typeof given === 'string' ? given : '{}' },
+      ];
+    });
+  if (content === '' && toolCalls.length === 0)
+    throw new ChatError('the answer of the model endpoint is empty');
+  const { total_tokens: total } = object(parsed['usage']);
+  const tokens = typeof total === 'number' ? total : Math.ceil((promptLength + text.length) / 4);
+  return { content, toolCalls, tokens };
+}

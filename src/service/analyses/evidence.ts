@@ -1,0 +1,162 @@
+import type { Analysis } from '../db/analyses.ts';
+import type { ShortResult } from '../db/analysis-results.ts';
+import type { Facts } from './facts.ts';
+import { describeNetwork } from './network-evidence.ts';
+
+/** What the results of an error group show, one sentence each. Pure. */
+
+export type Json = { readonly [name: string]: unknown };
+export const object = (value: unknown): Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}; // any object is a Json
+export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+export const textOf = (value: unknown, most = 200): string => {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing');
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+};
+
+type Evidence = Analysis['evidence'][number];
+const said = (description: string): Evidence => ({ artifacts: [], description });
+
+/** The phases as people know them. */
+export const phases: { readonly [phase: string]: string } = {
+  dns: 'name resolution',
+  connect: 'connecting',
+  tunnel: "the proxy's tunnel",
+  tls: 'the TLS handshake',
+  firstByte: 'waiting for the first byte',
+  download: 'the download',
+  remainder: 'the rest',
+};
+
+export type GrownPhase = { phase: string; before: number; now: number };
+
+/** Too few results say nothing, and too small a growth is noise. */
+const fewest = 3;
+const smallestGrowthMs = 50;
+
+function median(values: readonly number[]): number | null {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? null;
+}
+
+const valuesOf = (results: readonly ShortResult[], phase: string) =>
+  results.flatMap(({ timings }) => {
+    const value = object(timings)[phase];
+    return typeof value === 'number' ? [value] : [];
+  });
+
+/** The phase that takes so much longer than in results that passed: twice as long, and the one that grew most. */
+export function grownPhase({ inGroup, passed }: Facts): GrownPhase | null {
+  let most: GrownPhase | null = null;
+  for (const phase of Object.keys(phases)) {
+    const earlier = valuesOf(passed, phase);
+    const before = median(earlier);
+    const now = median(valuesOf(inGroup, phase));
+    if (before === null || now === null || earlier.length < fewest) continue;
+    if (now < before * 2 || now - before < smallestGrowthMs) continue;
+    if (most === null || now - before > most.now - most.before) most = { phase, before, now };
+  }
+  return most;
+}
+
+const ms = (value: number) => `${Math.round(value)} ms`;
+
+/** Where it fails: the locations with the error, and those that pass meanwhile. */
+export function placesOf({ inGroup, passed, group }: Facts): { failing: string[]; passing: string[] } {
+  const failing = [...new Set(inGroup.map(({ runLocation }) => runLocation))].sort();
+  const passing = passed
+    .filter(({ startedAt }) => startedAt >= group.firstSeen)
+    .map(({ runLocation }) => runLocation)
+    .filter((location) => !failing.includes(location));
+  return { failing, passing: [...new Set(passing)].sort() };
+}
+
+function whereItFails(facts: Facts): Evidence | null {
+  const { failing, passing } = placesOf(facts);
+  if (failing.length === 0) return null;
+  if (passing.length > 0) {
+    return said(`It fails at ${failing.join(', ')}, while the check passes at ${passing.join(', ')}.`);
+  }
+  return said(
+    failing.length === 1
+      ? `It fails at ${failing[0]}; no other location has run the check since.`
+      : `It fails at all locations that ran the check: ${failing.join(', ')}.`,
+  );
+}
+
+function sinceWhen({ group, inGroup, passed, otherFailed }: Facts): Evidence {
+  const first = group.firstSeen.toISOString();
+  const last = group.lastSeen.toISOString();
+  const since = passed.filter(({ startedAt }) => startedAt >= group.firstSeen).length;
+  const latest = passed[0]?.startedAt.toISOString();
+  const others = otherFailed.length > 0 ? ` ${otherFailed.length} other results failed in another way.` : '';
+  const between =
+    since > 0 ? `${since} results in between passed: it comes and goes.` : 'None has passed since.';
+  return said(
+    `First seen ${first}, last seen ${last}, in ${inGroup.length} of the results that were looked at. ${between}` +
+      `${latest === undefined ? '' : ` The latest that passed started ${latest}.`}${others}`,
+  );
+}
+
+/** Evidence in the order of its weight. Artifacts stand with what they may show more of. */
+export function evidenceOf(facts: Facts): Evidence[] {
+  const { latest } = facts;
+  const body = object(latest?.body);
+  const details = object(body['details']);
+  const found: (Evidence | null)[] = [];
+  const reason = object(latest?.reason);
+  if (typeof reason['code'] === 'string') {
+    found.push(said(`The latest result: ${reason['code']}: ${textOf(reason['message'], 500)}`));
+  }
+  for (const assertion of list(body['assertions']).map(object)) {
+    const { source, property, comparison, target, actual, error } = assertion;
+    if (typeof error !== 'string') continue;
+    const subject = [source, property].filter((part) => part !== '').join(' ');
+    found.push(
+      said(`${subject} should be ${String(comparison)} ${textOf(target)}, but was ${textOf(actual)}.`),
+    );
+  }
+  const { status, statusText, href } = object(details['response']);
+  if (typeof status === 'number') {
+    const from = typeof href === 'string' ? ` from ${href.split(/[?#]/, 1)[0]}` : '';
+    found.push(
+      said(
+        `The response was ${status} ${typeof statusText === 'string' ? statusText : ''}`.trim() + `${from}.`,
+      ),
+    );
+  }
+  found.push(certificate(details));
+  const grown = grownPhase(facts);
+  if (grown !== null) {
+    found.push(
+      said(
+        `Before, ${phases[grown.phase]} took ${ms(grown.before)} (median); now it takes ${ms(grown.now)}.`,
+      ),
+    );
+  }
+  found.push(whereItFails(facts), sinceWhen(facts));
+  const artifacts = list(body['artifacts'])
+    .map(object)
+    .flatMap(({ name, type }) =>
+      typeof name === 'string' && typeof type === 'string' ? [{ name, type }] : [],
+    )
+    .slice(0, 50);
+  const packets = artifacts.filter(({ type }) => type === 'pcap');
+  for (const description of describeNetwork(details)) found.push({ artifacts: packets, description });
+  const others = artifacts.filter((artifact) => !packets.includes(artifact));
+  if (others.length > 0) {
+    const types = [...new Set(others.map(({ type }) => type))].join(', ');
+    found.push({ artifacts: others, description: `The run left files that show more of it: ${types}.` });
+  } else if (packets.length > 0 && describeNetwork(details).length === 0) {
+    found.push({ artifacts: packets, description: 'The packets of the run were captured.' });
+  }
+  return found.filter((evidence) => evidence !== null).slice(0, 30);
+}
+
+function certificate(details: Json): Evidence | null {
+  const { validTo, daysRemaining } = object(details['certificate']);
+  if (typeof validTo !== 'string' || typeof daysRemaining !== 'number') return null;
+  const left = Math.trunc(daysRemaining);
+  const when = left < 0 ? `expired ${-left} days ago` : `is valid for another ${left} days`;
+  return said(`The certificate ${when} (until ${textOf(validTo, 40)}).`);
+}

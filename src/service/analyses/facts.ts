@@ -1,0 +1,67 @@
+import type { AnalysisRow } from '../db/analyses.ts';
+import { earlierResults, type ShortResult } from '../db/analysis-results.ts';
+import { findCheck, type CheckRow } from '../db/checks.ts';
+import type { Queryable } from '../db/database.ts';
+import { findErrorGroup, type ErrorGroupRow } from '../db/error-groups.ts';
+import { findResult, type ResultRow } from '../db/results.ts';
+import { cleanMessage, hashOfMessage } from '../error-groups/clean-message.ts';
+import { isGrouped } from '../error-groups/follow-errors.ts';
+import { timeOfUuidv7 } from '../ids.ts';
+
+/** What an analysis is made from. */
+
+export type Facts = {
+  check: Pick<CheckRow, 'name' | 'checkType' | 'groupId' | 'definition'>;
+  group: ErrorGroupRow;
+  /** The latest result of the group, whole; null when retention has taken it. */
+  latest: ResultRow | null;
+  /** Results about that time, newest first: of the group, other failed ones, and those that passed. */
+  inGroup: readonly ShortResult[];
+  otherFailed: readonly ShortResult[];
+  passed: readonly ShortResult[];
+  userContext: string;
+};
+
+/** Results that are looked at. */
+const most = 200;
+const mostPassed = 50;
+const backMs = 7 * 86_400_000;
+
+/** Null when the check or the group is gone. */
+export async function gatherFacts(
+  db: Queryable,
+  { accountId, checkId, errorGroupId, userContext }: AnalysisRow,
+): Promise<Facts | null> {
+  if (checkId === null || errorGroupId === null) return null;
+  const group = await findErrorGroup(db, { accountId, id: errorGroupId });
+  const check = await findCheck(db, { accountId, id: checkId });
+  if (group === undefined || check === undefined) return null;
+  const { lastResultId, lastSeen, firstSeen } = group;
+  const time = timeOfUuidv7(lastResultId);
+  const latest =
+    time === null
+      ? undefined
+      : await findResult(db, { accountId, checkId, id: lastResultId, startedAt: new Date(time) });
+  const of = { accountId, checkId, to: lastSeen };
+  const from = new Date(lastSeen.getTime() - backMs);
+  const recent = await earlierResults(db, { ...of, from, onlyPassed: false, limit: most });
+  // Before it began: a check that has failed for long has none among the last ones.
+  const start = new Date(Math.max(firstSeen.getTime(), from.getTime()));
+  const passed = await earlierResults(db, {
+    ...of,
+    from: new Date(start.getTime() - backMs),
+    onlyPassed: true,
+    limit: mostPassed,
+  });
+  const failed = recent.filter(({ status }) => isGrouped(status));
+  const isOfGroup = ({ message }: ShortResult) => hashOfMessage(cleanMessage(message)) === group.errorHash;
+  return {
+    check,
+    group,
+    latest: latest ?? null,
+    inGroup: failed.filter(isOfGroup),
+    otherFailed: failed.filter((result) => !isOfGroup(result)),
+    passed,
+    userContext,
+  };
+}

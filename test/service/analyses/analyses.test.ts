@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { noAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
+import { handleAnalyses } from '../../../src/service/analyses/analyse.ts';
+import { analysisOf } from '../../../src/service/analyses/analysis-of-alert.ts';
+import { analyseNewGroups } from '../../../src/service/analyses/queue.ts';
+import { createBackground, type Background } from '../../../src/service/background.ts';
+import type { Db } from '../../../src/service/db/database.ts';
+import { createEncryption } from '../../../src/service/encryption.ts';
+import { createErrorFollower } from '../../../src/service/error-groups/follow-errors.ts';
+import { createFinishedRuns } from '../../../src/service/finished-runs.ts';
+import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
+import { endRuns } from '../../helpers/alert-runs.ts';
+import { databases } from '../../helpers/database.ts';
+import { startModel, type TestModel } from '../../helpers/model-endpoint.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+
+/** Root cause analyses from the request to the answer, by the rules and by a model. */
+
+const start = Date.parse('2026-03-01T12:00:00Z');
+const [database] = databases;
+const encryption = createEncryption('a key for tests of analyses');
+const clock = createClock(start);
+const secret = 'a-very-secret-value-42';
+let config: AnalysisConfig = noAnalysisConfig;
+let db: Db;
+let background: Background;
+let service: TestService;
+let model: TestModel;
+let checkId = '';
+
+beforeAll(async () => {
+  db = await database!.open();
+  model = await startModel();
+  background = createBackground({ db, log: silent });
+  handleAnalyses(background, {
+    db,
+    encryption,
+    log: silent,
+    now: clock.now,
+    // As it is when an item is taken.
+    config: {
+      ...noAnalysisConfig,
+      get endpoint() {
+        return config.endpoint;
+      },
+    },
+  });
+  await background.prepare();
+  service = await startTestService(db, { now: clock.now, background, encryption });
+});
+beforeEach(async () => {
+  config = noAnalysisConfig;
+  model.asked.length = 0;
+  model.answers.length = 0;
+  const variable = { key: 'PASSWORD', value: encryption.seal(secret), locked: false, secret: true };
+  checkId = await addCheck(db, {
+    accountId: service.account.id,
+    now: start,
+    definition: { environmentVariables: [variable] },
+  });
+});
+afterAll(async () => {
+  await service.close();
+  await background.stop();
+  await model.close();
+  await database!.close();
+});
+
+async function fail(isAutomatic = false): Promise<string> {
+  await endRuns(db, [
+    {
+      checkId,
+      accountId: service.account.id,
+      at: start,
+      parts: [
+        {
+          status: 'failed',
+          message: `no answer within 10 s (${secret})`,
+          details: { response: { status: 503, headers: { authorization: 'Bearer abcdefgh' } }, echo: secret },
+        },
+      ],
+    },
+  ]);
+  const onNew = isAutomatic ? analyseNewGroups(background, clock.now) : undefined;
+  await createFinishedRuns({
+    db,
+    followers: [createErrorFollower(onNew)],
+    now: clock.now,
+    log: silent,
+  }).tick();
+  const groups = await service.call<Fields[]>('GET', `/v1/error-groups/checks/${checkId}`);
+  return String(groups.body[0]?.['id']);
+}
+const ask = (groupId: string, body?: object) =>
+  service.call('POST', `/v1/root-cause-analyses/error-groups/${groupId}`, { body });
+const read = (id: unknown) => service.call('GET', `/v1/root-cause-analyses/${String(id)}`);
+
+test('an analysis is accepted, pending, and complete by the rules', async () => {
+  const groupId = await fail();
+  const accepted = await ask(groupId);
+  expect(accepted).toMatchObject({ status: 202, body: { status: 'PENDING' } });
+  const { id } = accepted.body;
+  expect(await read(id)).toMatchObject({ status: 202, body: { id, status: 'PENDING' } });
+  await background.tick();
+  const done = await read(id);
+  expect(done).toMatchObject({
+    status: 200,
+    body: {
+      status: 'COMPLETED',
+      provider: 'builtin',
+      model: 'rules',
+      checkId,
+      errorGroupId: groupId,
+      checkType: 'URL',
+    },
+  });
+  expect((await service.call('GET', `/v1/error-groups/${groupId}`)).body['rootCauseAnalyses']).toMatchObject([
+    { id, status: 'COMPLETED', classification: 'INFRASTRUCTURE_ERROR' },
+  ]);
+  expect(
+    (await service.call('GET', `/v1/root-cause-analyses/${String(id)}`, { key: service.foreign.key })).status,
+  ).toBe(404);
+  expect((await read('none')).status).toBe(404);
+  const alert = { accountId: service.account.id, checkId, error: `no answer within 12 s (${secret})` };
+  expect((await analysisOf(db, alert))?.id).toBe(id);
+  expect(await analysisOf(db, { ...alert, accountId: service.foreign.id })).toBeUndefined();
+});
+
+test('the context is bounded, and unknown fields are named', async () => {
+  const groupId = await fail();
+  expect((await ask(groupId, { userContext: null })).status).toBe(202);
+  expect((await ask(groupId, { userContext: 'x'.repeat(256) })).status).toBe(202);
+  for (const body of [{ userContext: 'x'.repeat(257) }, { userContext: 7 }, { other: 1 }]) {
+    expect((await ask(groupId, body)).status).toBe(400);
+  }
+  await background.tick();
+});
+
+test('a model answers, after one try to have its answer mended, and is told nothing secret', async () => {
+  config = { ...noAnalysisConfig, endpoint: model.endpoint };
+  model.answers.push(
+    'I think that it is broken.',
+    '```json\n{"classification":"APPLICATION_ERROR","userImpact":"none","rootCause":"a release","evidence":[{"description":"503","artifacts":[{"name":"made-up.zip","type":"trace"}]}],"referenceLinks":[]}\n```',
+  );
+  const { id } = (await ask(await fail(), { userContext: `we released; ${secret}` })).body;
+  await background.tick();
+  expect((await read(id)).body).toMatchObject({
+    provider: 'openai-compatible',
+    model: 'test-model',
+    analysis: {
+      classification: 'APPLICATION_ERROR',
+      codeFix: null,
+      evidence: [{ artifacts: [], description: '503' }],
+    },
+  });
+  expect(model.asked).toHaveLength(2);
+  expect(model.asked[0]?.key).toBe('Bearer model-key-1234');
+  const sent = JSON.stringify(model.asked.map(({ body }) => body));
+  expect(sent).toContain('we released');
+  expect(sent).not.toContain(secret);
+  expect(sent).not.toContain('abcdefgh');
+});
+
+test.each([
+  ['is of no use twice', ['{}', '{"classification": 1}']],
+  ['fails', [500]],
+  ['says nothing', ['']],
+])('the rules analyse when the model %s', async (_what, answers) => {
+  config = { ...noAnalysisConfig, endpoint: model.endpoint };
+  model.answers.push(...answers);
+  const { id } = (await ask(await fail())).body;
+  await background.tick();
+  expect((await read(id)).body).toMatchObject({ status: 'COMPLETED', provider: 'builtin' });
+});
+
+test('the first error of a group is analysed where that is wanted', async () => {
+  const groupId = await fail(true);
+  await background.tick();
+  expect((await service.call('GET', `/v1/error-groups/${groupId}`)).body['rootCauseAnalyses']).toMatchObject([
+    { status: 'COMPLETED' },
+  ]);
+});
