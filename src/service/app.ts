@@ -7,6 +7,7 @@ import { registerBadges } from './badges/badge-routes.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './errors-http.ts';
 import { registerPings } from './heartbeats/ping-routes.ts';
 import { registerOpenApi } from './openapi.ts';
+import { registerStatusPagesInPublic } from './status-pages/public-pages.ts';
 import { registerTriggerCalls } from './triggers/trigger-routes.ts';
 import { registerWeb } from './web/web.ts';
 
@@ -87,6 +88,7 @@ export async function buildApp(
   registerBadges(app, deps);
   registerPings(app, deps);
   registerTriggerCalls(app, deps);
+  registerStatusPagesInPublic(app, deps);
   registerWeb(app, deps);
   for (const plugin of options.plugins ?? []) await plugin(app);
   await app.ready();

@@ -118,6 +118,16 @@ export async function findStatusPageByUrl(db: Queryable, url: string): Promise<S
   return rows[0];
 }
 
+export async function findStatusPageByDomain(
+  db: Queryable,
+  customDomain: string,
+): Promise<StatusPageRow | undefined> {
+  const rows = await db.query<StatusPageRow>(`select ${columns} from status_pages where custom_domain = $1`, [
+    customDomain,
+  ]);
+  return rows[0];
+}
+
 /** A page of status pages, oldest first; `after` is the last one of the page before. */
 export async function listStatusPages(
   db: Queryable,

@@ -1,14 +1,18 @@
+/** Of all pages. */
+export const lightColours = `--back: #f6f7f9; --card: #ffffff; --line: #dfe3e8; --text: #17202b; --soft: #5b6775;
+  --accent: #2459c4; --passed: #178a4c; --degraded: #b26a00; --failed: #c62f36; --errored: #7b46c2; --idle: #8a94a0;`;
+export const darkColours = `--back: #11151b; --card: #191f27; --line: #2c3541; --text: #e6eaf0; --soft: #9aa7b6;
+  --accent: #7ba7ff; --passed: #3fbf7a; --degraded: #e5a336; --failed: #f0666c; --errored: #b18af0; --idle: #75818f;`;
+
 /** The page's style sheet, light and dark. */
 export const pageCss = `
 :root {
   color-scheme: light dark;
-  --back: #f6f7f9; --card: #ffffff; --line: #dfe3e8; --text: #17202b; --soft: #5b6775; --accent: #2459c4;
-  --passed: #178a4c; --degraded: #b26a00; --failed: #c62f36; --errored: #7b46c2; --idle: #8a94a0;
+  ${lightColours}
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --back: #11151b; --card: #191f27; --line: #2c3541; --text: #e6eaf0; --soft: #9aa7b6; --accent: #7ba7ff;
-    --passed: #3fbf7a; --degraded: #e5a336; --failed: #f0666c; --errored: #b18af0; --idle: #75818f;
+    ${darkColours}
   }
 }
 * { box-sizing: border-box; }

@@ -1,0 +1,212 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiDeps } from '../api/public-api.ts';
+import { baseUrl } from '../api/result-artifacts.ts';
+import { createCallLimit } from '../call-limit.ts';
+import { accountIdOfApiKey } from '../db/accounts.ts';
+import { findStatusPageByDomain, findStatusPageByUrl, type StatusPageRow } from '../db/status-pages.ts';
+import { HttpError } from '../errors-http.ts';
+import { createKeyLookup } from '../key-lookup.ts';
+import { feedXml } from './feed.ts';
+import { noticeHtml, pageHtml } from './page-html.ts';
+import { statusCss } from './page-style.ts';
+import { readPage } from './page-view.ts';
+import { confirm, mailAddress, subscribe, subscriberOf, unsubscribe } from './subscriptions.ts';
+
+/** Status pages as everybody sees them: without authentication, unless a page is private. */
+
+const formBytes = 4096;
+/** Of one page: each may send a mail to an address that somebody else wrote. */
+const subscriptionsPerMinute = 30;
+
+const headers = {
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; img-src http: https: data:; form-action 'self'; " +
+    "base-uri 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
+const htmlType = 'text/html; charset=utf-8';
+
+type Params = { url: string };
+
+const unknownPage = () => new HttpError(404, 'There is no such status page.');
+
+export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps): void {
+  const { db, now } = deps;
+  const limit = createCallLimit({ perMinute: subscriptionsPerMinute, now });
+  const accountOf = createKeyLookup({
+    find: async (hash) => {
+      const accountId = await accountIdOfApiKey(db, hash);
+      return accountId === undefined ? undefined : { accountId };
+    },
+    refuse: (reason) =>
+      new HttpError(401, `This status page is private, and the API key ${reason}.`, {
+        authorization: [reason],
+      }),
+    now,
+  });
+
+  /** A private page is for those who have an API key of its account: as a bearer, or as the password that a browser asks for. */
+  async function checkReader(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    page: StatusPageRow,
+  ): Promise<void> {
+    if (!page.isPrivate) return;
+    const { authorization } = request.headers;
+    const basic = /^Basic +([A-Za-z0-9+/=]{1,2000}) *$/i.exec(authorization ?? '')?.[1];
+    const password =
+      basic === undefined
+        ? null
+        : Buffer.from(basic, 'base64')
+            .toString()
+            .replace(/^[^:]*:/, '');
+    void reply.header('www-authenticate', 'Basic realm="Status page: any name, an API key as the password"');
+    const reader = await accountOf(password === null ? authorization : `Bearer ${password}`);
+    // A key of another account is as good as none.
+    if (reader.accountId !== page.accountId) {
+      throw new HttpError(401, 'This status page is private, and the API key is not valid.', {
+        authorization: ['is not valid'],
+      });
+    }
+    void reply.removeHeader('www-authenticate');
+  }
+
+  async function pageOf(request: FastifyRequest): Promise<StatusPageRow> {
+    const { url } = request.params as Params; // of each of these routes
+    const page =
+      url.length > 63 || !/^[a-z0-9-]+$/.test(url) ? undefined : await findStatusPageByUrl(db, url);
+    if (page === undefined) throw unknownPage();
+    return page;
+  }
+
+  async function sendPage(request: FastifyRequest, reply: FastifyReply, page: StatusPageRow) {
+    await checkReader(request, reply, page);
+    const view = await readPage(db, { page, now: now() });
+    const cache = page.isPrivate ? 'private, no-cache' : 'public, max-age=15';
+    return reply
+      .headers({ ...headers, 'cache-control': cache })
+      .type(htmlType)
+      .send(pageHtml(view));
+  }
+
+  const sendNotice = (
+    reply: FastifyReply,
+    page: StatusPageRow,
+    notice: Parameters<typeof noticeHtml>[1] & { code?: number },
+  ) =>
+    reply
+      .code(notice.code ?? 200)
+      .headers({ ...headers, 'cache-control': 'no-store' })
+      .type(htmlType)
+      .send(noticeHtml(page, notice));
+
+  const unknownLink = {
+    code: 404,
+    title: 'This link is of no use any more',
+    text: 'The subscription has ended, or was never confirmed. You can subscribe again on the page.',
+  };
+
+  const etag = `"${createHash('sha256').update(statusCss).digest('base64url')}"`;
+  const schema = { hide: true };
+  app.get('/web/status.css', { schema }, async (request, reply) => {
+    void reply.headers({ ...headers, 'cache-control': 'no-cache', etag });
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+    return reply.type('text/css; charset=utf-8').send(statusCss);
+  });
+
+  // The / of a custom domain: everywhere else it is the page of the service itself.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.url !== '/' || !/^(GET|HEAD)$/.test(request.method)) return;
+    const host = request.hostname.toLowerCase();
+    if (!/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]+$/.test(host)) return;
+    const page = await findStatusPageByDomain(db, host);
+    if (page !== undefined) return sendPage(request, reply, page);
+  });
+
+  void app.register(async (instance) => {
+    instance.removeAllContentTypeParsers();
+    instance.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: formBytes },
+      (_request, body, done) => done(null, new URLSearchParams(String(body))),
+    );
+    instance.get('/status/:url', { schema }, async (request, reply) =>
+      sendPage(request, reply, await pageOf(request)),
+    );
+
+    instance.get('/status/:url/feed.atom', { schema }, async (request, reply) => {
+      const page = await pageOf(request);
+      await checkReader(request, reply, page);
+      const view = await readPage(db, { page, now: now() });
+      const link = `${baseUrl(deps.publicUrl, request)}/status/${page.url}`;
+      return reply
+        .headers({ ...headers, 'cache-control': page.isPrivate ? 'private, no-cache' : 'public, max-age=60' })
+        .type('application/atom+xml; charset=utf-8')
+        .send(feedXml(view, link));
+    });
+
+    instance.post('/status/:url/subscribe', { schema }, async (request, reply) => {
+      const page = await pageOf(request);
+      await checkReader(request, reply, page);
+      const email = mailAddress(field(request, 'email'));
+      if (email === null) {
+        const text = 'That does not look like a mail address.';
+        return sendNotice(reply, page, { code: 400, title: 'Not subscribed', text });
+      }
+      if (!limit.take(page.id) || !(await subscribe(deps, { pageId: page.id, email }))) {
+        void reply.header('retry-after', '60');
+        const text = 'Too many people subscribe just now: try again in a minute.';
+        return sendNotice(reply, page, { code: 429, title: 'Not subscribed yet', text });
+      }
+      // The same for an address that is subscribed already: who asks need not know.
+      return sendNotice(reply, page, {
+        title: 'One more step',
+        text: 'A mail with a link is on its way to you: open it to confirm your subscription.',
+      });
+    });
+
+    for (const { path, ask, done, act } of [
+      {
+        path: 'confirm',
+        ask: {
+          title: 'Confirm',
+          text: 'Do you want to be told of incidents and maintenances by mail?',
+          button: 'Yes, subscribe',
+        },
+        done: { title: 'You are subscribed', text: 'Each mail has a link by which you can unsubscribe.' },
+        act: confirm,
+      },
+      {
+        path: 'unsubscribe',
+        ask: { title: 'Unsubscribe', text: 'Do you want no more mails of this page?', button: 'Unsubscribe' },
+        done: { title: 'You are unsubscribed', text: 'You get no more mails of this page.' },
+        act: unsubscribe,
+      },
+    ]) {
+      // A link alone does nothing: programs that look at mails follow links too.
+      instance.get(`/status/:url/${path}`, { schema }, async (request, reply) => {
+        const page = await pageOf(request);
+        const { token } = request.query as { token?: unknown }; // of any shape
+        const known =
+          typeof token === 'string' ? await subscriberOf(deps, { pageUrl: page.url, token }) : undefined;
+        if (known === undefined || typeof token !== 'string') return sendNotice(reply, page, unknownLink);
+        const button = { text: ask.button, action: path, token };
+        return sendNotice(reply, page, { title: ask.title, text: ask.text, button });
+      });
+      instance.post(`/status/:url/${path}`, { schema }, async (request, reply) => {
+        const page = await pageOf(request);
+        const token = field(request, 'token');
+        const known = await subscriberOf(deps, { pageUrl: page.url, token });
+        if (known === undefined) return sendNotice(reply, page, unknownLink);
+        await act(deps, known);
+        return sendNotice(reply, page, done);
+      });
+    }
+  });
+}
+
+function field(request: FastifyRequest, name: string): string {
+  return request.body instanceof URLSearchParams ? (request.body.get(name) ?? '') : '';
+}

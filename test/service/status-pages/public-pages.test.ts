@@ -1,0 +1,333 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createBackground } from '../../../src/service/background.ts';
+import { createEncryption } from '../../../src/service/encryption.ts';
+import { handleMaintenanceEvents } from '../../../src/service/maintenance/events.ts';
+import type { Mail } from '../../../src/service/notifications/email.ts';
+import {
+  handleSubscriberMails,
+  tellOfMaintenances,
+} from '../../../src/service/status-pages/subscriber-mails.ts';
+import { mailAddress } from '../../../src/service/status-pages/subscriptions.ts';
+import { createClock, silent } from '../../helpers/agent-service.ts';
+import { databases } from '../../helpers/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+
+/** What everybody sees of status pages, and what subscribers are told. */
+
+const start = '2026-03-04T05:06:07.000Z';
+const hour = 3_600_000;
+const hostile = `</title><script>alert("1")</script><img src=x onerror='alert(2)'>&amp;`;
+
+describe('status pages in public', () => {
+  const [database] = databases;
+  const clock = createClock(start);
+  let service: TestService;
+  const mails: Mail[] = [];
+  let failing = 0;
+
+  beforeAll(async () => {
+    if (database === undefined) throw new Error('no embedded database');
+    const db = await database.open();
+    const background = createBackground({ db, log: silent });
+    const encryption = createEncryption('a key for tests alone');
+    handleSubscriberMails(background, {
+      db,
+      encryption,
+      now: clock.now,
+      publicUrl: () => service.url,
+      retryDelaySeconds: 0,
+      // What a mail server would get; the SMTP side has tests of its own.
+      sendMail: async (mail) => {
+        if (failing > 0) {
+          failing -= 1;
+          return { delivered: false, result: 'busy', retry: true };
+        }
+        mails.push(mail);
+        return { delivered: true, result: 'taken' };
+      },
+    });
+    handleMaintenanceEvents(background, { db, now: clock.now, followers: [tellOfMaintenances(background)] });
+    await background.prepare();
+    service = await startTestService(db, { now: clock.now, background, encryption });
+  });
+  beforeEach(() => {
+    clock.set(start);
+    mails.length = 0;
+  });
+  afterAll(async () => {
+    await service.close();
+    await service.background.stop();
+    await database?.close();
+  });
+
+  async function made(path: string, body: Fields): Promise<Fields & { id: string }> {
+    const answer = await service.call<Fields & { id: string }>('POST', path, { body });
+    expect([200, 201], JSON.stringify(answer.body)).toContain(answer.status);
+    return answer.body;
+  }
+  async function addPage(url: string, rest: Fields = {}, serviceName = 'Shop') {
+    const { id: serviceId } = await made('/v1/status-pages/services', { name: serviceName });
+    const cards = [{ name: 'Web', services: [{ serviceId }] }];
+    const page = await made('/v1/status-pages', { name: 'Acme', url, cards, ...rest });
+    return { pageId: page.id, serviceId };
+  }
+  const openIncident = (serviceId: string, rest: Fields = {}, update: Fields = {}) =>
+    made('/v1/status-pages/incidents', {
+      name: 'Checkout fails',
+      severity: 'MAJOR',
+      services: [{ id: serviceId }],
+      incidentUpdates: [{ status: 'INVESTIGATING', description: 'We look into it.', ...update }],
+      ...rest,
+    });
+  async function read(path: string, init: RequestInit = {}) {
+    const answer = await fetch(`${service.url}${path}`, init);
+    return { status: answer.status, headers: answer.headers, text: await answer.text() };
+  }
+  const post = (path: string, fields: Record<string, string>) =>
+    read(path, { method: 'POST', body: new URLSearchParams(fields) });
+  const textOf = (html: string) =>
+    html
+      .replaceAll(/<svg.*?<\/svg>/gs, ' ')
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ');
+
+  test('services and their state, open and past incidents, in HTML without scripts', async () => {
+    const { serviceId } = await addPage('acme', { description: 'How we are', defaultTheme: 'DARK' });
+    const calm = await read('/status/acme');
+    expect([calm.status, calm.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(calm.headers.get('content-security-policy')).toContain("default-src 'none'; style-src 'self'");
+    expect(calm.text).toContain('<html lang="en" data-theme="dark">');
+    expect(calm.text).not.toMatch(/<script|<style|style=/);
+    expect(textOf(calm.text)).toMatch(/All systems operational Web Shop Operational/);
+    expect(calm.text).toContain('aria-label="No incident in the past 90 days"');
+
+    const incident = await openIncident(serviceId);
+    const troubled = await read('/status/acme');
+    expect(textOf(troubled.text)).toMatch(
+      /Some systems are down Open incidents Checkout fails Major · Investigating · since 4 Mar 2026, 05:06 UTC Affects: Shop Investigating .* We look into it\. Web Shop Partial outage/,
+    );
+    clock.advance(26 * hour);
+    await made(`/v1/status-pages/incidents/${incident.id}/incident-updates`, {
+      status: 'RESOLVED',
+      description: 'Over.',
+    });
+    const over = await read('/status/acme');
+    expect(textOf(over.text)).toMatch(
+      /All systems operational .* past 90 days Checkout fails Major · Resolved · .* \(1 d 2 h\) Affects: Shop Updates \(2\) Resolved .* Over\. Investigating/,
+    );
+    expect(over.text).toContain('aria-label="Incidents on 2 of the past 90 days"');
+    const feed = await read('/status/acme/feed.atom');
+    expect(feed.headers.get('content-type')).toBe('application/atom+xml; charset=utf-8');
+    expect([...feed.text.matchAll(/<title>(.*?)<\/title>/g)].map(([, title]) => title)).toEqual([
+      'Acme',
+      'Resolved: Checkout fails',
+      'Investigating: Checkout fails',
+    ]);
+    clock.advance(91 * 24 * hour);
+    expect(textOf((await read('/status/acme')).text)).toContain('past 90 days None.');
+    expect((await read('/web/status.css')).status).toBe(200);
+    for (const path of ['/status/none', '/status/Acme', '/status/..%2f', '/status/none/feed.atom']) {
+      expect((await read(path)).status, path).toBe(404);
+    }
+  });
+
+  test('what people write is text, whatever it looks like', async () => {
+    const { serviceId, pageId } = await addPage(
+      'hostile',
+      { name: hostile, description: hostile, logo: 'https://img.example/l.png?a=1&b=2' },
+      hostile,
+    );
+    await openIncident(serviceId, { name: hostile }, { description: hostile });
+    await made('/v1/incidents', {
+      name: hostile,
+      severity: 'MINOR',
+      dashboardId: pageId,
+      incidentUpdates: [{ status: 'MONITORING', description: `${hostile}\u0001` }],
+    });
+    await made('/v1/maintenance-windows', {
+      name: hostile,
+      description: hostile,
+      startsAt: '2026-03-04T05:00:00Z',
+      endsAt: '2026-03-04T06:00:00Z',
+      statusPageVisibility: { enabled: true, affectAllServices: true, statusPageIds: [pageId] },
+    });
+    const page = await read('/status/hostile');
+    const feed = await read('/status/hostile/feed.atom');
+    for (const { status, text } of [page, feed]) {
+      expect(status).toBe(200);
+      expect(text).not.toMatch(/<script|<img src=x|onerror='/);
+      expect(text).toContain('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;');
+    }
+    expect(feed.text).not.toContain('\u0001');
+    expect(page.text).toContain('<img src="https://img.example/l.png?a=1&amp;b=2"');
+    expect(textOf(page.text)).toContain('Maintenance under way');
+  });
+
+  test('maintenances show on the pages that they name, and what they affect', async () => {
+    const shown = await addPage('with-maintenance');
+    await addPage('without');
+    const window = (name: string, day: string, rest: Fields) =>
+      made('/v1/maintenance-windows', {
+        name,
+        startsAt: `${day}T05:00:00Z`,
+        endsAt: `${day}T07:00:00Z`,
+        statusPageVisibility: { enabled: true, statusPageIds: [shown.pageId], ...rest },
+      });
+    await window('Now', '2026-03-04', { serviceIds: [shown.serviceId] });
+    await window('Next week', '2026-03-11', { affectAllServices: true });
+    await window('Hidden', '2026-03-11', { enabled: false });
+    const text = textOf((await read('/status/with-maintenance')).text);
+    expect(text).toMatch(
+      /Maintenance is under way Maintenance under way Now In progress .* Affects: Shop Web Shop Under maintenance .* Scheduled maintenance Next week Scheduled/,
+    );
+    expect(text).not.toContain('Hidden');
+    expect(textOf((await read('/status/without')).text)).not.toMatch(/Now In progress|Next week/);
+  });
+
+  test('a private page is for keys of its account; a custom domain shows its page at /', async () => {
+    await addPage('secret', { isPrivate: true });
+    const basic = (key: string) => ({
+      headers: { authorization: `Basic ${Buffer.from(`me:${key}`).toString('base64')}` },
+    });
+    for (const path of ['/status/secret', '/status/secret/feed.atom']) {
+      const refused = await read(path);
+      expect([refused.status, refused.headers.get('www-authenticate')?.slice(0, 5)]).toEqual([401, 'Basic']);
+      expect((await read(path, basic(service.foreign.key))).status).toBe(401);
+      expect((await read(path, basic('wrong'))).status).toBe(401);
+      expect((await read(path, basic(service.account.key))).status).toBe(200);
+      const bearer = { headers: { authorization: `Bearer ${service.account.key}` } };
+      const shown = await read(path, bearer);
+      expect([shown.status, shown.headers.get('cache-control')]).toEqual([200, 'private, no-cache']);
+    }
+    await addPage('domain', { customDomain: 'status.acme.example', name: 'Of the domain' });
+    const at = (host: string) =>
+      new Promise<string>((resolve, reject) => {
+        request(`${service.url}/`, { headers: { host } }, (answer) => {
+          let text = '';
+          answer.setEncoding('utf8').on('data', (part: string) => (text += part));
+          answer.on('end', () => resolve(text));
+        })
+          .on('error', reject)
+          .end();
+      });
+    expect(await at('status.acme.example')).toContain('Of the domain');
+    expect(await at('other.acme.example')).toContain('<title>Checks</title>');
+  });
+
+  test('who subscribes is told nothing before the address has confirmed, and nothing after the end', async () => {
+    const { serviceId, pageId } = await addPage('mail');
+    const path = '/status/mail';
+    const asked = await post(`${path}/subscribe`, { email: ' Ann@Example.com ' });
+    expect([asked.status, textOf(asked.text)]).toEqual([200, expect.stringContaining('One more step')]);
+    const again = await post(`${path}/subscribe`, { email: 'ann@example.com' });
+    expect(again.text).toBe(asked.text);
+    await service.background.tick();
+    expect(mails.map(({ to }) => to)).toEqual(['ann@example.com']);
+    const incident = await openIncident(serviceId, {}, { notifySubscribers: true });
+    await service.background.tick();
+    expect(mails).toHaveLength(1);
+
+    const link = /http\S+confirm\?token=\S+/.exec(mails[0]?.text ?? '')?.[0].replace(service.url, '') ?? '';
+    const ask = await read(link);
+    expect([ask.status, textOf(ask.text)]).toEqual([200, expect.stringContaining('Yes, subscribe')]);
+    const subscriptions = `/v1/status-pages/${pageId}/subscriptions`;
+    const confirmedAt = async () =>
+      (await service.call<{ entries: Fields[] }>('GET', subscriptions)).body.entries.map(
+        (entry) => entry['confirmedAt'],
+      );
+    expect(await confirmedAt()).toEqual([null]);
+    const token = new URLSearchParams(link.split('?')[1]).get('token') ?? '';
+    await addPage('other-page');
+    expect((await post('/status/other-page/confirm', { token })).status).toBe(404);
+    expect((await post(`${path}/confirm`, { token: `${token.slice(1)}A` })).status).toBe(404);
+    expect((await post(`${path}/confirm`, { token })).status).toBe(200);
+    expect(await confirmedAt()).toEqual([start]);
+
+    mails.length = 0;
+    failing = 1;
+    const update = (notifySubscribers: boolean) =>
+      made(`/v1/status-pages/incidents/${incident.id}/incident-updates`, {
+        status: 'IDENTIFIED',
+        description: `Found <it>: ${notifySubscribers}`,
+        notifySubscribers,
+      });
+    await update(true);
+    await update(false);
+    await service.background.tick();
+    await service.background.tick();
+    expect(mails).toHaveLength(1);
+    expect(mails[0]).toMatchObject({ to: 'ann@example.com', subject: '[Acme] Identified: Checkout fails' });
+    expect(mails[0]?.text).toContain('Found <it>: true');
+    expect(mails[0]?.html).toContain('Found &lt;it&gt;: true');
+
+    const window = await made('/v1/maintenance-windows', {
+      name: 'Upgrade',
+      startsAt: '2026-03-04T05:10:00Z',
+      endsAt: '2026-03-04T06:00:00Z',
+      statusPageVisibility: { enabled: true, statusPageIds: [pageId], notifyOnStart: true },
+    });
+    const occurrences = `/v1/maintenance-windows/${window.id}/occurrences`;
+    const [occurrence] = (await service.call<{ id: string }[]>('GET', occurrences)).body;
+    await service.call('POST', `${occurrences}/${occurrence?.id}/cancel`, {
+      body: { notifySubscribers: true },
+    });
+    // One passes it on, and one sends the mail.
+    await service.background.tick();
+    await service.background.tick();
+    expect(mails.map(({ subject }) => subject)).toEqual([
+      '[Acme] Identified: Checkout fails',
+      '[Acme] Maintenance is cancelled: Upgrade',
+    ]);
+
+    const stop =
+      /http\S+unsubscribe\?token=\S+/.exec(mails[0]?.text ?? '')?.[0].replace(service.url, '') ?? '';
+    expect((await read(stop)).status).toBe(200);
+    expect(await confirmedAt()).toEqual([start]);
+    expect((await post(`${path}/unsubscribe`, { token })).status).toBe(200);
+    expect(await confirmedAt()).toEqual([]);
+    expect((await read(stop)).status).toBe(404);
+    mails.length = 0;
+    await update(true);
+    await service.background.tick();
+    expect(mails).toEqual([]);
+  });
+
+  test('subscriptions of a page through the API; addresses that are none; too many at once', async () => {
+    const { pageId } = await addPage('api-mail');
+    const path = `/v1/status-pages/${pageId}/subscriptions`;
+    const added = await made(path, { email: 'Bob@example.com' });
+    expect(added).toEqual({
+      id: added.id,
+      statusPageId: pageId,
+      email: 'bob@example.com',
+      confirmedAt: null,
+      created_at: start,
+    });
+    expect((await made(path, { email: 'bob@example.com' })).id).toBe(added.id);
+    expect((await service.call('GET', `${path}/${added.id}`)).body).toEqual(added);
+    expect((await service.call('POST', path, { body: { email: 'x' } })).status).toBe(400);
+    expect((await service.call('GET', path, { key: service.foreign.key })).status).toBe(404);
+    expect((await service.call('DELETE', `${path}/${added.id}`)).status).toBe(204);
+    expect((await service.call('DELETE', `${path}/${added.id}`)).status).toBe(404);
+    for (const bad of [
+      '',
+      'x',
+      'a@b@c',
+      'a b@c.d',
+      'a@c.d\r\nbcc: x@y.z',
+      '<a@c.d>',
+      `${'a'.repeat(65)}@c.d`,
+    ]) {
+      expect(mailAddress(bad), bad).toBe(null);
+    }
+    expect((await post('/status/api-mail/subscribe', { email: 'a@c.d\r\nbcc: x@y.z' })).status).toBe(400);
+    const json = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
+    expect((await read('/status/api-mail/subscribe', json)).status).toBe(415);
+    const statuses = [];
+    for (let index = 0; index < 31; index += 1) {
+      statuses.push((await post('/status/api-mail/subscribe', { email: `a${index}@example.com` })).status);
+    }
+    expect([statuses.filter((status) => status === 200).length, statuses.at(-1)]).toEqual([30, 429]);
+  });
+});
