@@ -20,6 +20,8 @@ export type ServiceConfig = {
   readonly apiKey: Secret | null;
   readonly locationSlug: string | null;
   readonly locationKey: Secret | null;
+  /** Requests of one API key in a minute, per replica; 0 = any number. */
+  readonly rateLimit: number;
   readonly notifications: NotificationConfig;
   readonly retention: RetentionConfig;
   readonly analysis: AnalysisConfig;
@@ -67,6 +69,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     apiKey,
     locationSlug,
     locationKey,
+    rateLimit: integer(env, 'SERVICE_RATE_LIMIT', 600, 0, 1_000_000),
     notifications: readNotificationConfig(env),
     retention: readRetention(env),
     analysis: readAnalysisConfig(env),

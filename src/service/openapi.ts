@@ -1,4 +1,5 @@
 import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { version } from '../version.ts';
@@ -18,7 +19,20 @@ const accountHeader = Type.Object({
   ),
 });
 
-/** Collects the routes' schemas into an OpenAPI 3.1 document, served at /openapi.json. Register it before the routes. */
+/** Of the page that shows the document: it loads its own files alone, and can call this service. */
+const docsPolicy = {
+  'default-src': "'none'",
+  'script-src': "'self'",
+  // Its components carry styles of their own.
+  'style-src': "'self' 'unsafe-inline'",
+  'img-src': "'self' data:",
+  'connect-src': "'self'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+};
+
+/** Collects the routes' schemas into an OpenAPI 3.1 document, served at /openapi.json and to be browsed at /docs. Register it before the routes. */
 export async function registerOpenApi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -66,6 +80,20 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
     refResolver: {
       buildLocalReference: (json, _baseUri, _fragment, index) =>
         typeof json['$id'] === 'string' ? json['$id'] : `schema${index}`,
+    },
+  });
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: docsPolicy,
+    // The validator is somebody else's service.
+    logo: null,
+    theme: { title: 'Monitoring Service API' },
+    uiConfig: {
+      layout: 'BaseLayout',
+      validatorUrl: null,
+      deepLinking: true,
+      docExpansion: 'none',
+      filter: true,
     },
   });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());

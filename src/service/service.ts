@@ -113,6 +113,7 @@ export async function startService(options: Options): Promise<RunningService> {
         background,
         publicUrl: config.publicUrl,
         retention: config.retention,
+        rateLimit: config.rateLimit,
       },
       {
         logger: log,

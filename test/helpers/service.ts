@@ -127,6 +127,8 @@ export async function startTestService(
     encryption?: Encryption;
     /** What a test gives is prepared by the test; default: one that takes nothing. */
     background?: Background;
+    /** Requests of one API key in a minute; default any number. */
+    rateLimit?: number;
   } = {},
 ): Promise<TestService> {
   const now = options.now ?? Date.now;
@@ -137,6 +139,7 @@ export async function startTestService(
     background,
     encryption,
     now,
+    ...(options.rateLimit === undefined ? {} : { rateLimit: options.rateLimit }),
     ...(options.files === undefined ? {} : { files: options.files }),
     ...(options.bundles === undefined ? {} : { bundles: options.bundles }),
   });

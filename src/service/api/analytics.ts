@@ -8,6 +8,7 @@ import { metricsOf } from '../analytics/metric-names.ts';
 import { findAnalysedChecks, type AnalysedCheck } from '../db/analytics.ts';
 import { dayMs, dayOf } from '../db/partitions.ts';
 import { notFound } from '../errors-http.ts';
+import { atMost } from '../rate-limit.ts';
 import { strict } from '../strict-schema.ts';
 import { AnalyticsQuery, BatchBody, rangeOf } from './analytics-schemas.ts';
 import { errorResponses } from './api-errors.ts';
@@ -111,6 +112,7 @@ export function registerAnalytics(
   api.post(
     '/v1/analytics/checks',
     {
+      config: atMost(30, '1 minute'),
       schema: {
         operationId: 'getChecksAnalytics',
         tags,

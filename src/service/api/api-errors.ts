@@ -21,7 +21,7 @@ const descriptions = {
   411: 'The length of the body is missing',
   413: 'The body is too large',
   415: 'The body is of another content type',
-  429: 'Too much is under way: ask again later',
+  429: 'Too many requests, or too much is under way: ask again later (the header retry-after says when)',
   507: 'The disk of the service is full',
 } as const;
 
@@ -30,7 +30,7 @@ type ErrorStatus = keyof typeof descriptions;
 /** The error responses of a route: those of every authenticated route, whose path alone may be a bad one, and these. */
 export function errorResponses(...statuses: ErrorStatus[]) {
   return Object.fromEntries(
-    [...new Set([400, ...statuses, 401, 403] as const)].map((status) => [
+    [...new Set([400, ...statuses, 401, 403, 429] as const)].map((status) => [
       status,
       Type.Ref('Error', { description: descriptions[status] }),
     ]),

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { createAuthentication } from '../auth.ts';
 import { registerBadgeUrls } from '../badges/badge-routes.ts';
 import { createPartitions } from '../db/partitions.ts';
+import { registerRateLimit } from '../rate-limit.ts';
 import { createSessionWaiting } from '../session-waiting.ts';
 import { Account, registerAccounts } from './accounts.ts';
 import { registerAnalytics } from './analytics.ts';
@@ -130,6 +131,9 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
   const authenticate = createAuthentication({ db: deps.db, now: deps.now });
   void app.register(async (instance) => {
     instance.addHook('onRequest', authenticate);
+    if (deps.rateLimit !== undefined && deps.rateLimit > 0) {
+      await registerRateLimit(instance, deps.rateLimit);
+    }
     instance.addHook('preValidation', checkInput);
     instance.addHook('onRoute', (route) => {
       route.bodyLimit ??= bodyBytes;

@@ -10,6 +10,7 @@ import { findResult, listResults, type ResultFilter, type ResultRow } from '../d
 import { withErrorGroups } from '../error-groups/groups-of-results.ts';
 import { badRequest, notFound } from '../errors-http.ts';
 import { timeOfUuidv7 } from '../ids.ts';
+import { atMost } from '../rate-limit.ts';
 import { open, strict } from '../strict-schema.ts';
 import { SuiteTotals } from '../suite-totals.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
@@ -213,6 +214,7 @@ export function registerCheckResults(api: PublicApi, { db, now, publicUrl }: Api
   api.get(
     '/v2/check-results/:checkId',
     {
+      config: atMost(60, '1 minute'),
       schema: {
         operationId: 'listCheckResultsByCursor',
         tags: ['Results'],

@@ -4,6 +4,7 @@ import { listLocationSamples } from '../db/location-figures.ts';
 import { findPrivateLocation } from '../db/locations.ts';
 import { dayMs } from '../db/partitions.ts';
 import { badRequest, notFound } from '../errors-http.ts';
+import { atMost } from '../rate-limit.ts';
 import { open, strict } from '../strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { IdParams, isUuid } from './path-params.ts';
@@ -32,6 +33,7 @@ export function registerLocationMetrics(api: PublicApi, { db, now }: Pick<ApiDep
   api.get(
     '/v1/private-locations/:id/metrics',
     {
+      config: atMost(300, '1 day'),
       schema: {
         operationId: 'getPrivateLocationMetrics',
         tags: ['Locations'],

@@ -29,6 +29,10 @@ export type ApiDeps = {
   bundles?: ArtifactFiles;
   /** How long things are kept; absent = the defaults. */
   retention?: RetentionConfig;
+  /** Requests of one API key in a minute; 0 or absent = any number. */
+  rateLimit?: number;
   /** Base of the URLs in answers; null or absent = what the client has asked. */
   publicUrl?: string | null;
+  /** Whether mail can leave; absent = it can. */
+  canMail?: boolean;
 };

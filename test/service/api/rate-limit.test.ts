@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readServiceConfig } from '../../../src/config/service.ts';
+import { databases } from '../../helpers/database.ts';
+import { startTestService, type TestService } from '../../helpers/service.ts';
+
+/** Requests of one API key in a minute, and the page of the document. */
+
+const [database] = databases;
+const unknown = '01890000-0000-7000-8000-000000000001';
+let service: TestService;
+
+beforeAll(async () => {
+  if (database === undefined) throw new Error('no database');
+  service = await startTestService(await database.open(), { rateLimit: 40 });
+});
+afterAll(async () => {
+  await service.close();
+  await database?.close();
+});
+
+describe('rate limits', () => {
+  test('an answer says how many are left; each key has its own', async () => {
+    const { headers } = await service.call('GET', '/v1/variables');
+    expect(headers.get('x-ratelimit-limit')).toBe('40');
+    expect(Number(headers.get('x-ratelimit-remaining'))).toBe(39);
+    expect(Number(headers.get('x-ratelimit-reset'))).toBeGreaterThan(0);
+    const foreign = await service.call('GET', '/v1/snippets', { key: service.foreign.key });
+    expect(foreign.headers.get('x-ratelimit-remaining')).toBe('39');
+  });
+
+  test('routes that cost more take fewer, counted by themselves', async () => {
+    for (let made = 1; made <= 31; made++) {
+      const { status, headers } = await service.call('POST', '/v1/analytics/checks', {
+        body: { checkIds: [unknown] },
+      });
+      expect([made, status, headers.get('x-ratelimit-limit')]).toEqual([made, made <= 30 ? 404 : 429, '30']);
+    }
+    const results = await service.call('GET', `/v2/check-results/${unknown}`);
+    expect(results.headers.get('x-ratelimit-limit')).toBe('60');
+    const metrics = await service.call('GET', `/v1/private-locations/${unknown}/metrics?from=1&to=2`);
+    expect(metrics.headers.get('x-ratelimit-limit')).toBe('300');
+  });
+
+  test('429 with the reason and when to come back; wrong keys, other keys and other routes are not concerned', async () => {
+    let last = await service.call('GET', '/v1/variables');
+    for (let made = 0; made < 40 && last.status === 200; made++) {
+      last = await service.call('GET', '/v1/variables');
+    }
+    expect([last.status, last.body]).toEqual([
+      429,
+      {
+        message: expect.stringMatching(
+          /^Too many requests with this API key \(at most 40\): try again in \d+ s\.$/,
+        ),
+        attributes: {},
+      },
+    ]);
+    expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(Number(last.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+    expect((await service.call('POST', '/v1/snippets', { body: {} })).status).toBe(429);
+    expect((await service.call('GET', '/v1/variables', { key: 'sk_wrong' })).status).toBe(401);
+    expect((await service.call('GET', '/v1/variables', { key: service.foreign.key })).status).toBe(200);
+    expect((await service.call('GET', '/web/overview')).status).toBe(200);
+    expect((await service.call('GET', '/health')).status).toBe(200);
+  });
+
+  test('SERVICE_RATE_LIMIT: 600 unless told otherwise, 0 = none', () => {
+    expect(readServiceConfig({}).rateLimit).toBe(600);
+    expect(readServiceConfig({ SERVICE_RATE_LIMIT: '0' }).rateLimit).toBe(0);
+    expect(() => readServiceConfig({ SERVICE_RATE_LIMIT: '-1' })).toThrow(
+      'SERVICE_RATE_LIMIT must be a whole number from 0 to 1000000',
+    );
+  });
+});
+
+describe('/docs', () => {
+  test.each(['/docs', '/docs/'])('%s shows the document with files of the service alone', async (path) => {
+    const page = await service.call<string>('GET', path, { key: null });
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self';");
+    expect(page.body).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
+    // Nothing inline: the policy refuses it.
+    expect(page.body).not.toMatch(/<script>|<script [^>]*>\s*[^<\s]/);
+    const linked = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? '');
+    expect(linked.length).toBeGreaterThan(4);
+    for (const link of linked) {
+      const { pathname } = new URL(link, `${service.url}${path}`);
+      const file = await service.call<string>('GET', pathname, { key: null });
+      expect([pathname, file.status]).toEqual([pathname, 200]);
+    }
+  });
+
+  test('asks for the document of this service', async () => {
+    const { body } = await service.call<string>('GET', '/docs/static/swagger-initializer.js', { key: null });
+    expect(body).toContain('"validatorUrl":null');
+    expect(body).not.toMatch(/['"]https?:\/\//);
+    const document = await service.call('GET', '/docs/json', { key: null });
+    expect([document.status, document.body['openapi']]).toEqual([200, '3.1.0']);
+  });
+});
