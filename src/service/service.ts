@@ -98,7 +98,7 @@ export async function startService(options: Options): Promise<RunningService> {
       publicUrl,
     });
     const sendMail = createMailer(config.notifications, publicUrl);
-    handleSubscriberMails(background, { db, encryption, now, sendMail, publicUrl });
+    handleSubscriberMails(background, { db, encryption, log, now, sendMail, publicUrl });
     handleMaintenanceEvents(background, { db, now, followers: [tellOfMaintenances(background)] });
     await background.prepare();
     closers.push(() => background.stop());
@@ -112,6 +112,7 @@ export async function startService(options: Options): Promise<RunningService> {
         bundles,
         background,
         publicUrl: config.publicUrl,
+        canMail: config.notifications.smtpUrl !== null,
         retention: config.retention,
         rateLimit: config.rateLimit,
       },

@@ -8,7 +8,7 @@ import {
   type SubscriberRow,
 } from '../db/status-page-subscribers.ts';
 import { findStatusPage } from '../db/status-pages.ts';
-import { badRequest, notFound } from '../errors-http.ts';
+import { badRequest, conflict, notFound } from '../errors-http.ts';
 import { mailAddress, mostSubscribers, subscribe } from '../status-pages/subscriptions.ts';
 import { open, strict } from '../strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
@@ -90,11 +90,16 @@ export function registerStatusPageSubscriptions(api: PublicApi, deps: ApiDeps): 
         description: 'The answer is the subscription that the address has already, if it has one.',
         params: IdParams,
         body: CreateBody,
-        response: { 201: Type.Ref('StatusPageSubscription'), ...errorResponses(400, 404, 413, 415) },
+        response: { 201: Type.Ref('StatusPageSubscription'), ...errorResponses(400, 404, 409, 413, 415) },
       },
     },
     async ({ accountId, params: { id }, body }, reply) => {
       const pageId = await pageIdOf(db, { accountId, id });
+      if (deps.canMail === false) {
+        throw conflict('The service sends no mail, so nobody can confirm: set SMTP_URL.', {
+          email: ['can not be asked to confirm: SMTP_URL of the service is not set'],
+        });
+      }
       const email = mailAddress(body.email);
       if (email === null) throw badRequest({ email: ['must be a mail address'] });
       if (!(await subscribe(deps, { pageId, email }))) {

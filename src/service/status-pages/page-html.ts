@@ -73,7 +73,7 @@ ${main}
 `;
 }
 
-export function pageHtml(view: PageView): string {
+export function pageHtml(view: PageView, { canSubscribe }: { canSubscribe: boolean }): string {
   const { page, state, cards, open, past, running, scheduled, now } = view;
   const [first] = cards;
   const main = [
@@ -91,9 +91,7 @@ export function pageHtml(view: PageView): string {
     ),
     first === undefined ? '<p class="empty">This page shows no services yet.</p>' : '',
     section('Scheduled maintenance', scheduled.map(maintenanceHtml)),
-    `<section><h2>Be told by mail</h2><form class="subscribe" method="post" action="/status/${page.url}/subscribe">` +
-      '<label for="email">Mail address</label><input id="email" name="email" type="email" maxlength="254" autocomplete="email" required>' +
-      '<button type="submit">Subscribe</button></form></section>',
+    canSubscribe ? subscribeHtml(page.url) : '',
     `<section><h2>Incidents of the past ${shownDays} days</h2>`,
     past.length === 0
       ? '<p class="soft">None.</p>'
@@ -103,6 +101,12 @@ export function pageHtml(view: PageView): string {
   ].join('\n');
   return documentHtml(page, { title: `${page.name}: ${banners[state]}`, main });
 }
+
+const subscribeHtml = (url: string) =>
+  `<section><h2>Be told by mail</h2><form class="subscribe" method="post" action="/status/${url}/subscribe">` +
+  '<label for="email">Mail address</label>' +
+  '<input id="email" name="email" type="email" maxlength="254" autocomplete="email" required>' +
+  '<button type="submit">Subscribe</button></form></section>';
 
 const section = (title: string, parts: readonly string[]) =>
   parts.length === 0 ? '' : `<section><h2>${html(title)}</h2>\n${parts.join('\n')}</section>`;

@@ -88,7 +88,7 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     return reply
       .headers({ ...headers, 'cache-control': cache })
       .type(htmlType)
-      .send(pageHtml(view));
+      .send(pageHtml(view, { canSubscribe: deps.canMail !== false }));
   }
 
   const sendNotice = (
@@ -150,6 +150,13 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     instance.post('/status/:url/subscribe', { schema }, async (request, reply) => {
       const page = await pageOf(request);
       await checkReader(request, reply, page);
+      if (deps.canMail === false) {
+        return sendNotice(reply, page, {
+          code: 404,
+          title: 'Not subscribed',
+          text: 'This page sends no mail.',
+        });
+      }
       const email = mailAddress(field(request, 'email'));
       if (email === null) {
         const text = 'That does not look like a mail address.';

@@ -1,3 +1,4 @@
+import type { Log } from '../../log.ts';
 import type { Background } from '../background.ts';
 import type { Db } from '../db/database.ts';
 import { takeUpdateToTell } from '../db/incident-updates.ts';
@@ -27,6 +28,7 @@ type MailItem = { subscriberId: string; message: Message | 'confirm' };
 export type SubscriberMailDeps = {
   db: Db;
   encryption: Encryption;
+  log: Log;
   now: () => number;
   sendMail: SendMail;
   /** Base of links, without a slash at its end. */
@@ -84,7 +86,9 @@ export function handleSubscriberMails(background: Background, deps: SubscriberMa
       // Of two askings to confirm only one is of use; what is news is for those who did.
       if ((message === 'confirm') === (subscriber.confirmedAt !== null)) return;
       const sent = await deps.sendMail(mailOf(deps, subscriber, message));
-      if (!sent.delivered && sent.retry) throw new Error(`a mail to a subscriber: ${sent.result}`);
+      if (sent.delivered) return;
+      if (sent.retry) throw new Error(`a mail to a subscriber: ${sent.result}`);
+      deps.log.warn({ subscriber: subscriberId, result: sent.result }, 'a mail to a subscriber was not sent');
     },
   );
 }

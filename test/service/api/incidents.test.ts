@@ -25,6 +25,7 @@ describe.each(databases)('status pages and incidents ($name)', (database) => {
     handleSubscriberMails(background, {
       db,
       encryption,
+      log: silent,
       sendMail,
       now: clock.now,
       publicUrl: () => 'https://status.example.com',

@@ -34,6 +34,7 @@ describe('status pages in public', () => {
     handleSubscriberMails(background, {
       db,
       encryption,
+      log: silent,
       now: clock.now,
       publicUrl: () => service.url,
       retryDelaySeconds: 0,
