@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync, promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import { removeOutside } from '../script/outside-folder.ts';
+import { removeTree } from '../script/remove-tree.ts';
 import { beatFolder, isOwnerGone, ownerBeatMs, ownerFiles, signFolder } from './folder-owner.ts';
 
 /**
@@ -44,7 +44,7 @@ export function createWorkDirs(root: string, instanceId: string): WorkDirs {
         const other = join(root, name);
         if (!(await isOwnerGone(other, clock).catch(() => false))) continue;
         for (const run of await fs.readdir(other).catch(() => [])) await removeOutside(join(other, run));
-        await removeAll(other).catch(() => undefined);
+        await removeTree(other).catch(() => undefined);
       }
       await fs.rm(clock, { force: true }).catch(() => undefined);
     },
@@ -58,46 +58,10 @@ export function createWorkDirs(root: string, instanceId: string): WorkDirs {
       });
       return fs.mkdtemp(join(home, 'run-'));
     },
-    remove: removeAll,
+    remove: removeTree,
     close: async () => {
       clearInterval(timer);
-      if (signing !== null) await removeAll(home).catch(() => undefined);
+      if (signing !== null) await removeTree(home).catch(() => undefined);
     },
   };
-}
-
-async function removeAll(folder: string): Promise<void> {
-  const options = { recursive: true, force: true, maxRetries: 3 };
-  try {
-    await fs.rm(folder, options);
-  } catch {
-    // A folder in it may have been made unreadable, or folders stand in each other until no path reaches them.
-    const found = [folder];
-    for (let next = found.pop(); next !== undefined; next = found.pop())
-      await openFolders(next, folder, found);
-    await fs.rm(folder, options);
-  }
-}
-
-/** Paths end at 4096 bytes. What is made in a folder deeper than that has been made from within. */
-const longPath = 2000;
-
-/**
- * Gives this user every right on a folder and those below it; links are not followed. One that is too deep is moved to
- * right below `top` instead, and added to `moved`.
- */
-async function openFolders(folder: string, top: string, moved: string[]): Promise<void> {
-  await fs.chmod(folder, 0o700);
-  for (const entry of await fs.readdir(folder, { withFileTypes: true })) {
-    if (!entry.isDirectory()) continue;
-    const path = join(folder, entry.name);
-    if (Buffer.byteLength(path) <= longPath) {
-      await openFolders(path, top, moved);
-      continue;
-    }
-    const shallow = join(top, randomUUID());
-    await fs.chmod(path, 0o700);
-    await fs.rename(path, shallow);
-    moved.push(shallow);
-  }
 }

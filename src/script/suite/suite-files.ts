@@ -6,6 +6,7 @@ import yazl from 'yazl';
 import { toError } from '../../errors.ts';
 import { runFiles } from '../child/suite-format.ts';
 import { attachedFile, type KeptFile } from '../playwright-files.ts';
+import { removeTree } from '../remove-tree.ts';
 import { addServiceBlock, jsonReportOf } from './suite-json.ts';
 import type { ReadAttachment, ReadRun, ReadTest } from './suite-lines.ts';
 import type { SuitePlace } from './suite-place.ts';
@@ -190,7 +191,7 @@ async function reportFiles(given: Parameters<typeof collectFiles>[0], notes: str
       notes.push(`${name}.zip can't be written: ${toError(error).message}`);
     }
     // Its files are in the zip now; those that Playwright attached stand elsewhere as well.
-    await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+    await removeTree(folder).catch(() => undefined);
   }
   const json = await having('json');
   // Playwright writes none when it is killed.
