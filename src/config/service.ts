@@ -3,6 +3,7 @@ import { Secret } from '../secrets/secret.ts';
 import { readAnalysisConfig, type AnalysisConfig } from './analysis.ts';
 import { readNotificationConfig, type NotificationConfig } from './notifications.ts';
 import { readRetention, type RetentionConfig } from './retention.ts';
+import { readStorage, type BucketConfig } from './storage.ts';
 import { fail, integer, secret, text, url, type Environment } from './read.ts';
 
 /** The variables of the monitoring service. Subjects of their own have files of their own beside this one. */
@@ -24,6 +25,8 @@ export type ServiceConfig = {
   readonly rateLimit: number;
   readonly notifications: NotificationConfig;
   readonly retention: RetentionConfig;
+  /** Where artifacts and bundles lie; null = in folders below dataDir. */
+  readonly bucket: BucketConfig | null;
   readonly analysis: AnalysisConfig;
 };
 
@@ -72,6 +75,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     rateLimit: integer(env, 'SERVICE_RATE_LIMIT', 600, 0, 1_000_000),
     notifications: readNotificationConfig(env),
     retention: readRetention(env),
+    bucket: readStorage(env),
     analysis: readAnalysisConfig(env),
   });
 }

@@ -5,7 +5,7 @@ import type { Log } from '../log.ts';
 import { artifactHeaders, artifactPath, protocolLimits } from '../protocol/agent-calls.ts';
 import type { ArtifactAnswer, RequestOf } from '../protocol/routes.ts';
 import { noSuchLease, readHead, readKey, type ArtifactHead } from './agent-artifact-request.ts';
-import { DiskFull, TooLong, type ArtifactFiles } from './artifact-files.ts';
+import { DiskFull, TooLong, WrongPlace, type ArtifactFiles } from './artifact-files.ts';
 import type { AgentLocation } from './db/agents.ts';
 import {
   announceArtifact,
@@ -123,9 +123,7 @@ async function receive(
   const { head, request, reply } = call;
   const there = await files.partLength(row.id);
   if (head.from > there) {
-    throw new HttpError(416, `The artifact has ${there} bytes so far: continue there.`, {
-      'content-range': [`must begin at ${there} or before`],
-    });
+    throw beyond(there);
   }
   const { length, sha256 } = await files
     .write(row.id, {
@@ -151,6 +149,11 @@ async function receive(
   return { state: 'stored', size: length };
 }
 
+const beyond = (there: number) =>
+  new HttpError(416, `The artifact has ${there} bytes so far: continue there.`, {
+    'content-range': [`must begin at ${there} or before`],
+  });
+
 /** What a write that failed is to the agent. A body that broke off has nobody left who would read the answer. */
 function refusalOf(error: unknown, row: ArtifactRow, log: Log): Error {
   if (error instanceof DiskFull) {
@@ -158,6 +161,7 @@ function refusalOf(error: unknown, row: ArtifactRow, log: Log): Error {
     return new HttpError(507, 'The service has no room for the artifact: try again later.', {});
   }
   if (error instanceof TooLong) return badRequest({ body: [toError(error).message] });
+  if (error instanceof WrongPlace) return beyond(error.length);
   const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'ABORT_ERR') {
     return new HttpError(400, 'The body broke off.', { body: ['is not complete'] });

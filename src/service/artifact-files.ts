@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, promises as fs, type ReadStream } from 'node:fs';
+import { createReadStream, createWriteStream, promises as fs } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 /**
- * Bytes of artifacts, or of code bundles, below one folder: `<end of the id>/<id>`, with `.part` as long as something is
- * missing. Replicas of the service share the folder.
+ * Bytes of artifacts, or of code bundles: below one folder that all replicas of the service share (here), or in a bucket
+ * (artifact-bucket.ts).
  */
 export type ArtifactFiles = {
   /** Bytes that are there so far of a file that is not complete. */
@@ -15,7 +15,7 @@ export type ArtifactFiles = {
   /**
    * Writes `body` from byte `at` on, what lay beyond is gone; at most `size` in all. What came stays also when the body
    * breaks off. Resolves with the length, and with the SHA-256 of the whole where it began at 0. Rejects with DiskFull, with
-   * TooLong, with WrongBeginning where it does not begin with `beginning`, with the body's error, or with `signal.reason`.
+   * TooLong, with WrongPlace where it can't begin at `at`, with WrongBeginning where it does not begin with `beginning`, with the body's error, or with `signal.reason`.
    */
   write: (
     id: string,
@@ -29,7 +29,12 @@ export type ArtifactFiles = {
   open: (
     id: string,
     range?: (size: number) => ByteRange | null,
-  ) => Promise<{ stream: ReadStream; size: number }>;
+  ) => Promise<{ stream: Readable; size: number }>;
+  /** A URL by which whoever has it gets a stored file for some minutes; null = the service itself is to send it. */
+  urlOf?: (
+    id: string,
+    file: { size: number; contentType: string; disposition: string },
+  ) => Promise<string | null>;
   exists: (id: string) => Promise<boolean>;
   /** Every file there is, in no order. `modifiedAt` is milliseconds since the epoch. */
   list: () => AsyncIterable<{ id: string; isPart: boolean; modifiedAt: number }>;
@@ -41,6 +46,14 @@ export type ByteRange = { start: number; end: number };
 
 /** The disk takes no more. */
 export class DiskFull extends Error {}
+/** The bytes that are there are others than those before this place: `length` is where to go on. */
+export class WrongPlace extends Error {
+  readonly length: number;
+  constructor(length: number) {
+    super(`can go on at ${length} alone`);
+    this.length = length;
+  }
+}
 /** More bytes came than were announced. */
 export class TooLong extends Error {}
 /** The first bytes are not those that a file of its kind begins with. */
@@ -50,6 +63,7 @@ export class WrongBeginning extends Error {}
 const reservedBytes = 128 * 1024 * 1024;
 const writeBytes = 1024 * 1024;
 
+/** Files below `folder`: `<end of the id>/<id>`, with `.part` as long as something is missing. */
 export function createArtifactFiles(
   folder: string,
   { reserveBytes = reservedBytes }: { reserveBytes?: number } = {},
@@ -120,7 +134,7 @@ export function createArtifactFiles(
         const { size } = await handle.stat();
         const range = rangeOf?.(size) ?? null;
         const options = { highWaterMark: 256 * 1024, ...range };
-        return { stream: handle.createReadStream(options) as unknown as ReadStream, size };
+        return { stream: handle.createReadStream(options), size };
       } catch (error) {
         await handle.close();
         throw error;

@@ -7,7 +7,7 @@ import { deleteOldAlerts } from './db/alerts.ts';
 import { deleteOldSslNotices } from './db/ssl-notices.ts';
 import type { ArtifactFiles } from './artifact-files.ts';
 import { deleteOldBundles, sweepBundleFiles } from './bundles.ts';
-import { forgetArtifacts, oldArtifacts } from './db/artifacts.ts';
+import { forgetArtifacts, oldArtifacts, settleArtifact, unfinishedArtifacts } from './db/artifacts.ts';
 import { deleteOldSessions } from './db/check-sessions.ts';
 import type { Db } from './db/database.ts';
 import { deleteOldErrorGroups } from './db/error-groups.ts';
@@ -24,12 +24,23 @@ const finishedJobDays = 1;
 const agentEventDays = 30;
 const mostAgentEvents = 10_000;
 const artifactsAtOnce = 500;
+/** An agent gives up after a day: what has not come by then will not come. */
+const unfinishedMs = 26 * 3_600_000;
 const sessionsAtOnce = 500;
 const alertsAtOnce = 5_000;
 const eventsAtOnce = 5_000;
 const everyMs = 10 * 60_000;
 /** Partitions are made so far ahead that no result has to wait for its own. */
 const daysAhead = 2;
+
+/** Uploads that nobody will end: their bytes go, and their rows say so. */
+async function dropUnfinished({ db, files, now }: { db: Db; files: ArtifactFiles; now: number }) {
+  const before = new Date(now - unfinishedMs);
+  for (const id of await unfinishedArtifacts(db, { before, limit: artifactsAtOnce })) {
+    await files.remove(id);
+    await settleArtifact(db, { id, state: 'lost', now: new Date(now) });
+  }
+}
 
 /** Makes the partitions of the next days and drops what is old. Harmless when several replicas do it. */
 export function createRetention(options: {
@@ -74,6 +85,7 @@ export function createRetention(options: {
       // The bytes first: a row that has none names nothing, bytes without a row would stay for ever.
       for (const id of old) await files?.remove(id);
       if (old.length > 0) await forgetArtifacts(db, old);
+      if (files !== undefined) await dropUnfinished({ db, files, now: time });
       const sessions = await deleteOldSessions(db, { before, limit: sessionsAtOnce });
       await deleteOldGroupRuns(db, { before, limit: sessionsAtOnce });
       const events = await deleteOldHeartbeatEvents(db, { before, limit: eventsAtOnce });

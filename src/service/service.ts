@@ -1,8 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { ServiceConfig } from '../config/service.ts';
-import { exitCodes, FatalError } from '../errors.ts';
+import { exitCodes, FatalError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { join } from 'node:path';
 import { createLocationSampling, createQueueWaits } from './analytics/location-sampling.ts';
 import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
 import { handleAnalyses } from './analyses/analyse.ts';
@@ -11,7 +10,7 @@ import { registerAgentRoutes } from './agent-routes.ts';
 import { createAlertTimers } from './alerting/alert-timers.ts';
 import { createAlertFollower } from './alerting/follow-alerts.ts';
 import { buildApp } from './app.ts';
-import { createArtifactFiles } from './artifact-files.ts';
+import { openArtifactStore } from './artifact-store.ts';
 import { bootstrap } from './bootstrap.ts';
 import { createBackground } from './background.ts';
 import { createErrorFollower } from './error-groups/follow-errors.ts';
@@ -70,11 +69,14 @@ export async function startService(options: Options): Promise<RunningService> {
     closers.push(() => db.close());
     await migrate(db);
     const { accountId, keysFile, keys, encryption } = await bootstrap({ db, config, now, log });
-    const files = createArtifactFiles(join(config.dataDir, 'artifacts'));
-    const bundles = createArtifactFiles(join(config.dataDir, 'bundles'));
+    const { files, bundles, close: closeStore } = await openArtifactStore({ config, log });
+    closers.push(closeStore);
     const retention = createRetention({ db, files, bundles, now, log, retention: config.retention });
-    // The partitions of today exist before the first result comes.
-    await retention.tick();
+    // The partitions of today exist before the first result comes. What else can't be cleared up now (the bucket is away, the
+    // tables are in use by other replicas) is tried again.
+    await retention
+      .tick()
+      .catch((error: unknown) => log.warn({ error: toError(error).message }, 'clearing up is put off'));
     const background = createBackground({ db, log });
     const alerting = { background, now, incidents: triggeredIncidents(background) };
     const onNewErrors = config.analysis.automatic ? analyseNewGroups(background, now) : undefined;

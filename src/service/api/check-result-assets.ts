@@ -119,6 +119,9 @@ export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl
             description: 'The file, with its own content type',
             content: { 'application/octet-stream': { schema: Type.String({ format: 'binary' }) } },
           },
+          302: Type.Null({
+            description: 'The file is at the URL in `location`, for some minutes, without a key',
+          }),
           ...errorResponses(400, 404),
         },
       },
@@ -144,16 +147,20 @@ const shown = /^(image\/(png|jpeg|gif|webp)|video\/(webm|mp4)|text\/plain|text\/
 async function sendFile(
   reply: FastifyReply,
   files: ArtifactFiles,
-  { id, name, contentType }: { id: string; name: string; contentType: string },
+  { id, name, contentType, size: stored }: { id: string; name: string; contentType: string; size: number },
 ): Promise<FastifyReply> {
+  const isShown = shown.test(contentType);
+  const type = isShown ? contentType : plainType(contentType);
+  const disposition = `${isShown ? 'inline' : 'attachment'}; filename="${name}"`;
+  const url = await files.urlOf?.(id, { size: stored, contentType: type, disposition });
+  if (typeof url === 'string') return reply.header('cache-control', 'no-store').redirect(url, 302);
   const { stream, size } = await files.open(id).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ENOENT' ? notFound('file', name, 'name') : error;
   });
-  const isShown = shown.test(contentType);
   return reply
-    .header('content-type', isShown ? contentType : plainType(contentType))
+    .header('content-type', type)
     .header('content-length', size)
-    .header('content-disposition', `${isShown ? 'inline' : 'attachment'}; filename="${name}"`)
+    .header('content-disposition', disposition)
     .header('x-content-type-options', 'nosniff')
     .header('content-security-policy', 'sandbox allow-scripts')
     .header('cache-control', 'private, max-age=3600')

@@ -148,6 +148,18 @@ export async function oldArtifacts(
   return rows.map(({ id }) => id);
 }
 
+/** Ids of files announced before a moment whose bytes have not all come. */
+export async function unfinishedArtifacts(
+  db: Queryable,
+  { before, limit }: { before: Date; limit: number },
+): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from artifacts where state = 'pending' and created_at < $1 order by created_at limit $2`,
+    [before, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
 export async function forgetArtifacts(db: Queryable, ids: readonly string[]): Promise<void> {
   await db.query('delete from artifacts where id = any($1::uuid[])', [ids]);
 }

@@ -1,0 +1,52 @@
+/** So many pieces of work at once; whoever comes later waits for a place. */
+export type Places = {
+  /** Rejects with `signal.reason` where it fires before there is a place. */
+  within<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+};
+
+export function createPlaces(most: number): Places {
+  let taken = 0;
+  const waiting = new Set<() => void>();
+
+  async function enter(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (taken < most) {
+      taken++;
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const onAbort = () => {
+        waiting.delete(go);
+        reject(signal.reason as Error); // as throwIfAborted does
+      };
+      // The place is handed on: `taken` stays.
+      const go = () => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
+      };
+      waiting.add(go);
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  function leave(): void {
+    const [next] = waiting; // a Set keeps the order of insertion
+    if (next === undefined) {
+      taken--;
+      return;
+    }
+    waiting.delete(next);
+    next();
+  }
+
+  return {
+    within: async (signal, work) => {
+      await enter(signal);
+      try {
+        return await work();
+      } finally {
+        leave();
+      }
+    },
+  };
+}
