@@ -7,7 +7,14 @@ import {
   percentWritings,
   utf16,
 } from './byte-encodings.ts';
-import { htmlAttribute, json, jsonWritings, markupWritings, sourceWritings } from './text-escapes.ts';
+import {
+  echoWriting,
+  htmlAttribute,
+  json,
+  jsonWritings,
+  markupWritings,
+  sourceWritings,
+} from './text-escapes.ts';
 
 /** Every form in which a secret's value may stand in what an agent sends: what the scrubber looks for. */
 
@@ -37,6 +44,8 @@ function addAllForms(value: string, forms: Forms): void {
   addAll(forms, escaped.map(json));
   addAll(forms, markupWritings(value));
   addAll(forms, sourceWritings(value));
+  const echoed = echoWriting(value);
+  if (echoed !== value) addAll(forms, [echoed, json(echoed)]);
   addBinaryForms(value, bytes, forms);
   for (const core of base64Cores(bytes)) addAll(forms, base64Writings(Buffer.from(core.replace(/=+$/, ''))));
   const inJson = json(value);

@@ -43,6 +43,25 @@ export function jsonWritings(text: string): string[] {
   return [...lower, ...lower.slice(1).map(upperHexDigits), everything, upperHexDigits(everything)];
 }
 
+const echoed: { readonly [letter: string]: string } = {
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+  '\\': '\\',
+};
+
+/** As `echo` of a POSIX shell such as dash prints `text`, and `printf %b`: its own escapes become what they stand for. */
+export const echoWriting = (text: string): string =>
+  text.replaceAll(/\\(?:0([0-7]{0,3})|([abfnrtv\\]))/g, (_, octal: string | undefined, letter: string) =>
+    octal === undefined
+      ? (echoed[letter] ?? letter)
+      : String.fromCharCode(Number.parseInt(`0${octal}`, 8) & 0xff),
+  );
+
 // Names of U+00A0 to U+00FF, in order (HTML 4).
 const latinNames = (
   'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro ' +

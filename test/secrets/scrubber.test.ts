@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { createScrubber } from '../../src/secrets/scrubber.ts';
 import { byAllDoors, throughStream } from './through.ts';
@@ -35,6 +36,12 @@ const cases: readonly [string, readonly string[], string, string][] = [
     ['abcdef', 'cdefgh', 'efghij', 'ghijkl', 'ijklmn', 'klmnop', 'mnopqr'],
     '(abcdefghijklmnopqr)',
     `(${M})`,
+  ],
+  [
+    "what a POSIX shell's echo makes of its escapes",
+    ['check\\birch\\tree\\0101\\\\x'],
+    'check\birch\treeA\\x and {"a":"check\\birch\\treeA\\\\x"}',
+    `${M} and {"a":"${M}"}`,
   ],
   ['a secret that overlaps itself', ['abcabcab'], 'abcabcabcabcab.', `${M}.`],
   ['a repeated character', ['0000000000'], '10000000000000000001', `1${M}1`],
@@ -128,6 +135,14 @@ test('a key of many lines leaves none of them behind, whatever became of its whi
   const out = scrubber.text(`> ${lines.join('\n>   ')}\n\t${lines.join(' \t \n')}`);
   expect(out).not.toContain(lines[1]);
   expect(out).not.toContain(lines[2]);
+});
+
+test('a variable as the shell here prints it', () => {
+  const value = 'check\\birch\\ntree\\0101-7741';
+  for (const print of ['echo "$TOKEN"', `printf '%b' "$TOKEN"`]) {
+    const printed = execFileSync('sh', ['-c', print], { env: { PATH: process.env['PATH'], TOKEN: value } });
+    expect(scrubberOf(value).text(printed.toString()).trim()).toBe(M);
+  }
 });
 
 test('UTF-16 in both byte orders', () => {
