@@ -4,6 +4,7 @@ import { exitCodes, FatalError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { createLocationSampling, createQueueWaits } from './analytics/location-sampling.ts';
 import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
+import { createAgenticSchedule, handleAgenticRuns } from './agentic/run-checks.ts';
 import { handleAnalyses } from './analyses/analyse.ts';
 import { analyseNewGroups } from './analyses/queue.ts';
 import { registerAgentRoutes } from './agent-routes.ts';
@@ -88,6 +89,7 @@ export async function startService(options: Options): Promise<RunningService> {
     });
     handleRollups({ db, background, now });
     handleAnalyses(background, { db, encryption, log, now, config: config.analysis });
+    handleAgenticRuns(background, { db, encryption, now, config: config.analysis });
     // Known when it listens.
     let localAddress: string | null = null;
     const publicUrl = () => config.publicUrl ?? localAddress ?? `http://${config.host}:${config.port}`;
@@ -164,6 +166,9 @@ export async function startService(options: Options): Promise<RunningService> {
     closers.push(() => alertTimers.stop());
     alertTimers.start();
     background.start();
+    const agentic = createAgenticSchedule({ db, background, now, log });
+    closers.push(() => agentic.stop());
+    agentic.start();
     closers.push(() => finishedRuns.stop());
     finishedRuns.start();
     const url = localAddress;

@@ -23,7 +23,6 @@ import { CheckSession, registerCheckSessions, StartedCheckSession } from './chec
 import { CheckStatus, registerCheckStatuses } from './check-statuses.ts';
 import { registerChecks } from './checks.ts';
 import { HeartbeatEvent, HeartbeatStats, registerHeartbeatEvents } from './heartbeat-events.ts';
-import { ErrorGroup, registerErrorGroups } from './error-groups.ts';
 import {
   Incident,
   IncidentUpdate,

@@ -1,0 +1,98 @@
+import type { Tool } from '../analyses/chat.ts';
+import type { AgenticAction } from '../db/agentic.ts';
+import { hostOf, type Page } from './browser.ts';
+
+/** What an agent can do with a page. */
+
+export type AgenticAssertion = { condition: string; passed: boolean; actual: string; expected: string };
+
+const text = (description: string) => ({ type: 'string', description });
+const tool = (name: string, description: string, properties: { [name: string]: object }): Tool => ({
+  name,
+  description,
+  parameters: { type: 'object', properties, required: Object.keys(properties), additionalProperties: false },
+});
+const selector = text('A Playwright selector, like text="Sign in", #id or role=button[name="Buy"]');
+
+export const tools: readonly Tool[] = [
+  tool('navigate', 'Open a URL', { url: text('http:// or https://') }),
+  tool('click', 'Click the first element that matches', { selector }),
+  tool('type', 'Fill the first field that matches', {
+    selector,
+    text: text('{{NAME}} stands for a variable'),
+  }),
+  tool('read', 'The title, URL and visible text of the page', {}),
+  tool('assert', 'Note whether the visible text of the page contains a text', {
+    condition: text('What must hold, as a sentence'),
+    expected: text('The text that the page must contain'),
+  }),
+  tool('finish', 'End: everything is done and asserted, or can not be done', {
+    summary: text('What was found'),
+    done: { type: 'string', enum: ['yes', 'no'], description: 'Whether the task could be done' },
+  }),
+];
+
+const most = { input: 2_000, page: 8_000, actual: 300 };
+
+/** Strings of a call's arguments, bounded; null when they are not valid. */
+export function inputOf(name: string, json: string): AgenticAction['input'] | null {
+  const properties = tools.find((known) => known.name === name)?.parameters as
+    { required: string[] } | undefined; // made by tool() above
+  if (properties === undefined) return null;
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return null;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  const given = value as { [name: string]: unknown }; // any object has these
+  const entries = properties.required.map((key) => [key, given[key]] as const);
+  if (!entries.every(([, item]) => typeof item === 'string' && item.length <= most.input)) return null;
+  return Object.fromEntries(entries) as AgenticAction['input']; // strings, by the line above
+}
+
+const visibleText = async (page: Page) =>
+  (await page.locator('body').innerText()).replace(/\s+/g, ' ').trim();
+
+/** Does an action; rejects when the page does not allow it. `fill` puts variables in. */
+export async function act(
+  page: Page,
+  { tool: name, input }: AgenticAction,
+  fill: (text: string) => string,
+): Promise<{ output: string; assertion: AgenticAssertion | null }> {
+  const of = (key: string) => fill(input[key] ?? '');
+  const done = { output: 'done', assertion: null };
+  switch (name) {
+    case 'navigate':
+      if ((hostOf(of('url')) ?? '') === '') throw new Error('the URL must begin with http:// or https://');
+      await page.goto(of('url'));
+      return { ...done, output: `opened: ${await page.title()}` };
+    case 'click':
+      await page.locator(of('selector')).first().click();
+      return done;
+    case 'type':
+      await page.locator(of('selector')).first().fill(of('text'));
+      return done;
+    case 'read': {
+      const shown = `${page.url()}\n${await page.title()}\n${await visibleText(page)}`;
+      return { output: shown.slice(0, most.page), assertion: null };
+    }
+    case 'assert': {
+      const shown = await visibleText(page);
+      const expected = of('expected').replace(/\s+/g, ' ').trim();
+      const at = shown.indexOf(expected);
+      const passed = expected !== '' && at >= 0;
+      const actual = shown.slice(Math.max(0, at), Math.max(0, at) + most.actual);
+      const assertion = {
+        condition: input['condition'] ?? '',
+        passed,
+        actual,
+        expected: input['expected'] ?? '',
+      };
+      return { output: passed ? 'it holds' : `it does not hold; the page says: ${actual}`, assertion };
+    }
+    default:
+      throw new Error(`there is no tool ${name}`);
+  }
+}
