@@ -45,9 +45,8 @@ export class NoBrowser extends Error {}
 export async function openPage(program: string | null): Promise<{ page: Page; close: () => Promise<void> }> {
   const library = findLibrary();
   const own = library.chromium.executablePath();
-  const executablePath = [
-    ...(program === null ? [own, '/usr/bin/chromium', '/usr/bin/chromium-browser'] : [program]),
-  ].find((path) => existsSync(path));
+  const places = program === null ? [own, '/usr/bin/chromium', '/usr/bin/chromium-browser'] : [program];
+  const executablePath = places.find((path) => existsSync(path));
   if (executablePath === undefined) {
     throw new NoBrowser(
       'no Chromium is installed beside the service: install the package chromium, or set AGENTIC_BROWSER',

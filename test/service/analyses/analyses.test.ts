@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { noAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
+import { noAnalysisConfig, readAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
 import { handleAnalyses } from '../../../src/service/analyses/analyse.ts';
 import { analysisOf } from '../../../src/service/analyses/analysis-of-alert.ts';
 import { analyseNewGroups } from '../../../src/service/analyses/queue.ts';
@@ -179,4 +179,23 @@ test('the first error of a group is analysed where that is wanted', async () => 
   expect((await service.call('GET', `/v1/error-groups/${groupId}`)).body['rootCauseAnalyses']).toMatchObject([
     { status: 'COMPLETED' },
   ]);
+});
+
+test.each([
+  [{}, null],
+  [{ ANALYSIS_API_URL: 'https://models.example/v1/', ANALYSIS_MODEL: 'm' }, 'https://models.example/v1'],
+])('the configuration %j', (env, expected) => {
+  expect(readAnalysisConfig(env).endpoint?.url ?? null).toBe(expected);
+});
+
+test.each([
+  [{ ANALYSIS_API_URL: 'https://models.example/v1' }, 'ANALYSIS_MODEL is required'],
+  [{ ANALYSIS_MODEL: 'm' }, 'ANALYSIS_API_URL is required'],
+  [
+    { ANALYSIS_API_URL: 'ftp://models.example', ANALYSIS_MODEL: 'm' },
+    'ANALYSIS_API_URL must begin with http://',
+  ],
+  [{ ANALYSIS_AUTOMATIC: 'perhaps' }, 'ANALYSIS_AUTOMATIC must be true or false'],
+])('the configuration %j is refused', (env, message) => {
+  expect(() => readAnalysisConfig(env)).toThrow(message);
 });

@@ -157,6 +157,7 @@ describe.each(databases)('results ($name)', (database) => {
         responseTime: 52.25,
         attempts: 1,
         reason,
+        errorGroupIds: [],
         startedAt: iso(time),
         stoppedAt: iso(time + 100),
         created_at: iso(time + 200),
