@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Secret } from '../src/secrets/secret.ts';
@@ -23,8 +23,11 @@ if (binaries === null) throw new Error('this benchmark needs PostgreSQL: apt-get
 const folder = temporaryFolder();
 // As a server is run: every commit is on disk. What the tests' server leaves out (fsync) is put back.
 const settings = ['fsync=on', 'shared_buffers=256MB', 'max_wal_size=2GB', 'track_io_timing=off'];
+const hasStatements = existsSync(join(binaries, '..', 'lib', 'pg_stat_statements.so'));
+if (hasStatements) settings.push('shared_preload_libraries=pg_stat_statements');
 const postgres = await startPostgres(binaries, settings);
 const db = await openDatabase({ databaseUrl: new Secret(postgres.url('postgres')), dataDir: '' });
+if (hasStatements) await db.exec('create extension pg_stat_statements');
 const env = (name: string) => ({
   DATABASE_URL: postgres.url('postgres'),
   SERVICE_DATA_DIR: join(folder, name),
@@ -49,6 +52,7 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.
 const from = Date.now() + 10_000;
 const to = from + minutes * intervalMs;
 await sleep(from - Date.now());
+if (hasStatements) await db.exec('select pg_stat_statements_reset()');
 const before = {
   second: cpuMs(second.child.pid ?? 0),
   postgres: treeCpuMs(postgres.pid()),
@@ -65,6 +69,12 @@ const [walHalf] = await db.query<{ bytes: number }>(
   'select pg_wal_lsn_diff(pg_current_wal_lsn(), $1::pg_lsn) as bytes',
   [wal?.at],
 );
+const statements = hasStatements
+  ? await db.query<{ sql: string; calls: number; ms: number }>(
+      `select left(regexp_replace(query, '\\s+', ' ', 'g'), 70) as sql, sum(calls) as calls, sum(total_exec_time) as ms
+       from pg_stat_statements group by 1 order by 3 desc limit 16`,
+    )
+  : [];
 const runsOfHalf = ((half - from) / intervalMs) * checks;
 let back = first;
 const killed = once(first.child, 'exit');
@@ -109,6 +119,8 @@ console.log(
   `table and indexes per result    ${Math.round((size?.results ?? 0) / rows)} bytes, ${Math.round((size?.finished ?? 0) / rows)} more for a day`,
 );
 console.log(`memory of the replicas          ${memory.join(', ')} MB`);
+console.log('PostgreSQL, per run:            ms, calls, statement');
+for (const { sql, calls, ms } of statements) console.log(`  ${perRun(ms)} ${perRun(calls)} ${sql}`);
 await db.close();
 await postgres.stop();
 rmSync(folder, { recursive: true, force: true });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { Agent, request } from 'undici';
 
 /**
@@ -55,6 +56,8 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 export function startProtocolAgents(options: ProtocolAgentsOptions): ProtocolAgents {
   const runs: AgentRun[] = [];
   const stopping = new AbortController();
+  // All agents and their calls listen to it.
+  setMaxListeners(0, stopping.signal);
   const agents = Array.from({ length: options.count }, (_, index) =>
     runAgent(options, { index, runs, signal: stopping.signal }),
   );
