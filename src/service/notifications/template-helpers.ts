@@ -139,6 +139,19 @@ const table: { readonly [name: string]: Helper } = {
   unlessLteq: ([a, b]) => order(a, b) > 0,
 };
 
+/** In the worst case a search compares each character of the text with each one that it looks for. */
+const searching = ['contains', 'has', 'replace', 'split'];
+
+/** How many characters a helper may look at, at most. */
+export function workOf(name: string, args: readonly Value[]): number {
+  const [first = 0, second = 0, ...others] = args.map((value) => textOf(value).length);
+  const isSearch = searching.includes(name) && !Array.isArray(args[0]);
+  return others.reduce(
+    (sum, length) => sum + length,
+    isSearch ? first * Math.max(1, second) : first + second,
+  );
+}
+
 export const helperNames: readonly string[] = Object.keys(table);
 
 /** The helper of a name; undefined = there is none. */

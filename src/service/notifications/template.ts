@@ -1,4 +1,12 @@
-import { helperNames, helperOf, isTruthy, TemplateError, textOf, type Value } from './template-helpers.ts';
+import {
+  helperNames,
+  helperOf,
+  isTruthy,
+  TemplateError,
+  textOf,
+  workOf,
+  type Value,
+} from './template-helpers.ts';
 
 /**
  * Handlebars templates of webhooks. The library parses; what it parsed is read here instead of being compiled into code:
@@ -32,6 +40,8 @@ export type Program = { body: Statement[]; blockParams?: string[] };
 const mostExpressions = 1000;
 const mostDepth = 32;
 const mostSteps = 20_000;
+/** Characters that helpers look at, all together: some hundredths of a second, whatever they look for. */
+const mostWork = 20_000_000;
 /** Characters of what a template renders to. */
 const mostOutput = 256 * 1024;
 
@@ -42,6 +52,10 @@ export async function parseTemplate(template: string): Promise<Program> {
   if (!template.includes('{{')) return { body: [{ type: 'ContentStatement', value: template }] };
   if (template.split('{{').length - 1 > mostExpressions) {
     throw new TemplateError(`must not have more than ${mostExpressions} expressions`);
+  }
+  // The parser takes minutes for thousands of them within each other.
+  if (template.split('(').length - 1 > mostExpressions) {
+    throw new TemplateError(`must not have more than ${mostExpressions} opening parentheses`);
   }
   parse ??= (await import('handlebars/dist/cjs/handlebars/compiler/base.js')).parse;
   let program: Program;
@@ -111,6 +125,7 @@ type Rendering = {
   parts: string[];
   length: number;
   steps: number;
+  work: number;
 };
 
 /** Renders a parsed template. Throws TemplateError: too long, too large, a helper that was used wrongly. */
@@ -118,7 +133,7 @@ export function renderTemplate(
   program: Program,
   { variables, escaping, now }: { variables: Variables; escaping: Escaping; now: () => number },
 ): string {
-  const rendering: Rendering = { variables, escaping, now, parts: [], length: 0, steps: 0 };
+  const rendering: Rendering = { variables, escaping, now, parts: [], length: 0, steps: 0, work: 0 };
   write(program, { self: undefined, named: {}, data: {}, parent: null }, rendering);
   return rendering.parts.join('');
 }
@@ -212,10 +227,12 @@ function call({ path, params }: Call, scope: Scope, rendering: Rendering): Value
   if (helper === undefined || (params.length === 0 && Object.hasOwn(rendering.variables, nameOf(path)))) {
     return evaluate(path, scope, rendering);
   }
-  return helper(
-    params.map((param) => evaluate(param, scope, rendering)),
-    { now: rendering.now },
-  );
+  const values = params.map((param) => evaluate(param, scope, rendering));
+  rendering.work += workOf(nameOf(path), values);
+  if (rendering.work > mostWork) {
+    throw new TemplateError('the template compares or searches too many long texts');
+  }
+  return helper(values, { now: rendering.now });
 }
 
 function evaluate(expression: Expression, scope: Scope, rendering: Rendering): Value {

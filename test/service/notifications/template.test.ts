@@ -138,3 +138,29 @@ test('no template goes on for ever, or becomes too large', async () => {
   const doubling = '(replace '.repeat(20) + 'LONG' + ' "x" LONG)'.repeat(20);
   expect((await go(`{{eq ${doubling} ""}}`)).length).toBeLessThan(10);
 });
+
+test('no template holds the service up: not by what it searches, nor by what there is to parse', async () => {
+  const LONG = 'a'.repeat(60_000);
+  const many: Variables = {
+    LIST: Array.from({ length: 200 }, String),
+    LONG,
+    SIGN: 'b',
+    MIDDLE: `${LONG}b${LONG}`,
+  };
+  const go = async (template: string) =>
+    renderTemplate(await parseTemplate(template), { variables: many, escaping: 'json', now });
+  const oftenTried = (expression: string) =>
+    `{{#each LIST}}{{#each @root.LIST}}{{#if (${expression})}}x{{/if}}{{/each}}{{/each}}`;
+  for (const expression of [
+    'contains MIDDLE LONG',
+    'has LONG SIGN',
+    'lt LONG LONG',
+    'or (split LONG MIDDLE)',
+  ]) {
+    await expect(go(oftenTried(expression))).rejects.toThrow('too many long texts');
+  }
+  expect(await go('{{#if (contains LONG "b")}}x{{else}}y{{/if}}')).toBe('y');
+  await expect(go(`{{not ${'(not '.repeat(5000)}1${')'.repeat(5000)}}}`)).rejects.toThrow(
+    'must not have more than 1000 opening parentheses',
+  );
+});
