@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import PostalMime from 'postal-mime';
 import { readNotificationConfig } from '../../../src/config/notifications.ts';
+import { buildApp } from '../../../src/service/app.ts';
 import { createBackground } from '../../../src/service/background.ts';
 import { createEncryption } from '../../../src/service/encryption.ts';
 import { handleMaintenanceEvents } from '../../../src/service/maintenance/events.ts';
@@ -344,5 +345,32 @@ describe('status pages in public', () => {
       statuses.push((await post('/status/api-mail/subscribe', { email: `a${index}@example.com` })).status);
     }
     expect([statuses.filter((status) => status === 200).length, statuses.at(-1)]).toEqual([30, 429]);
+  });
+
+  test('where no mail can leave nothing offers any', async () => {
+    const { pageId } = await addPage('no-mail');
+    const { db, background, encryption, account } = service;
+    const app = await buildApp({ db, background, encryption, now: clock.now, canMail: false });
+    const page = await app.inject('/status/no-mail');
+    expect([page.statusCode, page.payload.includes('<form')]).toEqual([200, false]);
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const payload = 'email=a%40example.com';
+    const url = '/status/no-mail/subscribe';
+    const asked = await app.inject({ method: 'POST', url, headers: form, payload });
+    expect(asked.statusCode).toBe(404);
+    const added = await app.inject({
+      method: 'POST',
+      url: `/v1/status-pages/${pageId}/subscriptions`,
+      headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+      payload: '{"email":"a@example.com"}',
+    });
+    expect([added.statusCode, added.json()]).toEqual([
+      409,
+      {
+        message: expect.stringContaining('SMTP_URL') as string,
+        attributes: { email: ['can not be asked to confirm: SMTP_URL of the service is not set'] },
+      },
+    ]);
+    await app.close();
   });
 });
