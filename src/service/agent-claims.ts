@@ -7,6 +7,7 @@ import { buildJob, type AccountScope } from './agent-job.ts';
 import type { QueueWaits } from './analytics/location-sampling.ts';
 import type { Waiting } from './agent-waiting.ts';
 import { createPartsReader, type WholeJob } from './claimed-parts.ts';
+import { allClientCertificates } from './db/client-certificates.ts';
 import { allVariables } from './db/account-variables.ts';
 import { findProxyUrl, touchAgent, type AgentLocation } from './db/agents.ts';
 import type { Db } from './db/database.ts';
@@ -165,6 +166,7 @@ function scopeOf(
 ): (claimed: readonly ClaimedJob[]) => Promise<AccountScope> {
   let variables: ReturnType<typeof allVariables> | undefined;
   let snippets: ReturnType<typeof allSnippets> | undefined;
+  let certificates: ReturnType<typeof allClientCertificates> | undefined;
   return async (claimed) => {
     variables ??= allVariables(db, accountId);
     const wanted = claimed.some(
@@ -174,7 +176,14 @@ function scopeOf(
         needsCode(checkType, definition, group?.definition ?? null),
     );
     if (wanted) snippets ??= allSnippets(db, accountId);
-    return { variables: await variables, snippets: (await snippets) ?? [] };
+    if (claimed.some(({ checkType }) => checkType === 'API')) {
+      certificates ??= allClientCertificates(db, accountId);
+    }
+    return {
+      variables: await variables,
+      snippets: (await snippets) ?? [],
+      clientCertificates: (await certificates) ?? [],
+    };
   };
 }
 

@@ -7,6 +7,8 @@ import { openGroupDefinition } from './api/check-group-storage.ts';
 import { openRequest } from './api/check-storage.ts';
 import { isScriptType } from './api/script-fields.ts';
 import { isSuiteType } from './api/suite-fields.ts';
+import { certificatesFor } from './client-certificates.ts';
+import type { ClientCertificateRow } from './db/client-certificates.ts';
 import type { WholeJob } from './claimed-parts.ts';
 import { openVariables, type Encryption } from './encryption.ts';
 import {
@@ -31,7 +33,6 @@ type Definition = Partial<PhaseSources> &
     maxResponseTime?: number | null;
     retryStrategy?: Partial<RetryStrategy> | null;
     environmentVariables?: Variable[] | null;
-    clientCertificates?: unknown[];
     degradedPacketLossThreshold?: number;
     maxPacketLossThreshold?: number;
     runtimeId?: string | null;
@@ -41,7 +42,12 @@ type Definition = Partial<PhaseSources> &
   };
 
 /** What jobs of an account share. `variables` are as stored: values of secret ones encrypted. */
-export type AccountScope = { variables: readonly Variable[]; snippets: readonly Snippet[] };
+export type AccountScope = {
+  variables: readonly Variable[];
+  snippets: readonly Snippet[];
+  /** Oldest first. */
+  clientCertificates: readonly ClientCertificateRow[];
+};
 
 /** Beyond what attempts and waits may take: the way to the agent, its queue, its clock. */
 const deadlineSlackMs = 60_000;
@@ -127,9 +133,11 @@ function typeFields(
   if (claimed.checkType !== 'API') return { request };
   const defaults = group?.apiCheckDefaults ?? null;
   const scripts = apiScriptsOf({ runtimeId, check: definition, group, code, snippets });
+  // Of an API check.
+  const whole = defaults === null ? (request as ApiRequest) : mergedRequest(request as ApiRequest, defaults);
   return {
-    request: defaults === null ? request : mergedRequest(request as ApiRequest, defaults), // of an API check
-    clientCertificates: definition.clientCertificates ?? [],
+    request: whole,
+    clientCertificates: certificatesFor(account.clientCertificates, { url: whole.url, encryption }),
     ...(scripts === undefined ? {} : { scripts }),
     ...(defaults === null || defaults.url === '' ? {} : { groupBaseUrl: defaults.url }),
   };

@@ -52,6 +52,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         'Playwright bundles',
         'Snippets',
         'Variables',
+        'Client certificates',
         'Runtimes',
         'Locations',
         'Results',
@@ -86,7 +87,6 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
     routePrefix: '/docs',
     staticCSP: docsPolicy,
     // The validator is somebody else's service.
-    logo: null,
     theme: { title: 'Monitoring Service API' },
     uiConfig: {
       layout: 'BaseLayout',

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { createBackground, type Background } from '../../src/service/background.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
+import { createAuthority } from '../../src/targets/certificates.ts';
 import { silent } from './agent-service.ts';
 import type { Fields, TestService } from './service.ts';
 import { storeRuns } from './stored-results.ts';
@@ -140,6 +141,14 @@ export async function makeOneOfEverything(service: TestService): Promise<Everyth
   ids['snippet'] = idOf(await make('/v1/snippets', { name: 'login', script: 'console.log(1)' }));
   await make('/v1/variables', { key: 'TOKEN', value: 'first-token', secret: true });
   ids['variable'] = 'TOKEN';
+  const { cert, key } = createAuthority({ commonName: 'Test' }).issue({
+    commonName: 'client',
+    notBefore: new Date(service.now() - 86_400_000),
+    notAfter: new Date(service.now() + 86_400_000),
+  });
+  ids['clientCertificate'] = idOf(
+    await make('/v1/client-certificates', { host: '*.shop.example', cert, key }),
+  );
   ids['alertChannel'] = idOf(
     await make('/v1/alert-channels', { type: 'EMAIL', config: { address: 'ops@shop.example' } }),
   );

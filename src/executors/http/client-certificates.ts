@@ -1,6 +1,7 @@
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import * as tls from 'node:tls';
 import { createHash, X509Certificate } from 'node:crypto';
+import { certificateHostMatch } from '../../protocol/certificate-host.ts';
 import type { ClientCertificate } from '../../protocol/job.ts';
 import { HttpFailure } from './failures.ts';
 
@@ -12,41 +13,15 @@ export function clientCertificateFor(
   certificates: readonly ClientCertificate[],
   target: { host: string; port: number },
 ): ClientCertificate | null {
-  const host = target.host.toLowerCase();
-  const authority = `${host}:${target.port}`;
   let best: ClientCertificate | null = null;
   let bestIsExact = false;
   for (const certificate of certificates) {
-    const pattern = certificate.host.toLowerCase();
-    const exact = pattern === host || pattern === authority;
-    if (bestIsExact && !exact) continue;
-    if (!exact && !matchesGlob(pattern, host) && !matchesGlob(pattern, authority)) continue;
+    const match = certificateHostMatch(certificate.host, target);
+    if (match === null || (bestIsExact && match !== 'exact')) continue;
     best = certificate;
-    bestIsExact = exact;
+    bestIsExact = match === 'exact';
   }
   return best;
-}
-
-/** `*` and `?` only. Linear in practice and at worst pattern × text, so that no pattern can hang the agent. */
-function matchesGlob(pattern: string, text: string): boolean {
-  let p = 0;
-  let t = 0;
-  let star = -1;
-  let resume = 0;
-  while (t < text.length) {
-    if (pattern[p] === '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.length && (pattern[p] === '?' || pattern[p] === text[t])) {
-      p++;
-      t++;
-    } else if (star >= 0) {
-      p = star + 1;
-      t = ++resume;
-    } else return false;
-  }
-  while (pattern[p] === '*') p++;
-  return p === pattern.length;
 }
 
 const maxContexts = 32;

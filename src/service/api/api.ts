@@ -22,7 +22,9 @@ import { registerCheckGroups } from './check-groups.ts';
 import { CheckSession, registerCheckSessions, StartedCheckSession } from './check-sessions.ts';
 import { CheckStatus, registerCheckStatuses } from './check-statuses.ts';
 import { registerChecks } from './checks.ts';
+import { ClientCertificateSchema, registerClientCertificates } from './client-certificates.ts';
 import { HeartbeatEvent, HeartbeatStats, registerHeartbeatEvents } from './heartbeat-events.ts';
+import { ErrorGroup, registerErrorGroups } from './error-groups.ts';
 import {
   Incident,
   IncidentUpdate,
@@ -33,7 +35,6 @@ import {
 } from './incident-fields.ts';
 import { registerIncidentUpdates } from './incident-updates.ts';
 import { registerIncidents } from './incidents.ts';
-import { ErrorGroup, registerErrorGroups } from './error-groups.ts';
 import { bodyBytes, checkInput } from './input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './playwright-bundles.ts';
 import { NewLocationKey } from './location-keys.ts';
@@ -83,6 +84,7 @@ const components = [
   PlaywrightBundle,
   Snippet,
   Variable,
+  ClientCertificateSchema,
   Runtime,
   CheckResult,
   CheckResultPage,
@@ -146,6 +148,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerCheckGroups(instance, api, deps);
     registerSnippets(api, deps);
     registerVariables(api, deps);
+    registerClientCertificates(api, deps);
     registerRuntimes(api);
     registerPrivateLocations(api, deps);
     registerLocations(api, deps);
