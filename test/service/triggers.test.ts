@@ -220,6 +220,33 @@ describe.each(databases)('triggers: $name', (database) => {
       expect([(await read(0))['status'], (await read(2))['status']]).toEqual(['PASSED', 'PASSED']);
     });
 
+    it('many runs of groups that have no room hold up no other', async () => {
+      const groupId = await group({ concurrency: 1 });
+      for (const name of ['a', 'b']) await page({ name, groupId: Number(groupId) });
+      const url = await trigger(`check-groups/${groupId}`);
+      const controller = new AbortController();
+      const answer = call(url, { signal: controller.signal }).catch(() => null);
+      const jobs = await claim(1);
+      controller.abort();
+      await answer;
+      // Sixty others, older than it, whose first check runs on.
+      await db.query(
+        `insert into group_runs (id, account_id, concurrency, started_at)
+         select ('00000000-0000-7000-8000-' || lpad(place::text, 12, '0'))::uuid, account_id, concurrency, started_at
+         from group_runs, generate_series(1, 60) as place`,
+      );
+      await db.query(
+        `insert into jobs select (jsonb_populate_record(j, jsonb_build_object(
+           'id', gen_random_uuid(), 'run_id', gen_random_uuid(), 'sequence_id', gen_random_uuid(), 'group_run_id', g.id))).*
+         from jobs j join group_runs g on g.id <> j.group_run_id`,
+      );
+      await end(jobs);
+      await tick();
+      expect(
+        await db.query(`select name from jobs j join checks c on c.id = j.check_id where state = 'queued'`),
+      ).toEqual([{ name: 'b' }]);
+    });
+
     it('counts calls of a trigger in all replicas together', async () => {
       const id = await page({ activated: false });
       const url = await trigger(`checks/${id}`);

@@ -14,17 +14,33 @@ export async function insertGroupRun(
   ]);
 }
 
-/** Runs of groups that have jobs left to let go; locked, without those that another replica has. */
+/** SQL on `group_runs g`: how many of its checks run or wait for an agent. */
+const under = `(select count(distinct j.check_id) from jobs j
+  where j.group_run_id = g.id and j.state in ('queued', 'leased'))`;
+
+/**
+ * Runs of groups that can let a check go: locked, without those that another replica has. Those that have no room are left
+ * out, so that many of them hold up no other.
+ */
 export async function lockBlockedGroupRuns(
   tx: Queryable,
   { limit }: { limit: number },
 ): Promise<{ id: string; concurrency: number }[]> {
   return tx.query(
     `select g.id, g.concurrency from group_runs g
-     where exists (select 1 from jobs j where j.group_run_id = g.id and j.state = 'blocked')
+     where g.id in (select j.group_run_id from jobs j where j.group_run_id is not null and j.state = 'blocked')
+       and ${under} < g.concurrency
      order by g.id limit $1 for update skip locked`,
     [limit],
   );
+}
+
+/** Whether a run of a group has checks that wait for their turn. */
+export async function isSomethingBlocked(db: Queryable): Promise<boolean> {
+  const rows = await db.query(
+    `select id from jobs where group_run_id is not null and state = 'blocked' limit 1`,
+  );
+  return rows.length > 0;
 }
 
 /** Queues the jobs of the next checks, as many as there is room for; ids of the locations that got some. */

@@ -1,6 +1,6 @@
 import type { Log } from '../../log.ts';
 import type { Db } from '../db/database.ts';
-import { lockBlockedGroupRuns, releaseNextChecks } from '../db/group-runs.ts';
+import { isSomethingBlocked, lockBlockedGroupRuns, releaseNextChecks } from '../db/group-runs.ts';
 import { jobsChannel } from '../db/jobs.ts';
 import { createLoop, type Loop } from '../scheduler-loop.ts';
 
@@ -12,9 +12,10 @@ import { createLoop, type Loop } from '../scheduler-loop.ts';
 const batch = 50;
 /** While something waits its turn, and while nothing does. */
 const busyMs = 250;
+const shortestMs = 20;
 const idleMs = 1_000;
 
-/** Lets go what there is room for; how many runs of groups still have checks that wait. */
+/** Lets go what there is room for; how many runs of groups there was room in. */
 export async function releaseGroupRuns({ db, now }: { db: Db; now: () => number }): Promise<number> {
   return db.tx(async (tx) => {
     const runs = await lockBlockedGroupRuns(tx, { limit: batch });
@@ -32,6 +33,9 @@ export function createGroupRuns(deps: { db: Db; now: () => number; log: Log }): 
   return createLoop({
     name: 'group runs',
     log: deps.log,
-    work: async () => ((await releaseGroupRuns(deps)) > 0 ? busyMs : idleMs),
+    work: async () => {
+      if ((await releaseGroupRuns(deps)) === batch) return shortestMs;
+      return (await isSomethingBlocked(deps.db)) ? busyMs : idleMs;
+    },
   });
 }
