@@ -19,6 +19,7 @@ const longest = [
   'service/artifacts',
   'script/suite/run-suite',
   'script/capture-plain-script',
+  'service/replicas',
   'service/suite-jobs',
   'service/check-sessions',
   'service/script-jobs',
