@@ -39,7 +39,7 @@ const batch = 100;
 const longestSleepMs = 1_000;
 /**
  * And at most so often: checks that are due within this time share a transaction, and their runs a claim of an agent and a
- * batch of results. What a run costs halves; it starts 50 ms later on average.
+ * batch of results, for which it starts 50 ms later on average.
  */
 const shortestSleepMs = 100;
 
