@@ -221,5 +221,6 @@ function bodyFor(method: string, path: string): Fields | undefined {
   if (path.endsWith('/subscriptions')) return { checkId: everything.ids['check/url'], activated: false };
   if (path.startsWith('/v1/variables/')) return { locked: true };
   if (/\/updates\/|incident-updates\//.test(path)) return { description: 'Changed' };
+  if (path.startsWith('/v1/client-certificates/')) return { host: 'changed.example' };
   return path.startsWith('/v1/alert-channels/') ? { sendFailure: false } : { name: 'Changed' };
 }

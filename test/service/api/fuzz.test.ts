@@ -77,12 +77,12 @@ const wellFormed = (text: string) => text.replace(/\p{Surrogate}/gu, '\ufffd');
 function inQuery(name: string, value: unknown, chance: Chance): string[] {
   const text = (item: unknown) =>
     encodeURIComponent(
-      wellFormed(typeof item === 'string' ? item : (JSON.stringify(item) ?? '')).slice(0, 3000),
+      wellFormed(typeof item === 'string' ? item : (JSON.stringify(item) ?? '')).slice(0, 300),
     );
   if (typeof value === 'object' && value !== null && !Array.isArray(value) && chance.is(0.8)) {
     return Object.entries(value).map(([key, item]) => `${name}[${text(key)}]=${text(item)}`);
   }
-  const one = `${name}=${Array.isArray(value) ? value.map(text).join(',') : text(value)}`;
+  const one = `${name}=${Array.isArray(value) ? value.slice(0, 20).map(text).join(',') : text(value)}`;
   return chance.is(0.05) ? [one, one] : [one];
 }
 
@@ -97,7 +97,7 @@ function makeRequest(operation: Operation, components: Components, chance: Chanc
   const spoilsPath = (isHostile && chance.is(0.2)) || waits(operation);
   const path = spoilsPath
     ? operation.path.replace(/\{[^}]+\}/g, () =>
-        encodeURIComponent(wellFormed(chance.pick(hostileTexts)).slice(0, 6000)),
+        encodeURIComponent(wellFormed(chance.pick(hostileTexts)).slice(0, 2000) || 'x'),
       )
     : everything.pathOf(operation.path);
   const query = (operation.parameters ?? [])
@@ -120,7 +120,7 @@ function makeRequest(operation: Operation, components: Components, chance: Chanc
 }
 
 /** A DELETE that works would leave the others nothing to work on. */
-const spares = (operation: Operation) => operation.method === 'DELETE' || /\/cancel$/.test(operation.path);
+const spares = (operation: Operation) => operation.method === 'DELETE' || operation.path.endsWith('/cancel');
 
 test(
   'no input makes a route fail, hang, or answer what the document does not say',

@@ -84,10 +84,28 @@ type Row = {
 
 const frequencies = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440];
 const dataCenters = [
-  ...['us-east-1', 'us-east-2', 'us-west-1', 'us-west-2', 'ca-central-1', 'sa-east-1', 'eu-west-1'],
-  ...['eu-central-1', 'eu-west-2', 'eu-west-3', 'eu-north-1', 'eu-south-1', 'me-south-1', 'ap-southeast-1'],
-  ...['ap-northeast-1', 'ap-east-1', 'ap-southeast-2', 'ap-southeast-3', 'ap-northeast-2', 'ap-northeast-3'],
-  ...['ap-south-1', 'af-south-1'],
+  'us-east-1',
+  'us-east-2',
+  'us-west-1',
+  'us-west-2',
+  'ca-central-1',
+  'sa-east-1',
+  'eu-west-1',
+  'eu-central-1',
+  'eu-west-2',
+  'eu-west-3',
+  'eu-north-1',
+  'eu-south-1',
+  'me-south-1',
+  'ap-southeast-1',
+  'ap-northeast-1',
+  'ap-east-1',
+  'ap-southeast-2',
+  'ap-southeast-3',
+  'ap-northeast-2',
+  'ap-northeast-3',
+  'ap-south-1',
+  'af-south-1',
 ];
 const checkTypes = 'AGENTIC API BROWSER HEARTBEAT ICMP MULTI_STEP TCP PLAYWRIGHT URL DNS'.split(' ');
 const runtimeIds = ['2026.04', '2025.04', '2024.09', '2024.02', '2023.09', '2023.02', '2022.10'];
@@ -332,9 +350,7 @@ const rows: Row[] = [
       to: {},
       quickRange: {
         default: 'last24Hours',
-        enum: [
-          ...['last24Hours', 'last7Days', 'last30Days', 'thisWeek', 'thisMonth', 'lastWeek', 'lastMonth'],
-        ],
+        enum: ['last24Hours', 'last7Days', 'last30Days', 'thisWeek', 'thisMonth', 'lastWeek', 'lastMonth'],
       },
       aggregationInterval: { minimum: 1, maximum: 43_200 },
       filterByStatus: { type: 'array' },
@@ -405,7 +421,7 @@ describe('lists of values', () => {
 
   test('locations, runtimes, check types, metrics', () => {
     const browser = body('/v1/checks/browser').properties ?? {};
-    expect([...(resolve(browser['locations']?.items).enum ?? [])].toSorted()).toEqual(dataCenters.toSorted());
+    expect(new Set(resolve(browser['locations']?.items).enum)).toEqual(new Set(dataCenters));
     const offered = [browser['runtimeId'], ...(browser['runtimeId']?.anyOf ?? [])].flatMap(
       (one) => one?.enum ?? [],
     );
@@ -413,7 +429,7 @@ describe('lists of values', () => {
     const filter = document.paths['/v1/checks']?.['get']?.parameters?.find(
       ({ name }) => name === 'checkType',
     );
-    expect([...(filter?.schema.enum ?? [])].toSorted()).toEqual(checkTypes.toSorted());
+    expect(new Set(filter?.schema.enum)).toEqual(new Set(checkTypes));
     const parameters = document.paths['/v1/analytics/multistep-checks/{id}']?.['get']?.parameters ?? [];
     const metrics = parameters.find(({ name }) => name === 'metrics');
     expect(metrics?.schema.items?.enum).toEqual(expect.arrayContaining(multistepMetrics));
@@ -436,12 +452,19 @@ describe('lists of values', () => {
     };
     expect(fields(alertSettings)).toEqual(
       expect.arrayContaining([
-        ...['escalationType', 'runBasedEscalation', 'reminders', 'parallelRunFailureThreshold'],
+        'escalationType',
+        'runBasedEscalation',
+        'reminders',
+        'parallelRunFailureThreshold',
       ]),
     );
     expect(fields(retryStrategy)).toEqual(
       expect.arrayContaining([
-        ...['baseBackoffSeconds', 'sameRegion', 'maxRetries', 'maxDurationSeconds', 'onlyOn'],
+        'baseBackoffSeconds',
+        'sameRegion',
+        'maxRetries',
+        'maxDurationSeconds',
+        'onlyOn',
       ]),
     );
     expect(fields(triggerIncident)).toEqual(
