@@ -64,8 +64,9 @@ export async function startReplica(
   before: readonly string[] = [],
 ): Promise<Replica> {
   const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-  const [program = process.execPath, ...args] = [...before, process.execPath, main, 'service'];
-  const child = spawn(program, args, {
+  const words = [...before, process.execPath, main, 'service'];
+  const program = words.shift() ?? process.execPath;
+  const child = spawn(program, words, {
     env: {
       PATH: process.env['PATH'] ?? '',
       LOG_LEVEL: 'WARN',
