@@ -23,9 +23,10 @@ import type { Delivery, Sender, SendingDeps, Sent } from './delivery.ts';
 import { createMailer, sendEmail } from './email.ts';
 import { sendPagingA, sendPagingB } from './paging.ts';
 import { sendCall, sendSms } from './phone.ts';
-import { notificationsQueue, type NotificationItem } from './queue.ts';
+import { notificationsQueue, sendNotification, type NotificationItem } from './queue.ts';
 import { kindOfAddress } from './target-address.ts';
 import { testAlert } from './test-alert.ts';
+import { createTurns, places, type Turns } from './turns.ts';
 import { sendWebhook } from './webhook.ts';
 
 /** Takes notifications from the queue and delivers them, with a log of what came of each. */
@@ -45,7 +46,6 @@ const senders: { readonly [T in ChannelType]: Sender<T> } = {
 const retries = { retryLimit: 5, retryDelaySeconds: 20 };
 /** Longer than the longest try: a mail with a slow server, or a room after the other. */
 const expireSeconds = 240;
-const concurrency = 20;
 
 /** Notifications of a channel within an hour, of one check and in all: a check that flaps must not flood it. */
 const rateLimits = { ofCheck: 100, all: 1000 };
@@ -76,47 +76,66 @@ export function createNotifications(
 /** Before `background.prepare()`. */
 export function handleNotifications(background: Background, deps: NotificationDeps): void {
   const retryDelaySeconds = deps.retryDelaySeconds ?? retries.retryDelaySeconds;
-  const queue = { name: notificationsQueue, ...retries, retryDelaySeconds, expireSeconds, concurrency };
+  const queue = {
+    name: notificationsQueue,
+    ...retries,
+    retryDelaySeconds,
+    expireSeconds,
+    concurrency: places,
+  };
+  const turns = createTurns(deps.now);
   background.handle<NotificationItem>(queue, async ({ notificationId }, item) => {
     const notification = await findNotification(deps.db, notificationId);
     // Gone with its account, or done by a try that could not say so to the queue.
     if (notification?.status !== 'IN_PROGRESS') return;
-    await deliver(deps, notification, item);
+    const notBefore = await deliver({ ...deps, turns }, notification, item);
+    // Another item of the queue: to wait for a turn is no try.
+    if (notBefore !== null) await sendNotification(deps.db, background, notificationId, new Date(notBefore));
   });
 }
 
 /** The try did not deliver, and another one follows. */
 class TryAgain extends Error {}
 
+/** Null = ended; else it has to wait until then, in milliseconds since the epoch. Throws TryAgain. */
 async function deliver(
-  deps: NotificationDeps,
+  deps: NotificationDeps & { turns: Turns },
   notification: NotificationRow,
   item: BackgroundItem,
-): Promise<void> {
-  const { id, told, channelId, alertId } = notification;
-  const ended = (status: NotificationRow['status'], result: string, toldNow: readonly string[] = told) =>
-    updateNotification(deps.db, {
+): Promise<number | null> {
+  const { id, told, channelId, alertId, accountId } = notification;
+  // Those of an item before this one count, and so does one that ended with its process.
+  const attempt = Math.max(item.attempt, notification.attempts + 1);
+  const isLast = item.isLast || attempt > retries.retryLimit;
+  const ended = async (
+    status: NotificationRow['status'],
+    result: string,
+    toldNow: readonly string[] = told,
+  ) => {
+    await updateNotification(deps.db, {
       id,
       status,
       result: result.slice(0, 8000),
-      attempts: item.attempt,
+      attempts: attempt,
       told: [...toldNow],
       now: new Date(deps.now()),
     });
-  const channel = await findAlertChannel(deps.db, { accountId: notification.accountId, id: channelId });
+    return null;
+  };
+  const channel = await findAlertChannel(deps.db, { accountId, id: channelId });
   if (channel === undefined) return ended('FAILURE', 'the channel was deleted');
   const alert =
-    alertId === null
-      ? testAlert(notification.accountId, new Date(deps.now()))
-      : await findAlert(deps.db, alertId);
+    alertId === null ? testAlert(accountId, new Date(deps.now())) : await findAlert(deps.db, alertId);
   if (alert === undefined) return ended('FAILURE', 'the alert was deleted');
-  if (item.attempt === 1) {
+  if (attempt === 1) {
     const limited = await limitReached(deps, notification);
     if (limited !== null) return ended('RATE_LIMITED', limited);
   }
-  const sent = await sendTo(deps, { notification, channel, alert, signal: item.signal });
+  const turn = deps.turns.begin(channel, accountId);
+  if (!turn.isNow) return turn.notBefore;
+  const sent = await sendTo(deps, { notification, channel, alert, signal: item.signal }).finally(turn.end);
   if (sent.delivered) return ended('SUCCESS', sent.result, sent.told);
-  if (!sent.retry || item.isLast) {
+  if (!sent.retry || isLast) {
     deps.log.warn(
       { notification: id, channelId, channelType: channel.type },
       'a notification was not delivered',
@@ -124,7 +143,7 @@ async function deliver(
     return ended('FAILURE', sent.result, sent.told);
   }
   await ended('IN_PROGRESS', sent.result, sent.told);
-  throw new TryAgain(`try ${item.attempt} of notification ${id} failed`);
+  throw new TryAgain(`try ${attempt} of notification ${id} failed`);
 }
 
 async function limitReached(

@@ -21,11 +21,13 @@ export async function queueNotification(
   if (notificationId !== null) await sendNotification(tx, background, notificationId);
 }
 
-/** Queues one that stands in the log already. */
+/** Queues one that stands in the log already, for `startAfter` if that is given. */
 export async function sendNotification(
   tx: Queryable,
   background: Background,
   notificationId: string,
+  startAfter?: Date,
 ): Promise<void> {
-  await background.send(tx, notificationsQueue, { notificationId } satisfies NotificationItem);
+  const item: NotificationItem = { notificationId };
+  await background.send(tx, notificationsQueue, item, startAfter === undefined ? {} : { startAfter });
 }

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import PostalMime from 'postal-mime';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readNotificationConfig, type NotificationConfig } from '../../../src/config/notifications.ts';
@@ -374,6 +375,35 @@ test('targets that hang, are down or lead inside hold up no other, and none is l
     [bad[2]!]: [expect.stringMatching(/^127\.0\.0\.2 is an internal address/), 1],
   });
   expect(inside.received).toEqual([]);
+}, 30_000);
+
+test('a target that hangs has four tries at a time; what waits for its turn is not tried, nor lost, nor doubled', async () => {
+  const held: ServerResponse[] = [];
+  let isHeld = true;
+  const hanging = await receiver((_request, response) => {
+    if (isHeld) held.push(response);
+    else response.end();
+  });
+  const good = await receiver();
+  const ids = [];
+  for (let index = 0; index < 2; index++) ids.push(await createChannel('WEBHOOK', { url: hanging.url }));
+  for (const id of ids) {
+    for (let index = 0; index < limits.all; index++) await raise(id, { checkId: uuidv7(time + index) });
+  }
+  await raise(await createChannel('WEBHOOK', { url: good.url }));
+  const ticking = background.tick();
+  await expect.poll(() => [good.received.length, held.length], { timeout: 8000 }).toEqual([1, 8]);
+  expect(await log('&status=IN_PROGRESS')).toHaveLength(2 * limits.all);
+  isHeld = false;
+  for (const response of held) response.end();
+  await ticking;
+  await allTries();
+  expect(new Set(hanging.received.map(({ headers }) => headers['x-service-delivery'])).size).toBe(14);
+  expect(hanging.received).toHaveLength(14);
+  const done = await log();
+  expect(new Set(done.map(({ status, attempts }) => `${String(status)} ${String(attempts)}`))).toEqual(
+    new Set(['SUCCESS 1']),
+  );
 }, 30_000);
 
 test('EMAIL: a mail with text and HTML, in which nothing of the alert is markup', async () => {

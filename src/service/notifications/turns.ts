@@ -1,0 +1,67 @@
+import type { AlertChannelRow } from '../db/alert-channels.ts';
+import type { ChannelType } from './channel-configs.ts';
+
+/**
+ * Whose turn it is: so many tries of a channel, of an account and of a gateway of the configuration are under way at once in
+ * this replica, that targets which hang leave room for the others. Who has no turn is told when to ask again.
+ */
+export type Turns = {
+  /** A turn that is now lasts until `end`; else `notBefore` is the next chance, in milliseconds since the epoch. */
+  begin(channel: Pick<AlertChannelRow, 'id' | 'type'>, accountId: string): Turn;
+};
+export type Turn = { isNow: true; end: () => void } | { isNow: false; notBefore: number };
+
+/** Of the places in the queue of notifications. */
+export const places = 40;
+const most = { ofChannel: 4, ofAccount: 12, ofGateway: 16 };
+/** Between two that wait for the same lane: a share of what its last try took, within these. */
+const shortestGapMs = 25;
+const longestWaitMs = 10 * 60_000;
+/** Of so many lanes it is remembered how long their last try took. */
+const mostIdle = 5000;
+
+type Lane = { most: number; running: number; lastMs: number; nextAt: number };
+
+/** Types whose URL is the channel's own. */
+const ownTargets: readonly ChannelType[] = ['WEBHOOK', 'CHAT_A'];
+
+export function createTurns(now: () => number): Turns {
+  const lanes = new Map<string, Lane>();
+
+  function laneOf(name: string, mostAtOnce: number): [name: string, lane: Lane] {
+    const lane = lanes.get(name) ?? { most: mostAtOnce, running: 0, lastMs: 0, nextAt: 0 };
+    lanes.set(name, lane);
+    return [name, lane];
+  }
+
+  return {
+    begin: ({ id, type }, accountId) => {
+      const own = [
+        laneOf(`channel ${id}`, most.ofChannel),
+        laneOf(`account ${accountId}`, most.ofAccount),
+        ...(ownTargets.includes(type) ? [] : [laneOf(`gateway ${type}`, most.ofGateway)]),
+      ];
+      const from = now();
+      const full = own.filter(([, lane]) => lane.running >= lane.most);
+      if (full.length > 0) {
+        for (const [, lane] of full) {
+          const next = Math.max(lane.nextAt, from) + Math.max(shortestGapMs, lane.lastMs / lane.most);
+          lane.nextAt = Math.min(next, from + longestWaitMs);
+        }
+        return { isNow: false, notBefore: Math.max(...full.map(([, lane]) => lane.nextAt)) };
+      }
+      for (const [, lane] of own) lane.running += 1;
+      return {
+        isNow: true,
+        end: () => {
+          const at = now();
+          for (const [name, lane] of own) {
+            lane.running -= 1;
+            lane.lastMs = at - from;
+            if (lane.running === 0 && lane.nextAt <= at && lanes.size > mostIdle) lanes.delete(name);
+          }
+        },
+      };
+    },
+  };
+}
