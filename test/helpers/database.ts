@@ -1,12 +1,10 @@
-import { PGlite } from '@electric-sql/pglite';
-import { cp, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { openDatabase } from '../../src/service/db/open-database.ts';
 import type { Db, DatabaseOptions } from '../../src/service/db/database.ts';
-import { migrate } from '../../src/service/db/migrate.ts';
 import { Secret } from '../../src/secrets/secret.ts';
+import { copyFolder, embeddedTemplate, migratedDatabase, serverTemplate } from './database-templates.ts';
 import { postgresBinaries, startPostgres, type Postgres } from './postgres.ts';
 
 /**
@@ -34,13 +32,12 @@ export const databases: readonly TestDatabase[] = [embedded(), server()];
 function embedded(): TestDatabase {
   const closers: (() => Promise<void>)[] = [];
   async function open(options: OpenOptions = {}): Promise<Db> {
-    const dataDir = await emptyDataDir();
+    const dataDir = await dataDirOf({ migrated: options.migrated !== false });
     const db = await openDatabase({ databaseUrl: null, dataDir, ...observed(options) });
     closers.push(async () => {
       await db.close();
       await rm(dataDir, { recursive: true, force: true });
     });
-    if (options.migrated !== false) await migrate(db);
     return db;
   }
   return {
@@ -59,11 +56,15 @@ function server(): TestDatabase {
   let made = 0;
   async function openReplicas(count: number, options: OpenOptions = {}): Promise<Db[]> {
     if (binaries === null) throw new Error('no PostgreSQL binaries');
-    postgres ??= startPostgres(binaries);
+    postgres ??= serverTemplate(binaries).then((folder) =>
+      startPostgres(binaries, [], (dataDir, owner) => copyFolder(folder, dataDir, owner)),
+    );
     const { url } = await postgres;
     const name = `test_${++made}`;
     const admin = await openDatabase({ databaseUrl: new Secret(url('postgres')), dataDir: '' });
-    await admin.exec(`create database ${name}`);
+    await admin.exec(
+      `create database ${name}${options.migrated === false ? '' : ` template ${migratedDatabase}`}`,
+    );
     await admin.close();
     const replicas = await Promise.all(
       Array.from({ length: count }, () =>
@@ -71,8 +72,6 @@ function server(): TestDatabase {
       ),
     );
     closers.push(...replicas.map((db) => () => db.close()));
-    const [first] = replicas;
-    if (options.migrated !== false && first !== undefined) await migrate(first);
     return replicas;
   }
   return {
@@ -99,33 +98,11 @@ async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close();
 }
 
-const packageRoot = fileURLToPath(new URL('../../', import.meta.url));
+/** A data directory with an empty embedded database. */
+export const emptyDataDir = (): Promise<string> => dataDirOf({ migrated: false });
 
-/** A data directory with an empty embedded database: making one takes seconds, so it is made once and copied. */
-export async function emptyDataDir(): Promise<string> {
+async function dataDirOf(kind: { migrated: boolean }): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'location-agent-test-'));
-  await cp(await template(), join(dataDir, 'database'), { recursive: true });
+  copyFolder(await embeddedTemplate(kind), join(dataDir, 'database'));
   return dataDir;
-}
-
-async function template(): Promise<string> {
-  const manifest = JSON.parse(
-    await readFile(join(packageRoot, 'node_modules/@electric-sql/pglite/package.json'), 'utf8'),
-  ) as { version: string };
-  const folder = join(packageRoot, 'node_modules/.cache/location-agent', `pglite-${manifest.version}`);
-  if (await exists(folder)) return folder;
-  await mkdir(join(folder, '..'), { recursive: true });
-  const making = await mkdtemp(`${folder}-`);
-  const engine = await PGlite.create(making);
-  await engine.close();
-  // Another test file may have been quicker.
-  await rename(making, folder).catch(() => rm(making, { recursive: true, force: true }));
-  return folder;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

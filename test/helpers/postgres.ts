@@ -14,7 +14,8 @@ export type Postgres = {
   pid(): number;
   /** Ends every connection, as a restart of the server does, and is there again on the same port. */
   restart(): Promise<void>;
-  stop(): Promise<void>;
+  /** `keep` is called with its data folder before that is removed. */
+  stop(keep?: (dataDir: string) => void): Promise<void>;
 };
 
 /** PostgreSQL refuses root: it then runs as `nobody`. */
@@ -56,12 +57,22 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Starts a server from the binaries in `folder`. `settings` are more lines of its configuration (`name=value`). */
-export async function startPostgres(folder: string, settings: readonly string[] = []): Promise<Postgres> {
+/**
+ * Starts a server from the binaries in `folder`. `settings` are more lines of its configuration (`name=value`); `fill` puts data
+ * that such a server left into its folder, for a user when one is named, else it begins with nothing.
+ */
+export async function startPostgres(
+  folder: string,
+  settings: readonly string[] = [],
+  fill?: (dataDir: string, owner?: { uid: number; gid: number }) => void,
+): Promise<Postgres> {
   const dataDir = await mkdtemp('/tmp/location-agent-postgres-');
   if (isRoot) await chown(dataDir, nobody, nobody);
-  const locale = ['-E', 'UTF8', '--locale=C'];
-  await run(join(folder, 'initdb'), ['-D', dataDir, '-U', 'postgres', '-A', 'trust', ...locale, '--no-sync']);
+  if (fill === undefined) {
+    const locale = ['-E', 'UTF8', '--locale=C'];
+    const args = ['-D', dataDir, '-U', 'postgres', '-A', 'trust', ...locale, '--no-sync'];
+    await run(join(folder, 'initdb'), args);
+  } else fill(dataDir, isRoot ? { uid: nobody, gid: nobody } : undefined);
   const port = await freePort();
   const all = [
     'listen_addresses=127.0.0.1',
@@ -94,8 +105,9 @@ export async function startPostgres(folder: string, settings: readonly string[] 
       await end(child);
       child = await start();
     },
-    stop: async () => {
+    stop: async (keep) => {
       await end(child);
+      keep?.(dataDir);
       await rm(dataDir, { recursive: true, force: true });
     },
   };
