@@ -39,9 +39,36 @@ function validConfig(request: FastifyRequest, type: ChannelType, config: object)
   return holder.config as ChannelConfig; // valid by the schema of its type
 }
 
-async function checkTemplates(type: ChannelType, config: object, problems: Problems): Promise<void> {
+/** What a client of HTTP writes by itself. */
+const ownHeaders = [
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+function checkHeaders(headers: ChannelConfig<'WEBHOOK'>['headers'], problems: Problems): void {
+  for (const [index, { key, value }] of headers.entries()) {
+    const field = `config.headers.${index}`;
+    if (ownHeaders.includes(key.toLowerCase()))
+      problems.add(`${field}.key`, `must not be ${key}: the service sets it`);
+    if (!/^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value)) {
+      problems.add(
+        `${field}.value`,
+        'must have no line breaks, control characters, or characters beyond Latin-1',
+      );
+    }
+  }
+}
+
+async function checkWebhook(type: ChannelType, config: object, problems: Problems): Promise<void> {
   if (type !== 'WEBHOOK') return;
-  const { url, template } = config as ChannelConfig<'WEBHOOK'>; // valid by the schema of its type
+  const { url, template, headers } = config as ChannelConfig<'WEBHOOK'>; // valid by the schema of its type
+  checkHeaders(headers, problems);
   for (const [field, text] of Object.entries({ url, template: template ?? '' })) {
     try {
       await parseTemplate(text);
@@ -140,7 +167,7 @@ export async function prepareChannel(
     const kept = keepConfigSecrets(type, validConfig(request, type, body.config), stored);
     for (const field of kept.missing) problems.add(`config.${field}`, 'is required');
     config = kept.config;
-    await checkTemplates(type, config, problems);
+    await checkWebhook(type, config, problems);
   }
   const given = 'isPartial' in body && body.isPartial === true ? undefined : body.subscriptions;
   const subscriptions =

@@ -195,6 +195,23 @@ describe.each(databases)('alert channels ($name)', (database) => {
         { 'config.template': [expect.stringMatching(/^is not a valid template: Parse error/)] },
       ],
       [
+        {
+          type: 'WEBHOOK',
+          config: {
+            url: 'http://x/',
+            headers: [
+              { key: 'Content-Length', value: '5' },
+              { key: 'x-a', value: 'a\r\nx-b: c' },
+              { key: 'x-c', value: 'caf\u00e9' },
+            ],
+          },
+        },
+        {
+          'config.headers.0.key': ['must not be Content-Length: the service sets it'],
+          'config.headers.1.value': [expect.stringMatching(/^must have no line breaks/)],
+        },
+      ],
+      [
         { type: 'EMAIL', config: { address: 'a@b.example' }, sslExpiryThreshold: 31 },
         { sslExpiryThreshold: ['must be from 1 to 30'] },
       ],
