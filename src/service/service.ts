@@ -2,34 +2,16 @@ import type { AddressInfo } from 'node:net';
 import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { createLocationSampling, createQueueWaits } from './analytics/location-sampling.ts';
-import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
-import { createAgenticSchedule, handleAgenticRuns } from './agentic/run-checks.ts';
-import { handleAnalyses } from './analyses/analyse.ts';
-import { analyseNewGroups } from './analyses/queue.ts';
 import { registerAgentRoutes } from './agent-routes.ts';
-import { createAlertTimers } from './alerting/alert-timers.ts';
-import { createAlertFollower } from './alerting/follow-alerts.ts';
 import { buildApp } from './app.ts';
 import { openArtifactStore } from './artifact-store.ts';
 import { bootstrap } from './bootstrap.ts';
-import { createBackground } from './background.ts';
-import { createErrorFollower } from './error-groups/follow-errors.ts';
-import { createFinishedRuns } from './finished-runs.ts';
 import { openDatabase } from './db/open-database.ts';
 import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
-import { createHeartbeatTimers } from './heartbeats/timers.ts';
-import { triggeredIncidents } from './incidents/triggered.ts';
 import type { Keys } from './keys-file.ts';
-import { createMaintenanceLoop } from './maintenance/advance.ts';
-import { handleMaintenanceEvents } from './maintenance/events.ts';
-import { createNotifications } from './notifications/deliver.ts';
-import { createMailer } from './notifications/email.ts';
+import { createOwnWork } from './own-work.ts';
 import { createRetention } from './retention.ts';
-import { createScheduler } from './scheduler.ts';
-import { handleSubscriberMails, tellOfMaintenances } from './status-pages/subscriber-mails.ts';
-import { createGroupRuns } from './triggers/group-runs.ts';
 
 export type RunningService = {
   /** Where it listens, reachable from this machine. */
@@ -78,35 +60,11 @@ export async function startService(options: Options): Promise<RunningService> {
     await retention
       .tick()
       .catch((error: unknown) => log.warn({ error: toError(error).message }, 'clearing up is put off'));
-    const background = createBackground({ db, log });
-    const alerting = { background, now, incidents: triggeredIncidents(background) };
-    const onNewErrors = config.analysis.automatic ? analyseNewGroups(background, now) : undefined;
-    const finishedRuns = createFinishedRuns({
-      db,
-      now,
-      log,
-      followers: [createErrorFollower(onNewErrors), createAlertFollower(alerting), noteRollups],
-    });
-    handleRollups({ db, background, now });
-    handleAnalyses(background, { db, encryption, log, now, config: config.analysis });
-    handleAgenticRuns(background, { db, encryption, now, config: config.analysis });
     // Known when it listens.
     let localAddress: string | null = null;
     const publicUrl = () => config.publicUrl ?? localAddress ?? `http://${config.host}:${config.port}`;
-    createNotifications(background, {
-      db,
-      encryption,
-      log,
-      now,
-      config: config.notifications,
-      publicUrl,
-    });
-    const sendMail = createMailer(config.notifications, publicUrl);
-    handleSubscriberMails(background, { db, encryption, log, now, sendMail, publicUrl });
-    handleMaintenanceEvents(background, { db, now, followers: [tellOfMaintenances(background)] });
-    await background.prepare();
-    closers.push(() => background.stop());
-    const waits = createQueueWaits({ db, now, log });
+    const work = await createOwnWork({ db, encryption, config, log, now, random, publicUrl });
+    closers.push(() => work.stop());
     const app = await buildApp(
       {
         db,
@@ -114,7 +72,7 @@ export async function startService(options: Options): Promise<RunningService> {
         now,
         files,
         bundles,
-        background,
+        background: work.background,
         publicUrl: config.publicUrl,
         canMail: config.notifications.smtpUrl !== null,
         retention: config.retention,
@@ -133,45 +91,18 @@ export async function startService(options: Options): Promise<RunningService> {
               files,
               bundles,
               resultDays: config.retention.resultDays,
-              waits,
+              waits: work.waits,
             }),
         ],
       },
     );
     closers.push(() => app.close());
-    const scheduler = createScheduler({ db, now, random, log });
     await listen(app, config);
-    localAddress = localUrl(app.server.address() as AddressInfo); // it listens on TCP
-    closers.push(() => scheduler.stop());
-    scheduler.start();
-    const heartbeats = createHeartbeatTimers({ db, now, log });
-    closers.push(() => heartbeats.stop());
-    heartbeats.start();
-    const groupRuns = createGroupRuns({ db, now, log });
-    closers.push(() => groupRuns.stop());
-    groupRuns.start();
+    const url = localUrl(app.server.address() as AddressInfo); // it listens on TCP
+    localAddress = url;
     closers.push(() => retention.stop());
     retention.start();
-    const rollups = createRollupLoop({ db, background, now, log });
-    closers.push(() => rollups.stop());
-    rollups.start();
-    for (const loop of [createLocationSampling({ db, now, log }), waits.loop]) {
-      closers.push(() => loop.stop());
-      loop.start();
-    }
-    const maintenance = createMaintenanceLoop({ db, background, now, log });
-    closers.push(() => maintenance.stop());
-    maintenance.start();
-    const alertTimers = createAlertTimers({ ...alerting, db, log });
-    closers.push(() => alertTimers.stop());
-    alertTimers.start();
-    background.start();
-    const agentic = createAgenticSchedule({ db, background, now, log });
-    closers.push(() => agentic.stop());
-    agentic.start();
-    closers.push(() => finishedRuns.stop());
-    finishedRuns.start();
-    const url = localAddress;
+    work.start();
     log.info({ url, database: db.kind }, 'service listens');
     return { url, accountId, keysFile, keys, db, close };
   } catch (error) {

@@ -1,0 +1,93 @@
+import type { ServiceConfig } from '../config/service.ts';
+import type { Log } from '../log.ts';
+import { createAgenticSchedule, handleAgenticRuns } from './agentic/run-checks.ts';
+import { createAlertTimers } from './alerting/alert-timers.ts';
+import { createAlertFollower } from './alerting/follow-alerts.ts';
+import { handleAnalyses } from './analyses/analyse.ts';
+import { analyseNewGroups } from './analyses/queue.ts';
+import { createLocationSampling, createQueueWaits, type QueueWaits } from './analytics/location-sampling.ts';
+import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
+import { createBackground, type Background } from './background.ts';
+import type { Db } from './db/database.ts';
+import type { Encryption } from './encryption.ts';
+import { createErrorFollower } from './error-groups/follow-errors.ts';
+import { createFinishedRuns } from './finished-runs.ts';
+import { createHeartbeatTimers } from './heartbeats/timers.ts';
+import { triggeredIncidents } from './incidents/triggered.ts';
+import { createMaintenanceLoop } from './maintenance/advance.ts';
+import { handleMaintenanceEvents } from './maintenance/events.ts';
+import { createNotifications } from './notifications/deliver.ts';
+import { createMailer } from './notifications/email.ts';
+import type { Loop } from './scheduler-loop.ts';
+import { createScheduler } from './scheduler.ts';
+import { handleSubscriberMails, tellOfMaintenances } from './status-pages/subscriber-mails.ts';
+import { createGroupRuns } from './triggers/group-runs.ts';
+
+/** What the service does by itself, beside answering: what is due, what follows from runs, what waits in queues. */
+export type OwnWork = {
+  background: Background;
+  /** Where claims note how long jobs have waited. */
+  waits: QueueWaits;
+  /** Once the service listens. */
+  start(): void;
+  /** Resolves when nothing of it is under way any more. */
+  stop(): Promise<void>;
+};
+
+type Deps = {
+  db: Db;
+  encryption: Encryption;
+  config: ServiceConfig;
+  log: Log;
+  now: () => number;
+  random: () => number;
+  publicUrl: () => string;
+};
+
+/** Any number of replicas may do it: each item is one replica's. Its queues are ready when it resolves. */
+export async function createOwnWork(deps: Deps): Promise<OwnWork> {
+  const { db, config, log, now } = deps;
+  const background = createBackground({ db, log });
+  handleQueues(background, deps);
+  const waits = createQueueWaits({ db, now, log });
+  const alerting = { background, now, incidents: triggeredIncidents(background) };
+  const onNewErrors = config.analysis.automatic ? analyseNewGroups(background, now) : undefined;
+  const followers = [createErrorFollower(onNewErrors), createAlertFollower(alerting), noteRollups];
+  const loops: Pick<Loop, 'start' | 'stop'>[] = [
+    createScheduler({ db, now, random: deps.random, log }),
+    createHeartbeatTimers({ db, now, log }),
+    createGroupRuns({ db, now, log }),
+    createAgenticSchedule({ db, background, now, log }),
+    createMaintenanceLoop({ db, background, now, log }),
+    createAlertTimers({ ...alerting, db, log }),
+    createFinishedRuns({ db, now, log, followers }),
+    createRollupLoop({ db, background, now, log }),
+    createLocationSampling({ db, now, log }),
+    waits.loop,
+    background,
+  ];
+  await background.prepare();
+  return {
+    background,
+    waits,
+    start: () => {
+      for (const loop of loops) loop.start();
+    },
+    stop: async () => {
+      // What is sent last is still taken: the queues stop after those that fill them.
+      for (const loop of loops) await loop.stop();
+    },
+  };
+}
+
+function handleQueues(background: Background, deps: Deps): void {
+  const { db, encryption, config, log, now, publicUrl } = deps;
+  handleRollups({ db, background, now });
+  handleAnalyses(background, { db, encryption, log, now, config: config.analysis });
+  handleAgenticRuns(background, { db, encryption, now, config: config.analysis });
+  const delivery = { db, encryption, log, now, publicUrl };
+  createNotifications(background, { ...delivery, config: config.notifications });
+  const sendMail = createMailer(config.notifications, publicUrl);
+  handleSubscriberMails(background, { ...delivery, sendMail });
+  handleMaintenanceEvents(background, { db, now, followers: [tellOfMaintenances(background)] });
+}
