@@ -76,8 +76,11 @@ export const CheckResult = open(
   ),
 );
 
+/** The end of the year 9999: the last that the database and ISO 8601 write in the same way. */
+const latestSeconds = 253_402_300_799;
+
 const UnixSeconds = (description: string) =>
-  Type.Optional(Type.Number({ minimum: 0, maximum: 253_402_300_799, description }));
+  Type.Optional(Type.Number({ minimum: 0, maximum: latestSeconds, description }));
 
 const filterFields = {
   location: Type.Optional(Type.String({ maxLength: 64 })),
@@ -136,7 +139,7 @@ function windowOf({ from, to }: { from?: number; to?: number }, now: number): { 
     const until = to ?? now / 1000;
     return { from: until - windowSeconds, to: until };
   }
-  const until = to ?? from + windowSeconds;
+  const until = to ?? Math.min(from + windowSeconds, latestSeconds);
   if (until - from > windowSeconds) {
     throw badRequest({
       from: ['must be at most 6 hours before to; /v2/check-results shows any time'],
