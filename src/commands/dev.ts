@@ -38,7 +38,8 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
   if (args.length > 0) throw usageError('dev takes no arguments');
   const level = readLogLevel(env);
   const agentSettings = readAgentSettings(env);
-  const config = readServiceConfig(env);
+  // What dev itself asks, for the lines of results, would use up what one key may.
+  const config = readServiceConfig({ SERVICE_RATE_LIMIT: '0', ...env });
   const print = (line: string): void => stderr(`${line}\n`);
 
   const signals = watchSignals();

@@ -38,7 +38,9 @@ export function createSessionWaiting(app: FastifyInstance, db: Db): SessionWaiti
       const gone = new AbortController();
       const onClose = () => gone.abort();
       request.raw.socket.once('close', onClose);
-      const signal = AbortSignal.any([gone.signal, stopping.signal, AbortSignal.timeout(maxWaitMs)]);
+      const signal = AbortSignal.any([gone.signal, stopping.signal]);
+      // By the clock: a timeout's signal that only a combined one refers to may be collected before it fires.
+      const end = performance.now() + maxWaitMs;
       // Each waiter is a kind of its own: all are to be woken.
       const kind = String(++waiters);
       let isFirst = true;
@@ -49,7 +51,7 @@ export function createSessionWaiting(app: FastifyInstance, db: Db): SessionWaiti
           const wake = waiting.wait({
             locationId: id,
             kind,
-            timeoutMs: safetyMs,
+            timeoutMs: Math.min(safetyMs, Math.max(0, end - performance.now())),
             signal: AbortSignal.any([signal, woken.signal]),
           });
           try {
@@ -63,7 +65,7 @@ export function createSessionWaiting(app: FastifyInstance, db: Db): SessionWaiti
           } finally {
             woken.abort();
           }
-          if (signal.aborted) return null;
+          if (gone.signal.aborted || stopping.signal.aborted || performance.now() >= end) return null;
         }
       } finally {
         request.raw.socket.off('close', onClose);
