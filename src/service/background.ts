@@ -13,6 +13,8 @@ export type Background = {
   handle<Data extends object>(queue: QueueOptions, handler: Handler<Data>): void;
   /** Puts an item into a queue; within a transaction with its commit. */
   send(tx: Queryable, queue: string, data: object, options?: SendOptions): Promise<void>;
+  /** As send, many at once: one statement. */
+  sendAll(tx: Queryable, queue: string, items: readonly object[]): Promise<void>;
   /** Makes what it needs in the database; nothing can be sent before. */
   prepare(): Promise<void>;
   start(): void;
@@ -135,6 +137,13 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
         ...(startAfter === undefined ? {} : { startAfter }),
         ...(key === undefined ? {} : { singletonKey: key }),
       });
+    },
+    sendAll: async (tx, name, items) => {
+      if (items.length === 0) return;
+      await boss.insert(
+        items.map((data) => ({ name, data })),
+        { db: adapter(tx) },
+      );
     },
     prepare: async () => {
       // The library's own lock covers neither its schema nor its queues: replicas that start together would fail.

@@ -21,6 +21,7 @@ const noDatabase: Db = {
 const noBackground: Background = {
   handle: unused,
   send: unused,
+  sendAll: unused,
   prepare: unused,
   start: unused,
   stop: unused,

@@ -4,7 +4,7 @@ import type { AlertSubject, IncidentTrigger } from '../db/alert-states.ts';
 import { channelsOf } from '../db/alert-subscriptions.ts';
 import { insertAlerts, type AlertRow } from '../db/alerts.ts';
 import type { Db } from '../db/database.ts';
-import { queueNotification } from '../notifications/queue.ts';
+import { queueNotifications } from '../notifications/queue.ts';
 import { uuidv7Series } from '../ids.ts';
 import { isWanted, type Policy } from './policy.ts';
 import { createSilence, type Silence } from './silence.ts';
@@ -99,10 +99,9 @@ async function notify(
   }: Pick<Consequence, 'subject' | 'policy'> & { alert: RaisedAlert; row: AlertRow },
 ): Promise<void> {
   const { groupId, accountId } = subject;
-  for (const channel of await channelsOf(tx, { ...named(subject), groupId, ofGroup: policy.ofGroup })) {
-    if (!isWanted(alert, channel)) continue;
-    await queueNotification(tx, background, { accountId, channelId: channel.id, alertId: row.id });
-  }
+  const channels = await channelsOf(tx, { ...named(subject), groupId, ofGroup: policy.ofGroup });
+  const channelIds = channels.filter((channel) => isWanted(alert, channel)).map(({ id }) => id);
+  await queueNotifications(tx, background, { accountId, channelIds, alertId: row.id });
 }
 
 /** The fields of an alert that come from its check and result. */

@@ -4,7 +4,7 @@ import { channelsOf } from '../db/alert-subscriptions.ts';
 import { insertAlerts } from '../db/alerts.ts';
 import type { Db } from '../db/database.ts';
 import { insertSslNotices, noteSslLook } from '../db/ssl-notices.ts';
-import { queueNotification } from '../notifications/queue.ts';
+import { queueNotifications } from '../notifications/queue.ts';
 import { policyOf } from './policy.ts';
 import { snapshotOf, type Raising } from './raise-alerts.ts';
 import { storedPolicy } from './stored-policy.ts';
@@ -82,7 +82,5 @@ async function followCertificate(
   const ofNoReminder = { isReminder: false, reminderSequence: 0, silenced: false };
   // It says nothing about how the run ended.
   await insertAlerts(tx, [{ ...snapshot, ...ofNoReminder, alertType: 'ALERT_SSL', error: null, sslDomain }]);
-  for (const channelId of untold) {
-    await queueNotification(tx, background, { accountId, channelId, alertId: snapshot.id });
-  }
+  await queueNotifications(tx, background, { accountId, channelIds: untold, alertId: snapshot.id });
 }

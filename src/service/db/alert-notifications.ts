@@ -31,25 +31,26 @@ const columns = `id, account_id as "accountId", channel_id as "channelId", chann
 /** Without secret values and what is long: the log shows neither (SQL on a channel's row `c`). */
 const shownConfig = `c.config - '{webhookSecret,template,headers,queryParameters,apiKey,serviceKey}'::text[]`;
 
-/** A notification of an alert, in progress; its id, or null when the account has no such channel or alert. */
-export async function insertNotification(
+/** Notifications of an alert, in progress: their ids, of those channels that the account has. */
+export async function insertNotifications(
   tx: Queryable,
-  { accountId, channelId, alertId }: { accountId: string; channelId: number; alertId: string },
-): Promise<string | null> {
-  const id = uuidv7();
-  const rows = await tx.query(
+  { accountId, channelIds, alertId }: { accountId: string; channelIds: readonly number[]; alertId: string },
+): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(
     `insert into alert_notifications (id, account_id, channel_id, channel_type, alert_id, alert_type, check_id,
        alert_config, created_at)
-     select $1, a.account_id, c.id, c.type, a.id, a.alert_type, a.check_id, ${shownConfig}, a.created_at
-     from alerts a join alert_channels c on c.account_id = a.account_id
-     where a.account_id = $2 and a.id = $3 and c.id = $4
+     select item.id, a.account_id, c.id, c.type, a.id, a.alert_type, a.check_id, ${shownConfig}, a.created_at
+     from unnest($1::uuid[], $4::bigint[]) as item (id, channel)
+     join alert_channels c on c.id = item.channel
+     join alerts a on a.account_id = c.account_id
+     where a.account_id = $2 and a.id = $3
      returning id`,
-    [id, accountId, alertId, channelId],
+    [channelIds.map(() => uuidv7()), accountId, alertId, channelIds],
   );
-  return rows.length > 0 ? id : null;
+  return rows.map(({ id }) => id);
 }
 
-/** As insertNotification, for a test that a person asked for. */
+/** As insertNotifications, of one for a test that a person asked for. */
 export async function insertTestNotification(
   tx: Queryable,
   { accountId, channelId, now }: { accountId: string; channelId: number; now: Date },

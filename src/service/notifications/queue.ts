@@ -1,6 +1,6 @@
 import type { Background } from '../background.ts';
 import type { Queryable } from '../db/database.ts';
-import { insertNotification } from '../db/alert-notifications.ts';
+import { insertNotifications } from '../db/alert-notifications.ts';
 
 /** The queue of notifications: what is put into it with an alert is delivered, however often the service restarts. */
 
@@ -9,16 +9,19 @@ export const notificationsQueue = 'notifications';
 export type NotificationItem = { notificationId: string };
 
 /**
- * Has a channel told of an alert, both of which must be there within `tx`. It is delivered after the commit; what becomes of
- * it stands in the log of notifications. Nothing happens when the channel is not one of the account.
+ * Has channels told of an alert, all of which must be there within `tx`: two statements, however many they are. It is delivered
+ * after the commit; what becomes of it stands in the log of notifications. Channels that are not of the account are left out.
  */
-export async function queueNotification(
+export async function queueNotifications(
   tx: Queryable,
   background: Background,
-  { accountId, channelId, alertId }: { accountId: string; channelId: number; alertId: string },
+  about: { accountId: string; channelIds: readonly number[]; alertId: string },
 ): Promise<void> {
-  const notificationId = await insertNotification(tx, { accountId, channelId, alertId });
-  if (notificationId !== null) await sendNotification(tx, background, notificationId);
+  if (about.channelIds.length === 0) return;
+  const items = (await insertNotifications(tx, about)).map((notificationId): NotificationItem => ({
+    notificationId,
+  }));
+  await background.sendAll(tx, notificationsQueue, items);
 }
 
 /** Queues one that stands in the log already, for `startAfter` if that is given. */

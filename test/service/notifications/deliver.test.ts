@@ -11,7 +11,7 @@ import { uuidv7 } from '../../../src/service/ids.ts';
 import { handleNotifications } from '../../../src/service/notifications/deliver.ts';
 import { type Calling } from '../../../src/service/notifications/http-call.ts';
 import { createMailer } from '../../../src/service/notifications/email.ts';
-import { queueNotification } from '../../../src/service/notifications/queue.ts';
+import { queueNotifications } from '../../../src/service/notifications/queue.ts';
 import { kindOfAddress } from '../../../src/service/notifications/target-address.ts';
 import { silent } from '../../helpers/agent-service.ts';
 import { databases } from '../../helpers/database.ts';
@@ -139,7 +139,11 @@ async function raise(channelId: number, fields: Partial<AlertRow> = {}): Promise
   };
   await db.tx(async (tx) => {
     await insertAlerts(tx, [alert]);
-    await queueNotification(tx, background, { accountId: alert.accountId, channelId, alertId: alert.id });
+    await queueNotifications(tx, background, {
+      accountId: alert.accountId,
+      channelIds: [channelId],
+      alertId: alert.id,
+    });
   });
   return alert;
 }
@@ -593,6 +597,25 @@ test('SMS and CALL: a gateway is asked', async () => {
     },
     { to: '+31612345678', name: '', message: `${message}.` },
   ]);
+});
+
+test('an alert of many channels takes as many statements as one of a single channel', async () => {
+  const ids: number[] = [];
+  for (let index = 0; index < 30; index++) ids.push(await createChannel('SMS', { number: '+31612345678' }));
+  const alert = await raise(ids[0]!);
+  let statements = 0;
+  await db.tx((tx) => {
+    const counted: typeof tx.query = (...of) => ((statements += 1), tx.query(...of));
+    const about = {
+      accountId: service.account.id,
+      channelIds: [...ids.slice(1), 987_654],
+      alertId: alert.id,
+    };
+    return queueNotifications({ ...tx, query: counted }, background, about);
+  });
+  expect(statements).toBe(2);
+  await background.tick();
+  expect(await log('&status=FAILURE')).toHaveLength(30);
 });
 
 test('a process that ends between the call and the log: told again with the same id, logged once', async () => {
