@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import { kindOfAddress } from '../notifications/target-address.ts';
+import { startGuardingProxy } from './guarding-proxy.ts';
 
 /** The browser of agentic checks: Chromium, driven by the playwright-core of the newest runtime that is installed. */
 
@@ -15,18 +16,24 @@ export type Page = {
   title(): Promise<string>;
   locator(selector: string): Locator;
   setDefaultTimeout(ms: number): void;
+  close(): Promise<void>;
 };
 type Locator = {
   first(): Locator;
   click(): Promise<void>;
   fill(text: string): Promise<void>;
-  innerText(): Promise<string>;
+  evaluate<T>(
+    work: (element: { innerText: string }, given: T) => string,
+    given: T,
+    options: { timeout: number },
+  ): Promise<string>;
 };
 type Route = { request(): { url(): string }; abort(): Promise<void>; continue(): Promise<void> };
 type Browser = {
   newContext(options: object): Promise<{
     newPage(): Promise<Page>;
     route(pattern: string, handler: (route: Route) => Promise<void>): Promise<void>;
+    on(event: 'page', listener: (page: Page) => void): void;
   }>;
   close(): Promise<void>;
 };
@@ -37,6 +44,11 @@ type Library = {
 /** Of one action: milliseconds. */
 const actionMs = 15_000;
 const launchMs = 30_000;
+/** A browser that does not end by itself is no longer waited for: it ends with the pipe that it is driven through. */
+const closeMs = 10_000;
+
+/** Hosts whose addresses are remembered. */
+const mostHosts = 1_000;
 
 /** Why there is no browser; the message says what to do. */
 export class NoBrowser extends Error {}
@@ -52,30 +64,57 @@ export async function openPage(program: string | null): Promise<{ page: Page; cl
       'no Chromium is installed beside the service: install the package chromium, or set AGENTIC_BROWSER',
     );
   }
-  const browser = await library.chromium.launch({
-    executablePath,
-    timeout: launchMs,
-    // Chromium refuses to run as root with its sandbox.
-    chromiumSandbox: process.getuid?.() !== 0,
-    // Nothing of the service's environment reaches the pages' process.
-    env: { PATH: '/usr/bin:/bin', HOME: '/tmp', LANG: 'C.UTF-8' },
-  });
+  const proxy = await startGuardingProxy();
+  let browser: Browser;
+  try {
+    browser = await library.chromium.launch({
+      executablePath,
+      timeout: launchMs,
+      // Chromium refuses to run as root with its sandbox.
+      chromiumSandbox: process.getuid?.() !== 0,
+      // Redirects, sockets and whatever else a page opens pass it too; the route below sees first requests alone.
+      proxy: { server: proxy.url },
+      args: ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'],
+      // Nothing of the service's environment reaches the pages' process.
+      env: { PATH: '/usr/bin:/bin', HOME: '/tmp', LANG: 'C.UTF-8' },
+    });
+  } catch (error) {
+    await proxy.close();
+    throw error;
+  }
+  const close = async () => {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, closeMs)));
+    await Promise.race([browser.close(), late]).finally(() => clearTimeout(timer));
+    await proxy.close();
+  };
   try {
     const context = await browser.newContext({ acceptDownloads: false, serviceWorkers: 'block' });
     const allowed = new Map<string, Promise<boolean>>();
     await context.route('**/*', async (route) => {
       const host = hostOf(route.request().url());
-      if (host !== null && !allowed.has(host)) allowed.set(host, mayVisit(host));
+      if (host !== null && !allowed.has(host)) {
+        if (allowed.size >= mostHosts) allowed.clear();
+        allowed.set(host, mayVisit(host));
+      }
       const isAllowed = host !== null && (await allowed.get(host)) === true;
       await (isAllowed ? route.continue() : route.abort()).catch(() => undefined);
     });
     const page = await context.newPage();
+    // Popups: nobody looks at them, and a page may open any number.
+    context.on('page', (popup) => void popup.close().catch(() => undefined));
     page.setDefaultTimeout(actionMs);
-    return { page, close: () => browser.close() };
+    return { page, close };
   } catch (error) {
-    await browser.close();
+    await close();
     throw error;
   }
+}
+
+/** The text that is seen on the page, of at most `most` characters, which is all that leaves the browser. */
+export async function visibleText(page: Page, most: number): Promise<string> {
+  const options = { timeout: actionMs };
+  return page.locator('body').evaluate((body, length) => body.innerText.slice(0, length), most, options);
 }
 
 /** Null: it is no URL of the web. */

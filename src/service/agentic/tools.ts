@@ -1,6 +1,6 @@
 import type { Tool } from '../analyses/chat.ts';
 import type { AgenticAction } from '../db/agentic.ts';
-import { hostOf, type Page } from './browser.ts';
+import { hostOf, visibleText, type Page } from './browser.ts';
 
 /** What an agent can do with a page. */
 
@@ -32,7 +32,8 @@ export const tools: readonly Tool[] = [
   }),
 ];
 
-const most = { input: 2_000, page: 8_000, actual: 300 };
+/** Characters; `text`: of a page that is looked through for what is asserted. */
+const most = { input: 2_000, title: 300, page: 8_000, text: 1_000_000, actual: 300 };
 
 /** Strings of a call's arguments, bounded; null when they are not valid. */
 export function inputOf(name: string, json: string): AgenticAction['input'] | null {
@@ -52,8 +53,8 @@ export function inputOf(name: string, json: string): AgenticAction['input'] | nu
   return Object.fromEntries(entries) as AgenticAction['input']; // strings, by the line above
 }
 
-const visibleText = async (page: Page) =>
-  (await page.locator('body').innerText()).replace(/\s+/g, ' ').trim();
+const textOf = async (page: Page) => (await visibleText(page, most.text)).replace(/\s+/g, ' ').trim();
+const titleOf = async (page: Page) => (await page.title()).slice(0, most.title);
 
 /** Does an action; rejects when the page does not allow it. `fill` puts variables in. */
 export async function act(
@@ -67,7 +68,7 @@ export async function act(
     case 'navigate':
       if ((hostOf(of('url')) ?? '') === '') throw new Error('the URL must begin with http:// or https://');
       await page.goto(of('url'));
-      return { ...done, output: `opened: ${await page.title()}` };
+      return { ...done, output: `opened: ${await titleOf(page)}` };
     case 'click':
       await page.locator(of('selector')).first().click();
       return done;
@@ -75,11 +76,11 @@ export async function act(
       await page.locator(of('selector')).first().fill(of('text'));
       return done;
     case 'read': {
-      const shown = `${page.url()}\n${await page.title()}\n${await visibleText(page)}`;
+      const shown = `${page.url().slice(0, most.input)}\n${await titleOf(page)}\n${await textOf(page)}`;
       return { output: shown.slice(0, most.page), assertion: null };
     }
     case 'assert': {
-      const shown = await visibleText(page);
+      const shown = await textOf(page);
       const expected = of('expected').replace(/\s+/g, ' ').trim();
       const at = shown.indexOf(expected);
       const passed = expected !== '' && at >= 0;

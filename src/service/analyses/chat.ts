@@ -80,8 +80,12 @@ export async function chat(
     const { code } = error as NodeJS.ErrnoException; // connections fail with ErrnoException
     throw new ChatError(`the model endpoint could not be asked${code === undefined ? '' : ` (${code})`}`);
   }
-  if (status > 299)
-    throw new ChatError(`the model endpoint answered ${status}: ${text.slice(0, shownCharacters)}`);
+  if (status > 299) {
+    // Some endpoints tell the key that they refuse.
+    const key = endpoint.key?.reveal() ?? '';
+    const shown = key === '' ? text : text.replaceAll(key, '***');
+    throw new ChatError(`the model endpoint answered ${status}: ${shown.slice(0, shownCharacters)}`);
+  }
   return parseAnswer(text, body.length);
 }
 

@@ -46,9 +46,16 @@ describe('agentic checks', () => {
   beforeAll(async () => {
     db = await database!.open();
     model = await startModel();
-    shop = createServer((_request, response) => {
+    shop = createServer((request, response) => {
+      if (request.url === '/redirect')
+        return response.writeHead(302, { location: 'http://169.254.169.254/latest' }).end();
       response.setHeader('content-type', 'text/html');
-      response.end(`<title>Shop</title><input id="password"><button onclick="
+      if (request.url === '/huge') {
+        return response.end(`<title>${'t'.repeat(100_000)}</title>\u0000<script>
+          for (let n = 0; n < 20; n++) window.open('/');
+          document.write('much '.repeat(1_000_000));</script>`);
+      }
+      return response.end(`<title>Shop</title><input id="password"><button onclick="
         document.body.append('Welcome, ' + document.getElementById('password').value)">${button}</button>`);
     });
     await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
@@ -188,6 +195,23 @@ describe('agentic checks', () => {
       ]);
     },
   );
+
+  test.skipIf(!hasBrowser)('redirects are looked at too; what a page says is bounded', async () => {
+    model.answers.push(
+      [
+        { name: 'navigate', arguments: { url: `${url}redirect` } },
+        { name: 'navigate', arguments: { url: `${url}huge` } },
+        { name: 'read', arguments: {} },
+      ],
+      [{ name: 'finish', arguments: { summary: 'nothing', done: 'no' } }],
+    );
+    const { status, details } = await run();
+    expect(status).toBe('failed');
+    const [redirected] = details.steps.filter(({ type }) => type === 'tool_result');
+    // It is the proxy that has answered.
+    expect(redirected?.['output']).toContain('ERR_HTTP_RESPONSE_CODE_FAILURE');
+    expect(JSON.stringify(model.asked.at(-1)!.body).length).toBeLessThan(20_000);
+  });
 
   test.skipIf(!hasBrowser)('a model that fails is our own error', async () => {
     model.answers.push(500);
