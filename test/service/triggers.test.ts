@@ -171,7 +171,8 @@ describe.each(databases)('triggers: $name', (database) => {
         privateLocations: ['office', 'home'],
         runParallel: true,
       });
-      for (const name of ['a', 'b']) await page({ name, groupId: Number(groupId) });
+      for (const [groupOrder, name] of ['a', 'b'].entries())
+        await page({ name, groupOrder, groupId: Number(groupId) });
       const url = await trigger(`check-groups/${groupId}`);
       const controller = new AbortController();
       const answer = call(url, { signal: controller.signal }).catch(() => null);
@@ -222,7 +223,8 @@ describe.each(databases)('triggers: $name', (database) => {
 
     it('many runs of groups that have no room hold up no other', async () => {
       const groupId = await group({ concurrency: 1 });
-      for (const name of ['a', 'b']) await page({ name, groupId: Number(groupId) });
+      for (const [groupOrder, name] of ['a', 'b'].entries())
+        await page({ name, groupOrder, groupId: Number(groupId) });
       const url = await trigger(`check-groups/${groupId}`);
       const controller = new AbortController();
       const answer = call(url, { signal: controller.signal }).catch(() => null);
