@@ -147,7 +147,9 @@ describe.skipIf(enginesHere.length === 0)('installCommand', () => {
       suite: { installCommand: 'echo begun; sleep 60' },
       timeoutMs: 1500,
     });
-    expect(reasonOf(error).message).toMatch(/^the install command did not end within 2 s, in stage install: /);
+    expect(reasonOf(error).message).toMatch(
+      /^the install command did not end within 2 s, in stage install: /,
+    );
     expect(log).toEqual(expect.arrayContaining(['begun', 'Command timed out']));
   });
 
