@@ -1,4 +1,4 @@
-import { Secret } from '../secrets/secret.ts';
+import type { Secret } from '../secrets/secret.ts';
 import { fail, oneOf, secret, text, url, type Environment } from './read.ts';
 
 /** The variables of the delivery of notifications: how mail leaves, and where the calls of other channels go. */
