@@ -10,12 +10,14 @@ import {
   rollUp,
   takeRollupsDue,
 } from '../db/rollups.ts';
+import { dayMs } from '../db/partitions.ts';
+import { makeReportDays, oldestReportDayDue } from '../db/report-days.ts';
 import type { RunFollower } from '../finished-runs.ts';
 import { createLoop, type Loop } from '../scheduler-loop.ts';
 
 /**
  * Keeps rollups up to date. Every run that has ended notes its check and hour; once the hour is over, an item in the background
- * makes its rollup, and a run that comes later notes the hour anew. Analytics read hours that are noted from raw results, so
+ * makes its rollup, and a run that comes later notes the hour anew. Days are made of hours in the same way. Analytics read hours that are noted from raw results, so
  * that nothing is missing meanwhile.
  */
 export const rollupQueue = 'rollups';
@@ -36,6 +38,8 @@ export const noteRollups: RunFollower = (tx, runs) =>
 type Deps = { db: Db; background: Background; now: () => number; log: Log };
 
 const endedBy = (time: number) => new Date(time - hourMs - graceMs);
+/** The last hour of a day is rolled up by then. */
+const daysEndedBy = (time: number) => new Date(time - dayMs - hourMs);
 
 /** Before the background work is prepared. Its items make all rollups that are due. */
 export function handleRollups({ db, background, now }: Omit<Deps, 'log'>): void {
@@ -51,7 +55,7 @@ export function handleRollups({ db, background, now }: Omit<Deps, 'log'>): void 
     async (_item, { signal }) => {
       while (!signal.aborted) {
         const hour = await oldestRollupDue(db, endedBy(now()));
-        if (hour === null) return;
+        if (hour === null) break;
         await makeRollupPartition(db, hour);
         const taken = await db.tx(async (tx) => {
           const due = await takeRollupsDue(tx, { hour, limit: batch });
@@ -60,7 +64,13 @@ export function handleRollups({ db, background, now }: Omit<Deps, 'log'>): void 
           return due.taken;
         });
         // What is left of this hour, another replica has.
-        if (taken === 0) return;
+        if (taken === 0) break;
+      }
+      while (!signal.aborted) {
+        const day = await oldestReportDayDue(db, daysEndedBy(now()));
+        if (day === null) return;
+        await makeRollupPartition(db, day);
+        if ((await db.tx((tx) => makeReportDays(tx, { day, limit: batch }))) === 0) return;
       }
     },
   );
@@ -78,8 +88,11 @@ export function createRollupLoop({ db, background, now, log }: Deps): Loop {
     name: 'rollups',
     log,
     work: async () => {
-      if ((await oldestRollupDue(db, endedBy(now()))) !== null)
-        await background.send(db, rollupQueue, {}, { key: 'all' });
+      const time = now();
+      const isDue =
+        (await oldestRollupDue(db, endedBy(time))) !== null ||
+        (await oldestReportDayDue(db, daysEndedBy(time))) !== null;
+      if (isDue) await background.send(db, rollupQueue, {}, { key: 'all' });
       return everyMs;
     },
   });

@@ -68,7 +68,7 @@ const ReportQuery = strict(
 );
 
 /** Checks of one statement: it must not hold the embedded database up. */
-const atOnce = 20;
+const atOnce = 50;
 const rounded = (value: number | null) => (value === null ? null : Math.round(value * 10_000) / 10_000);
 
 export function registerReporting(

@@ -3,6 +3,9 @@ import { measuresSql } from '../analytics/measures.ts';
 import type { TimeRange } from '../analytics/ranges.ts';
 import type { Queryable } from './database.ts';
 import { checksWithGroups } from './effective-checks.ts';
+import { dayMs } from './partitions.ts';
+import { hourOfReport } from './report-days.ts';
+import { hourMs } from './rollups.ts';
 
 /** Statements of reports: figures of many checks over one range. */
 
@@ -53,65 +56,134 @@ export type ReportRow = {
   p99: number | null;
 };
 
-/** Figures of these checks: `hours` from rollups, what is around them and what rollups lack from raw results. */
+/** Where figures are read from; parts of a range do not overlap. */
+type Sources = {
+  /** Whole days; null = none. */
+  days: TimeRange | null;
+  /** Whole hours around them. */
+  hours: TimeRange[];
+  /** What is around those. */
+  raw: TimeRange[];
+};
+
+const isSome = ({ from, to }: TimeRange) => from < to;
+const dayAt = (days: number) => new Date(days * dayMs);
+
+/** `hours`: of which a rollup may exist (rolledUpHours). */
+export function reportSources(range: TimeRange, hours: TimeRange | null): Sources {
+  if (hours === null) return { days: null, hours: [], raw: [range].filter(isSome) };
+  const raw = [
+    { from: range.from, to: hours.from },
+    { from: hours.to, to: range.to },
+  ].filter(isSome);
+  const days = {
+    from: dayAt(Math.ceil(hours.from.getTime() / dayMs)),
+    to: dayAt(Math.floor(hours.to.getTime() / dayMs)),
+  };
+  if (!isSome(days)) return { days: null, hours: [hours], raw };
+  const around = [
+    { from: hours.from, to: days.from },
+    { from: days.to, to: hours.to },
+  ];
+  return { days, hours: around.filter(isSome), raw };
+}
+
+/** Hours of these checks within a range whose rollup lacks results. */
+async function dueHoursOf(
+  db: Queryable,
+  { checkIds, hours }: { checkIds: readonly string[]; hours: TimeRange | null },
+): Promise<{ checkId: string; hour: Date }[]> {
+  if (hours === null) return [];
+  return db.query(
+    `select check_id as "checkId", hour from rollups_due where check_id = any($1::uuid[]) and hour >= $2 and hour < $3`,
+    [[...checkIds], hours.from, hours.to],
+  );
+}
+
+/** Figures of these checks: days and `hours` from rollups, what is around them and what rollups lack from raw results. */
 export async function reportFigures(
   db: Queryable,
   { checkIds, range, hours }: { checkIds: readonly string[]; range: TimeRange; hours: TimeRange | null },
 ): Promise<ReportRow[]> {
+  const due = await dueHoursOf(db, { checkIds, hours });
+  const sources = reportSources(range, hours);
+  const params: unknown[] = [];
+  const param = (value: unknown) => `$${params.push(value)}`;
+  const ids = param([...checkIds]);
+  const dueChecks = param(due.map(({ checkId }) => checkId));
+  const dueTimes = param(due.map(({ hour }) => hour));
   const statuses = `('passed', 'degraded', 'failed')`;
-  const counts = `r.result_type = 'FINAL' and not r.test_session and r.status in ${statuses}
-    and m.value is not null and not (r.check_type = 'HEARTBEAT' and m.metric = 'responseTime')`;
+  const parts: string[] = [];
+  // Each with its own bounds, so that partitions are left out before anything is read.
+  const hourly = (join: string, where: string) =>
+    parts.push(`select t.check_id, ${hourOfReport} from ${join}
+      where t.metric in ('responseTime', 'retries') and t.status in ${statuses} and ${where}
+        and not exists (select 1 from due where due.check_id = t.check_id and due.hour = t.hour)`);
+  const within = (column: string, { from, to }: TimeRange) =>
+    `${column} >= ${param(from)}::timestamptz and ${column} < ${param(to)}::timestamptz`;
+  let stale = '';
+  if (sources.days !== null) {
+    stale = `, stale as materialized (
+      select check_id, date_trunc('day', hour, 'UTC') as day from due where ${within('hour', sources.days)}
+      union select check_id, day from report_days_due where check_id = any(${ids}::uuid[]) and ${within('day', sources.days)}
+    )`;
+    parts.push(`select d.check_id, d.runs, d.up, d.count, d.sum, d.least, d.greatest, d.bucket_keys, d.bucket_counts
+      from report_days d where d.check_id = any(${ids}::uuid[]) and ${within('d.day', sources.days)}
+        and not exists (select 1 from stale where stale.check_id = d.check_id and stale.day = d.day)`);
+    const ofDay = `t.hour >= stale.day and t.hour < stale.day + interval '1 day'`;
+    hourly(
+      `stale join check_rollups t on t.check_id = stale.check_id`,
+      `${ofDay} and ${within('t.hour', sources.days)}`,
+    );
+  }
+  for (const span of sources.hours)
+    hourly('check_rollups t', `t.check_id = any(${ids}::uuid[]) and ${within('t.hour', span)}`);
   // Both metrics stand in columns, so that any type will do.
   const measures = measuresSql('MULTI_STEP', ['responseTime', 'retries']);
-  const ofRaw = `r.check_id, m.metric, r.status, 1 as count, m.value as sum, m.value as least, m.value as greatest,
-    array[${bucketSql('m.value')}] as keys, array[1] as counts`;
-  const around =
-    hours === null
-      ? [range]
-      : [
-          { from: range.from, to: hours.from },
-          { from: hours.to, to: range.to },
-        ].filter(({ from, to }) => from < to);
-  const whole = hours ?? { from: range.from, to: range.from };
+  const raw = (from: string) =>
+    parts.push(`select t.check_id, ${hourOfReport} from (
+      select r.check_id, m.metric, r.status, 1 as count, m.value as sum, m.value as least, m.value as greatest,
+        array[${bucketSql('m.value')}] as bucket_keys, array[1] as bucket_counts
+      from ${from} ${measures}
+      where r.result_type = 'FINAL' and not r.test_session and r.status in ${statuses} and m.value is not null
+        and not (r.check_type = 'HEARTBEAT' and m.metric = 'responseTime')
+    ) as t`);
+  for (const span of sources.raw) {
+    raw(
+      `(select * from check_results where check_id = any(${ids}::uuid[]) and ${within('started_at', span)}) as r`,
+    );
+  }
+  if (due.length > 0) {
+    const all = due.map(({ hour }) => hour.getTime());
+    const least = all.reduce((a, b) => Math.min(a, b));
+    const greatest = all.reduce((a, b) => Math.max(a, b));
+    const bounds = { from: new Date(least), to: new Date(greatest + hourMs) };
+    raw(`due cross join lateral (
+      select * from check_results where check_id = due.check_id and started_at >= due.hour
+        and started_at < due.hour + interval '1 hour' and ${within('started_at', bounds)}) as r`);
+  }
+  if (parts.length === 0) return [];
   const read = (share: number) =>
     `least(greatest(${bucketValueSql(`min(key) filter (where upto >= ceil(total * ${share}))`)}, min(stats.least)), max(stats.greatest))`;
   return db.query<ReportRow>(
-    `with parts as materialized (
-       select t.check_id, t.metric, t.status, t.count, t.sum, t.least, t.greatest, t.bucket_keys as keys, t.bucket_counts as counts
-       from unnest($1::uuid[]) as item (id) join check_rollups t on t.check_id = item.id
-       where t.metric in ('responseTime', 'retries') and t.hour >= $2 and t.hour < $3 and t.status in ${statuses}
-         and not exists (select 1 from rollups_due d where d.check_id = t.check_id and d.hour = t.hour)
-       union all
-       select ${ofRaw} from rollups_due d
-       cross join lateral (
-         select * from check_results where check_id = d.check_id and started_at >= d.hour and started_at < d.hour + interval '1 hour'
-       ) as r ${measures}
-       where d.check_id = any($1::uuid[]) and d.hour >= $2 and d.hour < $3 and ${counts}
-       union all
-       select ${ofRaw} from unnest($4::timestamptz[], $5::timestamptz[]) as span (since, until)
-       cross join unnest($1::uuid[]) as item (id)
-       cross join lateral (
-         select * from check_results where check_id = item.id and started_at >= span.since and started_at < span.until
-       ) as r ${measures}
-       where ${counts}
+    `with due as materialized (
+       select check_id, hour from unnest(${dueChecks}::uuid[], ${dueTimes}::timestamptz[]) as item (check_id, hour)
+     )${stale}, parts (check_id, runs, up, count, sum, least, greatest, keys, counts) as materialized (
+       ${parts.join(' union all ')}
+     ), numbered as materialized (
+       select item.id, parts.* from parts join unnest(${ids}::uuid[]) with ordinality as item (check_id, id) using (check_id)
      ), stats as materialized (
-       select item.id, min(parts.check_id::text)::uuid as check_id, coalesce(sum(count) filter (where metric = 'retries'), 0) as runs,
-         coalesce(sum(count) filter (where metric = 'retries' and status <> 'failed'), 0) as up,
-         sum(sum) filter (where metric = 'responseTime') / sum(count) filter (where metric = 'responseTime') as avg,
-         min(least) filter (where metric = 'responseTime') as least,
-         max(greatest) filter (where metric = 'responseTime') as greatest
-       from parts join unnest($1::uuid[]) with ordinality as item (check_id, id) using (check_id) group by 1
+       select id, min(check_id::text)::uuid as check_id, sum(runs) as runs, sum(up) as up,
+         sum(sum) / nullif(sum(count), 0) as avg, min(least) as least, max(greatest) as greatest
+       from numbered group by 1
      ), merged as (
-       select id, key, sum(n) as n from (
-         select stats.id, unnest(keys) as key, unnest(counts) as n from parts join stats using (check_id)
-         where metric = 'responseTime'
-       ) as b group by 1, 2
+       select id, key, sum(n) as n from (select id, unnest(keys) as key, unnest(counts) as n from numbered) as b group by 1, 2
      ), cumulated as (
        select id, key, sum(n) over (partition by id order by key) as upto, sum(n) over (partition by id) as total from merged
      ), shares as (
        select id, ${read(0.95)} as p95, ${read(0.99)} as p99 from cumulated join stats using (id) group by 1
      )
      select check_id as "checkId", runs, up, avg, p95, p99 from stats left join shares using (id)`,
-    [[...checkIds], whole.from, whole.to, around.map(({ from }) => from), around.map(({ to }) => to)],
+    params,
   );
 }

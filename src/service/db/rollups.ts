@@ -3,6 +3,7 @@ import { bucketSql } from '../analytics/histogram.ts';
 import { measuresSql, rolledUpMetrics } from '../analytics/measures.ts';
 import type { Db, Queryable } from './database.ts';
 import { dropPartition } from './partitions.ts';
+import { noteReportDaysDue } from './report-days.ts';
 
 /** Statements on rollups: figures of checks by the hour, made of their results, and made anew when a result comes late. */
 
@@ -80,47 +81,54 @@ export async function rollUp(
        bucket_keys = excluded.bucket_keys, bucket_counts = excluded.bucket_counts`,
     [[...checkIds], hour, new Date(hour.getTime() + hourMs)],
   );
+  await noteReportDaysDue(tx, { checkIds, hour });
 }
 
 /** Any number: it only has to be the same in every replica. */
 const advisoryLock = 4_400_013;
 
-const monthName = (time: Date) => `check_rollups_${time.toISOString().slice(0, 7).replace('-', '')}`;
+const partitioned = ['check_rollups', 'report_days'] as const;
+type Partitioned = (typeof partitioned)[number];
+const monthName = (table: Partitioned, time: Date) =>
+  `${table}_${time.toISOString().slice(0, 7).replace('-', '')}`;
 const monthStart = (time: Date, months = 0) =>
   new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + months, 1));
 
-/** Makes the partition (a month, UTC) that an hour belongs to. Not within a transaction. */
+/** Makes the partitions (a month, UTC) that an hour, and its day, belong to. Not within a transaction. */
 export async function makeRollupPartition(db: Db, hour: Date): Promise<void> {
-  const name = monthName(hour);
-  const exists = async (queryable: Queryable) => {
-    const [row] = await queryable.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
-      name,
-    ]);
-    return row?.found === true;
-  };
-  if (await exists(db)) return;
-  await db.tx(async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
-    if (await exists(tx)) return;
-    const from = monthStart(hour).toISOString();
-    const to = monthStart(hour, 1).toISOString();
-    await tx.exec(`create table ${name} (like check_rollups including defaults including constraints)`);
-    await tx.exec(
-      `alter table check_rollups attach partition ${name} for values from ('${from}') to ('${to}')`,
-    );
-  });
+  for (const table of partitioned) {
+    const name = monthName(table, hour);
+    const exists = async (queryable: Queryable) => {
+      const [row] = await queryable.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
+        name,
+      ]);
+      return row?.found === true;
+    };
+    if (await exists(db)) continue;
+    await db.tx(async (tx) => {
+      await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
+      if (await exists(tx)) return;
+      const from = monthStart(hour).toISOString();
+      const to = monthStart(hour, 1).toISOString();
+      await tx.exec(`create table ${name} (like ${table} including defaults including constraints)`);
+      await tx.exec(`alter table ${table} attach partition ${name} for values from ('${from}') to ('${to}')`);
+    });
+  }
 }
 
 /** Drops partitions of months that ended before `before`; their names. */
 export async function dropRollupPartitions(db: Db, before: Date): Promise<string[]> {
-  const rows = await db.query<{ name: string }>(
-    `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'check_rollups'::regclass order by 1`,
-  );
-  // "check_rollups_202603": names sort by month.
-  const old = rows
-    .map(({ name }) => name)
-    .filter((name) => /^check_rollups_\d{6}$/.test(name) && name < monthName(before));
   const dropped: string[] = [];
-  for (const name of old) if (await dropPartition(db, name)) dropped.push(name);
+  for (const table of partitioned) {
+    const rows = await db.query<{ name: string }>(
+      'select inhrelid::regclass::text as name from pg_inherits where inhparent = $1::regclass order by 1',
+      [table],
+    );
+    // "check_rollups_202603": names sort by month.
+    const old = rows
+      .map(({ name }) => name)
+      .filter((name) => /_\d{6}$/.test(name) && name < monthName(table, before));
+    for (const name of old) if (await dropPartition(db, name)) dropped.push(name);
+  }
   return dropped;
 }

@@ -457,6 +457,23 @@ describe.each(databases)('analytics ($name)', (database) => {
         expect(fourth).toMatchObject({ checkId: heartbeat, aggregate: { ...none, successRatio: 100 } });
         await rollUp();
       }
+      // Days are made of hours; a part of one is read from hours, and a run that comes late counts at once.
+      const days = await service.db.query('select 1 from report_days where day = $1', [new Date(day)]);
+      expect(days).toHaveLength(3);
+      const ratio = async (query: string) => (await report(query))[1]?.aggregate['successRatio'];
+      const part = `from=${day / 1000 - 86_400 * 20}&to=${day / 1000 + 3 * 3600 + 60}`;
+      expect(await ratio(part)).toBe(0);
+      await store(bad, 'API', [
+        { at: day + hourMs, responseTime: 30 },
+        { at: day + 9 * hourMs, responseTime: 40 },
+      ]);
+      const wide = `from=${day / 1000 - 86_400 * 20}&to=${day / 1000 + 86_400}`;
+      for (let round = 0; round < 2; round++) {
+        expect(await ratio(part)).toBe(50);
+        expect(await ratio(range)).toBe(75);
+        expect(await ratio(wide)).toBe(75);
+        await rollUp();
+      }
       const ids = async (query: string) => (await report(query)).map(({ checkId }) => checkId);
       expect(await ids('filterByTags=shop,other')).toEqual([good, idle]);
       expect(await ids('deactivated=true')).toEqual([idle]);
