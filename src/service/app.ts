@@ -4,6 +4,7 @@ import { version } from '../version.ts';
 import { registerPublicApi } from './api/api.ts';
 import type { ApiDeps } from './api/public-api.ts';
 import { registerBadges } from './badges/badge-routes.ts';
+import { compileOnUse } from './compile-on-use.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './errors-http.ts';
 import { registerPings } from './heartbeats/ping-routes.ts';
 import { registerOpenApi } from './openapi.ts';
@@ -32,6 +33,7 @@ export async function buildApp(
     frameworkErrors: errorHandler,
     clientErrorHandler,
     ajv: {
+      onCreate: compileOnUse,
       customOptions: {
         allErrors: true,
         verbose: true,

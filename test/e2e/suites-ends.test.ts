@@ -104,6 +104,12 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
       ...fields,
     });
   };
+  /** A location of its own: a key of it. */
+  async function keyOfLocation(slugName: string): Promise<string> {
+    const { body } = await api<{ id: string }>('POST', '/v1/private-locations', { name: slugName, slugName });
+    const key = await api<{ rawKey: string }>('POST', `/v1/private-locations/${body.id}/keys`);
+    return key.body.rawKey;
+  }
   const onlyResult = (id: string) => bench.onlyResult(id);
   const words = (result: SuiteResult) => result.log.map(({ msg }) => msg).join('\n');
   /** Temporary files that suites of this agent have outside of its folder. */
@@ -125,12 +131,8 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
 
   test('killed: nothing of the suite is left', async () => {
     const { data } = killed;
-    const location = await api<{ id: string }>('POST', '/v1/private-locations', {
-      name: 'Of the killed',
-      slugName: 'killed',
-    });
-    const key = await api<{ rawKey: string }>('POST', `/v1/private-locations/${location.body.id}/keys`);
-    const first = startAgent(60, data, key.body.rawKey);
+    const key = await keyOfLocation('killed');
+    const first = startAgent(60, data, key);
     killed.checkId = await trigger('crowd', crowd, { privateLocations: ['killed'] });
     await arrived('crowd');
     const commands = () => ofSuites(data).map(({ command }) => command);
@@ -144,7 +146,7 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
     first.kill('SIGKILL');
     await first.exited;
     await until(() => ofSuites(data).length === 0, 'the end of its processes', 15_000);
-    second = startAgent(60, data, key.body.rawKey);
+    second = startAgent(60, data, key);
     const left = () =>
       [...temporary, ...homes.map((name) => join(runs, name))].filter((path) => existsSync(path));
     await until(() => left().length === 0, 'the end of its files');
@@ -179,17 +181,19 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
       },
       tests: {},
     };
-    for (const [name, fields] of Object.entries(stages)) {
-      const agent = startAgent(0);
-      const id = await trigger(name, quick, fields);
+    // Each at a location of its own, with its own agents, so that they need not wait for each other.
+    const handBack = async ([name, fields]: [string, object]): Promise<void> => {
+      const key = await keyOfLocation(name);
+      const agent = startAgent(0, name, key);
+      const id = await trigger(name, quick, { ...fields, privateLocations: [name] });
       await arrived(name);
       waiting.delete(name);
       agent.kill('SIGTERM');
       expect(await agent.exited, name).not.toBeNull();
-      expect(ofSuites(), name).toEqual([]);
+      expect(ofSuites(name), name).toEqual([]);
       expect(await bench.results(id), name).toEqual([]);
       // Nobody waits for a lease to run out.
-      const next = startAgent(60);
+      const next = startAgent(60, name, key);
       const began = performance.now();
       await arrived(name);
       expect(performance.now() - began, name).toBeLessThan(20_000);
@@ -203,7 +207,8 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
       next.kill('SIGTERM');
       expect(await next.exited, name).toBe(0);
       expect((await bench.results(id)).length, name).toBe(1);
-    }
+    };
+    await Promise.all(Object.entries(stages).map(handBack));
   });
 
   test('without the service: the result comes later, once; files that a drain left behind come with the next start', async () => {
