@@ -94,10 +94,10 @@ const killed = (what: string) => ({
 
 const hostile: Hostile[] = [
   {
-    name: 'a gigabyte of output',
+    name: 'a hundred megabytes of output',
     files: {},
     suite: {
-      testCommand: 'yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -c 1G',
+      testCommand: 'yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -c 100M',
     },
     expected: killed('output'),
   },
