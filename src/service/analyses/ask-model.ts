@@ -116,8 +116,9 @@ type Answered = Type.Static<typeof Answer>;
 
 /** The answer, or what is wrong with it. */
 function parse(content: string): Answered | string {
-  const [json] = /\{[^]*\}/.exec(content) ?? [];
-  if (json === undefined) return 'it has no JSON object';
+  // Not by a pattern: one would look through the rest from each brace of a megabyte of them.
+  const json = content.slice(content.indexOf('{'), content.lastIndexOf('}') + 1);
+  if (!json.startsWith('{')) return 'it has no JSON object';
   let value: unknown;
   try {
     value = JSON.parse(json);

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { noAnalysisConfig, readAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
 import { handleAnalyses } from '../../../src/service/analyses/analyse.ts';
 import { analysisOf } from '../../../src/service/analyses/analysis-of-alert.ts';
+import { analyseByModel } from '../../../src/service/analyses/ask-model.ts';
+import type { Facts } from '../../../src/service/analyses/facts.ts';
 import { analyseNewGroups } from '../../../src/service/analyses/queue.ts';
 import { createBackground, type Background } from '../../../src/service/background.ts';
 import type { Db } from '../../../src/service/db/database.ts';
@@ -171,6 +173,24 @@ test.each([
   const { id } = (await ask(await fail())).body;
   await background.tick();
   expect((await read(id)).body).toMatchObject({ status: 'COMPLETED', provider: 'builtin' });
+});
+
+test('braces without end do not hold the service up', async () => {
+  const facts = {
+    check: {},
+    group: { firstSeen: new Date(), lastSeen: new Date() },
+    inGroup: [],
+    passed: [],
+    otherFailed: [],
+  };
+  model.answers.push('{'.repeat(900_000), '}{'.repeat(400_000));
+  const begun = performance.now();
+  const asking = analyseByModel(model.endpoint, facts as unknown as Facts, {
+    secrets: [],
+    signal: AbortSignal.timeout(20_000),
+  });
+  await expect(asking).rejects.toThrow('is not an analysis');
+  expect(performance.now() - begun).toBeLessThan(10_000);
 });
 
 test('the first error of a group is analysed where that is wanted', async () => {
