@@ -48,19 +48,25 @@ export async function makeReportDays(
        select check_id, sum(runs) as runs, sum(up) as up, sum(count) as count, sum(sum) as sum, min(least) as least,
          max(greatest) as greatest
        from hours group by 1
+     ), merged as (
+       select check_id, key, sum(n)::integer as n from (
+         select check_id, unnest(keys) as key, unnest(counts) as n from hours
+       ) as b group by 1, 2
+     ), cumulated as (
+       select check_id, key, n, sum(n) over (partition by check_id order by key desc) as reach,
+         sum(n) over (partition by check_id) as whole from merged
      ), buckets as (
-       select check_id, array_agg(key order by key) as keys, array_agg(n order by key) as counts from (
-         select check_id, key, sum(n)::integer as n from (
-           select check_id, unnest(keys) as key, unnest(counts) as n from hours
-         ) as b group by 1, 2
-       ) as merged group by 1
+       select check_id, array_agg(key order by key) as keys, array_agg(n order by key) as counts,
+         max(key) filter (where reach >= whole * 0.1) as tail
+       from cumulated group by 1
      )
-     insert into report_days (check_id, day, runs, up, count, sum, least, greatest, bucket_keys, bucket_counts)
-     select check_id, $2::timestamptz, runs, up, count, sum, least, greatest, coalesce(keys, '{}'), coalesce(counts, '{}')
+     insert into report_days (check_id, day, runs, up, count, sum, least, greatest, bucket_keys,
+       bucket_counts, tail_key)
+     select check_id, $2::timestamptz, runs, up, count, sum, least, greatest, coalesce(keys, '{}'), coalesce(counts, '{}'), tail
      from totals left join buckets using (check_id)
      on conflict (check_id, day) do update set runs = excluded.runs, up = excluded.up, count = excluded.count,
        sum = excluded.sum, least = excluded.least, greatest = excluded.greatest, bucket_keys = excluded.bucket_keys,
-       bucket_counts = excluded.bucket_counts`,
+       bucket_counts = excluded.bucket_counts, tail_key = excluded.tail_key`,
     [taken.map(({ id }) => id), day, new Date(day.getTime() + dayMs)],
   );
   return taken.length;
@@ -69,9 +75,9 @@ export async function makeReportDays(
 const times = (column: string, otherwise: string) =>
   `case t.metric when 'responseTime' then t.${column} else ${otherwise} end`;
 
-/** Columns of a row of `check_rollups t` of the metrics responseTime and retries, as reports add them up. */
+/** As report_days has them, columns of a row of `check_rollups t` of the metrics responseTime and retries, as reports add them up. */
 export const hourOfReport = `case t.metric when 'retries' then t.count else 0 end as runs,
   case when t.metric = 'retries' and t.status <> 'failed' then t.count else 0 end as up,
   ${times('count', '0')} as count, ${times('sum', '0')} as sum, ${times('least', 'null')} as least,
   ${times('greatest', 'null')} as greatest, ${times('bucket_keys', "'{}'::smallint[]")} as keys,
-  ${times('bucket_counts', "'{}'::integer[]")} as counts`;
+  ${times('bucket_counts', "'{}'::integer[]")} as counts, null::smallint as tail`;

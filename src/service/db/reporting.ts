@@ -127,7 +127,7 @@ export async function reportFigures(
       select check_id, date_trunc('day', hour, 'UTC') as day from due where ${within('hour', sources.days)}
       union select check_id, day from report_days_due where check_id = any(${ids}::uuid[]) and ${within('day', sources.days)}
     )`;
-    parts.push(`select d.check_id, d.runs, d.up, d.count, d.sum, d.least, d.greatest, d.bucket_keys, d.bucket_counts
+    parts.push(`select d.check_id, d.runs, d.up, d.count, d.sum, d.least, d.greatest, d.bucket_keys, d.bucket_counts, d.tail_key
       from report_days d where d.check_id = any(${ids}::uuid[]) and ${within('d.day', sources.days)}
         and not exists (select 1 from stale where stale.check_id = d.check_id and stale.day = d.day)`);
     const ofDay = `t.hour >= stale.day and t.hour < stale.day + interval '1 day'`;
@@ -168,18 +168,28 @@ export async function reportFigures(
   return db.query<ReportRow>(
     `with due as materialized (
        select check_id, hour from unnest(${dueChecks}::uuid[], ${dueTimes}::timestamptz[]) as item (check_id, hour)
-     )${stale}, parts (check_id, runs, up, count, sum, least, greatest, keys, counts) as materialized (
+     )${stale}, parts (check_id, runs, up, count, sum, least, greatest, keys, counts, tail) as materialized (
        ${parts.join(' union all ')}
      ), numbered as materialized (
        select item.id, parts.* from parts join unnest(${ids}::uuid[]) with ordinality as item (check_id, id) using (check_id)
-     ), stats as materialized (
-       select id, min(check_id::text)::uuid as check_id, sum(runs) as runs, sum(up) as up,
-         sum(sum) / nullif(sum(count), 0) as avg, min(least) as least, max(greatest) as greatest
+     ), sums as materialized (
+       select id, min(check_id::text)::uuid as check_id, sum(runs) as runs, sum(up) as up, sum(count) as count,
+         sum(sum) / nullif(sum(count), 0) as avg, min(least) as least, max(greatest) as greatest,
+         coalesce(sum(count) filter (where tail is not null), 0) as of_days, min(tail) as tail
        from numbered group by 1
+     ), stats as materialized (
+       -- A tenth of what the days have reaches the lowest tail: where they have most of all, p95 is not below it.
+       select sums.*, case when of_days >= count * 0.6 and tail > -32768 then (tail - 1)::smallint end as below from sums
      ), merged as (
-       select id, key, sum(n) as n from (select id, unnest(keys) as key, unnest(counts) as n from numbered) as b group by 1, 2
+       select id, key, sum(n) as n from (
+         select id, unnest(keys[skipped + 1:]) as key, unnest(counts[skipped + 1:]) as n from (
+           select id, keys, counts, case when below is null then 0 else width_bucket(below, keys) end as skipped
+           from numbered join stats using (id) where cardinality(keys) > 0
+         ) as rows
+       ) as b group by 1, 2
      ), cumulated as (
-       select id, key, sum(n) over (partition by id order by key) as upto, sum(n) over (partition by id) as total from merged
+       select id, key, count - sum(n) over (partition by id) + sum(n) over (partition by id order by key) as upto, count as total
+       from merged join stats using (id)
      ), shares as (
        select id, ${read(0.95)} as p95, ${read(0.99)} as p99 from cumulated join stats using (id) group by 1
      )

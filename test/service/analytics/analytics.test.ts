@@ -263,7 +263,7 @@ describe.each(databases)('analytics ($name)', (database) => {
           checkId,
           `from=${day / 1000 + 3600}&to=${day / 1000 + 5400}&metrics=responseTime_sum`,
         );
-        expect(edges.series[0]?.data[0]?.['responseTime_sum']).toBe(10);
+        expect(edges.series[0]?.data[0]?.['responseTime_sum']).toBe(11);
         const empty = `from=${day / 1000 - 86_400}&to=${day / 1000}&metrics=responseTime_p99,availability,responseTime`;
         expect((await figures('API', checkId, empty)).series).toEqual([{ data: [] }]);
         expect((await figures('API', checkId, `${empty}&groupBy=runLocation`)).series).toEqual([]);
@@ -402,6 +402,51 @@ describe.each(databases)('analytics ($name)', (database) => {
       expect((await service.call('GET', '/v1/analytics/url-monitors/x?metrics=availability')).status).toBe(
         404,
       );
+    });
+
+    test('reports over days have the percentiles that the results themselves have', async () => {
+      await service.db.query('delete from checks');
+      const first = Date.parse('2026-02-20T00:00:00Z');
+      // Days with few and many runs, fast, slow and alike: none may hide what the others have.
+      const shapes: ((n: number) => number)[] = [
+        (n) => 1000 + n,
+        (n) => 5 + (n % 7),
+        () => 42,
+        (n) => (n === 0 ? 90_000 : 3),
+        (n) => 20 * 1.05 ** (n % 120),
+        () => 0,
+      ];
+      for (const sizes of [
+        [5, 240, 240, 30, 240, 10],
+        [240, 10, 5, 240, 0, 0],
+        [0, 0, 0, 0, 0, 60],
+      ]) {
+        const id = await create('URL');
+        const runs = sizes.flatMap((size, index) =>
+          Array.from({ length: size }, (_, n) => ({
+            at: first + index * 24 * hourMs + n * 300_000,
+            responseTime: shapes[index]!(n),
+          })),
+        );
+        await store(id, 'URL', runs);
+      }
+      const answers: unknown[] = [];
+      for (let round = 0; round < 2; round++) {
+        for (const [from, to] of [
+          [0, 6],
+          [0.4, 5.3],
+          [1, 2],
+        ]) {
+          const range = `from=${first / 1000 + from! * 86_400}&to=${first / 1000 + to! * 86_400}`;
+          const { body } = await service.call<{ aggregate: object }[]>('GET', `/v1/reporting?${range}`);
+          answers.push(body.map(({ aggregate }) => aggregate));
+        }
+        await rollUp();
+      }
+      expect(
+        (await service.db.query('select 1 from report_days d join checks c on c.id = d.check_id')).length,
+      ).toBe(11);
+      expect(answers.slice(3)).toEqual(answers.slice(0, 3));
     });
 
     test('reports: all checks over a range', async () => {

@@ -14,6 +14,8 @@ create table report_days (
   greatest double precision,
   bucket_keys smallint[] not null,
   bucket_counts integer[] not null,
+  -- The highest key that a tenth of the values reach: most of what is below is of no use for high percentiles.
+  tail_key smallint,
   primary key (check_id, day)
 ) partition by range (day);
 
