@@ -97,7 +97,8 @@ const hostile: Hostile[] = [
     name: 'a hundred megabytes of output',
     files: {},
     suite: {
-      testCommand: 'yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -c 100M',
+      testCommand:
+        'yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -c 100M',
     },
     expected: killed('output'),
   },
