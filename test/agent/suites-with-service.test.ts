@@ -38,6 +38,8 @@ describe.runIf(hasSuites)('a suite through the service', { timeout: 120_000 }, (
     service = await startService({
       config: readServiceConfig({
         SERVICE_PORT: '0',
+        // Tests ask again and again.
+        SERVICE_RATE_LIMIT: '0',
         SERVICE_DATA_DIR: join(folder, 'service'),
         SERVICE_API_KEY: apiKey,
         SERVICE_LOCATION_KEY: locationKey,

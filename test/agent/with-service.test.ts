@@ -27,6 +27,8 @@ beforeAll(async () => {
   service = await startService({
     config: readServiceConfig({
       SERVICE_PORT: '0',
+      // Tests ask again and again.
+      SERVICE_RATE_LIMIT: '0',
       SERVICE_DATA_DIR: join(folder, 'service'),
       SERVICE_API_KEY: apiKey,
       SERVICE_LOCATION_KEY: locationKey,

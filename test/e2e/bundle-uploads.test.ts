@@ -15,7 +15,12 @@ let program: Program;
 let ready: ReadyLine;
 
 async function start(): Promise<void> {
-  const env = { SERVICE_DATA_DIR: folder, SERVICE_PORT: '0', LOG_LEVEL: 'ERROR' };
+  const env = {
+    SERVICE_DATA_DIR: folder,
+    SERVICE_PORT: '0',
+    SERVICE_RATE_LIMIT: '0',
+    LOG_LEVEL: 'ERROR',
+  };
   program = startProgram(await builtProgram(), ['service'], env);
   ready = await readyLine(program);
 }

@@ -120,6 +120,8 @@ describe.runIf(hasPlaywright)('what a service gets from an agent', { timeout: 15
     serviceDir = await emptyDataDir();
     service = startProgram(main, ['service'], {
       SERVICE_PORT: '0',
+      // Tests ask again and again.
+      SERVICE_RATE_LIMIT: '0',
       SERVICE_DATA_DIR: serviceDir,
       LOG_LEVEL: 'DEBUG',
     });

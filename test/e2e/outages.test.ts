@@ -47,7 +47,11 @@ const servicePlaces: string[] = [];
 type Service = { program: Program; url: string; keys: Keys; api: Api };
 
 async function startService(dataDir: string, port = 0): Promise<Service> {
-  const program = startProgram(main, ['service'], { SERVICE_PORT: String(port), SERVICE_DATA_DIR: dataDir });
+  const program = startProgram(main, ['service'], {
+    SERVICE_PORT: String(port),
+    SERVICE_DATA_DIR: dataDir,
+    SERVICE_RATE_LIMIT: '0',
+  });
   const ready = await readyLine(program);
   expect(ready).toMatchObject({ apiKey: null, locationKey: null, agentHealthUrl: null });
   const keys = JSON.parse(readFileSync(ready.keysFile ?? '', 'utf8')) as Keys;

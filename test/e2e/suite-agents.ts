@@ -54,7 +54,11 @@ export async function startSuiteService(): Promise<SuiteAgents> {
   const main = await builtProgram();
   const folder = mkdtempSync(join(tmpdir(), 'suite-agents-'));
   const serviceDir = await emptyDataDir();
-  const program = startProgram(main, ['service'], { SERVICE_PORT: '0', SERVICE_DATA_DIR: serviceDir });
+  const program = startProgram(main, ['service'], {
+    SERVICE_PORT: '0',
+    SERVICE_DATA_DIR: serviceDir,
+    SERVICE_RATE_LIMIT: '0',
+  });
   const ready = await readyLine(program);
   const service = ready.serviceUrl;
   // The service has just written it.

@@ -125,6 +125,8 @@ describe.runIf(runs)('what a service gets of suites', { timeout: 240_000 }, () =
     url = `http://127.0.0.1:${(target.address() as AddressInfo).port}`; // a TCP server's
     service = startProgram(main, ['service'], {
       SERVICE_PORT: '0',
+      // Tests ask again and again.
+      SERVICE_RATE_LIMIT: '0',
       SERVICE_DATA_DIR: serviceDir,
       LOG_LEVEL: 'DEBUG',
     });

@@ -91,6 +91,8 @@ describe.runIf(runs)('suites from the service through an agent', { timeout: 240_
     serviceDir = await emptyDataDir();
     const service = startProgram(main, ['service'], {
       SERVICE_PORT: '0',
+      // Tests ask again and again.
+      SERVICE_RATE_LIMIT: '0',
       SERVICE_DATA_DIR: serviceDir,
       LOG_LEVEL: 'DEBUG',
     });

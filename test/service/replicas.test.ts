@@ -24,6 +24,8 @@ const common = {
   SERVICE_ENCRYPTION_KEY: 'a passphrase for tests of replicas',
   SERVICE_LOCATION_KEY: locationKey,
   SERVICE_PORT: '0',
+  // Tests ask again and again.
+  SERVICE_RATE_LIMIT: '0',
 };
 
 describe.skipIf(binaries === null)(binaries === null ? 'no PostgreSQL binaries' : 'replicas', () => {
