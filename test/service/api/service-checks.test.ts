@@ -163,7 +163,9 @@ describe('checks of the service itself', () => {
       groupOrder: 1,
       triggerIncident: { serviceId: 's', name: 'n' },
     };
-    expect(new Set(await problems('agentic', { ...agentic, ...given }))).toEqual(new Set(Object.keys(given)));
+    // The service that it names does not exist either.
+    const named = new Set([...Object.keys(given), 'triggerIncident.serviceId']);
+    expect(new Set(await problems('agentic', { ...agentic, ...given }))).toEqual(named);
     expect(await problems('agentic', { ...agentic, frequency: 2 })).toEqual(['frequency']);
     expect(await problems('agentic', { name: 'No prompt' })).toEqual(['prompt']);
     expect(await problems('agentic', { ...agentic, prompt: 'x'.repeat(10_001) })).toEqual(['prompt']);
