@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { toError } from '../errors.ts';
 
 /**
  * Bytes of artifacts, or of code bundles: below one folder that all replicas of the service share (here), or in a bucket
@@ -106,8 +107,12 @@ export function createArtifactFiles(
           yield chunk;
         }
       };
+      const stop = () => body.destroy(toError(signal.reason));
+      signal.addEventListener('abort', stop, { once: true });
+      if (signal.aborted) stop();
       try {
-        await pipeline(body, counted, target, { signal });
+        // The body of a request is not destroyed: what is left of a refused one is still to be taken from its connection.
+        await pipeline(body.iterator({ destroyOnReturn: false }), counted, target);
       } catch (error) {
         // What is still being written belongs to this attempt: the next one looks at the length.
         await closed.catch(() => undefined);
@@ -115,6 +120,8 @@ export function createArtifactFiles(
         // Half a file would keep the disk full for whatever is smaller.
         await fs.rm(path, { force: true });
         throw new DiskFull('the disk for artifacts is full');
+      } finally {
+        signal.removeEventListener('abort', stop);
       }
       return { length, sha256: hash?.digest() ?? null };
     },

@@ -33,6 +33,8 @@ export async function withSlowBody<T>(
     allowed.delete(socket);
     socket.setTimeout(0);
     request.off('timeout', stop);
+    // What was not read of a refused body stands before the next request of its connection.
+    if (!request.destroyed && !request.complete) request.resume();
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -199,6 +199,25 @@ describe.each(databases)('code bundles: $name', (database) => {
       for (const key of ['..%2f..%2fetc%2fpasswd', 'x'.repeat(5000), '%00', "'"]) {
         expect([key, (await fetchBundle(key)).status]).toEqual([key, 404]);
       }
+    });
+
+    it('a refused upload does not hold up what its connection is asked next', async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const ask = (method: string, body?: Buffer) =>
+        new Promise<number | string>((resolve) => {
+          const authorization = `Bearer ${api.account.key}`;
+          const length = body === undefined ? {} : { 'content-length': body.length };
+          const headers = { authorization, ...(body === undefined ? {} : octets), ...length };
+          const request = httpRequest(`${api.url}${path}`, { method, agent, headers }, (response) => {
+            response.resume().on('end', () => resolve(response.statusCode ?? 0));
+          });
+          request.on('error', (error) => resolve(error.message)).end(body);
+        });
+      for (let round = 0; round < 3; round++) {
+        expect(await ask('POST', randomBytes(20_000_000).fill(1, 0, 2))).toBe(400);
+        expect(await ask('GET')).toBe(200);
+      }
+      agent.destroy();
     });
 
     /** A request whose length is what the test says, cut off after `sent`. */
