@@ -23,13 +23,6 @@ export type AnalysisConfig = {
   readonly agenticBrowser: string | null;
 };
 
-export const noAnalysisConfig: AnalysisConfig = {
-  endpoint: null,
-  automatic: false,
-  agenticModel: null,
-  agenticBrowser: null,
-};
-
 /** Throws FatalError (78). */
 export function readAnalysisConfig(env: Environment): AnalysisConfig {
   const key = secret(env, 'ANALYSIS_API_KEY');

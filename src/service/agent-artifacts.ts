@@ -5,7 +5,8 @@ import type { Log } from '../log.ts';
 import { artifactHeaders, artifactPath, protocolLimits } from '../protocol/agent-calls.ts';
 import type { ArtifactAnswer, RequestOf } from '../protocol/routes.ts';
 import { noSuchLease, readHead, readKey, type ArtifactHead } from './agent-artifact-request.ts';
-import { DiskFull, TooLong, WrongPlace, type ArtifactFiles } from './artifact-files.ts';
+import { DiskFull, WrongPlace, type ArtifactFiles } from './artifact-files.ts';
+import { TooLong } from './upload-body.ts';
 import type { AgentLocation } from './db/agents.ts';
 import {
   announceArtifact,

@@ -17,9 +17,10 @@ import { pipeline } from 'node:stream/promises';
 import type { BucketConfig } from '../config/storage.ts';
 import { toError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { TooLong, WrongBeginning, WrongPlace, type ArtifactFiles } from './artifact-files.ts';
+import { WrongPlace, type ArtifactFiles } from './artifact-files.ts';
 import { createPlaces } from './call-places.ts';
 import { HttpError } from './errors-http.ts';
+import { uploadBody } from './upload-body.ts';
 
 /**
  * Artifacts, or bundles, in a bucket. A file is an object `<id>`. While it is uploaded its bytes are parts of a multipart
@@ -244,12 +245,6 @@ export function createBucketFiles(options: {
         const sink = async (source: AsyncIterable<Buffer>) => {
           for await (const chunk of source) {
             timer.refresh();
-            const seen = length - at;
-            const wanted = beginning.subarray(seen, seen + chunk.length);
-            if (!chunk.subarray(0, wanted.length).equals(wanted))
-              throw new WrongBeginning('begins otherwise');
-            if (length + chunk.length > size)
-              throw new TooLong(`more than the ${size} bytes that were announced`);
             length += chunk.length;
             hash?.update(chunk);
             // Nothing is read meanwhile: one part is all that this upload holds in memory. What came last is in no part, for an
@@ -268,7 +263,7 @@ export function createBucketFiles(options: {
         const ended = AbortSignal.any([signal, silent.signal]);
         let failure: unknown;
         try {
-          await pipeline(body, sink, { signal: ended });
+          await pipeline(uploadBody(body, { at, size, beginning, signal: ended }), sink, { signal: ended });
         } catch (error) {
           failure = silent.signal.aborted ? silent.signal.reason : error;
         } finally {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { toError } from '../errors.ts';
+import { uploadBody } from './upload-body.ts';
 
 /**
  * Bytes of artifacts, or of code bundles: below one folder that all replicas of the service share (here), or in a bucket
@@ -55,10 +55,6 @@ export class WrongPlace extends Error {
     this.length = length;
   }
 }
-/** More bytes came than were announced. */
-export class TooLong extends Error {}
-/** The first bytes are not those that a file of its kind begins with. */
-export class WrongBeginning extends Error {}
 
 /** Left free for the database, which must not meet a full disk. */
 const reservedBytes = 128 * 1024 * 1024;
@@ -98,21 +94,13 @@ export function createArtifactFiles(
       let length = at;
       const counted = async function* (source: AsyncIterable<Buffer>) {
         for await (const chunk of source) {
-          const seen = length - at;
-          const wanted = beginning.subarray(seen, seen + chunk.length);
-          if (!chunk.subarray(0, wanted.length).equals(wanted)) throw new WrongBeginning('begins otherwise');
           length += chunk.length;
-          if (length > size) throw new TooLong(`more than the ${size} bytes that were announced`);
           hash?.update(chunk);
           yield chunk;
         }
       };
-      const stop = () => body.destroy(toError(signal.reason));
-      signal.addEventListener('abort', stop, { once: true });
-      if (signal.aborted) stop();
       try {
-        // The body of a request is not destroyed: what is left of a refused one is still to be taken from its connection.
-        await pipeline(body.iterator({ destroyOnReturn: false }), counted, target);
+        await pipeline(uploadBody(body, { at, size, beginning, signal }), counted, target, { signal });
       } catch (error) {
         // What is still being written belongs to this attempt: the next one looks at the length.
         await closed.catch(() => undefined);
@@ -120,8 +108,6 @@ export function createArtifactFiles(
         // Half a file would keep the disk full for whatever is smaller.
         await fs.rm(path, { force: true });
         throw new DiskFull('the disk for artifacts is full');
-      } finally {
-        signal.removeEventListener('abort', stop);
       }
       return { length, sha256: hash?.digest() ?? null };
     },

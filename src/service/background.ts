@@ -72,12 +72,14 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
   boss.on('error', (error) => log.warn({ error: error.message }, 'background work'));
 
   async function run(queue: Queue, job: PgBoss.JobWithMetadata<object>): Promise<void> {
-    const timeout = AbortSignal.timeout(queue.expireSeconds * 1000);
+    // Held by its timer: a timeout's signal that only a combined one refers to may be collected before it fires.
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new Error('it took too long')), queue.expireSeconds * 1000);
     const item: BackgroundItem = {
       id: job.id,
       attempt: job.retryCount + 1,
       isLast: job.retryCount >= job.retryLimit,
-      signal: AbortSignal.any([timeout, ending.signal]),
+      signal: AbortSignal.any([late.signal, ending.signal]),
     };
     try {
       await queue.handler(job.data, item);
@@ -87,6 +89,8 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
         log.error({ queue: queue.name, item: job.id, error: message }, 'background work failed');
       await boss.fail(queue.name, job.id, { message });
       return;
+    } finally {
+      clearTimeout(timer);
     }
     await boss.complete(queue.name, job.id);
   }

@@ -2,7 +2,8 @@ import type { Readable } from 'node:stream';
 import { toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { bundleLimits } from '../protocol/suite.ts';
-import { DiskFull, TooLong, WrongBeginning, type ArtifactFiles } from './artifact-files.ts';
+import { DiskFull, type ArtifactFiles } from './artifact-files.ts';
+import { TooLong, WrongBeginning } from './upload-body.ts';
 import {
   countBundles,
   deleteBundle,

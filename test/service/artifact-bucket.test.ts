@@ -9,7 +9,8 @@ import S3rver from 's3rver';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readStorage, type BucketConfig } from '../../src/config/storage.ts';
 import { createBucketClient, createBucketFiles } from '../../src/service/artifact-bucket.ts';
-import { WrongBeginning, WrongPlace, type ArtifactFiles } from '../../src/service/artifact-files.ts';
+import { WrongPlace, type ArtifactFiles } from '../../src/service/artifact-files.ts';
+import { WrongBeginning } from '../../src/service/upload-body.ts';
 import { openArtifactStore } from '../../src/service/artifact-store.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
@@ -162,6 +163,8 @@ describe('files in a bucket', () => {
     expect(await files.digest(id)).toEqual(digestOf(bytes));
     const wrong = { at: 0, size: 1000, body: bodyOf(bytes), signal: never, beginning: Buffer.from('xyz') };
     await expect(files.write(uuidv7(), wrong)).rejects.toThrow(WrongBeginning);
+    // The rest of a request's stands before the next one of its connection.
+    expect(wrong.body.destroyed).toBe(false);
     await files.remove(id);
   });
 

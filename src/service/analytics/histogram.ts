@@ -1,6 +1,6 @@
 /**
  * Histograms of logarithmic buckets that can be added up: a value v falls into bucket ceil(ln v / ln γ), and every value of a
- * bucket is told within 1 % by the bucket's middle (Masson, Rim, Lee: DDSketch, VLDB 2019). SQL and code use the same keys.
+ * bucket is told within 1 % by the bucket's middle (Masson, Rim, Lee: DDSketch, VLDB 2019). All of it is done in SQL.
  */
 
 /** Largest relative error of a value that is read from a histogram. */
@@ -21,8 +21,3 @@ export const bucketSql = (value: string) =>
 /** SQL: what a bucket's key stands for. */
 export const bucketValueSql = (key: string) =>
   `(case when ${key} = ${zeroKey} then 0 else exp(${key} * ${lnGamma}) * ${2 / (gamma + 1)} end)`;
-
-/** The bucket of a value. */
-export function bucketOf(value: number): number {
-  return value < smallest ? zeroKey : Math.ceil(Math.log(Math.min(value, largestValue)) / lnGamma);
-}

@@ -70,7 +70,7 @@ const isSome = ({ from, to }: TimeRange) => from < to;
 const dayAt = (days: number) => new Date(days * dayMs);
 
 /** `hours`: of which a rollup may exist (rolledUpHours). */
-export function reportSources(range: TimeRange, hours: TimeRange | null): Sources {
+function reportSources(range: TimeRange, hours: TimeRange | null): Sources {
   if (hours === null) return { days: null, hours: [], raw: [range].filter(isSome) };
   const raw = [
     { from: range.from, to: hours.from },

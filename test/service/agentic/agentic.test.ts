@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { noAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
+import { readAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
 import { openPage } from '../../../src/service/agentic/browser.ts';
 import { createAgenticSchedule, handleAgenticRuns } from '../../../src/service/agentic/run-checks.ts';
 import { createBackground, type Background } from '../../../src/service/background.ts';
@@ -40,7 +40,8 @@ describe('agentic checks', () => {
   let shop: Server;
   let button = 'Sign in';
   let checkId = '';
-  let config: AnalysisConfig = noAnalysisConfig;
+  const unset = readAnalysisConfig({});
+  let config: AnalysisConfig = unset;
   let url = '';
 
   beforeAll(async () => {
@@ -66,7 +67,7 @@ describe('agentic checks', () => {
       encryption,
       now: clock.now,
       config: {
-        ...noAnalysisConfig,
+        ...unset,
         endpoint: model.endpoint,
         get agenticBrowser() {
           return config.agenticBrowser;
@@ -77,7 +78,7 @@ describe('agentic checks', () => {
     service = await startTestService(db, { now: clock.now, background, encryption });
   });
   beforeEach(async () => {
-    config = noAnalysisConfig;
+    config = unset;
     button = 'Sign in';
     model.asked.length = 0;
     model.answers.length = 0;
@@ -224,7 +225,7 @@ describe('agentic checks', () => {
 
   test('without a browser the result says so', async () => {
     expect(existsSync('/nowhere/chromium')).toBe(false);
-    config = { ...noAnalysisConfig, agenticBrowser: '/nowhere/chromium' };
+    config = { ...unset, agenticBrowser: '/nowhere/chromium' };
     expect(await run()).toMatchObject({
       status: 'errored',
       reason: { code: 'BROWSER_UNAVAILABLE', owner: 'ours' },

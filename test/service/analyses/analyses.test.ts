@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { noAnalysisConfig, readAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
+import { readAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
 import { handleAnalyses } from '../../../src/service/analyses/analyse.ts';
 import { analysisOf } from '../../../src/service/analyses/analysis-of-alert.ts';
 import { analyseByModel } from '../../../src/service/analyses/ask-model.ts';
@@ -23,7 +23,8 @@ const [database] = databases;
 const encryption = createEncryption('a key for tests of analyses');
 const clock = createClock(start);
 const secret = 'a-very-secret-value-42';
-let config: AnalysisConfig = noAnalysisConfig;
+const unset = readAnalysisConfig({});
+let config: AnalysisConfig = unset;
 let db: Db;
 let background: Background;
 let service: TestService;
@@ -41,7 +42,7 @@ beforeAll(async () => {
     now: clock.now,
     // As it is when an item is taken.
     config: {
-      ...noAnalysisConfig,
+      ...unset,
       get endpoint() {
         return config.endpoint;
       },
@@ -51,7 +52,7 @@ beforeAll(async () => {
   service = await startTestService(db, { now: clock.now, background, encryption });
 });
 beforeEach(async () => {
-  config = noAnalysisConfig;
+  config = unset;
   model.asked.length = 0;
   model.answers.length = 0;
   const variable = { key: 'PASSWORD', value: encryption.seal(secret), locked: false, secret: true };
@@ -139,7 +140,7 @@ test('the context is bounded, and unknown fields are named', async () => {
 });
 
 test('a model answers, after one try to have its answer mended, and is told nothing secret', async () => {
-  config = { ...noAnalysisConfig, endpoint: model.endpoint };
+  config = { ...unset, endpoint: model.endpoint };
   model.answers.push(
     'I think that it is broken.',
     '```json\n{"classification":"APPLICATION_ERROR","userImpact":"none","rootCause":"a release","evidence":[{"description":"503","artifacts":[{"name":"made-up.zip","type":"trace"}]}],"referenceLinks":[]}\n```',
@@ -168,7 +169,7 @@ test.each([
   ['fails', [500]],
   ['says nothing', ['']],
 ])('the rules analyse when the model %s', async (_what, answers) => {
-  config = { ...noAnalysisConfig, endpoint: model.endpoint };
+  config = { ...unset, endpoint: model.endpoint };
   model.answers.push(...answers);
   const { id } = (await ask(await fail())).body;
   await background.tick();

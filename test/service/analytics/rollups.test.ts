@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { bucketSql } from '../../../src/service/analytics/histogram.ts';
 import { createRollupLoop, handleRollups } from '../../../src/service/analytics/rollup-work.ts';
 import { createBackground, type Background } from '../../../src/service/background.ts';
 import type { Db } from '../../../src/service/db/database.ts';
@@ -74,6 +75,22 @@ describe.each(databases)('rollups ($name)', (database) => {
     // But for the present hour and the one before.
     const due = async () =>
       (await service.db.query(`select 1 from rollups_due where hour < '2026-03-05T11:00:00Z'`)).length;
+
+    test('a bucket has values that differ by 2 % at most', async () => {
+      const bucketOf = async (value: number) => {
+        const [row] = await service.db.query<{ key: number }>(`select ${bucketSql('$1::float8')} as key`, [
+          value,
+        ]);
+        return row?.key ?? NaN;
+      };
+      expect(await bucketOf(0)).toBe(-32_768);
+      expect(await bucketOf(1)).toBe(0);
+      for (const value of [1e-6, 0.3, 1, 17, 12_345, 1e11]) {
+        const key = await bucketOf(value);
+        expect((await bucketOf(value * 1.0203)) - key).toBeGreaterThanOrEqual(1);
+        expect((await bucketOf(value * 1.019)) - key).toBeLessThanOrEqual(1);
+      }
+    });
 
     test('figures of rollups are those of the raw results, percentiles within 1 %', async () => {
       const random = seeded(7);
