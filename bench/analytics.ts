@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { createLog } from '../src/log.ts';
 import { Secret } from '../src/secrets/secret.ts';
 import { createRollupLoop, handleRollups } from '../src/service/analytics/rollup-work.ts';
-import { buildApp } from '../src/service/app.ts';
+import { buildApp } from '../src/service/http/app.ts';
 import { createBackground } from '../src/service/background.ts';
 import { createPartitions, dayMs } from '../src/service/db/partitions.ts';
 import { migrate } from '../src/service/db/migrate.ts';

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fastify } from 'fastify';
 import { createLog } from '../src/log.ts';
-import { registerAgentRoutes } from '../src/service/agent-routes.ts';
+import { registerAgentRoutes } from '../src/service/agents/routes.ts';
 import { bootstrap } from '../src/service/bootstrap.ts';
 import { openDatabase } from '../src/service/db/open-database.ts';
 import type { Db } from '../src/service/db/database.ts';
 import { insertJobs } from '../src/service/db/jobs.ts';
 import { migrate } from '../src/service/db/migrate.ts';
-import { registerErrorHandlers } from '../src/service/errors-http.ts';
+import { registerErrorHandlers } from '../src/service/http/errors.ts';
 import { uuidv7 } from '../src/service/ids.ts';
 import { createRetention } from '../src/service/retention.ts';
 

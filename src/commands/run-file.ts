@@ -6,7 +6,7 @@ import { attemptLimitMs, type Job, type RetryStrategy } from '../protocol/job.ts
 import { runtimeIds, type ApiScripts, type ScriptFile } from '../protocol/script.ts';
 import { createProblems, settleCheck, type SettledCheck } from '../service/api/check-rules.ts';
 import { checkSchemas, type CreateBody } from '../service/api/check-schemas.ts';
-import { apiScriptsOf } from '../service/job-scripts.ts';
+import { apiScriptsOf } from '../service/agents/job-scripts.ts';
 import { schemaErrors, withDefaults, type FieldErrors } from './run-schema.ts';
 
 /** As much as the public API takes in one body. */

@@ -1,6 +1,6 @@
 import Schema from 'typebox/schema';
 import { Settings } from 'typebox/system';
-import { validationAttributes } from '../service/errors-http-validation.ts';
+import { validationAttributes } from '../service/http/validation-errors.ts';
 
 /**
  * The public API's schemas applied without its server: the same defaults, the same complaints in the same words, so that

@@ -2,7 +2,7 @@ import PgBoss from 'pg-boss';
 import { toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { sqlState, type Db, type Queryable } from './db/database.ts';
-import { createLoop, type Loop } from './scheduler-loop.ts';
+import { createLoop, type Loop } from './scheduling/loop.ts';
 
 /**
  * Durable work of the service besides agents' jobs: notifications, rollups, analyses. Any number of replicas share it; what a

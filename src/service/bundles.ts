@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import { toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { bundleLimits } from '../protocol/suite.ts';
-import { DiskFull, type ArtifactFiles } from './artifact-files.ts';
-import { TooLong, WrongBeginning } from './upload-body.ts';
+import { DiskFull, type ArtifactFiles } from './artifacts/files.ts';
+import { TooLong, WrongBeginning } from './artifacts/upload-body.ts';
 import {
   countBundles,
   deleteBundle,
@@ -17,9 +17,9 @@ import {
   type BundleRow,
 } from './db/bundles.ts';
 import type { Db } from './db/database.ts';
-import { badRequest, conflict, HttpError, notFound } from './errors-http.ts';
+import { badRequest, conflict, HttpError, notFound } from './http/errors.ts';
 import { uuidPattern, uuidv7 } from './ids.ts';
-import { BodyTooSlow } from './slow-body.ts';
+import { BodyTooSlow } from './http/slow-body.ts';
 
 /** Code bundles of suites: a row and a file each, the same content once per account. */
 

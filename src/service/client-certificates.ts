@@ -3,7 +3,7 @@ import { certificateHostMatch } from '../protocol/certificate-host.ts';
 import type { ClientCertificate } from '../protocol/job.ts';
 import type { ClientCertificateRow } from './db/client-certificates.ts';
 import type { Encryption } from './encryption.ts';
-import type { ErrorAttributes } from './errors-http-validation.ts';
+import type { ErrorAttributes } from './http/validation-errors.ts';
 
 /** What client certificates must be, and which of them a check's job gets. */
 

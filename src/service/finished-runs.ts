@@ -8,7 +8,7 @@ import {
   type FinishedRun,
   type LockedRun,
 } from './db/finished-runs.ts';
-import { createLoop, type Loop } from './scheduler-loop.ts';
+import { createLoop, type Loop } from './scheduling/loop.ts';
 
 /**
  * What follows from runs that have ended: alerts, error groups, incidents. A result queues its run in its own transaction,

@@ -18,8 +18,8 @@ import { createMaintenanceLoop } from './maintenance/advance.ts';
 import { handleMaintenanceEvents } from './maintenance/events.ts';
 import { createNotifications } from './notifications/deliver.ts';
 import { createMailer } from './notifications/email.ts';
-import type { Loop } from './scheduler-loop.ts';
-import { createScheduler } from './scheduler.ts';
+import type { Loop } from './scheduling/loop.ts';
+import { createScheduler } from './scheduling/scheduler.ts';
 import { handleSubscriberMails, tellOfMaintenances } from './status-pages/subscriber-mails.ts';
 import { createGroupRuns } from './triggers/group-runs.ts';
 

@@ -1,6 +1,6 @@
 import type { Log } from '../log.ts';
 import type { Db } from './db/database.ts';
-import { createLoop, type Loop } from './scheduler-loop.ts';
+import { createLoop, type Loop } from './scheduling/loop.ts';
 
 /**
  * What a server does by itself and the embedded database does not. It has no autovacuum: rows that were changed or

@@ -5,7 +5,7 @@ import { deleteOldNotifications, failLostNotifications } from './db/alert-notifi
 import { deleteOldAnalyses } from './db/analyses.ts';
 import { deleteOldAlerts } from './db/alerts.ts';
 import { deleteOldSslNotices } from './db/ssl-notices.ts';
-import type { ArtifactFiles } from './artifact-files.ts';
+import type { ArtifactFiles } from './artifacts/files.ts';
 import { deleteOldBundles, sweepBundleFiles } from './bundles.ts';
 import { forgetArtifacts, oldArtifacts, settleArtifact, unfinishedArtifacts } from './db/artifacts.ts';
 import { deleteOldSessions } from './db/check-sessions.ts';
@@ -17,7 +17,7 @@ import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
 import { createPartitions, dayMs } from './db/partitions.ts';
 import { dropRollupPartitions } from './db/rollups.ts';
 import { createVacuum } from './retention-vacuum.ts';
-import { createLoop, type Loop } from './scheduler-loop.ts';
+import { createLoop, type Loop } from './scheduling/loop.ts';
 
 /** Late and repeated results of an ended run are recognised for at least so long. */
 const finishedJobDays = 1;

@@ -16,7 +16,7 @@ import net, { type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createArtifactFiles } from '../../src/service/artifact-files.ts';
+import { createArtifactFiles } from '../../src/service/artifacts/files.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import {
   addAccount,

@@ -10,7 +10,7 @@ import { createTransport } from '../../src/agent/transport.ts';
 import { bundle } from '../../src/commands/bundle.ts';
 import { exitCodes, FatalError } from '../../src/errors.ts';
 import { unpackBundle } from '../../src/script/suite/unpack-bundle.ts';
-import { createArtifactFiles } from '../../src/service/artifact-files.ts';
+import { createArtifactFiles } from '../../src/service/artifacts/files.ts';
 import { addLocation, createAgentService, createClock, encryption } from '../helpers/agent-service.ts';
 import { databases } from '../helpers/database.ts';
 import { startTestService } from '../helpers/service.ts';

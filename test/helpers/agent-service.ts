@@ -1,15 +1,15 @@
 import { fastify, type FastifyInstance } from 'fastify';
 import { createLog, type Log } from '../../src/log.ts';
-import { registerAgentRoutes } from '../../src/service/agent-routes.ts';
+import { registerAgentRoutes } from '../../src/service/agents/routes.ts';
 import { hashKey } from '../../src/service/bootstrap.ts';
-import type { ArtifactFiles } from '../../src/service/artifact-files.ts';
+import type { ArtifactFiles } from '../../src/service/artifacts/files.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { createEncryption, type Encryption } from '../../src/service/encryption.ts';
-import { registerErrorHandlers } from '../../src/service/errors-http.ts';
+import { registerErrorHandlers } from '../../src/service/http/errors.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
 import { createRetention } from '../../src/service/retention.ts';
-import { nextDueAt, offsetSeconds, intervalSeconds } from '../../src/service/schedule-rules.ts';
-import { createScheduler, type Scheduler } from '../../src/service/scheduler.ts';
+import { nextDueAt, offsetSeconds, intervalSeconds } from '../../src/service/scheduling/schedule-rules.ts';
+import { createScheduler, type Scheduler } from '../../src/service/scheduling/scheduler.ts';
 
 /** The agents' side of the service over a database, with a clock that the test moves. */
 

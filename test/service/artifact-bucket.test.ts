@@ -8,10 +8,10 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import S3rver from 's3rver';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readStorage, type BucketConfig } from '../../src/config/storage.ts';
-import { createBucketClient, createBucketFiles } from '../../src/service/artifact-bucket.ts';
-import { WrongPlace, type ArtifactFiles } from '../../src/service/artifact-files.ts';
-import { WrongBeginning } from '../../src/service/upload-body.ts';
-import { openArtifactStore } from '../../src/service/artifact-store.ts';
+import { createBucketClient, createBucketFiles } from '../../src/service/artifacts/bucket.ts';
+import { WrongPlace, type ArtifactFiles } from '../../src/service/artifacts/files.ts';
+import { WrongBeginning } from '../../src/service/artifacts/upload-body.ts';
+import { openArtifactStore } from '../../src/service/artifacts/store.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
 import {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createArtifactFiles, type ArtifactFiles } from '../../src/service/artifact-files.ts';
+import { createArtifactFiles, type ArtifactFiles } from '../../src/service/artifacts/files.ts';
 import { fitsPattern } from '../../src/service/api/name-pattern.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/ids.ts';

@@ -10,12 +10,12 @@ import { setTimeout } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { bundleLimits } from '../../src/protocol/suite.ts';
-import { createArtifactFiles, type ArtifactFiles } from '../../src/service/artifact-files.ts';
+import { createArtifactFiles, type ArtifactFiles } from '../../src/service/artifacts/files.ts';
 import { bundlesOfAccount, sweepBundleFiles } from '../../src/service/bundles.ts';
 import type { Db } from '../../src/service/db/database.ts';
-import { clientErrorHandler } from '../../src/service/errors-http.ts';
+import { clientErrorHandler } from '../../src/service/http/errors.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
-import { withSlowBody } from '../../src/service/slow-body.ts';
+import { withSlowBody } from '../../src/service/http/slow-body.ts';
 import {
   addLocation,
   createAgentService,

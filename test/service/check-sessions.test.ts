@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createArtifactFiles } from '../../src/service/artifact-files.ts';
+import { createArtifactFiles } from '../../src/service/artifacts/files.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
-import { planSessionRuns, startSessions } from '../../src/service/sessions.ts';
+import { planSessionRuns, startSessions } from '../../src/service/scheduling/sessions.ts';
 import {
   addLocation,
   connectAgent,

@@ -8,7 +8,7 @@ import {
   nextDueAt,
   offsetProblem,
   offsetSeconds,
-} from '../../src/service/schedule-rules.ts';
+} from '../../src/service/scheduling/schedule-rules.ts';
 
 const id = '0198c0de-0000-7000-8000-000000000001';
 

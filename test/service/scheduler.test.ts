@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from '../../src/service/db/database.ts';
-import { createScheduler } from '../../src/service/scheduler.ts';
+import { createScheduler } from '../../src/service/scheduling/scheduler.ts';
 import {
   addAccount,
   addCheck,

@@ -6,8 +6,8 @@ import {
   matchesTags,
   testSessionStatus,
   type RunState,
-} from '../../src/service/session-rules.ts';
-import { locationsOfRun } from '../../src/service/scheduler-plan.ts';
+} from '../../src/service/scheduling/session-rules.ts';
+import { locationsOfRun } from '../../src/service/scheduling/plan.ts';
 
 /** What a trigger means and what its runs come to. */
 

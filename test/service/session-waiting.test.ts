@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { endSessionRuns, runsOfSession } from '../../src/service/db/check-sessions.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
-import { createSessionWaiting } from '../../src/service/session-waiting.ts';
-import { startSessions } from '../../src/service/sessions.ts';
+import { createSessionWaiting } from '../../src/service/scheduling/session-waiting.ts';
+import { startSessions } from '../../src/service/scheduling/sessions.ts';
 import { addAccount, addCheck, addLocation } from '../helpers/agent-service.ts';
 import { databases } from '../helpers/database.ts';
 

@@ -7,10 +7,10 @@ import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { jobSchemas } from '../../src/protocol/job.ts';
 import { suiteAfterMs } from '../../src/protocol/suite.ts';
-import { createArtifactFiles } from '../../src/service/artifact-files.ts';
+import { createArtifactFiles } from '../../src/service/artifacts/files.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
-import { splitRun } from '../../src/service/scheduler-plan.ts';
+import { splitRun } from '../../src/service/scheduling/plan.ts';
 import {
   addLocation,
   connectAgent,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createArtifactFiles } from '../../src/service/artifact-files.ts';
+import { createArtifactFiles } from '../../src/service/artifacts/files.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import {
   addLocation,

@@ -1,7 +1,7 @@
 import { fastify } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Db } from '../../src/service/db/database.ts';
-import { registerErrorHandlers } from '../../src/service/errors-http.ts';
+import { registerErrorHandlers } from '../../src/service/http/errors.ts';
 import { ErrorBody } from '../../src/service/api/api-errors.ts';
 import { createGroupRuns } from '../../src/service/triggers/group-runs.ts';
 import { registerTriggerCalls } from '../../src/service/triggers/trigger-routes.ts';

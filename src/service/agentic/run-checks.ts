@@ -14,8 +14,8 @@ import type { Encryption } from '../encryption.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
 import { scheduledRunId, uuidv7 } from '../ids.ts';
 import { maintenanceAt } from '../maintenance/effects.ts';
-import { nextDueAt } from '../schedule-rules.ts';
-import { createLoop, type Loop } from '../scheduler-loop.ts';
+import { nextDueAt } from '../scheduling/schedule-rules.ts';
+import { createLoop, type Loop } from '../scheduling/loop.ts';
 import { perform, type Performed } from './perform.ts';
 
 /** Agentic checks, which the service runs itself: whichever replica is free. */

@@ -7,7 +7,7 @@ import {
   sampleLocations,
   type QueueName,
 } from '../db/location-figures.ts';
-import { createLoop, type Loop } from '../scheduler-loop.ts';
+import { createLoop, type Loop } from '../scheduling/loop.ts';
 
 /** Samples of locations once a minute, and how long runs wait there for an agent. */
 

@@ -13,7 +13,7 @@ import {
 import { dayMs } from '../db/partitions.ts';
 import { makeReportDays, oldestReportDayDue } from '../db/report-days.ts';
 import type { RunFollower } from '../finished-runs.ts';
-import { createLoop, type Loop } from '../scheduler-loop.ts';
+import { createLoop, type Loop } from '../scheduling/loop.ts';
 
 /**
  * Keeps rollups up to date. Every run that has ended notes its check and hour; once the hour is over, an item in the background

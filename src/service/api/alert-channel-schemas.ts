@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { channelConfigs, channelTypes } from '../notifications/channel-configs.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 
 /** The bodies of alert channels and subscriptions (specification, "Alert channel"). */
 

@@ -8,8 +8,8 @@ import {
   shareLockChannels,
   type SubscriptionRow,
 } from '../db/alert-subscriptions.ts';
-import { badRequest, notFound } from '../errors-http.ts';
-import { strict } from '../strict-schema.ts';
+import { badRequest, notFound } from '../http/errors.ts';
+import { strict } from '../http/strict-schema.ts';
 import { SubscriptionBody } from './alert-channel-schemas.ts';
 import { checkSubscribers, subscriberOf } from './alert-channel-writes.ts';
 import { errorResponses } from './api-errors.ts';

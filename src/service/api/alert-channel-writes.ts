@@ -6,8 +6,8 @@ import {
   type Subscriber,
 } from '../db/alert-subscriptions.ts';
 import type { Db } from '../db/database.ts';
-import { badRequest } from '../errors-http.ts';
-import { validationAttributes } from '../errors-http-validation.ts';
+import { badRequest } from '../http/errors.ts';
+import { validationAttributes } from '../http/validation-errors.ts';
 import {
   keepConfigSecrets,
   openConfig,

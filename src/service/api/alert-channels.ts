@@ -17,10 +17,10 @@ import {
   type SubscriptionRow,
 } from '../db/alert-subscriptions.ts';
 import type { Db } from '../db/database.ts';
-import { conflict, notFound } from '../errors-http.ts';
+import { conflict, notFound } from '../http/errors.ts';
 import { hideConfig } from '../notifications/channel-configs.ts';
 import { sendNotification } from '../notifications/queue.ts';
-import { strict } from '../strict-schema.ts';
+import { strict } from '../http/strict-schema.ts';
 import {
   ChangeChannel,
   CreateChannel,

@@ -6,9 +6,9 @@ import {
   notificationStatuses,
   type NotificationRow,
 } from '../db/alert-notifications.ts';
-import { badRequest, notFound } from '../errors-http.ts';
+import { badRequest, notFound } from '../http/errors.ts';
 import { channelTypes } from '../notifications/channel-configs.ts';
-import { open, strict } from '../strict-schema.ts';
+import { open, strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';

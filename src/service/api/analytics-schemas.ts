@@ -4,8 +4,8 @@ import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { groupKeyOf } from '../analytics/measures.ts';
 import { metricsOf } from '../analytics/metric-names.ts';
 import { quickRanges, quickRange, type TimeRange } from '../analytics/ranges.ts';
-import { badRequest } from '../errors-http.ts';
-import { open, strict } from '../strict-schema.ts';
+import { badRequest } from '../http/errors.ts';
+import { open, strict } from '../http/strict-schema.ts';
 import { paginationFields } from './pagination.ts';
 
 /** What analytics and reports are asked for, and what they answer. */

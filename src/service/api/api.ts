@@ -1,10 +1,10 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
-import { createAuthentication } from '../auth.ts';
+import { createAuthentication } from '../http/auth.ts';
 import { registerBadgeUrls } from '../badges/badge-routes.ts';
 import { createPartitions } from '../db/partitions.ts';
-import { registerRateLimit } from '../rate-limit.ts';
-import { createSessionWaiting } from '../session-waiting.ts';
+import { registerRateLimit } from '../http/rate-limit.ts';
+import { createSessionWaiting } from '../scheduling/session-waiting.ts';
 import { Account, registerAccounts } from './accounts.ts';
 import { registerAnalytics } from './analytics.ts';
 import { Analytics, MetricList } from './analytics-schemas.ts';

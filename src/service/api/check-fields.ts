@@ -4,7 +4,7 @@ import { EnvironmentVariable } from '../../protocol/job.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { incidentSeverities } from '../incidents/span.ts';
 import { RuntimeId, scriptBytes } from '../../protocol/script.ts';
-import { defaultFrequency, frequencies } from '../schedule-rules.ts';
+import { defaultFrequency, frequencies } from '../scheduling/schedule-rules.ts';
 
 /** Fields that checks of every type share (specification, "Check"), as clients send them. */
 

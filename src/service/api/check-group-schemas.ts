@@ -4,7 +4,7 @@ import { ApiRequest } from '../../protocol/requests.ts';
 import { Nullable } from '../../protocol/schema.ts';
 import { RuntimeId } from '../../protocol/script.ts';
 import { isPartial } from './check-schemas.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import {
   AlertSettings,
   alertChannelSubscriptions,

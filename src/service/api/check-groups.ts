@@ -12,8 +12,8 @@ import {
 } from '../db/check-groups.ts';
 import { findCheck, listChecksOfGroup, namesOfGroupChecks } from '../db/checks.ts';
 import type { Db } from '../db/database.ts';
-import { badRequest, conflict, notFound } from '../errors-http.ts';
-import { strict } from '../strict-schema.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
+import { strict } from '../http/strict-schema.ts';
 import { replaceSubscriptions } from '../db/alert-subscriptions.ts';
 import { errorResponses } from './api-errors.ts';
 import { checkSubscriptions, loadChannels } from './check-channels.ts';

@@ -1,7 +1,7 @@
 import type { JobType, ProbeType } from '../../protocol/check-types.ts';
 import type { Assertion } from '../../protocol/assertions.ts';
 import { isSecretVariable } from '../encryption.ts';
-import type { ErrorAttributes } from '../errors-http-validation.ts';
+import type { ErrorAttributes } from '../http/validation-errors.ts';
 import type { phaseFields, PublicRetryStrategy } from './check-fields.ts';
 import type { CreateBody, StoredRequest } from './check-schemas.ts';
 import { checkDependencies } from './dependency-rules.ts';

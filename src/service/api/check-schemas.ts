@@ -9,7 +9,7 @@ import {
   UrlRequest,
 } from '../../protocol/requests.ts';
 import { Nullable } from '../../protocol/schema.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './check-fields.ts';
 import { dependencies, scriptFields } from './script-fields.ts';
 import { agenticFields, heartbeatFields, heartbeatStored } from './service-check-fields.ts';

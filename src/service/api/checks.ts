@@ -15,8 +15,8 @@ import {
 } from '../db/checks.ts';
 import type { Db } from '../db/database.ts';
 import { uuidv7 } from '../ids.ts';
-import { HttpError, notFound } from '../errors-http.ts';
-import { strict } from '../strict-schema.ts';
+import { HttpError, notFound } from '../http/errors.ts';
+import { strict } from '../http/strict-schema.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { errorResponses } from './api-errors.ts';
 import { loadChannels } from './check-channels.ts';

@@ -11,9 +11,9 @@ import {
   type ClientCertificateRow,
 } from '../db/client-certificates.ts';
 import type { Db, Queryable } from '../db/database.ts';
-import { badRequest, notFound } from '../errors-http.ts';
+import { badRequest, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';

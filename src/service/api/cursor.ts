@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { Nullable } from '../../protocol/schema.ts';
 import { uuidPattern } from '../ids.ts';
-import { open, strict } from '../strict-schema.ts';
+import { open, strict } from '../http/strict-schema.ts';
 
 /** Lists by cursor: `{length, entries, nextId}`, whose order does not shift while rows come and go. */
 

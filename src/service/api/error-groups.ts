@@ -9,8 +9,8 @@ import {
   listErrorGroups,
   type ErrorGroupRow,
 } from '../db/error-groups.ts';
-import { notFound } from '../errors-http.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { notFound } from '../http/errors.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';

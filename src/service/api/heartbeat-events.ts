@@ -10,10 +10,10 @@ import {
 } from '../db/heartbeats.ts';
 import { createPartitions, dayMs } from '../db/partitions.ts';
 import { findCheck } from '../db/checks.ts';
-import { conflict, notFound } from '../errors-http.ts';
+import { conflict, notFound } from '../http/errors.ts';
 import { recordPing } from '../heartbeats/pings.ts';
 import { successRatio, userAgentOf } from '../heartbeats/rules.ts';
-import { open, strict } from '../strict-schema.ts';
+import { open, strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { isUuid } from './path-params.ts';

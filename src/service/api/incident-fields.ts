@@ -7,7 +7,7 @@ import {
   incidentSeverities,
   incidentStatuses,
 } from '../incidents/span.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { anyId, dateTime, ignored, PageOf } from './cursor.ts';
 
 /** Schemas of incidents and their updates: those of services, and those of a dashboard. */

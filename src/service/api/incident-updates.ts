@@ -8,11 +8,11 @@ import {
   type IncidentUpdateRow,
 } from '../db/incident-updates.ts';
 import { findIncident, lockIncident, updateIncident, type IncidentRow } from '../db/incidents.ts';
-import { notFound } from '../errors-http.ts';
+import { notFound } from '../http/errors.ts';
 import { addDashboardUpdate, stoppedAt } from '../incidents/dashboard-updates.ts';
 import { mostUpdates } from '../incidents/updates.ts';
 import type { DashboardStatus } from '../incidents/span.ts';
-import { strict } from '../strict-schema.ts';
+import { strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import {
   PostDashboardUpdateBody,

@@ -12,13 +12,13 @@ import {
   type IncidentWrite,
 } from '../db/incidents.ts';
 import { shareLockStatusPage } from '../db/status-pages.ts';
-import { badRequest, notFound } from '../errors-http.ts';
+import { badRequest, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
 import { stoppedAt as stoppedAtOf } from '../incidents/dashboard-updates.ts';
 import { queueIncidentMessages } from '../incidents/messages.ts';
 import type { DashboardStatus } from '../incidents/span.ts';
 import { momentHint, parseMoment } from '../maintenance/moments.ts';
-import { strict } from '../strict-schema.ts';
+import { strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { ChangeIncidentBody, CreateIncidentBody, presentUpdate } from './incident-fields.ts';
 import { offsetOf, paginationFields } from './pagination.ts';

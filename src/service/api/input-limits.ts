@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { badRequest } from '../errors-http.ts';
-import type { ErrorAttributes } from '../errors-http-validation.ts';
+import { badRequest } from '../http/errors.ts';
+import type { ErrorAttributes } from '../http/validation-errors.ts';
 
 /**
  * What no schema can say and the database can't store, checked before validation so that the work and the size of an

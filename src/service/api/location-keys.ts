@@ -3,8 +3,8 @@ import { hashKey, maskKey, newLocationKey } from '../bootstrap.ts';
 import { uuidv7 } from '../ids.ts';
 import { insertLocationKey, keysOfLocations, type LocationKeyRow } from '../db/locations.ts';
 import type { Db } from '../db/database.ts';
-import { conflict } from '../errors-http.ts';
-import { open } from '../strict-schema.ts';
+import { conflict } from '../http/errors.ts';
+import { open } from '../http/strict-schema.ts';
 
 /** Keys with which agents join a location: private ones and data-centre codes alike. */
 

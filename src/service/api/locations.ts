@@ -9,8 +9,8 @@ import {
   listLocations,
   lockDataCenter,
 } from '../db/locations.ts';
-import { notFound } from '../errors-http.ts';
-import { open, strict } from '../strict-schema.ts';
+import { notFound } from '../http/errors.ts';
+import { open, strict } from '../http/strict-schema.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { errorResponses } from './api-errors.ts';
 import { agentFields, agentsByLocation } from './location-agents.ts';

@@ -11,13 +11,13 @@ import {
   deleteMaintenanceUpdate,
   type MaintenanceUpdate,
 } from '../db/maintenances.ts';
-import { badRequest, conflict, notFound } from '../errors-http.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { advanceWindow } from '../maintenance/advance.ts';
 import { changeStatus } from '../maintenance/change-status.ts';
 import { listMaintenances, readMaintenance, type Maintenance } from '../maintenance/maintenances.ts';
 import { momentHint, parseMoment } from '../maintenance/moments.ts';
 import { isOver, mayBecome, type MaintenanceStatus } from '../maintenance/status.ts';
-import { strict } from '../strict-schema.ts';
+import { strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { CancelBody, ChangeUpdateBody, PostUpdateBody } from './maintenance-window-fields.ts';
 import { windowOf } from './maintenance-windows.ts';

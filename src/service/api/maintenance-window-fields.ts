@@ -4,7 +4,7 @@ import { dateOperators } from '../db/maintenance-windows.ts';
 import { momentHint } from '../maintenance/moments.ts';
 import { repeatUnits } from '../maintenance/recurrence.ts';
 import { maintenanceStatuses } from '../maintenance/status.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { tags } from './check-fields.ts';
 
 /** Schemas of maintenance windows and of their occurrences. */

@@ -10,10 +10,10 @@ import {
   type MaintenanceWindowRow,
 } from '../db/maintenance-windows.ts';
 import type { Queryable } from '../db/database.ts';
-import { badRequest, notFound } from '../errors-http.ts';
+import { badRequest, notFound } from '../http/errors.ts';
 import { advanceWindow } from '../maintenance/advance.ts';
 import { reviseMaintenances } from '../maintenance/revise.ts';
-import { strict } from '../strict-schema.ts';
+import { strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { ChangeWindowBody, CreateWindowBody, DateFilterSchema } from './maintenance-window-fields.ts';
 import { readDateFilter, readWindow } from './maintenance-window-rules.ts';

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { uuidPattern } from '../ids.ts';
-import { strict } from '../strict-schema.ts';
+import { strict } from '../http/strict-schema.ts';
 
 /** `:id` of a path. Any text is accepted: one that is no id names nothing, and the answer is 404. */
 export const IdParams = strict(Type.Object({ id: Type.String() }));

@@ -16,8 +16,8 @@ import {
   updatePrivateLocation,
   type LocationRow,
 } from '../db/locations.ts';
-import { badRequest, conflict, notFound } from '../errors-http.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { errorResponses } from './api-errors.ts';
 import { agentFields, agentsByLocation } from './location-agents.ts';

@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RetentionConfig } from '../../config/retention.ts';
-import type { ArtifactFiles } from '../artifact-files.ts';
+import type { ArtifactFiles } from '../artifacts/files.ts';
 import type { Background } from '../background.ts';
 import type { Db } from '../db/database.ts';
 import type { Encryption } from '../encryption.ts';

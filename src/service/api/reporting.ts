@@ -6,7 +6,7 @@ import { quickRanges } from '../analytics/ranges.ts';
 import { rolledUpHours } from '../analytics/spans.ts';
 import { dayMs, dayOf } from '../db/partitions.ts';
 import { reportedChecks, reportFigures } from '../db/reporting.ts';
-import { open, strict } from '../strict-schema.ts';
+import { open, strict } from '../http/strict-schema.ts';
 import { csv, csvQuery, rangeFields, rangeOf } from './analytics-schemas.ts';
 import { errorResponses } from './api-errors.ts';
 import { paginationFields } from './pagination.ts';

@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import { StringEnum } from '../../protocol/schema.ts';
-import { notFound } from '../errors-http.ts';
+import { notFound } from '../http/errors.ts';
 import { listRuntimes } from '../runtimes.ts';
-import { open } from '../strict-schema.ts';
+import { open } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { IdParams } from './path-params.ts';
 import type { PublicApi } from './public-api.ts';

@@ -2,8 +2,8 @@ import Type from 'typebox';
 import { scriptTypes, type ScriptType } from '../../protocol/check-types.ts';
 import { Nullable } from '../../protocol/schema.ts';
 import { scriptBytes } from '../../protocol/script.ts';
-import { frequenciesOf } from '../schedule-rules.ts';
-import { defaultFrequency } from '../schedule-rules.ts';
+import { frequenciesOf } from '../scheduling/schedule-rules.ts';
+import { defaultFrequency } from '../scheduling/schedule-rules.ts';
 import { IntegerEnum } from './check-fields.ts';
 
 /** Fields of checks that are scripts (specification, "Browser check"; facts, 2.8 and 2.9). */

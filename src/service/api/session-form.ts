@@ -5,9 +5,9 @@ import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { resultsOfRuns, type SessionResultRow, type SessionRunRow } from '../db/check-sessions.ts';
 import { linesOfJobs, runLogLimits } from '../db/run-logs.ts';
 import { uuidPattern } from '../ids.ts';
-import { isOver, lastLines } from '../session-rules.ts';
-import type { StartedSession } from '../sessions.ts';
-import { strict } from '../strict-schema.ts';
+import { isOver, lastLines } from '../scheduling/session-rules.ts';
+import type { StartedSession } from '../scheduling/sessions.ts';
+import { strict } from '../http/strict-schema.ts';
 import type { ApiDeps } from './public-api.ts';
 import { isSuiteType } from './suite-fields.ts';
 

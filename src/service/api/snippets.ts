@@ -12,8 +12,8 @@ import {
   usersOfSnippet,
   type SnippetRow,
 } from '../db/snippets.ts';
-import { badRequest, conflict, notFound } from '../errors-http.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, numberId } from './path-params.ts';

@@ -8,7 +8,7 @@ import {
   type IncidentUpdateRow,
 } from '../db/incident-updates.ts';
 import { findStatusPageIncident, lockStatusPageIncident } from '../db/status-page-incidents.ts';
-import { badRequest, conflict, notFound } from '../errors-http.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { addUpdate, mostUpdates, refreshSpan } from '../incidents/updates.ts';
 import type { IncidentStatus } from '../incidents/span.ts';
 import { errorResponses } from './api-errors.ts';

@@ -13,8 +13,8 @@ import {
   type StatusPageIncidentRow,
 } from '../db/status-page-incidents.ts';
 import { shareLockServices } from '../db/status-page-services.ts';
-import { badRequest, notFound } from '../errors-http.ts';
-import type { ErrorAttributes } from '../errors-http-validation.ts';
+import { badRequest, notFound } from '../http/errors.ts';
+import type { ErrorAttributes } from '../http/validation-errors.ts';
 import { uuidv7 } from '../ids.ts';
 import type { IncidentStatus } from '../incidents/span.ts';
 import { addUpdate } from '../incidents/updates.ts';

@@ -10,9 +10,9 @@ import {
   updateService,
   type StatusPageServiceRow,
 } from '../db/status-page-services.ts';
-import { badRequest, notFound } from '../errors-http.ts';
+import { badRequest, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { CursorQuery, ignored, pageOf, PageOf } from './cursor.ts';
 import { IdParams, isUuid } from './path-params.ts';

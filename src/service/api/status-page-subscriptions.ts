@@ -8,9 +8,9 @@ import {
   type SubscriberRow,
 } from '../db/status-page-subscribers.ts';
 import { findStatusPage } from '../db/status-pages.ts';
-import { badRequest, conflict, notFound } from '../errors-http.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { mailAddress, mostSubscribers, subscribe } from '../status-pages/subscriptions.ts';
-import { open, strict } from '../strict-schema.ts';
+import { open, strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { CursorQuery, dateTime, ignored, pageOf, PageOf } from './cursor.ts';
 import { IdParams, isUuid } from './path-params.ts';

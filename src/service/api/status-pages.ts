@@ -16,9 +16,9 @@ import {
   type StatusPageRow,
   type StatusPageWrite,
 } from '../db/status-pages.ts';
-import { badRequest, conflict, notFound } from '../errors-http.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { anyId, CursorQuery, dateTime, ignored, pageOf, PageOf } from './cursor.ts';
 import { IdParams, isUuid } from './path-params.ts';

@@ -3,7 +3,7 @@ import type { SuiteType } from '../../protocol/check-types.ts';
 import { suiteTypes } from '../../protocol/check-types.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { BundleKey, suiteBrowsers, suiteEngines, suiteMinutes } from '../../protocol/suite.ts';
-import { defaultFrequency, frequenciesOf } from '../schedule-rules.ts';
+import { defaultFrequency, frequenciesOf } from '../scheduling/schedule-rules.ts';
 import { IntegerEnum } from './check-fields.ts';
 
 /** Fields of checks that are Playwright suites (facts, 2.10 and 6). */

@@ -11,8 +11,8 @@ import {
   type TriggerOf,
   type TriggerRow,
 } from '../db/triggers.ts';
-import { badRequest, conflict, notFound } from '../errors-http.ts';
-import { open, strict } from '../strict-schema.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
+import { open, strict } from '../http/strict-schema.ts';
 import { hashToken, newToken, tokenLength } from '../triggers/tokens.ts';
 import { errorResponses } from './api-errors.ts';
 import { isUuid, numberId } from './path-params.ts';

@@ -12,8 +12,8 @@ import {
 } from '../db/account-variables.ts';
 import type { Db } from '../db/database.ts';
 import { isSecretVariable } from '../encryption.ts';
-import { badRequest, conflict, notFound } from '../errors-http.ts';
-import { open, strict, strictPartial } from '../strict-schema.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';

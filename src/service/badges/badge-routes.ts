@@ -8,14 +8,14 @@ import { checkInput } from '../api/input-limits.ts';
 import { isUuid, numberId } from '../api/path-params.ts';
 import type { ApiDeps, PublicApi } from '../api/public-api.ts';
 import { baseUrl } from '../api/result-artifacts.ts';
-import { createAuthentication } from '../auth.ts';
+import { createAuthentication } from '../http/auth.ts';
 import { badgeOfCheck, badgeOfGroup, type BadgeCheck } from '../db/badges.ts';
 import { findCheck } from '../db/checks.ts';
 import { findCheckGroup } from '../db/check-groups.ts';
 import { dayMs } from '../db/partitions.ts';
 import { EncryptionError, type Encryption } from '../encryption.ts';
-import { notFound } from '../errors-http.ts';
-import { strict } from '../strict-schema.ts';
+import { notFound } from '../http/errors.ts';
+import { strict } from '../http/strict-schema.ts';
 import { badgeStyles, badgeSvg, badgeThemes, stateOf, type Badge } from './badge.ts';
 
 /**

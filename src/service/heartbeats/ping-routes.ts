@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { isUuid } from '../api/path-params.ts';
-import { createCallLimit } from '../call-limit.ts';
+import { createCallLimit } from '../http/call-limit.ts';
 import type { Db } from '../db/database.ts';
 import { createPartitions } from '../db/partitions.ts';
-import { HttpError } from '../errors-http.ts';
-import { ignoreBodies } from '../ignored-body.ts';
+import { HttpError } from '../http/errors.ts';
+import { ignoreBodies } from '../http/ignored-body.ts';
 import { recordPing } from './pings.ts';
 import { sourceOf, userAgentOf } from './rules.ts';
 

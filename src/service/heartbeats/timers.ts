@@ -9,7 +9,7 @@ import {
 } from '../db/heartbeats.ts';
 import { createPartitions, type Partitions } from '../db/partitions.ts';
 import { maintenanceAt } from '../maintenance/effects.ts';
-import { createLoop, type Loop } from '../scheduler-loop.ts';
+import { createLoop, type Loop } from '../scheduling/loop.ts';
 import { storeOutcomes } from './outcomes.ts';
 
 /**

@@ -12,7 +12,7 @@ import {
   type MaintenanceWindowRow,
 } from '../db/maintenance-windows.ts';
 import { findMaintenance } from '../db/maintenances.ts';
-import { createLoop, type Loop } from '../scheduler-loop.ts';
+import { createLoop, type Loop } from '../scheduling/loop.ts';
 import { changeStatus } from './change-status.ts';
 import { recordMaintenanceEvent } from './events.ts';
 import { hasBegun, isOver } from './status.ts';

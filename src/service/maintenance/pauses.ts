@@ -6,7 +6,7 @@ import {
   findTagsOfChecks,
   recurrenceOf,
 } from '../db/maintenance-effects.ts';
-import type { Plan } from '../scheduler-plan.ts';
+import type { Plan } from '../scheduling/plan.ts';
 import { pausesCheck } from './effects.ts';
 import { occurrencesWithin } from './recurrence.ts';
 

@@ -2,7 +2,7 @@ import type { Log } from '../../log.ts';
 import type { Db } from '../db/database.ts';
 import { isSomethingBlocked, lockBlockedGroupRuns, releaseNextChecks } from '../db/group-runs.ts';
 import { jobsChannel } from '../db/jobs.ts';
-import { createLoop, type Loop } from '../scheduler-loop.ts';
+import { createLoop, type Loop } from '../scheduling/loop.ts';
 
 /**
  * Lets the checks of triggered groups go, in the order of the group, so many at a time. What waits is in the database: a

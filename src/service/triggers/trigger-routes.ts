@@ -3,11 +3,11 @@ import Type from 'typebox';
 import { inputProblem } from '../api/input-limits.ts';
 import { isUuid, numberId } from '../api/path-params.ts';
 import { countCall, findTrigger, type TriggerOf, type TriggerRow } from '../db/triggers.ts';
-import { badRequest, HttpError } from '../errors-http.ts';
-import { ignoreBodies } from '../ignored-body.ts';
+import { badRequest, HttpError } from '../http/errors.ts';
+import { ignoreBodies } from '../http/ignored-body.ts';
 import type { Db } from '../db/database.ts';
-import { createSessionWaiting } from '../session-waiting.ts';
-import { strict } from '../strict-schema.ts';
+import { createSessionWaiting } from '../scheduling/session-waiting.ts';
+import { strict } from '../http/strict-schema.ts';
 import { runTrigger, type Deployment } from './trigger-runs.ts';
 import { isToken, tokenLength } from './tokens.ts';
 

@@ -4,10 +4,16 @@ import { resultsOfRuns } from '../db/check-sessions.ts';
 import type { Db } from '../db/database.ts';
 import { insertGroupRun } from '../db/group-runs.ts';
 import type { TriggerRow } from '../db/triggers.ts';
-import { conflict } from '../errors-http.ts';
+import { conflict } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
-import type { SessionWaiting } from '../session-waiting.ts';
-import { checkRoom, planSessionRuns, readSession, startSessions, type StartedSession } from '../sessions.ts';
+import type { SessionWaiting } from '../scheduling/session-waiting.ts';
+import {
+  checkRoom,
+  planSessionRuns,
+  readSession,
+  startSessions,
+  type StartedSession,
+} from '../scheduling/sessions.ts';
 import { releaseGroupRuns } from './group-runs.ts';
 
 /** What a call of a trigger does: runs the check, or the group in its order, and waits for the end. */

@@ -2,7 +2,7 @@ import { isSuiteType } from '../api/suite-fields.ts';
 import type { ApiDeps } from '../api/public-api.ts';
 import { linesOfJobs } from '../db/run-logs.ts';
 import { runningJobs } from '../db/running-jobs.ts';
-import { lastLines } from '../session-rules.ts';
+import { lastLines } from '../scheduling/session-rules.ts';
 
 /** Runs of one check on the page, and what of each log. */
 const shownRuns = 20;

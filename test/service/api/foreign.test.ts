@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createArtifactFiles } from '../../../src/service/artifact-files.ts';
+import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import { databases } from '../../helpers/database.ts';
 import { idleBackground, makeOneOfEverything, type Everything } from '../../helpers/one-of-everything.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';

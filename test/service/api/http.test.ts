@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openApiText } from '../../../src/service/openapi-document.ts';
+import { openApiText } from '../../../src/service/http/openapi-document.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 import { minimalBody } from './check-bodies.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createArtifactFiles } from '../../../src/service/artifact-files.ts';
+import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 import { storedMinimal } from './check-bodies.ts';

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import PostalMime from 'postal-mime';
 import { readNotificationConfig } from '../../../src/config/notifications.ts';
-import { buildApp } from '../../../src/service/app.ts';
+import { buildApp } from '../../../src/service/http/app.ts';
 import { createBackground } from '../../../src/service/background.ts';
 import { createEncryption } from '../../../src/service/encryption.ts';
 import { handleMaintenanceEvents } from '../../../src/service/maintenance/events.ts';

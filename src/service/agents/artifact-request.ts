@@ -1,0 +1,128 @@
+import type { FastifyRequest } from 'fastify';
+import { artifactHeaders, artifactNamePattern, protocolLimits } from '../../protocol/agent-calls.ts';
+import { artifactTypes } from '../../protocol/result.ts';
+import type { ArtifactKey } from '../db/artifacts.ts';
+import { badRequest, HttpError } from '../http/errors.ts';
+import { uuidPattern } from '../ids.ts';
+
+/** What the head of an artifact call says, read strictly: everything in it ends in a path, a row or an answer. */
+
+const longestContentType = 200;
+
+/** Which file is meant. Throws HttpError 400 or 404. */
+export function readKey(request: FastifyRequest): ArtifactKey {
+  const { jobId, attempt, name } = request.params as { jobId: string; attempt: string; name: string }; // of the path
+  if (!artifactNamePattern.test(name) || /^\.+$/.test(name)) {
+    throw badRequest({ name: ['must have 1 to 200 letters, digits, dots, hyphens and underscores'] });
+  }
+  if (!/^[1-9]\d{0,2}$/.test(attempt) || Number(attempt) > 100) {
+    throw badRequest({ attempt: ['must be a number from 1 to 100'] });
+  }
+  const leaseToken = headerOf(request, artifactHeaders.leaseToken);
+  if (leaseToken === null || !uuidPattern.test(leaseToken)) {
+    throw badRequest({ [artifactHeaders.leaseToken]: ['must be the token of the lease'] });
+  }
+  if (!uuidPattern.test(jobId)) throw noSuchLease();
+  return { jobId, attempt: Number(attempt), leaseToken, name };
+}
+
+/** For a job that is not there, of another account, or of which this token is none: they are not told apart. */
+export function noSuchLease(): HttpError {
+  return new HttpError(
+    404,
+    'There is no such job with this lease token and a stored result of that attempt.',
+    {
+      [artifactHeaders.leaseToken]: ['is not one of this job'],
+    },
+  );
+}
+
+export type ArtifactHead = {
+  type: string;
+  contentType: string;
+  sha256: Buffer;
+  /** Bytes of the whole file, and where this part of it begins and ends (the byte after its last). */
+  size: number;
+  from: number;
+  to: number;
+};
+
+/** What is sent. Throws HttpError 400, 411 or 413. */
+export function readHead(request: FastifyRequest): ArtifactHead {
+  const type = headerOf(request, artifactHeaders.type) ?? 'file';
+  if (!artifactTypes.some((known) => known === type)) {
+    throw badRequest({ [artifactHeaders.type]: [`must be one of ${artifactTypes.join(', ')}`] });
+  }
+  const contentType = headerOf(request, 'content-type') ?? 'application/octet-stream';
+  if (contentType.length > longestContentType || !/^[\x20-\x7e]+$/.test(contentType)) {
+    throw badRequest({ 'content-type': [`must be at most ${longestContentType} printable letters`] });
+  }
+  return { type, contentType, sha256: readDigest(request), ...readRange(request) };
+}
+
+function readDigest(request: FastifyRequest): Buffer {
+  const header = headerOf(request, artifactHeaders.digest) ?? headerOf(request, 'digest') ?? '';
+  const encoded = /(?:^|[\s,])sha-256=:?([A-Za-z0-9+/]{43}=):?(?:$|[\s,])/i.exec(header)?.[1];
+  if (encoded === undefined) {
+    throw badRequest({ [artifactHeaders.digest]: ['must be sha-256=:<base64>: of the whole file'] });
+  }
+  return Buffer.from(encoded, 'base64');
+}
+
+function readRange(request: FastifyRequest): { size: number; from: number; to: number } {
+  const length = lengthOf(request);
+  const header = headerOf(request, 'content-range');
+  if (header === null) {
+    if (length === null) {
+      throw new HttpError(
+        411,
+        'The length of the artifact is missing: send content-length or content-range.',
+        {
+          'content-length': ['must be there'],
+        },
+      );
+    }
+    return bounded({ size: length, from: 0, to: length });
+  }
+  const [, first, last, empty, total] =
+    /^bytes (?:(\d{1,12})-(\d{1,12})|(\*))\/(\d{1,12})$/.exec(header) ?? [];
+  const size = Number(total ?? NaN);
+  const from = empty === undefined ? Number(first) : 0;
+  const to = empty === undefined ? Number(last) + 1 : 0;
+  // Without a range the file is empty: a range can't name no byte.
+  if (
+    Number.isNaN(size) ||
+    from >= to !== (empty !== undefined) ||
+    to > size ||
+    (to === 0) !== (size === 0)
+  ) {
+    throw badRequest({
+      'content-range': ['must be bytes <first>-<last>/<size>, or bytes */0 for an empty file'],
+    });
+  }
+  bounded({ size, from, to });
+  if (length !== null && length !== to - from) {
+    throw badRequest({ 'content-length': ['is not the length of the content-range'] });
+  }
+  return { size, from, to };
+}
+
+function bounded<R extends { size: number }>(range: R): R {
+  if (range.size > protocolLimits.artifactBytes) {
+    const limit = protocolLimits.artifactBytes;
+    throw new HttpError(413, `The artifact has ${range.size} bytes, more than ${limit}.`, {
+      'content-range': [`must not be of more than ${limit} bytes`],
+    });
+  }
+  return range;
+}
+
+function lengthOf(request: FastifyRequest): number | null {
+  const header = headerOf(request, 'content-length');
+  return header === null ? null : Number(header);
+}
+
+function headerOf(request: FastifyRequest, name: string): string | null {
+  const value = request.headers[name];
+  return typeof value === 'string' && value !== '' ? value : null;
+}

@@ -1,0 +1,233 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { artifactHeaders, artifactPath, protocolLimits } from '../../protocol/agent-calls.ts';
+import type { ArtifactAnswer, RequestOf } from '../../protocol/routes.ts';
+import { noSuchLease, readHead, readKey, type ArtifactHead } from './artifact-request.ts';
+import { DiskFull, WrongPlace, type ArtifactFiles } from '../artifacts/files.ts';
+import { TooLong } from '../artifacts/upload-body.ts';
+import type { AgentLocation } from '../db/agents.ts';
+import {
+  announceArtifact,
+  artifactsOfAttempt,
+  findArtifact,
+  mayBringFiles,
+  reannounceArtifact,
+  settleArtifact,
+  type ArtifactKey,
+  type ArtifactRow,
+} from '../db/artifacts.ts';
+import type { Db } from '../db/database.ts';
+import { badRequest, conflict, HttpError } from '../http/errors.ts';
+import { uuidPattern, uuidv7 } from '../ids.ts';
+
+/** Files of runs, as agents bring them: in one piece or in several, before the result or after it, once or again. */
+
+export type ArtifactDeps = { db: Db; files: ArtifactFiles; now: () => number; log: Log };
+
+const noDigest = Buffer.alloc(32);
+
+/** Adds HEAD and PUT of artifacts, in a scope of their own: their bodies are not JSON. */
+export async function registerAgentArtifacts(
+  app: FastifyInstance,
+  deps: ArtifactDeps & { locationOf: (request: FastifyRequest) => Promise<AgentLocation> },
+): Promise<void> {
+  const { db, files, locationOf } = deps;
+  const writers = createWriters();
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    // The body is read by the route, as it comes.
+    scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+
+    const fenced = async (request: FastifyRequest): Promise<{ key: ArtifactKey; accountId: string }> => {
+      const { accountId } = await locationOf(request);
+      const key = readKey(request);
+      if (!(await mayBringFiles(db, { ...key, accountId }))) throw noSuchLease();
+      return { key, accountId };
+    };
+
+    scope.head(artifactPath, async (request, reply) => {
+      const { key } = await fenced(request);
+      const row = await findArtifact(db, key);
+      const length =
+        row === undefined ? 0 : row.state === 'stored' ? row.size : await files.partLength(row.id);
+      return reply
+        .header(artifactHeaders.length, length)
+        .header(artifactHeaders.state, row?.state ?? 'pending')
+        .header('content-length', length)
+        .send();
+    });
+
+    scope.put(artifactPath, async (request, reply): Promise<ArtifactAnswer> => {
+      const { key, accountId } = await fenced(request);
+      const head = await readOrRefuse(deps, request, { key, accountId });
+      const row = await announced(deps, { key, accountId, head });
+      if (row.state === 'stored') return { state: 'stored', size: row.size };
+      // A connection that broke may still stand here: whoever comes later has the word.
+      return writers.alone(row.id, (signal) => receive(deps, row, { head, signal, request, reply }));
+    });
+  });
+}
+
+/** Reads the head. What is too large for good is noted: its result says so. */
+async function readOrRefuse(
+  { db, now }: ArtifactDeps,
+  request: FastifyRequest,
+  { key, accountId }: { key: ArtifactKey; accountId: string },
+): Promise<ArtifactHead> {
+  try {
+    return readHead(request);
+  } catch (error) {
+    if (error instanceof HttpError && error.statusCode === 413) {
+      await noteState(db, { ...key, accountId, type: 'file', state: 'refused', now: new Date(now()) });
+    }
+    throw error;
+  }
+}
+
+/** The row of the file, new or as it was; throws HttpError 409 or 413. */
+async function announced(
+  { db, files, now }: ArtifactDeps,
+  { key, accountId, head }: { key: ArtifactKey; accountId: string; head: ArtifactHead },
+): Promise<ArtifactRow> {
+  const { type, contentType, size, sha256 } = head;
+  let row = await findArtifact(db, key);
+  if (row === undefined || (row.state !== 'stored' && size > row.size)) {
+    const { count, bytes } = await artifactsOfAttempt(db, key);
+    const { artifactsOfAttempt: mostFiles, attemptArtifactBytes: mostBytes } = protocolLimits;
+    if ((row === undefined && count >= mostFiles) || bytes - (row?.size ?? 0) + size > mostBytes) {
+      throw new HttpError(413, 'The attempt has as many artifacts, or bytes of them, as one may have.', {
+        name: [`is one more than ${protocolLimits.artifactsOfAttempt}, or too large with the others`],
+      });
+    }
+  }
+  if (row === undefined) {
+    const time = now();
+    const fresh = { ...key, id: uuidv7(time), type, contentType, size, sha256, state: 'pending' as const };
+    row = await announceArtifact(db, { ...fresh, accountId, now: new Date(time) });
+  }
+  if (row.size === size && row.sha256.equals(sha256)) return row;
+  if (row.state === 'stored') {
+    throw conflict('Another file of this name is stored with the attempt.', { name: ['is taken'] });
+  }
+  await files.remove(row.id);
+  await reannounceArtifact(db, { id: row.id, type, contentType, size, sha256 });
+  return { ...row, type, contentType, size, sha256, state: 'pending' };
+}
+
+async function receive(
+  { db, files, now, log }: ArtifactDeps,
+  row: ArtifactRow,
+  call: { head: ArtifactHead; signal: AbortSignal; request: FastifyRequest; reply: FastifyReply },
+): Promise<ArtifactAnswer> {
+  const { head, request, reply } = call;
+  const there = await files.partLength(row.id);
+  if (head.from > there) {
+    throw beyond(there);
+  }
+  const { length, sha256 } = await files
+    .write(row.id, {
+      at: head.from,
+      size: head.to,
+      body: (request.body ?? request.raw) as Readable, // the scope's parser hands on the stream; none without a body
+      signal: call.signal,
+    })
+    .catch((error: unknown) => {
+      throw refusalOf(error, row, log);
+    });
+  if (length < head.size) return { state: 'pending', size: length };
+  const digest = sha256 ?? (await files.digest(row.id));
+  if (!digest.equals(row.sha256)) {
+    await files.remove(row.id);
+    throw new HttpError(422, 'The bytes of the artifact are not those of its digest: send it anew.', {
+      [artifactHeaders.digest]: ['is not the digest of what was sent'],
+    });
+  }
+  await files.finish(row.id);
+  await settleArtifact(db, { id: row.id, state: 'stored', now: new Date(now()) });
+  reply.code(201);
+  return { state: 'stored', size: length };
+}
+
+const beyond = (there: number) =>
+  new HttpError(416, `The artifact has ${there} bytes so far: continue there.`, {
+    'content-range': [`must begin at ${there} or before`],
+  });
+
+/** What a write that failed is to the agent. A body that broke off has nobody left who would read the answer. */
+function refusalOf(error: unknown, row: ArtifactRow, log: Log): Error {
+  if (error instanceof DiskFull) {
+    log.error({ artifact: row.name, size: row.size }, 'the disk for artifacts is full');
+    return new HttpError(507, 'The service has no room for the artifact: try again later.', {});
+  }
+  if (error instanceof TooLong) return badRequest({ body: [toError(error).message] });
+  if (error instanceof WrongPlace) return beyond(error.length);
+  const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
+  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'ABORT_ERR') {
+    return new HttpError(400, 'The body broke off.', { body: ['is not complete'] });
+  }
+  return toError(error);
+}
+
+/** Notes what agents say of files that will not come; how many of them. */
+export async function noteArtifactStates(
+  { db, now }: Pick<ArtifactDeps, 'db' | 'now'>,
+  { accountId }: Pick<AgentLocation, 'accountId'>,
+  artifacts: RequestOf<'artifactStates'>['artifacts'],
+): Promise<number> {
+  let accepted = 0;
+  for (const artifact of artifacts) {
+    if (!uuidPattern.test(artifact.jobId) || !uuidPattern.test(artifact.leaseToken)) continue;
+    if (!(await mayBringFiles(db, { ...artifact, accountId }))) continue;
+    await noteState(db, { ...artifact, accountId, now: new Date(now()) });
+    accepted += 1;
+  }
+  return accepted;
+}
+
+async function noteState(
+  db: Db,
+  artifact: ArtifactKey & { accountId: string; type: string; state: 'refused' | 'lost'; now: Date },
+): Promise<void> {
+  const known = await findArtifact(db, artifact);
+  if (known === undefined) {
+    const { count } = await artifactsOfAttempt(db, artifact);
+    if (count >= protocolLimits.artifactsOfAttempt) return;
+  }
+  const row =
+    known ??
+    (await announceArtifact(db, {
+      ...artifact,
+      id: uuidv7(artifact.now.getTime()),
+      contentType: 'application/octet-stream',
+      size: 0,
+      sha256: noDigest,
+    }));
+  if (row.state !== artifact.state) await settleArtifact(db, { ...artifact, id: row.id });
+}
+
+/** One writer per file in this process: a later one ends the one before and waits until it is gone. */
+function createWriters() {
+  const writers = new Map<string, { controller: AbortController; done: Promise<unknown> }>();
+  return {
+    alone: async <T>(id: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+      const before = writers.get(id);
+      const controller = new AbortController();
+      const run = async () => {
+        before?.controller.abort(new Error('a later upload of the same artifact has come'));
+        await before?.done;
+        controller.signal.throwIfAborted();
+        return work(controller.signal);
+      };
+      const result = run();
+      const done = result.catch(() => undefined);
+      writers.set(id, { controller, done });
+      try {
+        return await result;
+      } finally {
+        if (writers.get(id)?.controller === controller) writers.delete(id);
+      }
+    },
+  };
+}

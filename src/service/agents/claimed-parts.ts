@@ -1,0 +1,71 @@
+import {
+  codeOfCheck,
+  definitionOfCheck,
+  definitionOfGroup,
+  type ClaimedGroup,
+  type ClaimedJob,
+} from '../db/jobs-claim.ts';
+import { isSuiteType } from '../api/suite-fields.ts';
+import { findBundle, type BundleRow } from '../db/bundles.ts';
+import { variablesOfSession } from '../db/check-sessions.ts';
+import type { Queryable } from '../db/database.ts';
+import type { Variable } from '../group-settings.ts';
+
+/** A leased job with everything that is stored of its check and its group. */
+export type WholeJob = Omit<ClaimedJob, 'definition' | 'group'> & {
+  definition: Definition;
+  group: (ClaimedGroup & { definition: Definition }) | null;
+  code: Definition | null;
+  /** Of a suite; null where it is gone, and for other types. */
+  bundle: BundleRow | null;
+  /** Of its test session or its trigger, as stored: they go before all others. */
+  sessionVariables: readonly Variable[];
+};
+
+type Definition = Record<string, unknown>;
+
+/** Runs of triggers: what the call says about the deployment reaches them. */
+const triggerSources: readonly string[] = ['LEGACY_TRIGGER', 'GROUP_RUN_ALL'];
+
+const noVariables: Promise<Variable[]> = Promise.resolve([]);
+
+/**
+ * Reads what a claim has left out because it is large, each in a statement of its own, the definition of a group once.
+ * Null = the check is gone, and its job with it.
+ */
+export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<WholeJob | null> {
+  const groups = new Map<number, Promise<Definition | null>>();
+  const groupDefinition = ({ id, definition }: ClaimedGroup) => {
+    const read =
+      groups.get(id) ?? (definition === null ? definitionOfGroup(db, id) : Promise.resolve(definition));
+    groups.set(id, read);
+    return read;
+  };
+  const bundleOf = async ({ checkType, accountId }: ClaimedJob, definition: Definition) => {
+    const key = definition['codeBundlePath'];
+    if (!isSuiteType(checkType) || typeof key !== 'string') return null;
+    return (await findBundle(db, { accountId, key })) ?? null;
+  };
+  const ofSessions = new Map<string, Promise<Variable[]>>();
+  const sessionVariables = ({ sessionId, testSession, runSource }: ClaimedJob) => {
+    if (sessionId === null || !(testSession || triggerSources.includes(runSource))) return noVariables;
+    const read =
+      ofSessions.get(sessionId) ?? variablesOfSession(db, sessionId).then((stored) => stored as Variable[]); // written by scheduling/sessions.ts
+    ofSessions.set(sessionId, read);
+    return read;
+  };
+  return async (job) => {
+    const definition = job.definition ?? (await definitionOfCheck(db, job.checkId));
+    if (definition === null) return null;
+    const ofGroup = job.group === null ? null : await groupDefinition(job.group);
+    return {
+      ...job,
+      definition,
+      // A group is deleted only once no check is left in it: the check has been taken out of it meanwhile.
+      group: job.group === null || ofGroup === null ? null : { ...job.group, definition: ofGroup },
+      code: job.hasCode ? await codeOfCheck(db, job.checkId) : null,
+      bundle: await bundleOf(job, definition),
+      sessionVariables: await sessionVariables(job),
+    };
+  };
+}

@@ -1,0 +1,267 @@
+import type { Log } from '../../log.ts';
+import { lanes as laneNames } from '../../protocol/check-types.ts';
+import type { ReasonCode } from '../../protocol/reasons.ts';
+import { protocolLimits } from '../../protocol/routes.ts';
+import type { ApiScripts } from '../../protocol/script.ts';
+import { buildJob, type AccountScope } from './job.ts';
+import type { QueueWaits } from '../analytics/location-sampling.ts';
+import type { Waiting } from './waiting.ts';
+import { createPartsReader, type WholeJob } from './claimed-parts.ts';
+import { allClientCertificates } from '../db/client-certificates.ts';
+import { allVariables } from '../db/account-variables.ts';
+import { findProxyUrl, touchAgent, type AgentLocation } from '../db/agents.ts';
+import type { Db } from '../db/database.ts';
+import {
+  claimJobs,
+  nextClaimable,
+  unclaimForRuntime,
+  unclaimJobs,
+  type ClaimedJob,
+} from '../db/jobs-claim.ts';
+import { lockJobs } from '../db/jobs.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { allSnippets } from '../db/snippets.ts';
+import { EncryptionError, type Encryption } from '../encryption.ts';
+import { needsCode, UnbuildableJobError } from './job-scripts.ts';
+import { endJobs } from '../scheduling/outcomes.ts';
+
+type Deps = {
+  db: Db;
+  encryption: Encryption;
+  partitions: Partitions;
+  waiting: Waiting;
+  now: () => number;
+  log: Log;
+  /** Told how long each run waited; absent = nobody asks. */
+  waits?: Pick<QueueWaits, 'record'>;
+};
+
+export type ClaimOptions = {
+  location: AgentLocation;
+  agentId: string;
+  free: { [lane in (typeof laneNames)[number]]?: number };
+  waitSeconds: number;
+  /** Fires when the agent has gone away, or the service stops. */
+  signal: AbortSignal;
+};
+
+/** A location's jobs are looked for so often without any notification, should one have been lost. */
+const safetyMs = 2_000;
+/** A claim goes in steps: no statement may hold the embedded database up, and no answer may grow without bound. */
+const stepJobs = 100;
+const answerBytes = 8 * 1024 * 1024;
+
+/** Jobs as JSON texts; empty when none came within the time. Null: the agent must say hello first. */
+export async function claim(deps: Deps, options: ClaimOptions): Promise<string[] | null> {
+  const { db, waiting, now } = deps;
+  const { location, signal } = options;
+  const deadline = now() + options.waitSeconds * 1000;
+  const agent = await touchAgent(db, {
+    id: options.agentId,
+    locationId: location.locationId,
+    now: new Date(now()),
+  });
+  if (agent === undefined) return null;
+  const kind = JSON.stringify([agent.checkTypes, agent.runtimes]);
+  const free = laneNames.flatMap((lane) => {
+    const slots = options.free[lane] ?? 0;
+    return slots > 0 ? [{ lane, slots }] : [];
+  });
+  for (;;) {
+    const { jobs, more } = await claimSteps(deps, { ...options, agent, free });
+    if (more) waiting.wake(location.locationId, kind);
+    if (jobs.length > 0 || free.length === 0 || signal.aborted) return jobs;
+    const left = deadline - now();
+    if (left <= 0) return jobs;
+    const next = await nextClaimable(db, { locationId: location.locationId, now: new Date(now()) });
+    const untilNext = next === null ? Infinity : Math.max(1, next.getTime() - now());
+    const timeoutMs = Math.min(left, safetyMs, untilNext);
+    await waiting.wait({ locationId: location.locationId, kind, timeoutMs, signal });
+    if (signal.aborted) return [];
+  }
+}
+
+type Step = ClaimOptions & {
+  agent: { checkTypes: string[]; runtimes: string[] };
+  free: { lane: string; slots: number }[];
+};
+
+/** `more`: a lane was filled up, so jobs may be left for others. */
+async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; more: boolean }> {
+  const jobs: string[] = [];
+  let more = false;
+  let bytes = 0;
+  const proxy = proxyOf(deps, step.location);
+  const scope = scopeOf(deps, step.location);
+  const wholeOf = createPartsReader(deps.db);
+  // Lane after lane, so that a full one does not take the place of another in the answer.
+  for (const { lane, slots } of step.free) {
+    let left = Math.min(slots, protocolLimits.claimJobs - jobs.length);
+    while (left > 0 && bytes < answerBytes) {
+      const wanted = Math.min(left, stepJobs);
+      const claimed = await claimStep(deps, step, { lane, slots: wanted });
+      if (claimed.length === 0) break;
+      if (step.signal.aborted) {
+        await unclaimJobs(deps.db, claimed);
+        deps.waiting.wake(step.location.locationId);
+        break;
+      }
+      const shared = {
+        proxyUrl: await proxy(),
+        account: await scope(claimed),
+        wholeOf,
+        runtimes: step.agent.runtimes,
+      };
+      const { built, rest } = await buildSome(deps, claimed, { ...shared, mostBytes: answerBytes - bytes });
+      for (const job of built) bytes += job.length;
+      jobs.push(...built);
+      if (rest.length > 0) {
+        // Large scripts: what the answer has no room for goes back.
+        await unclaimJobs(deps.db, rest);
+        return { jobs, more: true };
+      }
+      for (const { notBefore } of claimed) {
+        const milliseconds = deps.now() - notBefore.getTime();
+        deps.waits?.record({ locationId: step.location.locationId, lane, milliseconds });
+      }
+      left -= claimed.length;
+      if (claimed.length < wanted) break;
+      more = true;
+    }
+  }
+  return { jobs, more };
+}
+
+function claimStep(
+  { db, now }: Deps,
+  { location, agent, agentId }: Step,
+  free: { lane: string; slots: number },
+): Promise<ClaimedJob[]> {
+  const time = now();
+  return claimJobs(db, {
+    locationId: location.locationId,
+    agentId,
+    free: [free],
+    checkTypes: agent.checkTypes,
+    runtimes: agent.runtimes,
+    now: new Date(time),
+    leaseExpiresAt: new Date(time + protocolLimits.leaseSeconds * 1000),
+  });
+}
+
+/** The location's proxy, read once per claim and only when there are jobs. */
+function proxyOf({ db, encryption }: Deps, { locationId }: AgentLocation): () => Promise<string | null> {
+  let proxy: Promise<string | null> | undefined;
+  const read = async () => {
+    const sealed = await findProxyUrl(db, locationId);
+    return sealed === null ? null : encryption.open(sealed.toString('latin1'));
+  };
+  return () => (proxy ??= read());
+}
+
+/** What jobs of the account share, read once per claim, and snippets only when a job may need them. */
+function scopeOf(
+  { db }: Deps,
+  { accountId }: AgentLocation,
+): (claimed: readonly ClaimedJob[]) => Promise<AccountScope> {
+  let variables: ReturnType<typeof allVariables> | undefined;
+  let snippets: ReturnType<typeof allSnippets> | undefined;
+  let certificates: ReturnType<typeof allClientCertificates> | undefined;
+  return async (claimed) => {
+    variables ??= allVariables(db, accountId);
+    const wanted = claimed.some(
+      ({ checkType, definition, group }) =>
+        definition === null ||
+        group?.definition === null ||
+        needsCode(checkType, definition, group?.definition ?? null),
+    );
+    if (wanted) snippets ??= allSnippets(db, accountId);
+    if (claimed.some(({ checkType }) => checkType === 'API')) {
+      certificates ??= allClientCertificates(db, accountId);
+    }
+    return {
+      variables: await variables,
+      snippets: (await snippets) ?? [],
+      clientCertificates: (await certificates) ?? [],
+    };
+  };
+}
+
+/**
+ * The runtime that a run has come to need since it was queued, where the agent does not have it: an old one would leave the
+ * scripts out and tell nobody.
+ */
+function lackingRuntime(
+  { runtimeId }: ClaimedJob,
+  { scripts }: Record<string, unknown>,
+  runtimes: readonly string[],
+): string | null {
+  if (runtimeId !== null || scripts === undefined) return null;
+  const needed = (scripts as ApiScripts).runtimeId; // built by apiScriptsOf
+  return runtimes.includes(needed) ? null : needed;
+}
+
+/**
+ * Jobs as texts until they have `mostBytes`, and the leases of the rest. A check that no job can be made of does not spoil
+ * its neighbours: its run ends here, errored.
+ */
+async function buildSome(
+  deps: Deps,
+  claimed: ClaimedJob[],
+  shared: {
+    proxyUrl: string | null;
+    account: AccountScope;
+    wholeOf: (job: ClaimedJob) => Promise<WholeJob | null>;
+    runtimes: readonly string[];
+    mostBytes: number;
+  },
+): Promise<{ built: string[]; rest: ClaimedJob[] }> {
+  const built: string[] = [];
+  let bytes = 0;
+  let next = 0;
+  const broken: { jobId: string; code: ReasonCode; message: string }[] = [];
+  for (; next < claimed.length && bytes < shared.mostBytes; next++) {
+    const job = claimed[next];
+    if (job === undefined) break;
+    try {
+      const whole = await shared.wholeOf(job);
+      if (whole === null) continue;
+      const context = { encryption: deps.encryption, ...shared, now: deps.now() };
+      const fields = buildJob(whole, context);
+      const runtimeId = lackingRuntime(job, fields, shared.runtimes);
+      if (runtimeId !== null) {
+        await unclaimForRuntime(deps.db, { ...job, runtimeId });
+        continue;
+      }
+      const text = JSON.stringify(fields);
+      bytes += text.length;
+      built.push(text);
+    } catch (error) {
+      const { jobId } = job;
+      if (error instanceof UnbuildableJobError) {
+        broken.push({ jobId, code: error.code, message: error.message });
+      } else if (error instanceof EncryptionError) {
+        const message = `the secrets of the check cannot be opened: ${error.message}`;
+        broken.push({ jobId, code: 'INTERNAL', message });
+      } else {
+        throw error;
+      }
+    }
+  }
+  for (const { jobId, code, message } of broken) {
+    deps.log.error({ jobId, error: message }, 'a check cannot be made a job');
+    await deps.partitions.withDays(() =>
+      deps.db.tx(async (tx) =>
+        endJobs(tx, {
+          jobs: await lockJobs(tx, [jobId]),
+          status: 'errored',
+          code,
+          message,
+          now: deps.now(),
+          partitions: deps.partitions,
+        }),
+      ),
+    );
+  }
+  return { built, rest: claimed.slice(next) };
+}

@@ -1,0 +1,202 @@
+import { jobTypes, type JobType } from '../../protocol/check-types.ts';
+import { attemptLimitMs, type RetryStrategy } from '../../protocol/job.ts';
+import type { ApiRequest } from '../../protocol/requests.ts';
+import type { ApiScripts, PlaywrightConfig } from '../../protocol/script.ts';
+import type { Suite } from '../../protocol/suite.ts';
+import { openGroupDefinition } from '../api/check-group-storage.ts';
+import { openRequest } from '../api/check-storage.ts';
+import { isScriptType } from '../api/script-fields.ts';
+import { isSuiteType } from '../api/suite-fields.ts';
+import { certificatesFor } from '../client-certificates.ts';
+import type { ClientCertificateRow } from '../db/client-certificates.ts';
+import type { WholeJob } from './claimed-parts.ts';
+import { openVariables, type Encryption } from '../encryption.ts';
+import {
+  mergedRequest,
+  mergedRetries,
+  mergedVariables,
+  type PhaseSources,
+  type Variable,
+} from '../group-settings.ts';
+import { apiScriptsOf, checkScriptOf, type Snippet } from './job-scripts.ts';
+import { suiteOf, type SuiteDefinition } from './job-suite.ts';
+
+/** The job as an agent gets it, built from what is stored of the check, its group and its account. */
+
+type Definition = Partial<PhaseSources> &
+  Partial<SuiteDefinition> & {
+    /** Of types that make a request. */
+    request?: object;
+    shouldFail?: boolean;
+    doubleCheck?: boolean;
+    degradedResponseTime?: number | null;
+    maxResponseTime?: number | null;
+    retryStrategy?: Partial<RetryStrategy> | null;
+    environmentVariables?: Variable[] | null;
+    degradedPacketLossThreshold?: number;
+    maxPacketLossThreshold?: number;
+    runtimeId?: string | null;
+    scriptPath?: string | null;
+    playwrightConfig?: PlaywrightConfig | null;
+    sslCheckDomain?: string | null;
+  };
+
+/** What jobs of an account share. `variables` are as stored: values of secret ones encrypted. */
+export type AccountScope = {
+  variables: readonly Variable[];
+  snippets: readonly Snippet[];
+  /** Oldest first. */
+  clientCertificates: readonly ClientCertificateRow[];
+};
+
+/** Beyond what attempts and waits may take: the way to the agent, its queue, its clock. */
+const deadlineSlackMs = 60_000;
+
+type Context = { encryption: Encryption; proxyUrl: string | null; now: number; account: AccountScope };
+
+/** Throws EncryptionError when a secret was sealed with another key, UnbuildableJobError when something is gone. */
+export function buildJob(claimed: WholeJob, context: Context): Record<string, unknown> {
+  const { encryption, proxyUrl, now, account } = context;
+  const definition = claimed.definition as Definition; // written by check-storage.ts
+  const group = claimed.group === null ? null : openGroupDefinition(claimed.group.definition, encryption);
+  const own = { retryStrategy: null, doubleCheck: false, ...definition } as Parameters<
+    typeof mergedRetries
+  >[0]; // stored settled
+  // Playwright retries the tests of a suite itself.
+  // What somebody waits for, to try it out, is told as it is.
+  const retryStrategy =
+    isSuiteType(claimed.checkType) || claimed.testSession
+      ? null
+      : retryStrategyOf(
+          group === null ? definition : mergedRetries(own, group),
+          claimed.runParallel || claimed.locationCount < 2,
+        );
+  const fields = typeFields(claimed, context, { definition, group });
+  return {
+    jobId: claimed.jobId,
+    runId: claimed.runId,
+    sequenceId: claimed.sequenceId,
+    checkId: claimed.checkId,
+    checkName: claimed.checkName,
+    checkType: claimed.checkType,
+    lane: claimed.lane,
+    runLocation: claimed.runLocation,
+    runSource: claimed.runSource,
+    dueAt: claimed.dueAt.toISOString(),
+    attempt: claimed.attempt,
+    firstAttemptAt: claimed.firstAttemptAt?.toISOString() ?? null,
+    leaseToken: claimed.leaseToken,
+    leaseExpiresAt: claimed.leaseExpiresAt.toISOString(),
+    deadline: new Date(now + longestRunMs(attemptMsOf(claimed, fields), retryStrategy)).toISOString(),
+    shouldFail: definition.shouldFail ?? false,
+    degradedResponseTime: definition.degradedResponseTime ?? null,
+    maxResponseTime: definition.maxResponseTime ?? null,
+    retryStrategy,
+    environmentVariables: mergedVariables(
+      openVariables(claimed.sessionVariables, encryption),
+      openVariables(definition.environmentVariables ?? [], encryption),
+      group?.environmentVariables ?? [],
+      openVariables(account.variables, encryption),
+    ),
+    proxyUrl,
+    ...(claimed.testSession ? { testSession: true } : {}),
+    ...fields,
+  };
+}
+
+type Group = ReturnType<typeof openGroupDefinition> | null;
+
+/** Fields that only jobs of the check's type have. */
+function typeFields(
+  claimed: WholeJob,
+  { encryption, account }: Context,
+  { definition, group }: { definition: Definition; group: Group },
+): Record<string, unknown> {
+  const { snippets } = account;
+  // The one that the agent was chosen by, unless the check has got its scripts since.
+  const runtimeId =
+    claimed.runtimeId ?? definition.runtimeId ?? claimed.group?.runtimeId ?? claimed.accountRuntimeId;
+  const { code } = claimed;
+  if (isScriptType(claimed.checkType)) {
+    const script = checkScriptOf({ runtimeId, definition, code, snippets });
+    return { script, sslCheckDomain: definition.sslCheckDomain || null };
+  }
+  if (isSuiteType(claimed.checkType)) return { suite: suiteOf(definition, claimed) };
+  const request = openRequest(definition.request ?? {}, encryption);
+  if (claimed.checkType === 'ICMP') {
+    return {
+      request,
+      degradedPacketLossThreshold: definition.degradedPacketLossThreshold ?? 10,
+      maxPacketLossThreshold: definition.maxPacketLossThreshold ?? 20,
+    };
+  }
+  if (claimed.checkType !== 'API') return { request };
+  const defaults = group?.apiCheckDefaults ?? null;
+  const scripts = apiScriptsOf({ runtimeId, check: definition, group, code, snippets });
+  // Of an API check.
+  const whole = defaults === null ? (request as ApiRequest) : mergedRequest(request as ApiRequest, defaults);
+  return {
+    request: whole,
+    clientCertificates: certificatesFor(account.clientCertificates, { url: whole.url, encryption }),
+    ...(scripts === undefined ? {} : { scripts }),
+    ...(defaults === null || defaults.url === '' ? {} : { groupBaseUrl: defaults.url }),
+  };
+}
+
+/**
+ * The check's own strategy with its defaults (facts, section 3), else doubleCheck's one retry at once, else none.
+ * `staysHere`: with runParallel, or with one location, there is no other one to go to.
+ */
+export function retryStrategyOf(
+  definition: Pick<Definition, 'retryStrategy' | 'doubleCheck'>,
+  staysHere: boolean,
+): RetryStrategy | null {
+  const { retryStrategy, doubleCheck } = definition;
+  if (retryStrategy === undefined || retryStrategy === null) {
+    if (doubleCheck !== true) return null;
+    return {
+      type: 'FIXED',
+      baseBackoffSeconds: 0,
+      maxRetries: 1,
+      maxDurationSeconds: 600,
+      sameRegion: staysHere,
+      onlyOn: [],
+    };
+  }
+  const type = retryStrategy.type ?? 'FIXED';
+  return {
+    type,
+    baseBackoffSeconds: retryStrategy.baseBackoffSeconds ?? 60,
+    maxRetries: type === 'SINGLE_RETRY' ? 1 : (retryStrategy.maxRetries ?? 2),
+    maxDurationSeconds: retryStrategy.maxDurationSeconds ?? 600,
+    sameRegion: staysHere || (retryStrategy.sameRegion ?? true),
+    onlyOn: retryStrategy.onlyOn ?? [],
+  };
+}
+
+function attemptMsOf(claimed: WholeJob, { scripts, suite }: { scripts?: ApiScripts; suite?: Suite }): number {
+  const checkType: JobType | undefined = jobTypes.find((candidate) => candidate === claimed.checkType);
+  if (checkType === undefined) return 60_000;
+  return attemptLimitMs({
+    checkType,
+    ...(scripts === undefined ? {} : { scripts }),
+    ...(suite === undefined ? {} : { suite }),
+  });
+}
+
+/** The longest that a run may take from its claim on: its attempts and the waits between them. */
+function longestRunMs(attemptMs: number, retryStrategy: RetryStrategy | null): number {
+  if (retryStrategy === null) return attemptMs + deadlineSlackMs;
+  const { baseBackoffSeconds: base, maxRetries } = retryStrategy;
+  let waitSeconds = 0;
+  for (let retry = 1; retry <= maxRetries; retry++) {
+    const delays = { FIXED: base, SINGLE_RETRY: base, LINEAR: base * retry, EXPONENTIAL: base ** retry };
+    waitSeconds += delays[retryStrategy.type];
+  }
+  // No retry starts after maxDurationSeconds, but one that started before may still take its time.
+  const retryingMs = Math.min(
+    waitSeconds * 1000 + maxRetries * attemptMs,
+    retryStrategy.maxDurationSeconds * 1000,
+  );
+  return retryingMs + attemptMs + deadlineSlackMs;
+}

@@ -1,0 +1,16 @@
+import type { FastifyRequest } from 'fastify';
+import { findLocationOfKey, type AgentLocation } from '../db/agents.ts';
+import type { Db } from '../db/database.ts';
+import { HttpError } from '../http/errors.ts';
+import { createKeyLookup } from '../http/key-lookup.ts';
+
+/** Finds the location that a request's key belongs to. Throws HttpError 401. */
+export function createKeyCheck({ db, now }: { db: Db; now: () => number }) {
+  const locationOf = createKeyLookup({
+    find: (hash) => findLocationOfKey(db, hash),
+    refuse: (reason) =>
+      new HttpError(401, `The key of the location ${reason}: send it as "Authorization: Bearer pl_…".`),
+    now,
+  });
+  return (request: FastifyRequest): Promise<AgentLocation> => locationOf(request.headers.authorization);
+}

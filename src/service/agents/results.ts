@@ -1,0 +1,328 @@
+import { Compile } from 'typebox/compile';
+import { defaultRetention } from '../../config/retention.ts';
+import type { Log } from '../../log.ts';
+import type { Reason } from '../../protocol/reasons.ts';
+import { Result } from '../../protocol/result.ts';
+import { protocolLimits, type ResponseOf } from '../../protocol/routes.ts';
+import type { AgentLocation } from '../db/agents.ts';
+import { endSessionRuns } from '../db/check-sessions.ts';
+import { sqlState, type Db } from '../db/database.ts';
+import { queueFinishedRuns } from '../db/finished-runs.ts';
+import {
+  findFinishedJobs,
+  finishJobs,
+  lockJobs,
+  reportAttempts,
+  type FinishedJob,
+  type LockedJob,
+} from '../db/jobs.ts';
+import { closeMissed } from '../db/missed.ts';
+import { dayMs, type Partitions } from '../db/partitions.ts';
+import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../db/store-result.ts';
+import { uuidPattern, uuidv7 } from '../ids.ts';
+import { totalsOf } from '../suite-totals.ts';
+
+/** Results of agents: each is judged on its own, and they are stored in transactions of bounded size. */
+
+type Answer = ResponseOf<'results'>['items'][number];
+type Deps = {
+  db: Db;
+  partitions: Partitions;
+  now: () => number;
+  log: Log;
+  /** Days that results are kept; absent = the default. */
+  resultDays?: number | undefined;
+};
+type From = Pick<AgentLocation, 'locationId' | 'accountId' | 'slugName'>;
+
+/** A result that can be read: what is left is whether it may count. */
+type Readable = { index: number; result: Result; startedAt: number; stoppedAt: number; body: string };
+
+const validator = Compile(Result);
+/** Most results, and most bytes of them, in one transaction: it must not hold the embedded database up. */
+const chunkItems = 100;
+const chunkBytes = 1024 * 1024;
+/** Of a whole result. Neither the database's parser nor ours has a stack for any depth. */
+const maxDepth = 33;
+const longestRunMs = dayMs;
+
+/** Stores a batch; one answer per item, in order. Rejects only when the database fails. */
+export async function storeResults(deps: Deps, from: From, items: readonly unknown[]): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  const readable: Readable[] = [];
+  for (const [index, item] of items.entries()) {
+    const read = readResult(item, index, deps);
+    if ('body' in read) readable.push(read);
+    else answers[index] = read;
+  }
+  for (const chunk of chunksOf(readable)) {
+    for (const [index, answer] of await storeChunk(deps, from, chunk)) answers[index] = answer;
+  }
+  return answers;
+}
+
+function* chunksOf(readable: readonly Readable[]): Generator<Readable[]> {
+  let chunk: Readable[] = [];
+  let bytes = 0;
+  for (const item of readable) {
+    if (chunk.length > 0 && (chunk.length >= chunkItems || bytes + item.body.length > chunkBytes)) {
+      yield chunk;
+      chunk = [];
+      bytes = 0;
+    }
+    chunk.push(item);
+    bytes += item.body.length;
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+function readResult(
+  item: unknown,
+  index: number,
+  { now: clock, resultDays = defaultRetention.resultDays }: Pick<Deps, 'now' | 'resultDays'>,
+): Readable | Answer {
+  const reject = (reason: string): Answer => ({ ...namesOf(item), outcome: 'rejected', reason });
+  if (!validator.Check(item)) {
+    const [error] = validator.Errors(item);
+    const where = error?.instancePath.slice(1).replaceAll('/', '.') ?? '';
+    return reject(`malformed: ${where} ${error?.message ?? 'is not a result'}`.slice(0, 500));
+  }
+  const result = item as Result; // the schema leaves the code of a reason open, for newer agents
+  if (!uuidPattern.test(result.jobId)) return reject('malformed: jobId must be a UUID');
+  if (!uuidPattern.test(result.leaseToken)) return reject('malformed: leaseToken must be a UUID');
+  if (result.attempt > 100) return reject('malformed: attempt must be at most 100');
+  const startedAt = Date.parse(result.startedAt);
+  const stoppedAt = Date.parse(result.stoppedAt);
+  if (Number.isNaN(startedAt)) return reject('malformed: startedAt must be a time');
+  if (Number.isNaN(stoppedAt)) return reject('malformed: stoppedAt must be a time');
+  if (isDeeper(result, maxDepth)) return reject(`malformed: nested deeper than ${maxDepth} levels`);
+  const { assertions, timings, details, artifacts, log } = result;
+  const body = toJsonb({ assertions, timings, details, artifacts, log });
+  if (Buffer.byteLength(body) > protocolLimits.resultBytes) {
+    return reject(`larger than ${protocolLimits.resultBytes} bytes`);
+  }
+  // An agent's clock may be anywhere: nothing starts in the future, nor before what partitions are kept for.
+  const now = clock();
+  const earliest = now - (resultDays - 1) * dayMs;
+  const clamped = Math.round(Math.min(Math.max(startedAt, earliest), now));
+  const duration = Math.round(Math.min(Math.max(0, stoppedAt - startedAt), longestRunMs));
+  return { index, result, startedAt: clamped, stoppedAt: clamped + duration, body };
+}
+
+/** What an answer names a result by, as far as it can be read. */
+function namesOf(item: unknown): { jobId: string; attempt: number } {
+  const fields: { jobId?: unknown; attempt?: unknown } =
+    typeof item === 'object' && item !== null ? item : {};
+  return {
+    jobId: typeof fields.jobId === 'string' ? fields.jobId.slice(0, 64) : '',
+    attempt: Number.isSafeInteger(fields.attempt) ? Number(fields.attempt) : 0,
+  };
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  for (const inner of Object.values(value)) if (isDeeper(inner, levels - 1)) return true;
+  return false;
+}
+
+/** One transaction; if the database refuses a value within, each result gets a transaction of its own. */
+async function storeChunk(
+  deps: Deps,
+  from: From,
+  chunk: readonly Readable[],
+): Promise<(readonly [number, Answer])[]> {
+  try {
+    return await deps.partitions.withDays(() =>
+      deps.db.tx((tx) => storeInTransaction(tx, deps, from, chunk)),
+    );
+  } catch (error) {
+    if (!isRefusedValue(error)) throw error;
+    const [first] = chunk;
+    if (chunk.length === 1 && first !== undefined) {
+      deps.log.warn({ jobId: first.result.jobId, code: sqlState(error) }, 'result refused by the database');
+      const { jobId, attempt } = first.result;
+      return [
+        [first.index, { jobId, attempt, outcome: 'rejected', reason: 'the database refuses a value in it' }],
+      ];
+    }
+    const answers = [];
+    for (const item of chunk) answers.push(...(await storeChunk(deps, from, [item])));
+    return answers;
+  }
+}
+
+/** SQLSTATE classes 21 and 22 (data), 23 (constraints) and 54 (limits): the value's fault, not the database's. */
+function isRefusedValue(error: unknown): boolean {
+  return ['21', '22', '23', '54'].includes(sqlState(error)?.slice(0, 2) ?? '');
+}
+
+/** What has been decided about a job so far within one transaction. */
+type JobState = { job: LockedJob; reported: Set<string>; finalResultId: string | null; changed: boolean };
+
+async function storeInTransaction(
+  tx: Db,
+  { partitions, now }: Pick<Deps, 'partitions' | 'now'>,
+  from: From,
+  chunk: readonly Readable[],
+): Promise<(readonly [number, Answer])[]> {
+  const ids = [...new Set(chunk.map(({ result }) => result.jobId))];
+  const live = new Map<string, JobState>();
+  for (const job of await lockJobs(tx, ids)) {
+    live.set(job.id, { job, reported: new Set(job.reported), finalResultId: null, changed: false });
+  }
+  const ended = ids.filter((id) => !live.has(id));
+  const finished = new Map<string, FinishedJob>();
+  if (ended.length > 0) {
+    for (const job of await findFinishedJobs(tx, { ids: ended, accountId: from.accountId }))
+      finished.set(job.id, job);
+  }
+
+  const stored: ResultToStore[] = [];
+  const answers = chunk.map((item) => {
+    const { jobId, attempt } = item.result;
+    const state = live.get(jobId);
+    const verdict =
+      state === undefined
+        ? judgeEnded(finished.get(jobId), item.result)
+        : judgeLive(state, item.result, from);
+    if (verdict === 'stored' && state !== undefined) stored.push(accept(state, item, from));
+    const answer: Answer =
+      verdict === 'stored' || verdict === 'duplicate' || verdict === 'superseded'
+        ? { jobId, attempt, outcome: verdict }
+        : { jobId, attempt, outcome: 'rejected', reason: verdict.reason };
+    return [item.index, answer] as const;
+  });
+
+  partitions.check([...stored.map(({ startedAt }) => startedAt), now()]);
+  await write(tx, { stored, states: [...live.values()], now: new Date(now()) });
+  return answers;
+}
+
+type Verdict = 'stored' | 'duplicate' | 'superseded' | { reason: string };
+
+const keyOf = ({ attempt, leaseToken }: Result) => `${attempt}:${leaseToken}`;
+const noSuchJob = { reason: 'no such job at this location' };
+const noSuchLease = { reason: 'the lease token is not one of this job' };
+
+/** A run that has its final result: whoever else had a lease comes too late. */
+function judgeEnded(job: FinishedJob | undefined, result: Result): Verdict {
+  if (job === undefined) return noSuchJob;
+  if (job.reported.includes(keyOf(result))) return 'duplicate';
+  return hadLease(job, result) ? 'superseded' : noSuchJob;
+}
+
+/** Any lease of the job, the present or a replaced one, may report: the first final result counts. */
+function judgeLive(state: JobState, result: Result, from: From): Verdict {
+  const { job } = state;
+  // A lease token proves the run. Its reporter may be of another location: the job may have moved on since, and agents
+  // that share a data directory send what a dead one has left.
+  if (job.accountId !== from.accountId) return noSuchJob;
+  if (!hadLease(job, result)) return job.locationId === from.locationId ? noSuchLease : noSuchJob;
+  if (state.reported.has(keyOf(result))) return 'duplicate';
+  return state.finalResultId === null ? 'stored' : 'superseded';
+}
+
+const hadLease = (job: { leaseToken: string | null; pastTokens: string[] }, { leaseToken }: Result) =>
+  job.leaseToken === leaseToken || job.pastTokens.includes(leaseToken);
+
+/** Notes the result in the job's state; the row to store. What the job says wins over what the agent repeats. */
+function accept(
+  state: JobState,
+  { result, startedAt, stoppedAt, body }: Readable,
+  from: From,
+): ResultToStore {
+  const { job } = state;
+  // A run never starts before it is due.
+  const started = Math.max(startedAt, job.dueAt.getTime());
+  const id = uuidv7(started);
+  const isOthers = result.leaseToken === job.leaseToken && from.locationId !== job.locationId;
+  state.changed = true;
+  state.reported.add(keyOf(result));
+  if (result.resultType === 'FINAL') {
+    state.finalResultId = id;
+  } else if (result.leaseToken === job.leaseToken) {
+    // Should its agent die now, the next one goes on with the next attempt.
+    state.job = {
+      ...job,
+      attempt: Math.max(job.attempt, Math.min(100, result.attempt + 1)),
+      firstAttemptAt: job.firstAttemptAt ?? new Date(started),
+    };
+  }
+  return {
+    id,
+    startedAt: started,
+    stoppedAt: started + (stoppedAt - startedAt),
+    accountId: job.accountId,
+    checkId: job.checkId,
+    jobId: job.id,
+    leaseToken: result.leaseToken,
+    sequenceId: job.sequenceId,
+    isTest: job.testSession,
+    checkType: job.checkType,
+    runLocation: isOthers ? job.runLocation : from.slugName,
+    resultType: result.resultType,
+    status: result.status,
+    hasFailures: result.hasFailures,
+    hasErrors: result.hasErrors,
+    isDegraded: result.isDegraded,
+    overMaxResponseTime: result.overMaxResponseTime,
+    isCancelled: result.isCancelled,
+    responseTime: result.responseTime,
+    attempts: result.attempt - 1,
+    reason: result.reason === null ? null : toJsonb(knownOf(result.reason)),
+    body,
+    sslDaysRemaining: sslDaysOf(result.details),
+    totals: totalsOf(job.checkType, result.details),
+  };
+}
+
+/** Statuses keep the reason too: fields of a newer agent must not make them large. */
+const knownOf = ({ code, owner, message }: Reason): Reason => ({ code, owner, message });
+
+function sslDaysOf(details: Result['details']): number | null {
+  const certificate = details['certificate'];
+  if (typeof certificate !== 'object' || certificate === null || !('daysRemaining' in certificate))
+    return null;
+  const days = certificate.daysRemaining;
+  return typeof days === 'number' && Math.abs(days) < 1e6 ? Math.trunc(days) : null;
+}
+
+async function write(
+  tx: Db,
+  { stored, states, now }: { stored: ResultToStore[]; states: JobState[]; now: Date },
+): Promise<void> {
+  if (stored.length === 0) return;
+  await insertResults(tx, stored, now);
+  const changed = states.filter((state) => state.changed);
+  const ended = changed.flatMap(({ job, reported, finalResultId }) =>
+    finalResultId === null
+      ? []
+      : [{ id: job.id, finalResultId, reported: [...reported], sessionId: job.sessionId }],
+  );
+  const going = changed
+    .filter(({ finalResultId }) => finalResultId === null)
+    .map(({ job, reported }) => ({
+      id: job.id,
+      reported: [...reported],
+      attempt: job.attempt,
+      firstAttemptAt: job.firstAttemptAt,
+    }));
+  if (ended.length > 0) await finishJobs(tx, ended, now);
+  if (going.length > 0) await reportAttempts(tx, going);
+  await updateStatuses(tx, stored, now);
+  const runIds = new Map(changed.map(({ job }) => [job.id, job.runId]));
+  await queueFinishedRuns(tx, stored, ({ jobId, id }) => runIds.get(jobId ?? '') ?? id);
+  await closeMissed(
+    tx,
+    stored.filter(({ isTest }) => isTest !== true),
+  );
+  const asked = new Set(ended.filter(({ sessionId }) => sessionId !== null).map(({ id }) => id));
+  await endSessionRuns(
+    tx,
+    stored.flatMap(({ jobId, resultType, status }) =>
+      jobId !== null && resultType === 'FINAL' && asked.has(jobId) ? [{ jobId, status }] : [],
+    ),
+    now,
+  );
+}

@@ -1,0 +1,254 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { Clean } from 'typebox/value';
+import { toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import {
+  agentRoutes,
+  protocolLimits,
+  protocolMinor,
+  type AgentRoute,
+  type RequestOf,
+  type ResponseOf,
+} from '../../protocol/routes.ts';
+import type { QueueWaits } from '../analytics/location-sampling.ts';
+import { registerAgentBundles } from './bundles.ts';
+import { noteArtifactStates, registerAgentArtifacts } from './artifacts.ts';
+import { claim } from './claims.ts';
+import type { ArtifactFiles } from '../artifacts/files.ts';
+import { createKeyCheck } from './keys.ts';
+import { releaseJob } from './release.ts';
+import { storeResults } from './results.ts';
+import { createWaiting } from './waiting.ts';
+import { insertAgentEvents, saveAgent, touchAgent, type AgentLocation } from '../db/agents.ts';
+import type { Db } from '../db/database.ts';
+import { findOvertakenLeases, renewLeases } from '../db/jobs-lease.ts';
+import { createPartitions } from '../db/partitions.ts';
+import { appendRunLogs, runLogLimits } from '../db/run-logs.ts';
+import type { Encryption } from '../encryption.ts';
+import { badRequest, HttpError } from '../http/errors.ts';
+import { uuidPattern, uuidv7 } from '../ids.ts';
+import { toJsonb } from '../db/store-result.ts';
+import { lastLines } from '../scheduling/session-rules.ts';
+
+/** `/agent/v1`: what agents say and ask. The calls and their schemas are in protocol/routes.ts. */
+
+export type AgentRoutesDeps = {
+  db: Db;
+  encryption: Encryption;
+  now: () => number;
+  random: () => number;
+  log: Log;
+  /** Where files of runs lie; null = this service takes none. */
+  files: ArtifactFiles | null;
+  /** Told how long each run waited for an agent; absent = nobody asks. */
+  waits?: Pick<QueueWaits, 'record'>;
+  /** Days that results are kept; absent = the default. */
+  resultDays?: number;
+  /** Where code bundles of suites lie; absent = this service has none. */
+  bundles?: ArtifactFiles;
+};
+
+/** Leases that one statement renews. */
+const renewStep = 200;
+
+type Call = { location: AgentLocation; request: FastifyRequest; reply: FastifyReply };
+
+/** Adds the agents' routes, in a scope of their own: unknown fields are ignored here, unlike in the public API. */
+export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): Promise<void> {
+  const { db, now, log } = deps;
+  const partitions = createPartitions(db);
+  const waiting = createWaiting(db);
+  const locationOf = createKeyCheck(deps);
+  const stopping = new AbortController();
+  await waiting.start();
+  // Before the server waits for its requests to end: long polls would keep it waiting.
+  app.addHook('preClose', async () => stopping.abort());
+  app.addHook('onClose', () => waiting.stop());
+
+  await app.register(async (scope) => {
+    /** One route of the table: key, body, then `answer`; undefined = 204. */
+    const route = <R extends AgentRoute>(
+      name: R,
+      answer: (body: RequestOf<R>, call: Call) => Promise<ResponseOf<R> | string | undefined>,
+    ) => {
+      const { method, path, request: schema } = agentRoutes[name];
+      const parse = bodyParser<RequestOf<R>>(schema);
+      scope.route({
+        method,
+        url: path,
+        // Every batch that the protocol allows, and some space for its wrapping.
+        bodyLimit: protocolLimits.batchBytes + 1024 * 1024,
+        onRequest: async (request) => {
+          // Known before the body is read: a stranger's is not.
+          locations.set(request, await locationOf(request));
+        },
+        handler: async (request, reply) => {
+          const location = locations.get(request);
+          if (location === undefined) throw new Error('the onRequest hook has not run');
+          const value = await answer(parse(request.body), { location, request, reply });
+          if (value === undefined) return reply.code(204).send();
+          return reply
+            .type('application/json; charset=utf-8')
+            .send(typeof value === 'string' ? value : JSON.stringify(value));
+        },
+      });
+    };
+
+    route('hello', async (hello, { location }) => {
+      const { instanceId, version, host, lanes } = hello;
+      const agentId = await saveAgent(db, {
+        id: uuidv7(now()),
+        locationId: location.locationId,
+        instanceId: textOf(instanceId),
+        version: textOf(version),
+        host,
+        checkTypes: hello.checkTypes.map(textOf),
+        runtimes: hello.runtimes.map(textOf),
+        lanes,
+        now: new Date(now()),
+      });
+      log.info({ agentId, location: location.slugName, version }, 'agent connected');
+      return {
+        agentId,
+        location: { id: location.locationId, name: location.name, slugName: location.slugName },
+        leaseSeconds: protocolLimits.leaseSeconds,
+        renewSeconds: protocolLimits.renewSeconds,
+        limits: {
+          resultBytes: protocolLimits.resultBytes,
+          batchBytes: protocolLimits.batchBytes,
+          batchItems: protocolLimits.batchItems,
+          artifactBytes: protocolLimits.artifactBytes,
+        },
+        protocolMinor,
+        time: new Date(now()).toISOString(),
+      };
+    });
+
+    route('claim', async (body, { location, request }) => {
+      const { agentId, free, waitSeconds } = body;
+      const gone = new AbortController();
+      const onClose = () => gone.abort();
+      request.raw.socket.once('close', onClose);
+      try {
+        const signal = AbortSignal.any([gone.signal, stopping.signal]);
+        const jobs = uuidPattern.test(agentId)
+          ? await claim({ ...deps, partitions, waiting }, { location, agentId, free, waitSeconds, signal })
+          : null;
+        if (jobs === null) {
+          throw new HttpError(409, 'The location has no such agent: say hello first.', {
+            agentId: ['names no agent of this location'],
+          });
+        }
+        // Built from texts: each job was serialised once, when its size was measured.
+        return jobs.length === 0 ? undefined : `{"jobs":[${jobs.join(',')}]}`;
+      } finally {
+        request.raw.socket.off('close', onClose);
+      }
+    });
+
+    route('renew', async ({ agentId, leases }, { location }) => {
+      const time = now();
+      const leaseExpiresAt = new Date(time + protocolLimits.leaseSeconds * 1000);
+      const { locationId } = location;
+      if (uuidPattern.test(agentId)) await touchAgent(db, { id: agentId, locationId, now: new Date(time) });
+      const known = leases
+        .filter(({ jobId, leaseToken }) => uuidPattern.test(jobId) && uuidPattern.test(leaseToken))
+        .map(({ jobId, leaseToken, stage, log: lines = [] }) => ({
+          jobId,
+          leaseToken,
+          stage: stage === undefined ? null : textOf(stage),
+          lines,
+        }));
+      const renewed = new Set<string>();
+      const cancel = new Set<string>();
+      for (let from = 0; from < known.length; from += renewStep) {
+        const some = known.slice(from, from + renewStep);
+        for (const row of await renewLeases(db, { locationId, leases: some, leaseExpiresAt })) {
+          renewed.add(row.id);
+          if (row.cancelRequested) cancel.add(row.id);
+        }
+        const told = some
+          .filter(({ jobId, lines }) => lines.length > 0 && renewed.has(jobId))
+          .map(({ jobId, lines }) => ({ jobId, lines: lastLines(lines, runLogLimits) }));
+        // Leases, and who is to be cancelled, are worth more than lines.
+        await appendRunLogs(db, told).catch((error: unknown) =>
+          log.warn({ error: toError(error).message }, 'lines of running suites are not kept'),
+        );
+        const others = some.filter(({ jobId }) => !renewed.has(jobId));
+        if (others.length === 0) continue;
+        for (const id of await findOvertakenLeases(db, { locationId, leases: others })) cancel.add(id);
+      }
+      return {
+        renewed: [...renewed],
+        lost: leases.map(({ jobId }) => jobId).filter((id) => !renewed.has(id) && !cancel.has(id)),
+        cancel: [...cancel],
+        leaseExpiresAt: leaseExpiresAt.toISOString(),
+      };
+    });
+
+    route('results', async ({ results }, { location }) => {
+      return {
+        items: await storeResults(
+          { db, partitions, now, log, resultDays: deps.resultDays },
+          location,
+          results,
+        ),
+      };
+    });
+
+    route('release', async (release, { location, request }) => {
+      const { jobId } = request.params as { jobId: string }; // the path has this parameter
+      if (!uuidPattern.test(jobId) || !uuidPattern.test(release.leaseToken)) return { outcome: 'lost' };
+      return { outcome: await releaseJob({ ...deps, partitions }, { location, jobId, release }) };
+    });
+
+    route('artifactStates', async ({ artifacts }, { location }) => {
+      return { accepted: await noteArtifactStates(deps, location, artifacts) };
+    });
+
+    route('events', async ({ agentId, events }, { location }) => {
+      const time = now();
+      await insertAgentEvents(
+        db,
+        events.map((event) => ({
+          id: uuidv7(time),
+          locationId: location.locationId,
+          agentId: uuidPattern.test(agentId) ? agentId : null,
+          event: toJsonb(event),
+          now: new Date(time),
+        })),
+      );
+      return { accepted: events.length };
+    });
+  });
+  const { files } = deps;
+  if (files !== null) await registerAgentArtifacts(app, { db, files, now, log, locationOf });
+  if (deps.bundles !== undefined) registerAgentBundles(app, { db, bundles: deps.bundles, locationOf });
+}
+
+/** The location of each request under way, between its hook and its handler. */
+const locations = new WeakMap<FastifyRequest, AgentLocation>();
+
+/**
+ * Checks a body against a route's schema and drops what the schema does not know: some of it is stored as it came, and
+ * unknown fields may be of any size and depth. Throws HttpError 400 that names the first bad fields.
+ */
+function bodyParser<Body>(schema: TSchema): (body: unknown) => Body {
+  const validator = Compile(schema);
+  return (body) => {
+    if (validator.Check(body)) return Clean(schema, body) as Body; // checked against the schema that Body is the type of
+    const attributes: { [path: string]: string[] } = {};
+    for (const error of validator.Errors(body).slice(0, 10)) {
+      const path = error.instancePath.slice(1).replaceAll('/', '.') || 'body';
+      (attributes[path] ??= []).push(error.message);
+    }
+    throw badRequest(attributes);
+  };
+}
+
+/** Text columns take no NUL, and no half of a surrogate pair. */
+function textOf(text: string): string {
+  return Buffer.from(text.replaceAll('\u0000', '\ufffd')).toString();
+}

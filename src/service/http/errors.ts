@@ -1,0 +1,146 @@
+import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Socket } from 'node:net';
+import { sqlState } from '../db/database.ts';
+import { mayBeSlow } from './slow-body.ts';
+import { validationAttributes, type ErrorAttributes } from './validation-errors.ts';
+
+/** What the API answers instead of a result. Thrown anywhere in a route; `errorHandler` sends it. */
+export class HttpError extends Error {
+  readonly statusCode: number;
+  readonly attributes: ErrorAttributes;
+  constructor(statusCode: number, message: string, attributes: ErrorAttributes = {}) {
+    super(message);
+    this.name = 'HttpError';
+    this.statusCode = statusCode;
+    this.attributes = attributes;
+  }
+}
+
+/** 400 that names each bad field. `message` tells them too, for those who read only that. */
+export function badRequest(attributes: ErrorAttributes, message?: string): HttpError {
+  return new HttpError(400, message ?? summary(attributes), attributes);
+}
+
+/**
+ * 404 for a resource that does not exist, or that another account owns: the two are not told apart. `parameter` is the
+ * part of the path that names it.
+ */
+export function notFound(what: string, id: string, parameter = 'id'): HttpError {
+  return new HttpError(404, `There is no ${what} ${id}.`, {
+    [parameter]: [`names no ${what} of this account`],
+  });
+}
+
+export function conflict(message: string, attributes: ErrorAttributes = {}): HttpError {
+  return new HttpError(409, message, attributes);
+}
+
+function summary(attributes: ErrorAttributes): string {
+  const [first, ...others] = Object.entries(attributes);
+  if (first === undefined) return 'The request is not valid.';
+  const named = `${first[0]} ${first[1][0] ?? 'is not valid'}`;
+  return others.length === 0 ? `${named}.` : `${named} (and ${others.length} more; see attributes).`;
+}
+
+/** Fastify's own refusals, by code: the status is Fastify's, the words are ours. */
+const refusals: { readonly [code: string]: { message: string; attributes: ErrorAttributes } } = {
+  FST_ERR_CTP_INVALID_JSON_BODY: {
+    message: 'The body is not valid JSON.',
+    attributes: { body: ['is not valid JSON'] },
+  },
+  FST_ERR_CTP_EMPTY_JSON_BODY: {
+    message: 'The body is empty, but its content type says JSON.',
+    attributes: { body: ['must not be empty'] },
+  },
+  FST_ERR_CTP_BODY_TOO_LARGE: {
+    message: 'The body is too large.',
+    attributes: { body: ['is larger than this endpoint accepts'] },
+  },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    message: 'The body must be sent as application/json.',
+    attributes: { 'content-type': ['must be application/json'] },
+  },
+  FST_ERR_BAD_URL: {
+    message: 'The path is not valid: a percent sign must be followed by two hex digits.',
+    attributes: { path: ['is not a valid path of a URL'] },
+  },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
+    message: 'The body has another length than its content-length says.',
+    attributes: { 'content-length': ['is not the length of the body'] },
+  },
+};
+
+/** Every error as `{message, attributes}`. What is not the client's fault is logged and told without detail. */
+export function errorHandler(error: FastifyError | HttpError, request: FastifyRequest, reply: FastifyReply) {
+  const { statusCode, message, attributes } = describe(error, request);
+  if (statusCode >= 500) {
+    request.log.error({ err: error, route: request.routeOptions.url }, 'request failed');
+  }
+  return reply.code(statusCode).send({ message, attributes });
+}
+
+function describe(
+  error: FastifyError | HttpError,
+  request: FastifyRequest,
+): { statusCode: number; message: string; attributes: ErrorAttributes } {
+  if (error instanceof HttpError) return error;
+  if (error.validation !== undefined) {
+    const attributes = validationAttributes(
+      error.validation,
+      error.validationContext ?? 'body',
+      request.body,
+    );
+    return { statusCode: 400, message: summary(attributes), attributes };
+  }
+  // Two requests at once made the same thing unique to an account.
+  if (sqlState(error) === '23505') {
+    return {
+      statusCode: 409,
+      message: 'Another request has just made a resource of that name; read it again.',
+      attributes: {},
+    };
+  }
+  const refusal = refusals[error.code];
+  const status = error.statusCode ?? 500;
+  if (refusal !== undefined) return { statusCode: status, ...refusal };
+  // JSON that carries __proto__ and the like: refused by the parser with a SyntaxError of status 400.
+  if (status >= 400 && status < 500) return { statusCode: status, message: error.message, attributes: {} };
+  return {
+    statusCode: 500,
+    message: 'The service failed to answer this request; its log says why.',
+    attributes: {},
+  };
+}
+
+/** For a request that is not HTTP, or whose head is too large or too slow: there is no route and no reply object yet. */
+export function clientErrorHandler(error: ConnectionError, socket: Socket): void {
+  // The server says so once, and then no more of this request.
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && mayBeSlow(socket)) return;
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? ['408 Request Timeout', 'The request took too long to arrive.']
+      : error.code === 'HPE_HEADER_OVERFLOW'
+        ? ['431 Request Header Fields Too Large', 'The headers are too large.']
+        : ['400 Bad Request', 'The request is not valid HTTP.'];
+  const body = JSON.stringify({ message, attributes: {} });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** 404 for paths and methods that no route serves. */
+export function notFoundHandler(request: FastifyRequest, reply: FastifyReply) {
+  const path = request.url.split('?', 1)[0]?.slice(0, 200) ?? '';
+  return reply.code(404).send({ message: `There is no ${request.method} ${path}.`, attributes: {} });
+}
+
+/** Makes every error of `app` take the API's form. */
+export function registerErrorHandlers(app: FastifyInstance): void {
+  app.setErrorHandler(errorHandler);
+  app.setNotFoundHandler(notFoundHandler);
+}

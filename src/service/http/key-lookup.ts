@@ -1,0 +1,36 @@
+import { hashKey } from '../bootstrap.ts';
+
+/** Keys remembered, and for how long: a deleted key stops working within that time. */
+const cacheSize = 10_000;
+const cacheMs = 5_000;
+
+/**
+ * Whose key a request carries (`Authorization: Bearer <key>`). `find` looks the key's SHA-256 up; `refuse` makes the
+ * error that is thrown when the key is missing or not valid.
+ */
+export function createKeyLookup<Owner extends object>(options: {
+  find: (keyHash: Buffer) => Promise<Owner | undefined>;
+  refuse: (reason: string) => Error;
+  now: () => number;
+}): (authorization: string | undefined) => Promise<Owner> {
+  const { find, refuse, now } = options;
+  const known = new Map<string, { owner: Owner; until: number }>();
+
+  return async (authorization) => {
+    if (authorization === undefined || authorization === '') throw refuse('is missing');
+    const key = /^Bearer +(\S{1,512}) *$/i.exec(authorization)?.[1];
+    if (key === undefined) throw refuse('is not in the Bearer form');
+    const hash = hashKey(key);
+    const name = hash.toString('base64');
+    const cached = known.get(name);
+    if (cached !== undefined && cached.until > now()) return cached.owner;
+    known.delete(name);
+    const owner = await find(hash);
+    if (owner === undefined) throw refuse('is not valid');
+    // A Map keeps the order of insertion: the first is the oldest.
+    const [oldest] = known.keys();
+    if (known.size >= cacheSize && oldest !== undefined) known.delete(oldest);
+    known.set(name, { owner, until: now() + cacheMs });
+    return owner;
+  };
+}

@@ -1,0 +1,100 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { version } from '../../version.ts';
+import { liftStyles } from './openapi-styles.ts';
+
+const description = `Checks, locations, results and statuses.
+
+Every request carries an API key: \`Authorization: Bearer <API key>\`. The header \`x-service-account\` may name the account;
+the API key's account is the default, and any other is refused with 403.
+
+Every error is \`{message, attributes}\`; attributes names each bad field by its dotted path. Unknown fields are errors.
+A change (PUT) replaces the fields that it names and leaves the others as they are.`;
+
+const accountHeader = Type.Object({
+  'x-service-account': Type.Optional(
+    Type.String({ description: "Id of the account; only the API key's own is accepted." }),
+  ),
+});
+
+/** Of the page that shows the document: it loads its own files alone, and can call this service. */
+const docsPolicy = {
+  'default-src': "'none'",
+  'script-src': "'self'",
+  // Its components carry styles of their own.
+  'style-src': "'self' 'unsafe-inline'",
+  'img-src': "'self' data:",
+  'connect-src': "'self'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+};
+
+/** Collects the routes' schemas into an OpenAPI 3.1 document, served at /openapi.json and to be browsed at /docs. Register it before the routes. */
+export async function registerOpenApi(app: FastifyInstance): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Monitoring Service API',
+        version,
+        description,
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      tags: [
+        'Checks',
+        'Check groups',
+        'Heartbeats',
+        'Triggers',
+        'Badges',
+        'Playwright bundles',
+        'Snippets',
+        'Variables',
+        'Client certificates',
+        'Runtimes',
+        'Locations',
+        'Results',
+        'Analytics',
+        'Check sessions',
+        'Test sessions',
+        'Maintenance windows',
+        'Accounts',
+        'Service',
+      ].map((name) => ({ name })),
+      components: {
+        securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } },
+      },
+      security: [{ apiKey: [] }],
+    },
+    // For the document alone: the header is checked by the authentication, not by a schema.
+    transform: ({ schema, url }) => ({
+      schema: /^\/v[12]\//.test(url) ? { ...schema, headers: accountHeader } : schema,
+      url,
+    }),
+    transformObject: (document) => {
+      const made = 'openapiObject' in document ? document.openapiObject : document.swaggerObject;
+      liftStyles(made);
+      return made;
+    },
+    refResolver: {
+      buildLocalReference: (json, _baseUri, _fragment, index) =>
+        typeof json['$id'] === 'string' ? json['$id'] : `schema${index}`,
+    },
+  });
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: docsPolicy,
+    // The validator is somebody else's service.
+    theme: { title: 'Monitoring Service API' },
+    uiConfig: {
+      layout: 'BaseLayout',
+      validatorUrl: null,
+      deepLinking: true,
+      docExpansion: 'none',
+      filter: true,
+    },
+  });
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+}

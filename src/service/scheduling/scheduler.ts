@@ -1,0 +1,225 @@
+import type { Log } from '../../log.ts';
+import { jobTypes, laneOf } from '../../protocol/check-types.ts';
+import { isSuiteType } from '../api/suite-fields.ts';
+import type { Db } from '../db/database.ts';
+import { findScheduledRuns, insertJobs, jobsChannel, type NewJob } from '../db/jobs.ts';
+import { createPartitions, type Partitions } from '../db/partitions.ts';
+import { advanceChecks, earliestDue, findLocationIds, lockDueChecks, type DueCheck } from '../db/schedule.ts';
+import { scheduledRunId, uuidv7 } from '../ids.ts';
+import { createFindPauses, withoutPauses, type FindPauses } from '../maintenance/pauses.ts';
+import { claimWindowSeconds } from './schedule-rules.ts';
+import { createLoop } from './loop.ts';
+import { recordMissed, type Missed } from './outcomes.ts';
+import { planRuns, splitRun, type Plan } from './plan.ts';
+import { createSweep } from './sweep.ts';
+
+/**
+ * Makes runs of the checks that are due, and clears up what nobody ends: expired leases, unclaimed and unrunnable jobs.
+ * Any number of replicas may run it: what one has locked the others leave out.
+ */
+export type Scheduler = {
+  start(): void;
+  /** Resolves when no statement of the scheduler is under way any more. */
+  stop(): Promise<void>;
+  /** Everything once, now: what is due, then what is to be cleared up. */
+  tick(): Promise<void>;
+};
+
+export type SchedulerDeps = {
+  db: Db;
+  now: () => number;
+  log: Log;
+  /** A number from 0 to 1; spreads the wake-ups of replicas. */
+  random: () => number;
+};
+
+/** Checks in one transaction: it must not hold the embedded database up. */
+const batch = 100;
+/** It looks at least so often, because another replica may have added a check. */
+const longestSleepMs = 1_000;
+/**
+ * And at most so often: checks that are due within this time share a transaction, and their runs a claim of an agent and a
+ * batch of results, for which it starts 50 ms later on average.
+ */
+const shortestSleepMs = 100;
+
+export function createScheduler({ db, now, log, random }: SchedulerDeps): Scheduler {
+  const partitions = createPartitions(db);
+  const findPauses = createFindPauses();
+
+  async function makeDueRuns(): Promise<number> {
+    for (;;) {
+      const made = await partitions.withDays(() =>
+        db.tx((tx) => makeRuns(tx, { now: now(), partitions, findPauses })),
+      );
+      if (made < batch) break;
+    }
+    const next = await earliestDue(db);
+    const untilNext = next === null ? longestSleepMs : next.getTime() - now();
+    return Math.min(longestSleepMs - random() * 100, Math.max(shortestSleepMs, untilNext));
+  }
+
+  const due = createLoop({ name: 'scheduler', log, work: makeDueRuns });
+  const sweep = createSweep({ db, now, log, partitions });
+  return {
+    start: () => {
+      due.start();
+      sweep.start();
+    },
+    stop: async () => {
+      await Promise.all([due.stop(), sweep.stop()]);
+    },
+    tick: async () => {
+      await due.tick();
+      await sweep.tick();
+    },
+  };
+}
+
+/** One transaction: locks checks that are due, queues their runs, sets when they are due next. How many they were. */
+async function makeRuns(
+  tx: Db,
+  { now, partitions, findPauses }: { now: number; partitions: Partitions; findPauses: FindPauses },
+): Promise<number> {
+  const due = await lockDueChecks(tx, { now: new Date(now), limit: batch });
+  if (due.length === 0) return 0;
+  const locations = await findLocations(tx, due);
+  const pauses = await findPauses(tx, { checks: due, now });
+  const plans = due.map((check) => {
+    const places = check.slugs.flatMap((slug) => {
+      const id = locations.get(`${check.accountId} ${slug}`);
+      return id === undefined ? [] : [{ id, slug }];
+    });
+    const plan = planRuns(
+      {
+        intervalSeconds: check.intervalSeconds,
+        offsetSeconds: check.offsetSeconds,
+        nextDueAt: check.nextDueAt.getTime(),
+        rotation: check.rotation,
+        runParallel: check.runParallel,
+        locationCount: places.length,
+      },
+      now,
+    );
+    const stretches = pauses.get(check.id);
+    return {
+      check,
+      places,
+      plan: stretches === undefined ? plan : withoutPauses(plan, { ...check, stretches }),
+    };
+  });
+  const going = await findGoingOn(tx, plans, now);
+  const woken = await insertJobs(
+    tx,
+    plans.flatMap((item) => jobsOf(item, { now, going })),
+  );
+  const missed = plans.flatMap((item) => [...missedOf(item), ...leftOutOf(item, going)]);
+  await recordMissed(tx, { missed, now, partitions });
+  await advanceChecks(
+    tx,
+    plans.map(({ check, plan }) => ({
+      id: check.id,
+      nextDueAt: new Date(plan.nextDueAt),
+      rotation: plan.rotation,
+    })),
+  );
+  for (const locationId of woken) await tx.notify(jobsChannel, locationId);
+  return due.length;
+}
+
+async function findLocations(tx: Db, due: readonly DueCheck[]): Promise<Map<string, string>> {
+  const wanted = new Map(
+    due.flatMap(({ accountId, slugs }) => slugs.map((slug) => [`${accountId} ${slug}`, { accountId, slug }])),
+  );
+  const found = await findLocationIds(tx, [...wanted.values()]);
+  return new Map(found.map(({ accountId, slug, id }) => [`${accountId} ${slug}`, id]));
+}
+
+type Planned = { check: DueCheck; places: { id: string; slug: string }[]; plan: Plan };
+
+/** Where runs of a check are going on: ids of locations by the check's. */
+type GoingOn = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** Scheduled runs of suites that are due again while they are still queued or with an agent. */
+async function findGoingOn(tx: Db, plans: readonly Planned[], now: number): Promise<GoingOn> {
+  const suites = plans.flatMap(({ check, plan }) =>
+    plan.run !== null && isSuiteType(check.checkType) ? [check.id] : [],
+  );
+  const going = new Map<string, Set<string>>();
+  if (suites.length === 0) return going;
+  for (const { checkId, locationId } of await findScheduledRuns(tx, {
+    checkIds: suites,
+    now: new Date(now),
+  })) {
+    going.set(checkId, (going.get(checkId) ?? new Set()).add(locationId));
+  }
+  return going;
+}
+
+function placesOfRun({ check, places, plan }: Planned, going: GoingOn) {
+  const chosen = (plan.run?.locations ?? []).flatMap((index) => places[index] ?? []);
+  return splitRun(chosen, (locationId) => going.get(check.id)?.has(locationId) === true);
+}
+
+function jobsOf(item: Planned, { now, going }: { now: number; going: GoingOn }): NewJob[] {
+  const { check, plan } = item;
+  const { run } = plan;
+  const type = jobTypes.find((candidate) => candidate === check.checkType);
+  // A type of a newer version, or one that the service runs itself: no agent is asked.
+  if (run === null || type === undefined) return [];
+  return placesOfRun(item, going).begins.map((place) => {
+    return {
+      id: uuidv7(now),
+      accountId: check.accountId,
+      checkId: check.id,
+      runId: scheduledRunId(check.id, run.dueAt),
+      sequenceId: uuidv7(now),
+      locationId: place.id,
+      runLocation: place.slug,
+      runSource: 'SCHEDULER',
+      runParallel: check.runParallel,
+      checkType: type,
+      runtimeId: check.runtimeId,
+      lane: laneOf[type],
+      dueAt: new Date(run.dueAt),
+      expiresAt: new Date(run.expiresAt),
+      claimWindowSeconds: claimWindowSeconds(check.intervalSeconds),
+    };
+  });
+}
+
+/** The run of a suite is left out where the one before is still going on. */
+function leftOutOf(item: Planned, going: GoingOn): Missed[] {
+  const { check, plan } = item;
+  const { run } = plan;
+  if (run === null) return [];
+  return placesOfRun(item, going).stillRunning.map((place) => ({
+    accountId: check.accountId,
+    checkId: check.id,
+    checkType: check.checkType,
+    runLocation: place.slug,
+    from: run.dueAt,
+    to: run.dueAt,
+    count: 1,
+    code: 'STILL_RUNNING' as const,
+  }));
+}
+
+function missedOf({ check, places, plan }: Planned): Missed[] {
+  const { missed } = plan;
+  if (missed === null) return [];
+  return missed.locations.flatMap((index) => {
+    const place = places[index];
+    if (place === undefined) return [];
+    return {
+      accountId: check.accountId,
+      checkId: check.id,
+      checkType: check.checkType,
+      runLocation: place.slug,
+      from: missed.from,
+      to: missed.to,
+      count: missed.count,
+      code: 'NOT_SCHEDULED' as const,
+    };
+  });
+}

@@ -1,0 +1,80 @@
+import type { ResultStatus } from '../../protocol/result.ts';
+
+/** What a trigger means, and what its runs come to (facts, 5.5 and 5.6): pure rules. */
+
+/** Absent or empty lists restrict nothing; both given must both hold. */
+export type Target = {
+  /** Any of the outer lists, whose tags must all hold; `!tag` = must not have it. */
+  matchTags?: readonly (readonly string[])[];
+  checkId?: readonly string[];
+};
+
+/** Whether a check with these tags, its own and its group's, is meant. */
+export function matchesTags(tags: readonly string[], matchTags: Target['matchTags']): boolean {
+  if (matchTags === undefined || matchTags.length === 0) return true;
+  const has = new Set(tags);
+  return matchTags.some((all) =>
+    all.every((tag) => (tag.startsWith('!') ? !has.has(tag.slice(1)) : has.has(tag))),
+  );
+}
+
+/** Ids to which a target restricts the checks; null = it does not. */
+export function idsOfTarget({ checkId }: Target): readonly string[] | null {
+  return checkId === undefined || checkId.length === 0 ? null : checkId;
+}
+
+/** A run as far as its session's status follows from it. */
+export type RunState = { status: ResultStatus | null; state: string | null };
+
+export const finalCheckStatuses = ['PASSED', 'FAILED', 'DEGRADED', 'TIMED_OUT', 'CANCELLED'] as const;
+export const checkStatuses = [
+  'STARTED',
+  'PROGRESS',
+  'PROGRESS_FAILED',
+  'PROGRESS_DEGRADED',
+  ...finalCheckStatuses,
+] as const;
+export type CheckSessionStatus = (typeof checkStatuses)[number];
+
+export const testStatuses = ['RUNNING', 'PASSED', 'FAILED', 'CANCELLED'] as const;
+export type TestSessionStatus = (typeof testStatuses)[number];
+
+const isBad = (status: ResultStatus | null) => status === 'failed' || status === 'errored';
+
+export const isOver = (runs: readonly RunState[]): boolean => runs.every(({ status }) => status !== null);
+
+/** One cancelled run makes a session CANCELLED; one that never took place makes it TIMED_OUT, unless another failed. */
+export function checkSessionStatus(runs: readonly RunState[]): CheckSessionStatus {
+  const some = (is: (run: RunState) => boolean) => runs.some(is);
+  const failed = some(({ status }) => isBad(status));
+  const degraded = some(({ status }) => status === 'degraded');
+  if (!isOver(runs)) {
+    if (failed) return 'PROGRESS_FAILED';
+    if (degraded) return 'PROGRESS_DEGRADED';
+    return some(({ status, state }) => status !== null || state === 'leased') ? 'PROGRESS' : 'STARTED';
+  }
+  if (some(({ status }) => status === 'cancelled')) return 'CANCELLED';
+  if (failed) return 'FAILED';
+  if (some(({ status }) => status === 'missed')) return 'TIMED_OUT';
+  return degraded ? 'DEGRADED' : 'PASSED';
+}
+
+/** A run that never took place fails a test session: nobody has seen what was to be tested. */
+export function testSessionStatus(runs: readonly RunState[]): TestSessionStatus {
+  const status = checkSessionStatus(runs);
+  if (!isOver(runs)) return 'RUNNING';
+  if (status === 'CANCELLED') return status;
+  return status === 'PASSED' || status === 'DEGRADED' ? 'PASSED' : 'FAILED';
+}
+
+/** The last of `lines` that fit: at most so many, of so many characters together. */
+export function lastLines(lines: readonly string[], most: { lines: number; chars: number }): string[] {
+  let from = lines.length;
+  let chars = 0;
+  while (from > 0 && lines.length - from < most.lines) {
+    chars += (lines[from - 1]?.length ?? 0) + 1;
+    if (chars > most.chars) break;
+    from -= 1;
+  }
+  return lines.slice(from);
+}

@@ -1,0 +1,262 @@
+import { jobTypes, laneOf } from '../../protocol/check-types.ts';
+import { isSuiteType } from '../api/suite-fields.ts';
+import {
+  countSessionJobs,
+  endVanishedRuns,
+  findSession,
+  insertSessionRuns,
+  insertSessions,
+  runsOfSession,
+  type NewSession,
+  type NewSessionRun,
+  type SessionKind,
+  type SessionRow,
+  type SessionRunRow,
+} from '../db/check-sessions.ts';
+import type { Db } from '../db/database.ts';
+import { requestCancel } from '../db/jobs-lease.ts';
+import { insertJobs, jobsChannel, type NewJob } from '../db/jobs.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { findLocationIds } from '../db/schedule.ts';
+import { findTargetChecks, shareLock, type TargetCheck } from '../db/session-targets.ts';
+import { HttpError } from '../http/errors.ts';
+import { uuidv7 } from '../ids.ts';
+import { endJobs } from './outcomes.ts';
+import { locationsOfRun } from './plan.ts';
+import { idsOfTarget, matchesTags, type Target } from './session-rules.ts';
+
+/** Runs that somebody asks for: made now, beside the scheduled ones, watched and cancelled as one session. */
+
+type Deps = { db: Db; now: () => number };
+
+/** How long such a run may wait to be claimed; a scheduled one waits no longer. */
+const claimWindowSeconds = 360;
+/** Runs of sessions that an account may have waiting or going on. */
+const mostRuns = 20_000;
+/** Sessions made in one transaction: it must not hold the embedded database up. */
+const sessionsAtOnce = 100;
+/** And runs cancelled in one. */
+const cancelledAtOnce = 100;
+
+type Place = { id: string; slug: string };
+export type Planned = { check: TargetCheck; places: Place[] };
+
+/**
+ * The checks that a target means and where each is to run now: as its next scheduled run would, whose turn stays as it is,
+ * or all in `runLocation`. Checks that have no place are left out.
+ */
+export async function planSessionRuns(
+  { db }: Deps,
+  options: {
+    accountId: string;
+    target: Target;
+    alsoDeactivated: boolean;
+    /** Slug; null = the check's own locations. */
+    runLocation: string | null;
+    /** Its checks alone, in its order. */
+    groupId?: number;
+  },
+): Promise<Planned[]> {
+  const { accountId, target, alsoDeactivated, runLocation, groupId = null } = options;
+  const ids = idsOfTarget(target);
+  const found = await findTargetChecks(db, { accountId, ids, alsoDeactivated, groupId });
+  const checks = found.filter(({ tags }) => matchesTags(tags, target.matchTags));
+  const slugs = runLocation === null ? checks.flatMap((check) => check.slugs) : [runLocation];
+  const wanted = [...new Set(slugs)].map((slug) => ({ accountId, slug }));
+  const places = new Map((await findLocationIds(db, wanted)).map(({ slug, id }) => [slug, id]));
+  if (runLocation !== null && places.size === 0) {
+    throw new HttpError(400, `There is no location ${runLocation}.`, {
+      runLocation: ['names no location of this account'],
+    });
+  }
+  return checks.flatMap((check) => {
+    const all = (runLocation === null ? check.slugs : [runLocation]).flatMap((slug) => {
+      const id = places.get(slug);
+      return id === undefined ? [] : [{ id, slug }];
+    });
+    const chosen = locationsOfRun({ ...check, locationCount: all.length });
+    const chosenPlaces = chosen.flatMap((index) => all[index] ?? []);
+    return chosenPlaces.length === 0 ? [] : [{ check, places: chosenPlaces }];
+  });
+}
+
+/** Refuses with 429 when too many runs would wait. */
+export async function checkRoom(
+  { db }: Deps,
+  { accountId, planned }: { accountId: string; planned: readonly Planned[] },
+): Promise<void> {
+  const waiting = await countSessionJobs(db, accountId);
+  const more = planned.reduce((sum, { places }) => sum + places.length, 0);
+  if (waiting + more <= mostRuns) return;
+  throw new HttpError(429, 'Too many runs of sessions wait or go on: ask for more when some have ended.', {
+    target: [`means ${more} runs; ${waiting} of at most ${mostRuns} have not ended`],
+  });
+}
+
+/** A session to be made, with what it is to run; as part of a group's run it waits for its turn. */
+export type SessionPlan = {
+  session: NewSession;
+  planned: readonly Planned[];
+  groupRun?: NewJob['groupRun'];
+};
+
+export type StartedSession = { session: SessionRow; runs: SessionRunRow[] };
+
+/** Makes sessions and queues their runs. Those whose checks, or locations, are gone meanwhile are left out. */
+export async function startSessions(deps: Deps, plans: readonly SessionPlan[]): Promise<StartedSession[]> {
+  const started: StartedSession[] = [];
+  for (let from = 0; from < plans.length; from += sessionsAtOnce) {
+    const some = plans.slice(from, from + sessionsAtOnce);
+    started.push(...(await deps.db.tx((tx) => startSome(tx, some, deps.now()))));
+  }
+  return started;
+}
+
+async function startSome(tx: Db, plans: readonly SessionPlan[], now: number): Promise<StartedSession[]> {
+  const startedAt = new Date(now);
+  const all = plans.flatMap(({ planned }) => planned);
+  const checkIds = new Set(all.map(({ check }) => check.id));
+  const locationIds = new Set(all.flatMap(({ places }) => places.map(({ id }) => id)));
+  const checks = await shareLock(tx, 'checks', [...checkIds]);
+  const locations = await shareLock(tx, 'locations', [...locationIds]);
+  const begun = plans
+    .map(({ session, planned, groupRun }) => ({
+      session,
+      groupRun,
+      jobs: planned
+        .filter(({ check }) => checks.has(check.id))
+        .map(({ check, places }) => ({ check, places: places.filter(({ id }) => locations.has(id)) }))
+        .flatMap((item) => jobsOf(item, session, { now, groupRun })),
+    }))
+    .filter(({ jobs }) => jobs.length > 0);
+  await insertSessions(
+    tx,
+    begun.map(({ session }) => session),
+    startedAt,
+  );
+  await insertSessionRuns(
+    tx,
+    begun.flatMap(({ jobs }) => jobs.map(({ run }) => run)),
+  );
+  const woken = await insertJobs(
+    tx,
+    begun.flatMap(({ jobs }) => jobs.map(({ job }) => job)),
+  );
+  for (const locationId of woken) await tx.notify(jobsChannel, locationId);
+  return begun.map(({ session, jobs, groupRun }) => ({
+    session: { ...session, startedAt },
+    runs: jobs.map(({ run }) => ({
+      ...run,
+      status: null,
+      endedAt: null,
+      state: groupRun === undefined ? 'queued' : 'blocked',
+      stage: null,
+      leasedAt: null,
+      cancelRequested: false,
+    })),
+  }));
+}
+
+function jobsOf(
+  { check, places }: Planned,
+  session: NewSession,
+  { now, groupRun }: { now: number; groupRun: NewJob['groupRun'] | undefined },
+): { job: NewJob; run: NewSessionRun }[] {
+  const type = jobTypes.find((candidate) => candidate === check.checkType);
+  if (type === undefined) return [];
+  const runId = uuidv7(now);
+  return places.map((place) => {
+    const ids = { jobId: uuidv7(now), sequenceId: uuidv7(now) };
+    return {
+      job: {
+        id: ids.jobId,
+        accountId: session.accountId,
+        checkId: check.id,
+        runId,
+        sequenceId: ids.sequenceId,
+        locationId: place.id,
+        runLocation: place.slug,
+        runSource: session.runSource,
+        runParallel: check.runParallel,
+        checkType: type,
+        runtimeId: check.runtimeId,
+        lane: laneOf[type],
+        dueAt: new Date(now),
+        expiresAt: new Date(now + claimWindowSeconds * 1000),
+        claimWindowSeconds,
+        session: {
+          id: session.id,
+          isTest: session.kind === 'test',
+          refreshCache: session.refreshCache,
+        },
+        ...(groupRun === undefined ? {} : { groupRun }),
+      },
+      run: {
+        ...ids,
+        sessionId: session.id,
+        checkId: check.id,
+        checkType: type,
+        checkName: check.name,
+        runLocation: place.slug,
+      },
+    };
+  });
+}
+
+/** A session with its runs as they are now; undefined = the account has none of that id and kind. */
+export async function readSession(
+  { db, now }: Deps,
+  named: { accountId: string; id: string; kind: SessionKind },
+): Promise<StartedSession | undefined> {
+  const session = await findSession(db, named);
+  if (session === undefined) return undefined;
+  const runs = await runsOfSession(db, session.id);
+  if (runs.every(({ status, state }) => status !== null || state !== null)) return { session, runs };
+  await endVanishedRuns(db, { sessionId: session.id, now: new Date(now()) });
+  return { session, runs: await runsOfSession(db, session.id) };
+}
+
+/**
+ * Cancels runs of suites that go on: queued ones end at once, an agent is told at the next renewal of its lease. Others go
+ * on. `sequenceIds` = null: all of the session. Throws HttpError 400 that names ids which can't be cancelled.
+ */
+export async function cancelSessionRuns(
+  { db, now, partitions }: Deps & { partitions: Partitions },
+  { runs, sequenceIds }: { runs: readonly SessionRunRow[]; sequenceIds: readonly string[] | null },
+): Promise<void> {
+  const attributes: { [path: string]: string[] } = {};
+  for (const [index, id] of (sequenceIds ?? []).entries()) {
+    const run = runs.find(({ sequenceId }) => sequenceId === id);
+    if (run === undefined) attributes[`sequenceId.${index}`] = [`names no run of this session (${id})`];
+    else if (!isSuiteType(run.checkType)) {
+      attributes[`sequenceId.${index}`] = [
+        `is a run of type ${run.checkType}: only those of PLAYWRIGHT checks can be cancelled (${id})`,
+      ];
+    }
+  }
+  if (Object.keys(attributes).length > 0) {
+    throw new HttpError(400, 'Some of the runs can not be cancelled; see attributes.', attributes);
+  }
+  const jobIds = runs
+    .filter(({ sequenceId }) => sequenceIds === null || sequenceIds.includes(sequenceId))
+    .filter(({ checkType, status }) => isSuiteType(checkType) && status === null)
+    .map(({ jobId }) => jobId);
+  for (let from = 0; from < jobIds.length; from += cancelledAtOnce) {
+    const some = jobIds.slice(from, from + cancelledAtOnce);
+    await partitions.withDays(() =>
+      db.tx(async (tx) => {
+        const queued = await requestCancel(tx, some);
+        const message = 'cancelled while it waited for an agent';
+        const time = now();
+        await endJobs(tx, {
+          jobs: queued,
+          status: 'cancelled',
+          code: 'CANCELLED',
+          message,
+          now: time,
+          partitions,
+        });
+      }),
+    );
+  }
+}

@@ -1,0 +1,186 @@
+import type { Log } from '../../log.ts';
+import type { ReasonCode } from '../../protocol/reasons.ts';
+import { protocolLimits } from '../../protocol/routes.ts';
+import { connectedMs } from '../db/agents.ts';
+import type { Db } from '../db/database.ts';
+import { connectedAbilities, endMissedJobs, lockExpiredJobs, lockUnrunnableJobs } from '../db/jobs-expiry.ts';
+import { lockSpentLeases, redeliverExpired } from '../db/jobs-lease.ts';
+import { jobsChannel, type LockedJob } from '../db/jobs.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { deleteEndedLogs } from '../db/run-logs.ts';
+import { createLoop, type Loop } from './loop.ts';
+import { endSessionRuns } from '../db/check-sessions.ts';
+import { endJobs, missedMessages, recordMissed } from './outcomes.ts';
+
+/** Clears up jobs that nobody ends: leases that ran out, runs that nobody claimed, runs that no agent can run. */
+
+const everyMs = 1_000;
+const batch = 100;
+/** How often a run is handed out to agents that then die. */
+const mostDeliveries = 5;
+/** An agent that can run the type may be just about to say hello. */
+const unrunnableAfterMs = 5_000;
+
+type Deps = { db: Db; now: () => number; log: Log; partitions: Partitions };
+
+export function createSweep(deps: Deps): Loop {
+  const { db, now, log, partitions } = deps;
+  /**
+   * Since when the service and its database have been there. Agents could not renew, nor say what they run, before: for one
+   * lease nothing of theirs is given away or given up.
+   */
+  let thereSince: number | null = null;
+
+  async function sweep(): Promise<number> {
+    try {
+      await db.query('select 1');
+    } catch (error) {
+      thereSince = null;
+      throw error;
+    }
+    thereSince ??= now();
+    if (now() - thereSince < protocolLimits.leaseSeconds * 1000) return everyMs;
+    await deleteEndedLogs(db);
+    await endUnrunnable(deps);
+    await redeliver(deps);
+    for (;;) {
+      const ended = await partitions.withDays(() => db.tx((tx) => endExpired(tx, deps)));
+      if (ended < batch) return everyMs;
+    }
+  }
+
+  return createLoop({ name: 'sweep', log, work: sweep });
+}
+
+async function redeliver({ db, now, log, partitions }: Deps): Promise<void> {
+  for (;;) {
+    const at = new Date(now());
+    const most = mostDeliveries;
+    const locations = await redeliverExpired(db, { now: at, limit: batch, most });
+    for (const locationId of locations) await db.notify(jobsChannel, locationId);
+    const ended = await partitions.withDays(() =>
+      db.tx(async (tx) => {
+        const spent = await lockSpentLeases(tx, { now: at, limit: batch, most });
+        const time = now();
+        const cancelled = spent.filter(({ cancelRequested }) => cancelRequested);
+        const message = 'cancelled; its agent was not heard of again';
+        await endJobs(tx, {
+          jobs: cancelled,
+          status: 'cancelled',
+          code: 'CANCELLED',
+          message,
+          now: time,
+          partitions,
+        });
+        await endJobs(tx, {
+          jobs: spent.filter(({ cancelRequested }) => !cancelRequested),
+          status: 'errored',
+          code: 'LEASE_EXPIRED',
+          message: `${most} agents that ran it were not heard of again`,
+          now: time,
+          partitions,
+        });
+        return spent.length;
+      }),
+    );
+    if (locations.length > 0) log.warn({ locations }, 'leases ran out: their runs are handed out again');
+    if (locations.length === 0 && ended === 0) return;
+  }
+}
+
+/** Runs that nobody claimed in time: missed, or errored if an attempt had been made. How many they were. */
+async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
+  const time = now();
+  const expired = await lockExpiredJobs(tx, { now: new Date(time), limit: batch });
+  if (expired.length === 0) return 0;
+  const abilities = await connectedAbilities(tx, new Date(time - connectedMs));
+  const connected = new Set(abilities.map(({ locationId }) => locationId));
+  const codeOf = (job: LockedJob): ReasonCode => (connected.has(job.locationId) ? 'NOT_CLAIMED' : 'NO_AGENT');
+  const begun = (job: LockedJob) => job.firstAttemptAt !== null || job.attempt > 1;
+  for (const code of ['NOT_CLAIMED', 'NO_AGENT'] as const) {
+    const jobs = expired.filter((job) => begun(job) && codeOf(job) === code);
+    const message =
+      code === 'NO_AGENT'
+        ? 'no agent of the location was connected to make the next attempt'
+        : 'no agent of the location claimed the next attempt in time';
+    await endJobs(tx, { jobs, status: 'errored', code, message, now: time, partitions });
+  }
+  // Who asked for a run is told of it. One that an agent has had may still get a result: it is recorded as others are.
+  const isOver = (job: LockedJob) => !begun(job) && job.sessionId !== null && job.pastTokens.length === 0;
+  for (const code of ['NOT_CLAIMED', 'NO_AGENT'] as const) {
+    const jobs = expired.filter((job) => isOver(job) && codeOf(job) === code);
+    const message = missedMessages[code] ?? code;
+    await endJobs(tx, { jobs, status: 'missed', code, message, now: time, partitions });
+  }
+  const missed = expired.filter((job) => !begun(job) && !isOver(job));
+  if (missed.length > 0) {
+    await recordMissed(tx, {
+      // What a test session tries out says nothing about the check.
+      missed: missed
+        .filter(({ testSession }) => !testSession)
+        .map((job) => ({
+          accountId: job.accountId,
+          checkId: job.checkId,
+          checkType: job.checkType,
+          runLocation: job.runLocation,
+          from: job.dueAt.getTime(),
+          to: job.dueAt.getTime(),
+          count: 1,
+          code: codeOf(job),
+        })),
+      now: time,
+      partitions,
+    });
+    await endMissedJobs(
+      tx,
+      missed.map(({ id }) => id),
+    );
+    await endSessionRuns(
+      tx,
+      missed.flatMap(({ id, sessionId }) => (sessionId === null ? [] : [{ jobId: id, status: 'missed' }])),
+      new Date(time),
+    );
+  }
+  return expired.length;
+}
+
+/** Runs of a type or runtime that no connected agent of the location has: errored, and the check's status says so. */
+async function endUnrunnable({ db, now, partitions }: Deps): Promise<void> {
+  const time = now();
+  for (const { locationId, checkTypes, runtimes } of await connectedAbilities(
+    db,
+    new Date(time - connectedMs),
+  )) {
+    const wanted = {
+      locationId,
+      checkTypes,
+      runtimes,
+      before: new Date(time - unrunnableAfterMs),
+      limit: batch,
+    };
+    await partitions.withDays(() =>
+      db.tx(async (tx) => {
+        const jobs = await lockUnrunnableJobs(tx, wanted);
+        const byCause = new Map<string, LockedJob[]>();
+        for (const job of jobs) {
+          const cause = checkTypes.includes(job.checkType)
+            ? `runtime ${job.runtimeId}`
+            : `type ${job.checkType}`;
+          byCause.set(cause, [...(byCause.get(cause) ?? []), job]);
+        }
+        for (const [cause, some] of byCause) {
+          await endJobs(tx, {
+            jobs: some,
+            status: 'errored',
+            code: cause.startsWith('type') ? 'TYPE_UNAVAILABLE' : 'RUNTIME_UNAVAILABLE',
+            message: cause.startsWith('type')
+              ? `no connected agent of the location runs checks of ${cause}`
+              : `no connected agent of the location has the ${cause}; they have: ${runtimes.toReversed().join(', ') || 'none'}`,
+            now: time,
+            partitions,
+          });
+        }
+      }),
+    );
+  }
+}
