@@ -209,7 +209,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
       clockSkewMs: session.clockSkewMs(),
       alive: !helloWatch.isStuck() && !claiming.isStuck(),
     }),
-    metricsPage: laterMetricsPage({ metrics, lanes, leases, outbox, guards, session, version, now }),
+    metricsPage: laterMetricsPage({ ...working, metrics, guards, session, outboxLimits: limits, now }),
   }).catch(async (error: unknown) => {
     await outbox.close();
     transport.close();

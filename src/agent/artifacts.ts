@@ -29,7 +29,7 @@ export type ArtifactPlace = {
 /** Takes the files of attempts: looked at, scrubbed, measured, and handed to `place`, one after the other. */
 export function createArtifactKeeper(options: {
   place: ArtifactPlace;
-  metrics: Pick<AgentMetrics, 'artifactsRefused' | 'artifactsLost'>;
+  metrics: Pick<AgentMetrics, 'artifactsRefused' | 'artifactsLost' | 'scrubbedArtifactBytes'>;
   /** Bytes that one artifact may have. */
   limitBytes?: () => number;
 }): KeepArtifacts {
@@ -43,6 +43,7 @@ export function createArtifactKeeper(options: {
       try {
         if (isOutOfTime(signal)) throw signal.reason;
         const kept = await scrubbedFile(file, { workDir, place, secrets, limit, signal });
+        metrics.scrubbedArtifactBytes += kept.bytesIn;
         if (kept.note !== undefined) note('warn', `${name}: ${kept.note}`);
         const { jobId, leaseToken } = job;
         const { path, size, sha256 } = kept;
@@ -87,7 +88,7 @@ async function scrubbedFile(
     limit: number;
     signal: AbortSignal;
   },
-): Promise<{ path: string; size: number; sha256: string; note: string | undefined }> {
+): Promise<{ path: string; size: number; bytesIn: number; sha256: string; note: string | undefined }> {
   const { limit, secrets, signal } = options;
   const size = await ownFileSize(source, options.workDir);
   const tooLarge = (bytes: number) =>
@@ -109,7 +110,13 @@ async function scrubbedFile(
     });
     // Masks may be longer than what they stand for.
     if (bytesOut > limit) throw tooLarge(bytesOut);
-    return { path, size: bytesOut, sha256: Buffer.from(sha256, 'hex').toString('base64'), note };
+    return {
+      path,
+      size: bytesOut,
+      bytesIn: size,
+      sha256: Buffer.from(sha256, 'hex').toString('base64'),
+      note,
+    };
   } catch (error) {
     await fs.rm(path, { force: true });
     throw error;

@@ -1,10 +1,15 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { lanes as allLanes } from '../protocol/check-types.ts';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { lanes as allLanes, type Lane } from '../protocol/check-types.ts';
+import { runtimeIds } from '../protocol/script.ts';
+import type { ArtifactDelivery } from './artifact-delivery.ts';
 import { guardNames, type Guards } from './guards.ts';
 import type { Lanes } from './lanes.ts';
 import type { Leases } from './leases.ts';
+import { agentMetrics, metricPrefix, type AgentMetricName } from './metrics-catalogue.ts';
+import { linesOfMetric, type Sample } from './metrics-text.ts';
 import type { AgentMetrics, Histogram } from './metrics.ts';
-import type { Outbox } from './outbox.ts';
+import type { Outbox, OutboxLimits } from './outbox.ts';
+import type { ScriptHost } from './script-host.ts';
 import type { Session } from './session.ts';
 
 /** What the page is made of. */
@@ -12,193 +17,172 @@ export type MetricsSources = {
   metrics: AgentMetrics;
   lanes: Lanes;
   leases: Leases;
-  outbox: Outbox;
+  outbox: Pick<Outbox, 'status'>;
+  outboxLimits: OutboxLimits;
+  artifacts: Pick<ArtifactDelivery, 'status'>;
   guards: Guards;
   session: Session;
+  host: Pick<ScriptHost, 'runtimes'>;
   version: string;
   now: () => number;
 };
 
-const prefix = 'location_agent_';
+type LabelOf<N extends AgentMetricName> = keyof (typeof agentMetrics)[N]['labels'] & string;
+
+/** Reads one metric: a bare value where it has no labels. */
+type Reader<N extends AgentMetricName> = (
+  sources: MetricsSources,
+) => LabelOf<N> extends never ? number | Histogram : readonly Sample<LabelOf<N>>[];
 
 /** Prometheus text of everything that the agent counts. Loaded, with its library, when it is first asked for. */
 export function createMetricsPage(
   sources: MetricsSources,
 ): () => Promise<{ contentType: string; body: string }> {
+  // The process itself: the library knows where each system tells of it.
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  registerCounters(registry, sources);
-  registerGauges(registry, sources);
-  return async () => ({
-    contentType: registry.contentType,
-    body: (await registry.metrics()) + histograms(sources.metrics),
-  });
-}
-
-function registerCounters(registry: Registry, { metrics }: MetricsSources): void {
-  const results = new Counter({
-    name: `${prefix}results_total`,
-    help: 'Results by check type, status and kind (FINAL or ATTEMPT).',
-    labelNames: ['type', 'status', 'kind'],
-    registers: [registry],
-    collect: () => {
-      results.reset();
-      for (const [key, count] of metrics.results) {
-        const [type = '', status = '', kind = ''] = key.split(' ');
-        results.inc({ type, status, kind }, count);
-      }
-    },
-  });
-  const dependencies = new Counter({
-    name: `${prefix}suite_dependency_cache_total`,
-    help: 'Suites by where their dependencies came from.',
-    labelNames: ['result'],
-    registers: [registry],
-    collect: () => {
-      dependencies.reset();
-      for (const [result, count] of metrics.suiteDependencies) dependencies.inc({ result }, count);
-    },
-  });
-  const counters: [name: string, help: string, read: () => number][] = [
-    ['jobs_claimed_total', 'Jobs taken from the service.', () => metrics.jobsClaimed],
-    ['jobs_released_total', 'Jobs handed back to the service.', () => metrics.jobsReleased],
-    [
-      'jobs_unreadable_total',
-      'Jobs that could not be read or are of no type of this agent.',
-      () => metrics.jobsUnreadable,
-    ],
-    ['claims_total', 'Claims sent.', () => metrics.claims],
-    ['claims_failed_total', 'Claims without a usable answer.', () => metrics.claimsFailed],
-    ['leases_lost_total', 'Jobs whose lease the service gave to another agent.', () => metrics.leasesLost],
-    ['renewals_failed_total', 'Renewals without a usable answer.', () => metrics.renewalsFailed],
-    ['results_sent_total', 'Results that the service acknowledged.', () => metrics.resultsSent],
-    ['results_rejected_total', 'Results that the service rejected.', () => metrics.resultsRejected],
-    [
-      'results_quarantined_total',
-      'Results set aside because the service cannot read them.',
-      () => metrics.resultsQuarantined,
-    ],
-    ['results_dropped_total', 'Results lost to the bounds of the outbox.', () => metrics.resultsDropped],
-    ['results_trimmed_total', 'Results cut to the size limit.', () => metrics.resultsTrimmed],
-    ['artifacts_sent_total', 'Files of runs that the service has stored.', () => metrics.artifactsSent],
-    [
-      'artifact_bytes_sent_total',
-      'Bytes of files that the service has stored.',
-      () => metrics.artifactBytesSent,
-    ],
-    [
-      'artifacts_refused_total',
-      'Files too large to be sent, or that cannot be scrubbed.',
-      () => metrics.artifactsRefused,
-    ],
-    ['artifacts_lost_total', 'Files of runs that will not reach the service.', () => metrics.artifactsLost],
-    ['outbox_damaged_total', 'Damaged places found in the outbox.', () => metrics.outboxDamaged],
-    ['outbox_disk_errors_total', 'Times the disk began to refuse results.', () => metrics.outboxDiskErrors],
-    ['faults_total', 'Faults of the agent itself.', () => metrics.faults],
-  ];
-  for (const [name, help, read] of counters) {
-    const counter = new Counter({
-      name: prefix + name,
-      help,
-      registers: [registry],
-      collect: () => {
-        counter.reset();
-        counter.inc(read());
-      },
-    });
+  // The agent tells its own of the event loop, and these may hold a `Nan` that strict readers refuse.
+  for (const { name } of registry.getMetricsAsArray()) {
+    if (name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name);
   }
+  const names = Object.keys(agentMetrics) as AgentMetricName[]; // its own keys
+  return async () => {
+    const own = names.flatMap((name) => {
+      const read: number | Histogram | readonly Sample[] = readers[name](sources);
+      const samples: readonly Sample[] = isSamples(read) ? read : [{ labels: {}, value: read }];
+      return linesOfMetric({ name: metricPrefix + name, ...agentMetrics[name] }, samples);
+    });
+    return {
+      contentType: registry.contentType,
+      body: `${await registry.metrics()}\n${own.join('\n')}\n`,
+    };
+  };
 }
 
-function registerGauges(registry: Registry, sources: MetricsSources): void {
-  const { lanes, leases, outbox, guards, session, now } = sources;
-  const gauge = <L extends string>(
-    name: string,
-    help: string,
-    labelNames: L[],
-    collect: (gauge: Gauge<L>) => void,
-  ) => {
-    const made: Gauge<L> = new Gauge({
-      name: prefix + name,
-      help,
-      labelNames,
-      registers: [registry],
-      collect: () => collect(made),
-    });
-  };
-  gauge('info', 'Version of the agent and of its runtime.', ['version', 'node'], (made) =>
-    made.set({ version: sources.version, node: process.version }, 1),
-  );
-  gauge('slots', 'Slots of a lane.', ['lane', 'state'], (made) => {
-    // Asked each time: a lane opens when a runtime comes.
-    for (const lane of allLanes.filter((each) => lanes.slots[each] !== undefined)) {
-      made.set({ lane, state: 'used' }, lanes.running(lane));
-      made.set({ lane, state: 'free' }, lanes.free(lane));
-    }
-  });
-  gauge('jobs', 'Jobs in hand, by phase.', ['phase'], (made) => {
+function isSamples(read: number | Histogram | readonly Sample[]): read is readonly Sample[] {
+  return Array.isArray(read);
+}
+
+/** Samples of a map by one label. */
+function by<L extends string>(
+  label: L,
+  values: ReadonlyMap<string, number | Histogram>,
+): readonly Sample<L>[] {
+  // One label, named by the type.
+  return [...values].map(([text, value]) => ({ labels: { [label]: text } as Record<L, string>, value }));
+}
+
+/** A value of each lane that the agent has at present: one opens when a runtime comes. */
+function ofLanes({ lanes }: MetricsSources, value: (lane: Lane) => number): readonly Sample<'lane'>[] {
+  return allLanes
+    .filter((lane) => lanes.slots[lane] !== undefined)
+    .map((lane) => ({ labels: { lane }, value: value(lane) }));
+}
+
+const readers: { readonly [N in AgentMetricName]: Reader<N> } = {
+  results_total: ({ metrics }) =>
+    [...metrics.results].map(([key, value]) => {
+      const [type = '', status = '', kind = ''] = key.split(' ');
+      return { labels: { type, status, kind }, value };
+    }),
+  run_duration_seconds: ({ metrics }) => by('type', metrics.runDuration),
+  attempt_duration_seconds: ({ metrics }) => by('type', metrics.attemptDuration),
+  suite_stage_seconds: ({ metrics }) => by('stage', metrics.suiteStages),
+  suite_dependency_cache_total: ({ metrics }) => by('result', metrics.suiteDependencies),
+  jobs: ({ leases }) => {
     const held = leases.held();
-    for (const phase of ['queued', 'running', 'waiting']) {
-      made.set({ phase }, held.filter((hold) => hold.phase === phase).length);
-    }
-  });
-  gauge('outbox_bytes', 'Results that wait to be sent.', ['place'], (made) => {
-    const { diskBytes, memoryBytes } = outbox.status();
-    made.set({ place: 'disk' }, diskBytes);
-    made.set({ place: 'memory' }, memoryBytes);
-  });
-  gauge('outbox_age_seconds', 'Age of the oldest result that waits to be sent.', [], (made) => {
-    const { oldestAt } = outbox.status();
-    made.set(oldestAt === null ? 0 : Math.max(0, (now() - oldestAt) / 1000));
-  });
-  gauge('guard', 'Whether a guard is raised.', ['guard'], (made) => {
-    const raised = new Set(guards.raised().map(({ name }) => name));
-    for (const name of guardNames) made.set({ guard: name }, raised.has(name) ? 1 : 0);
-  });
-  gauge(
-    'event_loop_delay_seconds',
-    'Delay of the event loop over the last seconds.',
-    ['quantile'],
-    (made) => {
-      const { p99, max } = guards.eventLoopDelayMs();
-      made.set({ quantile: '0.99' }, p99 / 1000);
-      made.set({ quantile: '1' }, max / 1000);
-    },
-  );
-  gauge('connected', 'Whether the service has accepted the agent.', [], (made) =>
-    made.set(session.current() === null ? 0 : 1),
-  );
-  gauge('clock_skew_seconds', "The agent's clock minus the service's.", [], (made) =>
-    made.set((session.clockSkewMs() ?? 0) / 1000),
-  );
-}
+    return (['queued', 'running', 'waiting'] as const).map((phase) => ({
+      labels: { phase },
+      value: held.filter((hold) => hold.phase === phase).length,
+    }));
+  },
+  jobs_claimed_total: ({ metrics }) => metrics.jobsClaimed,
+  jobs_released_total: ({ metrics }) => metrics.jobsReleased,
+  jobs_unreadable_total: ({ metrics }) => metrics.jobsUnreadable,
 
-/** Our own histograms are kept as plain counts, which the library has no way to take in. */
-function histograms(metrics: AgentMetrics): string {
-  const lines: string[] = [];
-  const head = (name: string, help: string) =>
-    lines.push(`# HELP ${prefix}${name} ${help}`, `# TYPE ${prefix}${name} histogram`);
-  const body = (name: string, labels: string, histogram: Histogram) => {
-    let total = 0;
-    for (const [index, count] of histogram.counts.entries()) {
-      total += count;
-      const bound = histogram.bounds[index] ?? '+Inf';
-      lines.push(`${prefix}${name}_bucket{${labels}le="${bound}"} ${total}`);
-    }
-    const only = labels === '' ? '' : `{${labels.slice(0, -1)}}`;
-    lines.push(
-      `${prefix}${name}_sum${only} ${histogram.sum}`,
-      `${prefix}${name}_count${only} ${histogram.count}`,
-    );
-  };
-  head('start_delay_seconds', 'From the moment a run was due to the start of its first attempt here.');
-  body('start_delay_seconds', '', metrics.startDelay);
-  head('attempt_duration_seconds', 'Duration of attempts.');
-  for (const [type, histogram] of metrics.attemptDuration) {
-    body('attempt_duration_seconds', `type="${type}",`, histogram);
-  }
-  head('suite_stage_seconds', 'Duration of the stages of suites.');
-  for (const [stage, histogram] of metrics.suiteStages) {
-    body('suite_stage_seconds', `stage="${stage}",`, histogram);
-  }
-  return `\n${lines.join('\n')}\n`;
+  claim_delay_seconds: ({ metrics }) => by('lane', metrics.claimDelay),
+  slot_wait_seconds: ({ metrics }) => by('lane', metrics.slotWait),
+  start_delay_seconds: ({ metrics }) => by('lane', metrics.startDelay),
+
+  slots: (sources) => ofLanes(sources, (lane) => sources.lanes.slots[lane] ?? 0),
+  slots_busy: (sources) => ofLanes(sources, (lane) => sources.lanes.running(lane)),
+
+  connected: ({ session }) => (session.current() === null ? 0 : 1),
+  poll_age_seconds: ({ metrics, lanes }) => {
+    const time = performance.now();
+    return [...metrics.polledAt].map(([lane, polledAt]) => ({
+      labels: { lane },
+      value: lanes.free(lane) === 0 ? 0 : Math.max(0, time - polledAt) / 1000,
+    }));
+  },
+  claims_total: ({ metrics }) => metrics.claims,
+  claims_failed_total: ({ metrics }) => metrics.claimsFailed,
+  renewals_failed_total: ({ metrics }) => metrics.renewalsFailed,
+  leases_lost_total: ({ metrics }) => metrics.leasesLost,
+  clock_skew_seconds: ({ session }) => (session.clockSkewMs() ?? 0) / 1000,
+
+  results_sent_total: ({ metrics }) => metrics.resultsSent,
+  result_upload_seconds: ({ metrics }) => metrics.resultUpload,
+  results_rejected_total: ({ metrics }) => metrics.resultsRejected,
+  results_quarantined_total: ({ metrics }) => metrics.resultsQuarantined,
+  results_dropped_total: ({ metrics }) => metrics.resultsDropped,
+  results_trimmed_total: ({ metrics }) => metrics.resultsTrimmed,
+  outbox_results: ({ outbox }) => {
+    const { diskResults, memoryResults } = outbox.status();
+    return places(diskResults, memoryResults);
+  },
+  outbox_bytes: ({ outbox }) => {
+    const { diskBytes, memoryBytes } = outbox.status();
+    return places(diskBytes, memoryBytes);
+  },
+  outbox_limit_bytes: ({ outboxLimits: { capBytes, memoryBytes } }) => places(capBytes, memoryBytes),
+  outbox_age_seconds: ({ outbox, now }) => {
+    const { oldestAt } = outbox.status();
+    return oldestAt === null ? 0 : Math.max(0, (now() - oldestAt) / 1000);
+  },
+  outbox_damaged_total: ({ metrics }) => metrics.outboxDamaged,
+  outbox_disk_errors_total: ({ metrics }) => metrics.outboxDiskErrors,
+
+  artifacts_sent_total: ({ metrics }) => metrics.artifactsSent,
+  artifact_bytes_sent_total: ({ metrics }) => metrics.artifactBytesSent,
+  artifact_upload_seconds: ({ metrics }) => metrics.artifactUpload,
+  artifacts_waiting: ({ artifacts }) => artifacts.status().count,
+  artifacts_waiting_bytes: ({ artifacts }) => artifacts.status().bytes,
+  artifacts_refused_total: ({ metrics }) => metrics.artifactsRefused,
+  artifacts_lost_total: ({ metrics }) => metrics.artifactsLost,
+  scrub_bytes_total: ({ metrics }) => [
+    { labels: { what: 'result' }, value: metrics.scrubbedResultBytes },
+    { labels: { what: 'artifact' }, value: metrics.scrubbedArtifactBytes },
+  ],
+
+  info: ({ version, session }) => [
+    {
+      labels: { version, node: process.version, location: session.current()?.location.slugName ?? '' },
+      value: 1,
+    },
+  ],
+  runtime_info: ({ host }) =>
+    host
+      .runtimes()
+      .filter((runtime) => runtimeIds.some((id) => id === runtime))
+      .map((runtime) => ({ labels: { runtime }, value: 1 })),
+  guard: ({ guards }) => {
+    const raised = new Set(guards.raised().map(({ name }) => name));
+    return guardNames.map((guard) => ({ labels: { guard }, value: raised.has(guard) ? 1 : 0 }));
+  },
+  event_loop_delay_seconds: ({ guards }) => {
+    const { p99, max } = guards.eventLoopDelayMs();
+    return [
+      { labels: { quantile: '0.99' }, value: p99 / 1000 },
+      { labels: { quantile: '1' }, value: max / 1000 },
+    ];
+  },
+  faults_total: ({ metrics }) => metrics.faults,
+};
+
+function places(disk: number, memory: number): readonly Sample<'place'>[] {
+  return [
+    { labels: { place: 'disk' }, value: disk },
+    { labels: { place: 'memory' }, value: memory },
+  ];
 }

@@ -30,6 +30,8 @@ type Segment = {
   file: fs.FileHandle | null;
   /** Time of its oldest frame that is not acknowledged, as far as known. */
   oldestAt: number;
+  /** Frames that are not acknowledged; null = an earlier agent wrote them, and nobody has counted yet. */
+  frames: number | null;
 };
 
 type StoreOptions = {
@@ -84,6 +86,7 @@ export class SegmentStore {
     }
     if (isDrained(segment)) segment.oldestAt = time;
     segment.size += bytes.length;
+    if (segment.frames !== null) segment.frames += payloads.length;
     if (segment.size >= this.#options.segmentBytes) await this.#finishSegment();
   }
 
@@ -99,6 +102,7 @@ export class SegmentStore {
       const oldest = frames[0];
       if (oldest === undefined) continue;
       segment.oldestAt = oldest.time;
+      segment.frames ??= await countLeft(segment);
       this.#out = segment;
       return {
         payloads: withinBytes(frames, maxBytes),
@@ -107,6 +111,8 @@ export class SegmentStore {
           const last = frames[count - 1];
           if (last === undefined) return;
           segment.acknowledged = last.end;
+          // Damage that was stepped over may have hidden some.
+          if (segment.frames !== null) segment.frames = Math.max(0, segment.frames - count);
           if (isDrained(segment) && segment !== this.#writing?.segment) await this.#discard(segment);
           else if (segment.file !== null) {
             await writeAcknowledged(segment.file, segment.acknowledged).catch(() => undefined);
@@ -129,7 +135,14 @@ export class SegmentStore {
       }
       const { size, acknowledged, file } = opened;
       await file.close();
-      adopted.push({ path, size, acknowledged, file: null, oldestAt: Number(name.split('-', 1)[0]) });
+      adopted.push({
+        path,
+        size,
+        acknowledged,
+        file: null,
+        oldestAt: Number(name.split('-', 1)[0]),
+        frames: null,
+      });
     }
     this.#segments.unshift(...adopted);
     if (adopted.length > 0)
@@ -137,11 +150,12 @@ export class SegmentStore {
     return adopted.length > 0;
   }
 
-  /** Bytes that wait, and the time of the oldest result; null = none waits. */
-  status(): { bytes: number; oldestAt: number | null } {
+  /** Bytes and results that wait (adopted ones as far as counted), and the time of the oldest; null = none waits. */
+  status(): { bytes: number; results: number; oldestAt: number | null } {
     const waiting = this.#segments.filter((segment) => !isDrained(segment));
     const bytes = waiting.reduce((sum, segment) => sum + segment.size - segment.acknowledged, 0);
-    return { bytes, oldestAt: waiting[0]?.oldestAt ?? null };
+    const results = waiting.reduce((sum, { frames }) => sum + (frames ?? 0), 0);
+    return { bytes, results, oldestAt: waiting[0]?.oldestAt ?? null };
   }
 
   async close(): Promise<void> {
@@ -176,6 +190,7 @@ export class SegmentStore {
       acknowledged: headerBytes,
       file: null,
       oldestAt: time,
+      frames: 0,
     };
     this.#segments.push(segment);
     return (this.#writing = { segment, file });
@@ -262,6 +277,13 @@ export class SegmentStore {
     await segment.file?.close().catch(() => undefined);
     await fs.rm(segment.path, { force: true }).catch(() => undefined);
   }
+}
+
+/** Frames of an adopted segment that wait: all of it is read, once. */
+async function countLeft({ file, acknowledged, size }: Segment): Promise<number> {
+  if (file === null) return 0;
+  const range = { from: acknowledged, to: size, maxItems: Infinity, maxBytes: size };
+  return (await readFrames(file, range)).frames.length;
 }
 
 function isDrained(segment: Segment): boolean {

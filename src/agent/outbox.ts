@@ -34,6 +34,8 @@ export type OutboxOptions = {
 export type OutboxStatus = {
   diskBytes: number;
   memoryBytes: number;
+  diskResults: number;
+  memoryResults: number;
   /** When the oldest result that waits came; null = none waits. */
   oldestAt: number | null;
   /** Why the disk takes nothing at present. */
@@ -141,10 +143,12 @@ export class Outbox {
   }
 
   status(): OutboxStatus {
-    const { bytes, oldestAt } = this.#store.status();
+    const { bytes, results, oldestAt } = this.#store.status();
     return {
       diskBytes: bytes,
       memoryBytes: this.#pendingBytes,
+      diskResults: results,
+      memoryResults: this.#pending.length,
       oldestAt: oldestAt ?? this.#pending[0]?.time ?? null,
       diskError: this.#diskError,
     };

@@ -89,6 +89,7 @@ export function createPoller(options: {
       if (error instanceof ServiceError && !error.retryable) session.forget(hello.agentId);
       throw error;
     }
+    metrics.polledAt.set(lane, performance.now());
     if (answer !== null && answer.jobs.length > 0) {
       metrics.jobsClaimed += answer.jobs.length;
       brought = answer.jobs.length >= Math.min(free, claimMost) ? 'all' : 'some';
@@ -120,6 +121,7 @@ export function createPoller(options: {
       if (free === 0) {
         watch.rest();
         await slotsFree(1);
+        metrics.polledAt.set(lane, performance.now());
         continue;
       }
       if (options.blocked()) {
@@ -145,7 +147,12 @@ export function createPoller(options: {
 
   return {
     start: () => {
-      running = loop().finally(() => watch.rest());
+      metrics.polledAt.set(lane, performance.now());
+      running = loop().finally(() => {
+        watch.rest();
+        // Nobody waits for an answer any more.
+        metrics.polledAt.delete(lane);
+      });
     },
     finish: () => {
       finishing.abort(new Error('the agent takes no more jobs'));

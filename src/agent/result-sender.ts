@@ -3,7 +3,7 @@ import type { Log } from '../log.ts';
 import { protocolLimits } from '../protocol/agent-calls.ts';
 import type { ResponseOf } from '../protocol/routes.ts';
 import { backoffMs, pause } from './backoff.ts';
-import type { AgentMetrics } from './metrics.ts';
+import { observe, type AgentMetrics } from './metrics.ts';
 import type { Outbox } from './outbox.ts';
 import type { Batch } from './outbox-segments.ts';
 import { isRefusedContent, type ServiceClient } from './service-client.ts';
@@ -66,10 +66,12 @@ export function createResultSender(options: {
 
   /** Sends one request; the number of results in it that the service has dealt with is all of them, or it rejects. */
   const send = async (agentId: string, payloads: Buffer[]): Promise<void> => {
+    const sentAt = performance.now();
     const answer = await client.call('results', requestBody(agentId, payloads), {
       timeoutMs: callTimeoutMs,
       signal: stopped.signal,
     });
+    observe(metrics.resultUpload, (performance.now() - sentAt) / 1000);
     if (answer === null || answer.items.length !== payloads.length) {
       const text = `results: ${payloads.length} sent, ${answer?.items.length ?? 0} answered`;
       throw new ServiceError('SERVICE_UNREACHABLE', text, { retryable: true });

@@ -8,7 +8,7 @@ import { nextAttempt } from './attempts.ts';
 import { cancelledGrade, erroredGrade, type Grade } from './grade.ts';
 import type { Lanes } from './lanes.ts';
 import type { Hold, Leases } from './leases.ts';
-import { countAttempt, countResult, countSuite, observe, type AgentMetrics } from './metrics.ts';
+import { countAttempt, countResult, countRun, countSuite, countWait, type AgentMetrics } from './metrics.ts';
 import type { JobScrubber } from './own-secrets.ts';
 import { resultOf, scrubbed, scrubbedInTurns, serialised } from './result.ts';
 
@@ -30,6 +30,8 @@ export type RunParts = AttemptParts & {
 /** The whole story of one job in this agent: attempts until one is the last, each reported, or handed back. */
 export async function runJob(job: Job, parts: RunParts): Promise<void> {
   const { leases, metrics, now } = parts;
+  const claimedAt = now();
+  const lane = laneOf[job.checkType];
   const scrubber = parts.scrubberOf(job);
   const hold = leases.hold(job);
   const deadline = Date.parse(job.deadline) + parts.clockSkewMs();
@@ -37,7 +39,17 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   let notBefore: number | null = null;
   let firstAttemptAt =
     job.firstAttemptAt === null ? null : Date.parse(job.firstAttemptAt) + parts.clockSkewMs();
-  let lastAttempted: Attempted | null = null;
+  const startedElsewhere = firstAttemptAt !== null;
+  /** Start of the first attempt here. */
+  let begunAt: number | null = null;
+
+  const countWaits = (begun: number): void => {
+    countWait(metrics.slotWait, lane, begun - claimedAt);
+    if (startedElsewhere) return;
+    const dueAt = Date.parse(job.dueAt) + parts.clockSkewMs();
+    countWait(metrics.claimDelay, lane, claimedAt - dueAt);
+    countWait(metrics.startDelay, lane, begun - dueAt);
+  };
 
   const report = async (attempted: Attempted, resultType: Result['resultType']): Promise<void> => {
     const warnings = scrubber.warnings.map((msg) => ({
@@ -50,6 +62,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     const clean =
       job.checkType === 'PLAYWRIGHT' ? await scrubbedInTurns(result, scrubber) : scrubbed(result, scrubber);
     const { json, trimmed } = serialised(clean, parts.resultBytes());
+    metrics.scrubbedResultBytes += Buffer.byteLength(json);
     if (trimmed) metrics.resultsTrimmed += 1;
     countResult(metrics, result);
     return parts.deliver(json);
@@ -58,11 +71,9 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   try {
     for (;;) {
       const attempted = await inSlot(job, hold, parts.lanes, () => {
-        if (lastAttempted === null)
-          observe(metrics.startDelay, Math.max(0, now() - Date.parse(job.dueAt)) / 1000);
+        if (begunAt === null) countWaits((begunAt = now()));
         return attemptOnce(job, { attempt, hold, deadline, scrubber, parts });
       });
-      lastAttempted = attempted;
       firstAttemptAt ??= attempted.startedAt;
       countAttempt(metrics, job.checkType, (attempted.stoppedAt - attempted.startedAt) / 1000);
       if (job.checkType === 'PLAYWRIGHT') countSuite(metrics, attempted.outcome.details);
@@ -76,7 +87,10 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
         now: now(),
         deadline,
       });
-      if (next === null) return await report(attempted, 'FINAL');
+      if (next === null) {
+        countRun(metrics, job.checkType, (attempted.stoppedAt - (begunAt ?? attempted.startedAt)) / 1000);
+        return await report(attempted, 'FINAL');
+      }
 
       await report(attempted, 'ATTEMPT');
       attempt = next.attempt;

@@ -5,7 +5,7 @@ import type { RequestOf } from '../protocol/routes.ts';
 import type { ArtifactCalls } from './artifact-calls.ts';
 import type { ArtifactStore, StoredArtifact } from './artifact-store.ts';
 import { backoffMs, pause } from './backoff.ts';
-import type { AgentMetrics } from './metrics.ts';
+import { observe, type AgentMetrics } from './metrics.ts';
 import type { ServiceClient } from './service-client.ts';
 import type { Session } from './session.ts';
 
@@ -87,7 +87,9 @@ export function createUploader(options: {
     const way = wayOf(artifact);
     try {
       await session.get(stopped.signal);
+      const begunAt = performance.now();
       if (!(await bring(artifact, way))) return;
+      observe(metrics.artifactUpload, (performance.now() - begunAt) / 1000);
       metrics.artifactsSent += 1;
       metrics.artifactBytesSent += artifact.size;
       await forget(artifact);

@@ -189,7 +189,7 @@ describe('health', () => {
     await until(() => finals().length === 1, 'a final result');
     const text = await (await fetch(`${agent?.healthUrl}/metrics`)).text();
     expect(text).toContain('location_agent_results_total{type="TCP",status="passed",kind="FINAL"} 1');
-    expect(text).toContain('location_agent_slots{lane="uptime",state="free"} 200');
+    expect(text).toContain('location_agent_slots{lane="uptime"} 200');
     expect(text).toContain('location_agent_attempt_duration_seconds_count{type="TCP"} 1');
     expect(text).toContain('location_agent_jobs_claimed_total 1');
     expect(text).toContain('location_agent_info{version="1.2.3"');

@@ -126,7 +126,14 @@ test('what was not acknowledged comes again', async () => {
 
 test('status tells bytes and age', async () => {
   const outbox = await openOutbox();
-  expect(outbox.status()).toEqual({ diskBytes: 0, memoryBytes: 0, oldestAt: null, diskError: null });
+  expect(outbox.status()).toEqual({
+    diskBytes: 0,
+    memoryBytes: 0,
+    diskResults: 0,
+    memoryResults: 0,
+    oldestAt: null,
+    diskError: null,
+  });
   const before = Date.now();
   await outbox.add('"x"');
   const { diskBytes, oldestAt } = outbox.status();

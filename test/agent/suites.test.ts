@@ -148,7 +148,7 @@ describe.runIf(hasSuites)('suites in an agent', { timeout: 120_000 }, () => {
     for (const stage of ['bundle', 'install', 'browsers', 'test', 'report'])
       expect(metrics).toContain(`location_agent_suite_stage_seconds_count{stage="${stage}"} 1\n`);
     expect(metrics).toMatch(/location_agent_suite_dependency_cache_total\{result="\w+"\} 1\n/);
-    expect(metrics).toContain('location_agent_slots{lane="suite",state="free"} 1\n');
+    expect(metrics).toContain('location_agent_slots{lane="suite"} 1\n');
   });
 
   test('while the lane of suites is full, uptime jobs go on; the end of a drain hands the suite back', async () => {

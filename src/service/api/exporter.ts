@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { exporterMetrics, type ExporterMetricName } from '../analytics/exporter-catalogue.ts';
 import { prometheusText, prometheusType, type Gauge } from '../analytics/prometheus-text.ts';
 import type { Db } from '../db/database.ts';
 import {
@@ -62,22 +63,17 @@ async function pageOf(db: Db, accountId: string, time: number): Promise<string> 
     private_location_name: name,
     private_location_slug_name: slugName,
   });
-  const ofLocations = (name: string, help: string, value: (location: LocationFigures) => number): Gauge => ({
-    name: `private_location_${name}`,
-    help,
-    samples: locations.map((location) => ({ labels: labels(location), value: value(location) })),
-  });
+  const ofLocations = (name: ExporterMetricName, value: (location: LocationFigures) => number): Gauge =>
+    gauge(
+      name,
+      locations.map((location) => ({ labels: labels(location), value: value(location) })),
+    );
   return prometheusText([
-    ofLocations('queue_size', 'Runs that wait for an agent.', ({ queued }) => queued),
-    ofLocations(
-      'oldest_scheduled_check_run',
-      'Seconds that the run which has waited longest has waited.',
-      ({ oldestSeconds }) => oldestSeconds,
-    ),
-    {
-      name: 'private_location_queue_duration_ms',
-      help: 'Milliseconds that runs which agents took within the last 2 minutes had waited.',
-      samples: waits.flatMap(({ locationId, queue, avg, p90, p99 }) => {
+    ofLocations('private_location_queue_size', ({ queued }) => queued),
+    ofLocations('private_location_oldest_scheduled_check_run', ({ oldestSeconds }) => oldestSeconds),
+    gauge(
+      'private_location_queue_duration_ms',
+      waits.flatMap(({ locationId, queue, avg, p90, p99 }) => {
         const location = locations.find(({ id }) => id === locationId);
         if (location === undefined) return [];
         return Object.entries({ avg, p90, p99 }).map(([stat, value]) => ({
@@ -85,53 +81,52 @@ async function pageOf(db: Db, accountId: string, time: number): Promise<string> 
           value,
         }));
       }),
-    },
-    ofLocations('agent_count', 'Agents that are connected.', ({ id }) => agentsOf(id).agentCount),
-    {
-      name: 'private_location_check_runs',
-      help: 'Runs by state.',
-      samples: locations.flatMap((location) => [
+    ),
+    ofLocations('private_location_agent_count', ({ id }) => agentsOf(id).agentCount),
+    gauge(
+      'private_location_check_runs',
+      locations.flatMap((location) => [
         { labels: { ...labels(location), state: 'queued' }, value: location.queued },
         { labels: { ...labels(location), state: 'inflight' }, value: location.inFlight },
       ]),
-    },
+    ),
     ...gaugesOfChecks(checks),
   ]);
 }
 
 function gaugesOfChecks(checks: readonly CheckFigures[]): Gauge[] {
-  const gauge = (name: string, help: string, value: (check: CheckFigures) => number | null): Gauge => ({
-    name: `check_${name}`,
-    help,
-    samples: checks.flatMap((check) => {
-      const number = value(check);
-      if (number === null) return [];
-      const labels = {
-        check_id: check.id,
-        check_name: check.name,
-        check_type: check.checkType,
-        group: check.groupName ?? '',
-        activated: String(check.activated),
-        muted: String(check.muted),
-      };
-      return [{ labels, value: number }];
-    }),
-  });
+  const ofChecks = (name: ExporterMetricName, value: (check: CheckFigures) => number | null): Gauge =>
+    gauge(
+      name,
+      checks.flatMap((check) => {
+        const number = value(check);
+        if (number === null) return [];
+        const labels = {
+          check_id: check.id,
+          check_name: check.name,
+          check_type: check.checkType,
+          group: check.groupName ?? '',
+          activated: String(check.activated),
+          muted: String(check.muted),
+        };
+        return [{ labels, value: number }];
+      }),
+    );
   const flag = (value: boolean | null) => (value === null ? null : Number(value));
   return [
-    gauge('up', '1: the last run did not fail; 0: it did.', ({ hasFailures, hasErrors }) =>
+    ofChecks('check_up', ({ hasFailures, hasErrors }) =>
       // What went wrong here says nothing about the target.
       hasFailures === null || hasErrors === true ? null : Number(!hasFailures),
     ),
-    gauge('degraded', '1: the last run was degraded.', ({ isDegraded }) => flag(isDegraded)),
-    gauge('response_time_ms', 'Response time of the last run.', ({ responseTime }) => responseTime),
-    gauge(
-      'ssl_days_remaining',
-      'Days until the certificate expires.',
-      ({ sslDaysRemaining }) => sslDaysRemaining,
-    ),
-    gauge('last_run_timestamp_seconds', 'When the last run started.', ({ lastStartedAt }) =>
+    ofChecks('check_degraded', ({ isDegraded }) => flag(isDegraded)),
+    ofChecks('check_response_time_ms', ({ responseTime }) => responseTime),
+    ofChecks('check_ssl_days_remaining', ({ sslDaysRemaining }) => sslDaysRemaining),
+    ofChecks('check_last_run_timestamp_seconds', ({ lastStartedAt }) =>
       lastStartedAt === null ? null : lastStartedAt.getTime() / 1000,
     ),
   ];
+}
+
+function gauge(name: ExporterMetricName, samples: Gauge['samples']): Gauge {
+  return { name, help: exporterMetrics[name].help, samples };
 }
