@@ -5,6 +5,7 @@ import {
   probeTypes,
   scriptTypes,
   suiteTypes,
+  uptimeTypes,
   type JobType,
   type Lane,
 } from '../protocol/check-types.ts';
@@ -33,7 +34,7 @@ export function createAbilities(
 ): Abilities {
   const lanes = createLanes({});
   const types = (): readonly JobType[] => [
-    ...probeTypes,
+    ...(host.carriesScripts ? probeTypes : uptimeTypes),
     ...(host.runtimes().length > 0 ? scriptTypes : []),
     ...(host.engines().length > 0 ? suiteTypes : []),
   ];

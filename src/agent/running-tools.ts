@@ -1,6 +1,6 @@
 import type { AgentConfig } from '../config.ts';
 import { protocolLimits } from '../protocol/agent-calls.ts';
-import { jobTypes, probeTypes } from '../protocol/check-types.ts';
+import { jobTypes, probeTypes, uptimeTypes } from '../protocol/check-types.ts';
 import type { NamedSecret, Scrubber } from '../secrets/scrubber.ts';
 import type { ArtifactDelivery } from './artifact-delivery.ts';
 import type { RunningTools } from './intake.ts';
@@ -52,8 +52,8 @@ export function createToolLoader(
         ]);
       const network = createNetwork({ useOsDnsResolver: config.useOsDnsResolver });
       closeNetwork = network.close;
-      const executorOf = await loadExecutors(host.carriesScripts ? jobTypes : probeTypes, fault);
-      await warmUp(probeTypes, executorOf, { network, now });
+      const executorOf = await loadExecutors(host.carriesScripts ? jobTypes : uptimeTypes, fault);
+      await warmUp(host.carriesScripts ? probeTypes : uptimeTypes, executorOf, { network, now });
       const parts: RunParts = {
         ...shared,
         ...forScripts,

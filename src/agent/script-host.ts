@@ -28,6 +28,11 @@ export function packageRuntimes(): string {
   return packageFolder('runtimes');
 }
 
+/** False where the package has no runtimes at all, not even their lists: the uptime image. */
+export function carriesScripts(runtimesFolder: string = packageRuntimes()): boolean {
+  return existsSync(runtimesFolder);
+}
+
 /** `engines/` of the package: what suites run on and install with. */
 export function packageEngines(): string {
   return packageFolder('engines');
@@ -45,7 +50,7 @@ export function revealed(secrets: AgentConfig['installEnvironment']): { readonly
 
 export function createScriptHost(options: ScriptsOptions & { enginesFolder: string }): ScriptHost {
   const { runtimesFolder, enginesFolder, dataFolder } = options;
-  const carriesScripts = existsSync(runtimesFolder);
+  const carried = carriesScripts(runtimesFolder);
   const told = new Set<string>();
   // They are looked at often, and what is wrong with one stays wrong.
   const warn = (line: string) => {
@@ -95,11 +100,11 @@ export function createScriptHost(options: ScriptsOptions & { enginesFolder: stri
   };
 
   return {
-    carriesScripts,
+    carriesScripts: carried,
     runtimes: () => names,
     engines: () => engines,
     look: async () => {
-      if (!carriesScripts || closed) return false;
+      if (!carried || closed) return false;
       const changed = [await lookAtRuntimes(), await lookAtEngines()];
       return changed.includes(true);
     },

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { toError } from '../errors.ts';
 import { findBrowsers, playwrightCaches } from '../script/browsers.ts';
-import { findRuntimes } from '../script/runtimes.ts';
+import { canSandbox } from '../script/playwright-sandbox.ts';
+import { findRuntimes, type Runtime } from '../script/runtimes.ts';
 import { note, ok, problem, type Finding, type Probe } from './doctor-finding.ts';
 
 /** Which Chromium the scripts of each installed runtime get, whether it runs here, and whether videos can be recorded. */
@@ -12,7 +14,7 @@ export function browserProbes(runtimesFolder: string, playwrightBrowsersPath: st
       ? [
           {
             name: `browser ${name}`,
-            look: (signal) => verdict(state.runtime.folder, playwrightBrowsersPath, signal),
+            look: (signal) => verdict(state.runtime, playwrightBrowsersPath, signal),
           },
         ]
       : [],
@@ -20,13 +22,13 @@ export function browserProbes(runtimesFolder: string, playwrightBrowsersPath: st
 }
 
 async function verdict(
-  runtimeFolder: string,
+  runtime: Runtime,
   first: string | null,
   signal: AbortSignal,
 ): Promise<Omit<Finding, 'name'>> {
   let browsers: Awaited<ReturnType<typeof findBrowsers>>;
   try {
-    browsers = await findBrowsers({ runtimeFolder, installed: playwrightCaches(first) });
+    browsers = await findBrowsers({ runtimeFolder: runtime.folder, installed: playwrightCaches(first) });
   } catch (error: unknown) {
     return problem(
       toError(error).message,
@@ -46,11 +48,11 @@ async function verdict(
   }
   const message = `${version.slice(0, 100)}, ${ownBuild ? "Playwright's own build" : chromium}`;
   if (ffmpeg === null) return note(`${message}; no videos`, 'install the package ffmpeg');
-  if (process.getuid?.() === 0) {
-    return note(
-      `${message}; without its own sandbox`,
-      "start the agent as an ordinary user to have Chromium's sandbox",
-    );
-  }
-  return ok(message);
+  const sandbox = await canSandbox(runtime, tmpdir());
+  if (sandbox.works) return ok(`${message}, in its own sandbox`);
+  const remedy =
+    process.getuid?.() === 0
+      ? 'start the agent as an ordinary user'
+      : 'allow user namespaces to the agent; for a container, docs/docker.md says how';
+  return note(`${message}; without its own sandbox: ${sandbox.why}`, `${remedy} to have Chromium's sandbox`);
 }

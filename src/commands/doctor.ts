@@ -1,19 +1,22 @@
-import { packageRuntimes } from '../agent/script-host.ts';
+import { carriesScripts } from '../agent/script-host.ts';
 import { readAgentConfigIfAny, readLogLevel } from '../config.ts';
 import { exitCodes } from '../errors.ts';
 import { createNetwork } from '../executors/system-network.ts';
+import { uptimeTypes } from '../protocol/check-types.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
-import { browserProbes } from './doctor-browsers.ts';
-import { engineProbes } from './doctor-engines.ts';
-import { findingsTable, runProbes } from './doctor-finding.ts';
-import { isolationProbes } from './doctor-isolation.ts';
+import { findingsTable, ok, runProbes, type Probe } from './doctor-finding.ts';
 import { machineProbes } from './doctor-machine.ts';
 import { networkProbes } from './doctor-network.ts';
-import { runtimeProbes } from './doctor-runtimes.ts';
 import { serviceProbes } from './doctor-service.ts';
 
 /** Longest time of one probe, in milliseconds; all run at once. */
 const probeLimitMs = 8000;
+
+/** Of a package without code for scripts. */
+const withoutScripts: Probe = {
+  name: 'check types',
+  look: () => Promise.resolve(ok(`${uptimeTypes.join(', ')}: this package carries no code for scripts`)),
+};
 
 /** `doctor [--json]`: what works on this machine, what does not, and how to mend it. 1 = something is to be mended. */
 export const doctor: Command = async (args, { env, stdout }) => {
@@ -28,10 +31,7 @@ export const doctor: Command = async (args, { env, stdout }) => {
       ...serviceProbes(settings),
       ...networkProbes(network),
       ...machineProbes(settings),
-      ...runtimeProbes(packageRuntimes()),
-      ...engineProbes(),
-      ...browserProbes(packageRuntimes(), settings.playwrightBrowsersPath),
-      ...isolationProbes(),
+      ...(carriesScripts() ? (await import('./doctor-scripts.ts')).scriptProbes(settings) : [withoutScripts]),
     ],
     probeLimitMs,
   );

@@ -17,6 +17,12 @@ export type CheckType = (typeof checkTypes)[number];
 export const probeTypes = ['URL', 'API', 'TCP', 'DNS', 'ICMP'] as const;
 export type ProbeType = (typeof probeTypes)[number];
 
+/**
+ * Types that never come with a script: all that an agent without code for scripts runs (the uptime image). API is none of them,
+ * since a check of it may have setup and teardown scripts.
+ */
+export const uptimeTypes = ['URL', 'TCP', 'DNS', 'ICMP'] as const satisfies readonly ProbeType[];
+
 /** Types whose script runs in a child process on the packages of a runtime. */
 export const scriptTypes = ['BROWSER', 'MULTI_STEP'] as const;
 export type ScriptType = (typeof scriptTypes)[number];

@@ -1,0 +1,97 @@
+/**
+ * node docker/uptime-tree.mjs ROOT OUT: copies to OUT what the agent of the uptime image consists of: of ROOT/dist the modules
+ * that the commands `start` and `doctor` reach without customers' code or the service, and of ROOT/node_modules the packages
+ * that those use. Fails where such a module can't be loaded without one that is left out.
+ */
+import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+
+const [root, out] = process.argv.slice(2);
+if (root === undefined || out === undefined) throw new Error('usage: node docker/uptime-tree.mjs ROOT OUT');
+const dist = join(root, 'dist');
+
+/** What the image does not carry; only lazy imports may lead there. Two files of script/ only remove folders. */
+const leftOut = [
+  /^(script\/(?!(outside-folder|remove-tree)\.js$)|service\/|targets\/)/,
+  /^commands\/(?!(start|doctor|doctor-finding|doctor-machine|doctor-network|doctor-service|command|guard-process)\.js$)/,
+  /^executors\/(api|browser|multi-step|playwright|check-script|api-scripts)\.js$/,
+];
+const isLeftOut = (name) => leftOut.some((form) => form.test(name));
+
+const statically = /^\s*(?:(?:import|export)\b[^'"();=]*\bfrom|import)\s*['"]([^'"]+)['"]/gm;
+const lazily = /\b(?:import|require)\(\s*['"]([^'"]+)['"]/g;
+/** A thread's file, which its parent names in another way than an import. */
+const threads = { 'secrets/scrub-thread.js': 'secrets/scrub-worker.js' };
+
+const modules = new Set();
+const packages = new Set();
+const faults = [];
+
+function take(name) {
+  if (modules.has(name)) return;
+  modules.add(name);
+  if (Object.hasOwn(threads, name)) take(threads[name]);
+  const text = readFileSync(join(dist, name), 'utf8');
+  for (const [form, isStatic] of [
+    [statically, true],
+    [lazily, false],
+  ]) {
+    for (const [, specifier] of text.matchAll(form)) follow(name, specifier, isStatic);
+  }
+}
+
+function follow(from, specifier, isStatic) {
+  if (isBuiltin(specifier)) return;
+  if (!specifier.startsWith('.')) {
+    // `@scope/name/file` or `name/file`
+    packages.add(specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/'));
+    return;
+  }
+  if (!specifier.endsWith('.js')) return;
+  const name = relative(dist, join(dist, dirname(from), specifier));
+  if (!isLeftOut(name)) take(name);
+  else if (isStatic) faults.push(`${from} needs ${name}, which the uptime image does not carry`);
+}
+
+/** The folder of a package as Node finds it from `folder`, below ROOT. */
+function folderOf(name, folder) {
+  for (let at = folder; ; at = dirname(at)) {
+    const candidate = join(at, 'node_modules', name);
+    if (existsSync(join(candidate, 'package.json'))) return candidate;
+    if (at === root || at === dirname(at)) return null;
+  }
+}
+
+const folders = new Set();
+function takePackage(name, from, isOptional) {
+  const folder = folderOf(name, from);
+  if (folder === null) {
+    if (!isOptional) faults.push(`the package ${name} is not installed`);
+    return;
+  }
+  if (folders.has(folder)) return;
+  folders.add(folder);
+  const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  for (const dependency of Object.keys(dependencies)) takePackage(dependency, folder, false);
+}
+
+take('main.js');
+// raw-socket is for hosts without the addon, which the image has.
+for (const name of packages) takePackage(name, root, name === 'raw-socket');
+if (faults.length > 0) throw new Error(faults.join('\n'));
+
+for (const name of modules) {
+  mkdirSync(dirname(join(out, 'dist', name)), { recursive: true });
+  cpSync(join(dist, name), join(out, 'dist', name));
+}
+for (const folder of folders) {
+  const nested = join(folder, 'node_modules');
+  cpSync(folder, join(out, relative(root, folder)), {
+    recursive: true,
+    filter: (source) => source !== nested,
+  });
+}
+process.stderr.write(
+  `${modules.size} modules, packages: ${[...packages].sort().join(' ')} (${folders.size} with theirs)\n`,
+);
