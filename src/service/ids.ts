@@ -35,6 +35,11 @@ export function scheduledRunId(checkId: string, dueAt: number): string {
   return format(dueAt, createHash('sha256').update(`${checkId} ${dueAt}`).digest('hex').slice(0, 20));
 }
 
+/** Not later than any UUIDv7 of that time: a bound in a list that goes by ids. */
+export function firstUuidv7(milliseconds: number): string {
+  return format(Math.min(Math.max(0, Math.floor(milliseconds)), maxTime), '0'.repeat(20));
+}
+
 function format(milliseconds: number, random: string): string {
   if (!Number.isInteger(milliseconds) || milliseconds < 0 || milliseconds > maxTime) {
     throw new RangeError(`not a time for an id: ${milliseconds}`);

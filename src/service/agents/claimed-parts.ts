@@ -7,7 +7,7 @@ import {
 } from '../db/jobs-claim.ts';
 import { isSuiteType } from '../api/suite-fields.ts';
 import { findBundle, type BundleRow } from '../db/bundles.ts';
-import { variablesOfSession } from '../db/check-sessions.ts';
+import { settingsOfSession, type SessionRetries } from '../db/check-sessions.ts';
 import type { Queryable } from '../db/database.ts';
 import type { Variable } from '../group-settings.ts';
 
@@ -20,14 +20,11 @@ export type WholeJob = Omit<ClaimedJob, 'definition' | 'group'> & {
   bundle: BundleRow | null;
   /** Of its test session or its trigger, as stored: they go before all others. */
   sessionVariables: readonly Variable[];
+  /** That its session asks for; null = as the check says. */
+  sessionRetries: SessionRetries | null;
 };
 
 type Definition = Record<string, unknown>;
-
-/** Runs of triggers: what the call says about the deployment reaches them. */
-const triggerSources: readonly string[] = ['LEGACY_TRIGGER', 'GROUP_RUN_ALL'];
-
-const noVariables: Promise<Variable[]> = Promise.resolve([]);
 
 /**
  * Reads what a claim has left out because it is large, each in a statement of its own, the definition of a group once.
@@ -46,17 +43,17 @@ export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<W
     if (!isSuiteType(checkType) || typeof key !== 'string') return null;
     return (await findBundle(db, { accountId, key })) ?? null;
   };
-  const ofSessions = new Map<string, Promise<Variable[]>>();
-  const sessionVariables = ({ sessionId, testSession, runSource }: ClaimedJob) => {
-    if (sessionId === null || !(testSession || triggerSources.includes(runSource))) return noVariables;
-    const read =
-      ofSessions.get(sessionId) ?? variablesOfSession(db, sessionId).then((stored) => stored as Variable[]); // written by scheduling/sessions.ts
+  const ofSessions = new Map<string, ReturnType<typeof settingsOfSession>>();
+  const sessionSettings = async ({ sessionId }: ClaimedJob) => {
+    if (sessionId === null) return { variables: [], retries: null };
+    const read = ofSessions.get(sessionId) ?? settingsOfSession(db, sessionId);
     ofSessions.set(sessionId, read);
     return read;
   };
   return async (job) => {
     const definition = job.definition ?? (await definitionOfCheck(db, job.checkId));
     if (definition === null) return null;
+    const ofSession = await sessionSettings(job);
     const ofGroup = job.group === null ? null : await groupDefinition(job.group);
     return {
       ...job,
@@ -65,7 +62,8 @@ export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<W
       group: job.group === null || ofGroup === null ? null : { ...job.group, definition: ofGroup },
       code: job.hasCode ? await codeOfCheck(db, job.checkId) : null,
       bundle: await bundleOf(job, definition),
-      sessionVariables: await sessionVariables(job),
+      sessionVariables: ofSession.variables as Variable[], // written by scheduling/sessions.ts
+      sessionRetries: ofSession.retries,
     };
   };
 }

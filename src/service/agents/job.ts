@@ -59,18 +59,7 @@ export function buildJob(claimed: WholeJob, context: Context): Record<string, un
   const { encryption, proxyUrl, now, account } = context;
   const definition = claimed.definition as Definition; // written by check-storage.ts
   const group = claimed.group === null ? null : openGroupDefinition(claimed.group.definition, encryption);
-  const own = { retryStrategy: null, doubleCheck: false, ...definition } as Parameters<
-    typeof mergedRetries
-  >[0]; // stored settled
-  // Playwright retries the tests of a suite itself.
-  // What somebody waits for, to try it out, is told as it is.
-  const retryStrategy =
-    isSuiteType(claimed.checkType) || claimed.testSession
-      ? null
-      : retryStrategyOf(
-          group === null ? definition : mergedRetries(own, group),
-          claimed.runParallel || claimed.locationCount < 2,
-        );
+  const retryStrategy = retriesOf(claimed, { definition, group });
   const fields = typeFields(claimed, context, { definition, group });
   return {
     jobId: claimed.jobId,
@@ -141,6 +130,26 @@ function typeFields(
     ...(scripts === undefined ? {} : { scripts }),
     ...(defaults === null || defaults.url === '' ? {} : { groupBaseUrl: defaults.url }),
   };
+}
+
+/** How failed attempts are retried: as its session says, or its group, or the check itself. */
+function retriesOf(
+  claimed: WholeJob,
+  { definition, group }: { definition: Definition; group: Group },
+): RetryStrategy | null {
+  // Playwright retries the tests of a suite itself.
+  if (isSuiteType(claimed.checkType)) return null;
+  const staysHere = claimed.runParallel || claimed.locationCount < 2;
+  if (claimed.sessionRetries !== null) {
+    const strategy = claimed.sessionRetries.strategy as Partial<RetryStrategy> | null; // written by the trigger's route
+    return retryStrategyOf({ retryStrategy: strategy }, staysHere);
+  }
+  // What somebody waits for, to try it out, is told as it is.
+  if (claimed.testSession) return null;
+  const own = { retryStrategy: null, doubleCheck: false, ...definition } as Parameters<
+    typeof mergedRetries
+  >[0]; // stored settled
+  return retryStrategyOf(group === null ? definition : mergedRetries(own, group), staysHere);
 }
 
 /**

@@ -19,7 +19,12 @@ import { CheckResult, CheckResultPage, registerCheckResults } from './check-resu
 import { AnyCheck, checkSchemas } from './check-schemas.ts';
 import { CheckGroup } from './check-group-schemas.ts';
 import { registerCheckGroups } from './check-groups.ts';
-import { CheckSession, registerCheckSessions, StartedCheckSession } from './check-sessions.ts';
+import {
+  CheckSession,
+  CheckSessionPage,
+  registerCheckSessions,
+  StartedCheckSession,
+} from './check-sessions.ts';
 import { CheckStatus, registerCheckStatuses } from './check-statuses.ts';
 import { registerChecks } from './checks.ts';
 import { ClientCertificateSchema, registerClientCertificates } from './client-certificates.ts';
@@ -67,7 +72,7 @@ import {
   StatusPageSubscriptionPage,
 } from './status-page-subscriptions.ts';
 import { registerStatusPages, StatusPage, StatusPagePage } from './status-pages.ts';
-import { registerTestSessions, TestSession } from './test-sessions.ts';
+import { ListedTestSession, registerTestSessions, TestSession } from './test-sessions.ts';
 import { CheckGroupTrigger, CheckTrigger, registerTriggers } from './triggers.ts';
 import { registerVariables, Variable } from './variables.ts';
 
@@ -104,7 +109,9 @@ const components = [
   LocationMetrics,
   StartedCheckSession,
   CheckSession,
+  CheckSessionPage,
   TestSession,
+  ListedTestSession,
   PrivateLocation,
   DataCenter,
   NewLocationKey,

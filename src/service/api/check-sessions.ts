@@ -3,19 +3,27 @@ import Type from 'typebox';
 import { checkTypes } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
 import { HttpError } from '../http/errors.ts';
-import { uuidv7 } from '../ids.ts';
+import { uuidPattern, uuidv7 } from '../ids.ts';
+import { listSessions, type SessionInShort } from '../scheduling/session-lists.ts';
 import { checkSessionStatus, checkStatuses } from '../scheduling/session-rules.ts';
-import { checkRoom, planSessionRuns, startSessions, type StartedSession } from '../scheduling/sessions.ts';
+import { checkRoom, planSessionRuns, startSessions } from '../scheduling/sessions.ts';
 import { open, strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
+import { cursorFields, pageOf, PageOf } from './cursor.ts';
+import { paginationFields } from './pagination.ts';
 import type { PublicApi } from './public-api.ts';
 import { baseUrl } from './result-artifacts.ts';
 import {
   bodyOrNone,
+  pageOfSpan,
   presentSession,
   refreshCache,
+  retriesOf,
   runFields,
   sessionFields,
+  sessionRetryStrategy,
+  spanFields,
+  spanOf,
   Target,
 } from './session-form.ts';
 import { registerSessionRoutes, type SessionDeps } from './session-routes.ts';
@@ -39,11 +47,30 @@ export const CheckSession = open(
   Type.Object({ ...fields, ...runFields }, { $id: 'CheckSession', title: 'CheckSession' }),
 );
 
-const TriggerBody = strict(Type.Object({ target: Type.Optional(Target), refreshCache }));
-const kind = 'check';
+const TriggerBody = strict(
+  Type.Object({
+    target: Type.Optional(Target),
+    refreshCache,
+    retryStrategy: sessionRetryStrategy("Left out: each check's own; null: failed attempts are not retried."),
+  }),
+);
+/** What starts check sessions. */
+const runSources = ['TRIGGER_API', 'LEGACY_TRIGGER', 'GROUP_RUN_ALL'] as const;
+const filterFields = {
+  checkId: Type.Optional(Type.String({ pattern: uuidPattern.source, description: 'Of this check.' })),
+  runSource: Type.Optional(StringEnum(runSources, { description: 'Started by this.' })),
+  ...spanFields,
+};
+const ListQuery = strict(Type.Object({ ...paginationFields, ...filterFields }));
+const CursorListQuery = strict(Type.Object({ ...cursorFields, ...filterFields }));
+export const CheckSessionPage = PageOf('StartedCheckSession', 'CheckSessionPage');
+
+const kind = 'check' as const;
 const tag = 'Check sessions';
 
-/** The same routes under both versions; they differ in one status. */
+type Filter = { checkId?: string; runSource?: string };
+
+/** The same routes under both versions; they differ in one status, and in how the list goes on. */
 export function registerCheckSessions(api: PublicApi, deps: SessionDeps): void {
   for (const version of ['v1', 'v2'] as const) registerVersion(api, deps, version);
 }
@@ -53,7 +80,7 @@ function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'
   const path = `/${version}/check-sessions`;
   const suffix = version === 'v1' ? 'V1' : '';
 
-  const present = (started: StartedSession, request: FastifyRequest) => {
+  const present = (started: SessionInShort, request: FastifyRequest) => {
     const status = checkSessionStatus(started.runs);
     const { id, checkId } = started.session;
     return {
@@ -97,6 +124,7 @@ function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'
           target: ['matches no check'],
         });
       }
+      const retries = retriesOf(body);
       await checkRoom(deps, { accountId, planned });
       const sessions = await startSessions(
         deps,
@@ -111,6 +139,7 @@ function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'
             refreshCache: body.refreshCache,
             metadata: null,
             environmentVariables: null,
+            ...(retries === null ? {} : { retries }),
           },
           planned: [item],
         })),
@@ -118,6 +147,57 @@ function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'
       return reply.code(201).send({ sessions: sessions.map((started) => present(started, request)) });
     },
   );
+
+  const listed = {
+    operationId: `listCheckSessions${suffix}`,
+    tags: [tag],
+    summary: 'Check sessions, newest first; their results stand in each of them',
+  };
+  const filterOf = ({ accountId, query }: { accountId: string; query: Filter }) => ({
+    accountId,
+    kind,
+    checkId: query.checkId ?? null,
+    runSource: query.runSource ?? null,
+  });
+  if (version === 'v1') {
+    api.get(
+      path,
+      {
+        schema: {
+          ...listed,
+          querystring: ListQuery,
+          response: { 200: Type.Array(Type.Ref('StartedCheckSession')), ...errorResponses(400) },
+        },
+      },
+      async (request) => {
+        const filter = { ...filterOf(request), ...pageOfSpan(request.query) };
+        return (await listSessions(deps, filter)).map((session) => present(session, request));
+      },
+    );
+  } else {
+    api.get(
+      path,
+      {
+        schema: {
+          ...listed,
+          querystring: CursorListQuery,
+          response: { 200: Type.Ref('CheckSessionPage'), ...errorResponses(400) },
+        },
+      },
+      async (request) => {
+        const filter = { ...filterOf(request), ...spanOf(request.query), offset: 0 };
+        return pageOf(
+          request.query,
+          async (page) =>
+            (await listSessions(deps, { ...filter, ...page })).map((found) => ({
+              id: found.session.id,
+              ...found,
+            })),
+          (sessions) => sessions.map((session) => present(session, request)),
+        );
+      },
+    );
+  }
 
   registerSessionRoutes(api, deps, {
     kind,

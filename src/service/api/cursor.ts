@@ -8,21 +8,20 @@ import { open, strict } from '../http/strict-schema.ts';
 /** Of a list that is asked for in one piece. */
 const mostAtOnce = 1000;
 
-export const CursorQuery = strict(
-  Type.Object({
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Entries of one page.' }),
-    nextId: Type.Optional(
-      Type.String({
-        pattern: uuidPattern.source,
-        description: 'the nextId of the page before; left out: the first page',
-      }),
-    ),
-    paginated: Type.Boolean({
-      default: true,
-      description: `False: one page of all entries (${mostAtOnce} at most); limit does not count.`,
+export const cursorFields = {
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Entries of one page.' }),
+  nextId: Type.Optional(
+    Type.String({
+      pattern: uuidPattern.source,
+      description: 'the nextId of the page before; left out: the first page',
     }),
+  ),
+  paginated: Type.Boolean({
+    default: true,
+    description: `False: one page of all entries (${mostAtOnce} at most); limit does not count.`,
   }),
-);
+};
+export const CursorQuery = strict(Type.Object(cursorFields));
 
 /** The schema of a page. `entry` names the schema of an entry. */
 export function PageOf(entry: string, title: string) {

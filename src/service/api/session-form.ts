@@ -2,12 +2,22 @@ import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { checkTypes } from '../../protocol/check-types.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
-import { resultsOfRuns, type SessionResultRow, type SessionRunRow } from '../db/check-sessions.ts';
+import {
+  resultsOfRuns,
+  type SessionResultRow,
+  type SessionRetries,
+  type SessionRunRow,
+} from '../db/check-sessions.ts';
 import { linesOfJobs, runLogLimits } from '../db/run-logs.ts';
 import { uuidPattern } from '../ids.ts';
 import { isOver, lastLines } from '../scheduling/session-rules.ts';
+import type { SessionInShort } from '../scheduling/session-lists.ts';
 import type { StartedSession } from '../scheduling/sessions.ts';
+import { badRequest } from '../http/errors.ts';
 import { strict } from '../http/strict-schema.ts';
+import { PublicRetryStrategy } from './check-fields.ts';
+import { createProblems, settleRetryStrategy } from './check-rules.ts';
+import { offsetOf } from './pagination.ts';
 import type { ApiDeps } from './public-api.ts';
 import { isSuiteType } from './suite-fields.ts';
 
@@ -55,6 +65,57 @@ export const TestTarget = Type.Object({
 export const refreshCache = Type.Boolean({
   default: false,
   description: 'Suites install their dependencies anew instead of taking them from the cache.',
+});
+
+/** Retries that a trigger asks for. `otherwise` says what a body without it means. */
+export const sessionRetryStrategy = (otherwise: string) =>
+  Type.Optional(
+    Nullable(PublicRetryStrategy, {
+      description: `How failed attempts are retried; suites retry their tests themselves. ${otherwise}`,
+    }),
+  );
+
+/** As it is stored; null where the body does not say. Throws 400. */
+export function retriesOf({
+  retryStrategy,
+}: {
+  retryStrategy?: PublicRetryStrategy | null;
+}): SessionRetries | null {
+  if (retryStrategy === undefined) return null;
+  const problems = createProblems();
+  // Like a group's: it is for checks of any type.
+  const strategy = settleRetryStrategy(retryStrategy, 'group', problems);
+  const attributes = problems.attributes();
+  if (attributes !== null) throw badRequest(attributes);
+  return { strategy };
+}
+
+/** The end of the year 9999: the last that the database and ISO 8601 write in the same way. */
+const latestSeconds = 253_402_300_799;
+const UnixSeconds = (description: string) =>
+  Type.Optional(Type.Number({ minimum: 0, maximum: latestSeconds, description }));
+
+/** Which sessions a list shows, by when they began. */
+export const spanFields = {
+  from: UnixSeconds('Unix seconds: sessions that began at or after it.'),
+  to: UnixSeconds('Unix seconds: sessions that began at or before it.'),
+};
+type Span = { from?: number; to?: number };
+
+/** Throws 400. */
+export function spanOf({ from, to }: Span): { from: Date | null; to: Date | null } {
+  if (from !== undefined && to !== undefined && from > to)
+    throw badRequest({ from: ['must not be after to'] });
+  const instant = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
+  return { from: instant(from), to: instant(to) };
+}
+
+/** A page by number. Throws 400. */
+export const pageOfSpan = (query: Span & { limit: number; page: number }) => ({
+  ...spanOf(query),
+  after: null,
+  limit: query.limit,
+  offset: offsetOf(query),
 });
 
 export const CancelBody = strict(
@@ -129,14 +190,14 @@ export const sessionFields = {
 };
 
 /** When the last run ended; null while one goes on. */
-function stoppedAtOf({ session, runs }: StartedSession): Date | null {
+function stoppedAtOf({ session, runs }: SessionInShort): Date | null {
   if (!isOver(runs)) return null;
   return new Date(
     Math.max(session.startedAt.getTime(), ...runs.map(({ endedAt }) => endedAt?.getTime() ?? 0)),
   );
 }
 
-export function presentSession(started: StartedSession, now: number) {
+export function presentSession(started: SessionInShort, now: number) {
   const { session, runs } = started;
   const stoppedAt = stoppedAtOf(started);
   return {

@@ -4,6 +4,7 @@ import type { SessionKind } from '../db/check-sessions.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { HttpError, notFound } from '../http/errors.ts';
 import type { SessionWaiting } from '../scheduling/session-waiting.ts';
+import { endSession } from '../scheduling/session-lists.ts';
 import { cancelSessionRuns, readSession, type StartedSession } from '../scheduling/sessions.ts';
 import { strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
@@ -12,7 +13,7 @@ import type { ApiDeps, PublicApi } from './public-api.ts';
 import { baseUrl } from './result-artifacts.ts';
 import { bodyOrNone, CancelBody, CompletionQuery, presentRuns } from './session-form.ts';
 
-/** What can be done with a session of either kind once it has been started: read it, wait for its end, cancel its suites. */
+/** What can be done with a session of either kind once it has been started: read, wait for its end, cancel its suites, delete. */
 
 export type SessionDeps = ApiDeps & { waiting: SessionWaiting; partitions: Partitions };
 
@@ -25,7 +26,7 @@ export type SessionRoutes = {
   idName: string;
   tag: string;
   /** Names of the operations, and of the schema of an answer. */
-  operation: (verb: 'get' | 'await' | 'cancel') => string;
+  operation: (verb: 'get' | 'await' | 'cancel' | 'delete') => string;
   title: string;
   /** The session without its runs. */
   present: (started: StartedSession, request: FastifyRequest) => object;
@@ -119,6 +120,29 @@ export function registerSessionRoutes(api: PublicApi, deps: SessionDeps, routes:
     async (request, reply) => {
       const { runs } = await read(request.accountId, idOf(request));
       await cancelSessionRuns(deps, { runs, sequenceIds: request.body.sequenceId ?? null });
+      return reply.code(204).send(null);
+    },
+  );
+
+  api.delete(
+    path,
+    {
+      schema: {
+        operationId: routes.operation('delete'),
+        tags,
+        summary: `Delete a ${what} that is over`,
+        description:
+          kind === 'test'
+            ? 'Its results and their files go with it.'
+            : 'Its results stay with its check, as those of scheduled runs do.',
+        params,
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404, 409) },
+      },
+    },
+    async (request, reply) => {
+      const { accountId } = request;
+      const started = await read(accountId, idOf(request));
+      await endSession(deps, { started, accountId, isTest: kind === 'test' });
       return reply.code(204).send(null);
     },
   );

@@ -6,13 +6,25 @@ import { sealVariables } from '../encryption.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
 import { testSessionStatus, testStatuses } from '../scheduling/session-rules.ts';
-import { checkRoom, planSessionRuns, startSessions, type StartedSession } from '../scheduling/sessions.ts';
+import { listSessions, type SessionInShort } from '../scheduling/session-lists.ts';
+import { checkRoom, planSessionRuns, startSessions } from '../scheduling/sessions.ts';
 import { open, strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { createProblems, settleVariables } from './check-rules.ts';
 import type { PublicApi } from './public-api.ts';
 import { baseUrl } from './result-artifacts.ts';
-import { presentSession, refreshCache, runFields, sessionFields, TestTarget } from './session-form.ts';
+import { paginationFields } from './pagination.ts';
+import {
+  pageOfSpan,
+  presentSession,
+  refreshCache,
+  retriesOf,
+  runFields,
+  sessionFields,
+  sessionRetryStrategy,
+  spanFields,
+  TestTarget,
+} from './session-form.ts';
 import { presentWhole, registerSessionRoutes, type SessionDeps } from './session-routes.ts';
 
 /**
@@ -38,17 +50,23 @@ const metadata = Type.Object(
   { description: 'What is tested; stored and returned.' },
 );
 
+const fields = {
+  testSessionId: Type.String({ format: 'uuid' }),
+  testSessionLink: Type.String(),
+  status: StringEnum(testStatuses, { description: 'Final: all but RUNNING.' }),
+  ...sessionFields,
+  metadata: Nullable(metadata),
+};
 export const TestSession = open(
+  Type.Object({ ...fields, ...runFields }, { $id: 'TestSession', title: 'TestSession' }),
+);
+export const ListedTestSession = open(
   Type.Object(
     {
-      testSessionId: Type.String({ format: 'uuid' }),
-      testSessionLink: Type.String(),
-      status: StringEnum(testStatuses, { description: 'Final: all but RUNNING.' }),
-      ...sessionFields,
-      metadata: Nullable(metadata),
-      ...runFields,
+      ...fields,
+      isPartial: Type.Optional(Type.Boolean({ description: 'Its metadata is too long for a list.' })),
     },
-    { $id: 'TestSession', title: 'TestSession' },
+    { $id: 'ListedTestSession', title: 'ListedTestSession' },
   ),
 );
 
@@ -69,9 +87,11 @@ const TriggerBody = strict(
       description: 'They go before those of checks, groups and the account.',
     }),
     refreshCache,
+    retryStrategy: sessionRetryStrategy('Left out, or null: failed attempts are not retried.'),
     metadata: Type.Optional(metadata),
   }),
 );
+const ListQuery = strict(Type.Object({ ...paginationFields, ...spanFields }));
 
 const kind = 'test';
 const tag = 'Test sessions';
@@ -80,7 +100,7 @@ const path = '/v1/test-sessions';
 export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
   const { now, encryption } = deps;
 
-  const present = (started: StartedSession, request: FastifyRequest) => ({
+  const present = (started: SessionInShort, request: FastifyRequest) => ({
     testSessionId: started.session.id,
     testSessionLink: `${baseUrl(deps.publicUrl, request)}${path}/${started.session.id}`,
     status: testSessionStatus(started.runs),
@@ -96,8 +116,8 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
         tags: [tag],
         summary: 'Try checks out now, together',
         description:
-          'Their results belong to the session and leave the status of the checks as it is; failed attempts are not ' +
-          'retried. The answer does not wait for them.',
+          'Their results belong to the session and leave the status of the checks as it is. The answer does not ' +
+          'wait for them.',
         body: TriggerBody,
         response: { 201: Type.Ref('TestSession'), ...errorResponses(400, 404, 413, 415, 429) },
       },
@@ -111,6 +131,7 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
       const variables = settleVariables(body.environmentVariables, problems);
       const wrong = problems.attributes();
       if (wrong !== null) throw badRequest(wrong);
+      const retries = retriesOf(body);
       const { allowDeactivated = false, ...target } = body.target ?? {};
       const planned = await planSessionRuns(deps, {
         accountId,
@@ -140,12 +161,34 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
         refreshCache: body.refreshCache,
         metadata: body.metadata ?? null,
         environmentVariables: sealVariables(variables, encryption),
+        ...(retries === null ? {} : { retries }),
       } as const;
       const [started] = await startSessions(deps, [{ session, planned }]);
       if (started === undefined) {
         throw new HttpError(404, 'The checks have just been deleted.', { target: ['matches no check'] });
       }
       return reply.code(201).send(await presentWhole(deps, { present }, started, request));
+    },
+  );
+
+  api.get(
+    path,
+    {
+      schema: {
+        operationId: 'listTestSessions',
+        tags: [tag],
+        summary: 'Test sessions, newest first; their results stand in each of them',
+        querystring: ListQuery,
+        response: { 200: Type.Array(Type.Ref('ListedTestSession')), ...errorResponses(400) },
+      },
+    },
+    async (request) => {
+      const { accountId, query } = request;
+      const filter = { accountId, kind, checkId: null, runSource: null, ...pageOfSpan(query) } as const;
+      return (await listSessions(deps, filter)).map((session) => ({
+        ...present(session, request),
+        ...(session.isPartial ? { isPartial: true } : {}),
+      }));
     },
   );
 

@@ -19,11 +19,16 @@ export type SessionRow = {
   startedAt: Date;
 };
 
+/** How failed attempts of a session's runs are retried; a strategy of null = they are not. */
+export type SessionRetries = { strategy: object | null };
+
 export type NewSession = Omit<SessionRow, 'startedAt'> & {
   accountId: string;
   kind: SessionKind;
   /** Values of secret ones sealed. */
   environmentVariables: readonly object[] | null;
+  /** Absent = as each check says. */
+  retries?: SessionRetries;
 };
 
 /** One run of a session, in one location. `status` is that of its final result, null until there is one. */
@@ -55,11 +60,12 @@ export async function insertSessions(
 ): Promise<void> {
   await tx.query(
     `insert into check_sessions (id, account_id, kind, check_id, name, run_source, refresh_cache, metadata,
-       environment_variables, started_at)
+       environment_variables, retries, started_at)
      select s.id, s."accountId", s.kind, s."checkId", s.name, s."runSource", s."refreshCache", nullif(s.metadata, 'null'),
-       nullif(s."environmentVariables", 'null'), $2
+       nullif(s."environmentVariables", 'null'), s.retries, $2
      from jsonb_to_recordset($1::jsonb) as s (id uuid, "accountId" uuid, kind text, "checkId" uuid, name text,
-       "runSource" text, "refreshCache" boolean, metadata jsonb, "environmentVariables" jsonb)`,
+       "runSource" text, "refreshCache" boolean, metadata jsonb, "environmentVariables" jsonb,
+       retries jsonb)`,
     [JSON.stringify(sessions), now],
   );
 }
@@ -124,15 +130,15 @@ export async function endSessionRuns(
   for (const id of new Set(rows.map(({ sessionId }) => sessionId))) await tx.notify(sessionsChannel, id);
 }
 
-/** Ends runs of a session whose jobs are gone without a result: their check or their location was deleted. */
+/** Ends runs of sessions whose jobs are gone without a result: their check or their location was deleted. */
 export async function endVanishedRuns(
   db: Queryable,
-  { sessionId, now }: { sessionId: string; now: Date },
+  { sessionIds, now }: { sessionIds: readonly string[]; now: Date },
 ): Promise<void> {
   await db.query(
     `update session_runs r set status = 'cancelled', ended_at = $2
-     where r.session_id = $1 and r.ended_at is null and not exists (select 1 from jobs j where j.id = r.job_id)`,
-    [sessionId, now],
+     where r.session_id = any($1::uuid[]) and r.ended_at is null and not exists (select 1 from jobs j where j.id = r.job_id)`,
+    [[...sessionIds], now],
   );
 }
 
@@ -188,13 +194,16 @@ export async function resultsOfRuns(
   );
 }
 
-/** The variables of test sessions as stored: values of secret ones sealed. */
-export async function variablesOfSession(db: Queryable, id: string): Promise<unknown[]> {
-  const rows = await db.query<{ variables: unknown[] | null }>(
-    'select environment_variables as variables from check_sessions where id = $1',
+/** What a session's jobs get of it. Variables are as stored: values of secret ones sealed. */
+export async function settingsOfSession(
+  db: Queryable,
+  id: string,
+): Promise<{ variables: unknown[]; retries: SessionRetries | null }> {
+  const rows = await db.query<{ variables: unknown[] | null; retries: SessionRetries | null }>(
+    'select environment_variables as variables, retries from check_sessions where id = $1',
     [id],
   );
-  return rows[0]?.variables ?? [];
+  return { variables: rows[0]?.variables ?? [], retries: rows[0]?.retries ?? null };
 }
 
 /** Forgets sessions that began before `before`; how many they were. */

@@ -212,7 +212,7 @@ export async function readSession(
   if (session === undefined) return undefined;
   const runs = await runsOfSession(db, session.id);
   if (runs.every(({ status, state }) => status !== null || state !== null)) return { session, runs };
-  await endVanishedRuns(db, { sessionId: session.id, now: new Date(now()) });
+  await endVanishedRuns(db, { sessionIds: [session.id], now: new Date(now()) });
   return { session, runs: await runsOfSession(db, session.id) };
 }
 

@@ -1,0 +1,231 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Db } from '../../src/service/db/database.ts';
+import { createArtifactFiles } from '../../src/service/artifacts/files.ts';
+import { uuidv7 } from '../../src/service/ids.ts';
+import {
+  addLocation,
+  connectAgent,
+  createAgentService,
+  createClock,
+  encryption,
+  resultOf,
+  type AgentService,
+} from '../helpers/agent-service.ts';
+import { databases } from '../helpers/database.ts';
+import { startTestService, type Fields, type TestService } from '../helpers/service.ts';
+
+/** Lists of sessions, their deletion, and the retries that a trigger asks for. */
+
+const start = '2026-03-04T05:06:07.000Z';
+const startSeconds = Date.parse(start) / 1000;
+
+type Listed = Fields & { checkSessionId: string; testSessionId: string; status: string };
+
+describe.each(databases)('sessions: $name', (database) => {
+  describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
+    const clock = createClock(start);
+    let db: Db;
+    let folder: string;
+    let agents: AgentService;
+    let api: TestService;
+    let office: { id: string; slug: string; key: string };
+    let pageId: string;
+    let dnsId: string;
+
+    beforeAll(async () => {
+      db = await database.open();
+      folder = mkdtempSync(join(tmpdir(), 'files-'));
+      const files = createArtifactFiles(folder, { reserveBytes: 0 });
+      agents = await createAgentService(db, clock, files);
+      api = await startTestService(db, { now: clock.now, files, encryption });
+    });
+    beforeEach(async () => {
+      clock.set(start);
+      await db.exec(
+        'truncate check_results, finished_jobs, check_sessions, artifacts, checks, locations cascade',
+      );
+      office = await addLocation(db, { accountId: api.account.id, slug: 'office' });
+      const shared = { privateLocations: ['office'], frequency: 60, doubleCheck: true };
+      pageId = await create('/v1/checks/url', {
+        ...shared,
+        name: 'Page',
+        request: { url: 'https://shop.example/' },
+      });
+      dnsId = await create('/v1/checks/dns', {
+        ...shared,
+        name: 'Name',
+        request: { query: 'shop.example' },
+        retryStrategy: { type: 'LINEAR', baseBackoffSeconds: 7 },
+      });
+    });
+    afterAll(async () => {
+      await agents.app.close();
+      await api.close();
+      await database.close();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    async function create(path: string, body: Fields): Promise<string> {
+      const answer = await api.call<{ id: string }>('POST', path, { body });
+      expect([path, answer.status]).toEqual([path, 201]);
+      return answer.body.id;
+    }
+    async function triggerCheck(checkId: string, body: Fields = {}): Promise<string> {
+      clock.advance(1000);
+      const answer = await api.call<{ sessions: Listed[] }>('POST', '/v2/check-sessions/trigger', {
+        body: { target: { checkId: [checkId] }, ...body },
+      });
+      expect(answer.status).toBe(201);
+      return answer.body.sessions[0]?.checkSessionId ?? '';
+    }
+    async function triggerTest(body: Fields = {}): Promise<string> {
+      clock.advance(1000);
+      const answer = await api.call<Listed>('POST', '/v1/test-sessions/trigger', {
+        body: { name: 'A change', ...body },
+      });
+      expect(answer.status).toBe(201);
+      return answer.body.testSessionId;
+    }
+    const list = async (path: string, key?: string) => {
+      const answer = await api.call<Listed[]>('GET', path, key === undefined ? {} : { key });
+      expect(answer.status).toBe(200);
+      return answer.body.map(({ checkSessionId, testSessionId }) => checkSessionId ?? testSessionId);
+    };
+    const work = async () => {
+      const agent = await connectAgent(agents.app, office, { checkTypes: ['URL', 'DNS'] });
+      return { agent, jobs: await agent.claim(10) };
+    };
+
+    it('are listed newest first, by check, source and time', async () => {
+      const first = await triggerCheck(pageId);
+      const second = await triggerCheck(dnsId);
+      const third = await triggerCheck(pageId);
+      const test = await triggerTest({ metadata: { branchName: 'main' } });
+      expect(await list('/v1/check-sessions')).toEqual([third, second, first]);
+      expect(await list(`/v1/check-sessions?checkId=${pageId}`)).toEqual([third, first]);
+      expect(await list('/v1/check-sessions?runSource=TRIGGER_API&limit=1&page=2')).toEqual([second]);
+      expect(await list('/v1/check-sessions?runSource=GROUP_RUN_ALL')).toEqual([]);
+      expect(await list(`/v1/check-sessions?from=${startSeconds + 2}&to=${startSeconds + 2}`)).toEqual([
+        second,
+      ]);
+      expect(await list(`/v1/check-sessions?from=${startSeconds + 2}`)).toEqual([third, second]);
+      expect(await list(`/v1/check-sessions?to=${startSeconds + 1}`)).toEqual([first]);
+      expect(await list('/v1/check-sessions', api.foreign.key)).toEqual([]);
+      expect(await list('/v1/test-sessions')).toEqual([test]);
+      expect(await list('/v1/test-sessions', api.foreign.key)).toEqual([]);
+      for (const bad of ['checkId=x', 'runSource=MOON', 'from=2&to=1', 'nextId=1', 'limit=101']) {
+        const answer = await api.call('GET', `/v1/check-sessions?${bad}`);
+        expect([bad, answer.status]).toEqual([bad, 400]);
+      }
+
+      type Page = { length: number; entries: Listed[]; nextId: string | null };
+      const ask = async (query: string) => (await api.call<Page>('GET', `/v2/check-sessions?${query}`)).body;
+      const one = await ask('limit=2');
+      expect(one.entries.map(({ checkSessionId }) => checkSessionId)).toEqual([third, second]);
+      expect(one).toMatchObject({ length: 2, nextId: second });
+      const two = await ask(`limit=2&nextId=${one.nextId}`);
+      expect(two.entries.map(({ checkSessionId }) => checkSessionId)).toEqual([first]);
+      expect(two.nextId).toBeNull();
+      expect((await ask(`paginated=false&checkId=${dnsId}`)).entries).toHaveLength(1);
+    });
+
+    it('show in a list the state that each of them shows', async () => {
+      const done = await triggerCheck(pageId);
+      const { agent, jobs } = await work();
+      const [job] = jobs;
+      if (job === undefined) throw new Error('no job');
+      clock.advance(1000);
+      await agent.report(resultOf(job, clock.now(), { status: 'failed', hasFailures: true }));
+      const gone = await triggerCheck(dnsId);
+      const test = await triggerTest({ metadata: { commitMessage: 'x'.repeat(8192) } });
+      await api.call('DELETE', `/v1/checks/${dnsId}`);
+      for (const [path, ids] of [
+        ['/v1/check-sessions', [gone, done]],
+        ['/v1/test-sessions', [test]],
+      ] as const) {
+        const listed = (await api.call<Listed[]>('GET', path)).body;
+        for (const [index, id] of ids.entries()) {
+          const { results, inProgress, metadata, ...whole } = (await api.call<Listed>('GET', `${path}/${id}`))
+            .body;
+          expect([results, inProgress]).toEqual([expect.any(Array), expect.any(Array)]);
+          const shown = metadata === undefined ? whole : { ...whole, metadata: null, isPartial: true };
+          expect(listed[index]).toEqual(shown);
+        }
+      }
+      const states = (await api.call<Listed[]>('GET', '/v1/check-sessions')).body;
+      // A v1 that knows no CANCELLED: the check of the first one was deleted.
+      expect(states.map(({ status }) => status)).toEqual(['TIMED_OUT', 'FAILED']);
+      expect((await api.call('GET', '/v2/check-sessions')).body).toMatchObject({
+        entries: [{ status: 'CANCELLED' }, { status: 'FAILED' }],
+      });
+    });
+
+    it('are deleted once they are over: results of a check stay, those of a test go with their files', async () => {
+      const session = await triggerCheck(pageId);
+      const test = await triggerTest({ target: { checkId: [pageId] } });
+      const paths = [`/v2/check-sessions/${session}`, `/v1/test-sessions/${test}`];
+      for (const path of paths) {
+        const answer = await api.call('DELETE', path);
+        expect([answer.status, answer.body['message']]).toEqual([
+          409,
+          '1 of its runs have not ended: wait for them, or cancel those of suites.',
+        ]);
+        expect((await api.call('DELETE', path, { key: api.foreign.key })).status).toBe(404);
+      }
+      const { agent, jobs } = await work();
+      for (const job of jobs) await agent.report(resultOf(job, clock.now()));
+      const { id: accountId } = api.account;
+      const testJob = jobs.find((job) => job['testSession'] === true);
+      const file = uuidv7();
+      await db.query(
+        `insert into artifacts (id, account_id, job_id, attempt, lease_token, name, type, content_type, size, sha256, state,
+           created_at) values ($1, $2, $3, 0, $4, 'log.txt', 'log', 'text/plain', 1, '\\x00', 'stored', $5)`,
+        [file, accountId, testJob?.jobId, testJob?.leaseToken, new Date(clock.now())],
+      );
+      for (const path of paths) {
+        expect((await api.call('DELETE', path)).status).toBe(204);
+        expect((await api.call('DELETE', path)).status).toBe(404);
+        expect((await api.call('GET', path)).status).toBe(404);
+      }
+      expect(await db.query('select id from artifacts')).toEqual([]);
+      expect(await db.query('select test_session from check_results')).toEqual([{ test_session: false }]);
+      expect(await db.query('select 1 from session_runs')).toEqual([]);
+    });
+
+    it('retry failed attempts as their trigger says', async () => {
+      const strategy = { type: 'FIXED', baseBackoffSeconds: 3, sameRegion: true, onlyOn: [] };
+      const asked = { ...strategy, maxRetries: 4, maxDurationSeconds: 60 };
+      const own = { type: 'LINEAR', baseBackoffSeconds: 7, maxRetries: 2, maxDurationSeconds: 600 };
+      for (const [trigger, retryStrategy, expected] of [
+        ['check', undefined, own],
+        ['check', null, null],
+        ['check', { ...strategy, maxRetries: 4, maxDurationSeconds: 60 }, asked],
+        ['check', {}, { type: 'FIXED', baseBackoffSeconds: 60, maxRetries: 2, maxDurationSeconds: 600 }],
+        ['test', undefined, null],
+        ['test', null, null],
+        ['test', { type: 'SINGLE_RETRY' }, { type: 'SINGLE_RETRY', maxRetries: 1 }],
+      ] as const) {
+        const body = retryStrategy === undefined ? {} : { retryStrategy };
+        if (trigger === 'check') await triggerCheck(dnsId, body);
+        else await triggerTest({ target: { checkId: [dnsId] }, ...body });
+        const { agent, jobs } = await work();
+        expect(jobs).toHaveLength(1);
+        for (const job of jobs) {
+          if (expected === null) expect(job['retryStrategy']).toBeNull();
+          else expect(job['retryStrategy']).toMatchObject(expected);
+          await agent.report(resultOf(job, clock.now()));
+        }
+      }
+      const wrong = { retryStrategy: { type: 'SINGLE_RETRY', maxRetries: 3 } };
+      for (const path of ['/v1/check-sessions/trigger', '/v1/test-sessions/trigger']) {
+        const body = path.includes('test') ? { name: 'A change', ...wrong } : wrong;
+        expect((await api.call('POST', path, { body })).body).toMatchObject({
+          attributes: { 'retryStrategy.maxRetries': ['is not accepted with SINGLE_RETRY'] },
+        });
+      }
+    });
+  });
+});
