@@ -4,7 +4,7 @@ import { LongestFirst } from './test/helpers/longest-first.ts';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    setupFiles: ['test/helpers/setup.ts'],
+    globalSetup: 'test/helpers/global-setup.ts',
     pool: 'forks',
     // Most tests wait for sockets, timers and other processes: three files at a time keep two cores busy.
     maxWorkers: 3,

@@ -1,2 +1,0 @@
-/** Runs in every test file: nothing yet that all tests need. */
-export {};
