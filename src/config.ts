@@ -21,6 +21,7 @@ export type ProxyConfig = { httpProxy: Secret | null; httpsProxy: Secret | null;
 export type AgentConfig = {
   readonly apiKey: Secret;
   readonly serviceUrl: URL;
+  /** Slots of each lane; 0 = this agent has no such lane. */
   readonly uptimeConcurrency: number;
   /** Slots of the browser lane; null = from the cgroup's memory and cores. */
   readonly jobConcurrency: number | null;
@@ -39,6 +40,8 @@ export type AgentConfig = {
   readonly externalObservability: boolean;
   /** What looks like a credential in a script's run is masked although nobody named it one. */
   readonly detectSecrets: boolean;
+  /** Traces and packet captures where the network fails a check. */
+  readonly networkEvidence: boolean;
   /** Values of SERVICE_SECRET_* in the agent's own environment: scrubbed from everything that leaves. */
   readonly secrets: readonly Secret[];
 };
@@ -99,21 +102,31 @@ export function readAgentConfigIfAny(env: Environment): Omit<AgentConfig, 'apiKe
   return hasKey ? readAgentConfig(env) : readAgentSettings(env);
 }
 
+/** Slots of the lanes: one that is set to 0 is switched off, for agents that share the work of a location by its kind. */
+function laneConcurrency(
+  env: Environment,
+): Pick<AgentConfig, 'uptimeConcurrency' | 'jobConcurrency' | 'suiteConcurrency'> {
+  const auto = (text(env, 'JOB_CONCURRENCY') ?? 'auto').toLowerCase() === 'auto';
+  const slots = {
+    uptimeConcurrency: integer(env, 'UPTIME_CONCURRENCY', 200, 0, 10_000),
+    jobConcurrency: auto ? null : integer(env, 'JOB_CONCURRENCY', 1, 0, 1000),
+    suiteConcurrency: integer(env, 'SUITE_CONCURRENCY', 1, 0, 100),
+  };
+  if (Object.values(slots).every((count) => count === 0)) {
+    fail('UPTIME_CONCURRENCY, JOB_CONCURRENCY and SUITE_CONCURRENCY are all 0: leave one lane on');
+  }
+  return slots;
+}
+
 /** Everything of the agent but its key. */
 export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'> {
-  const jobConcurrency = text(env, 'JOB_CONCURRENCY');
   const serviceUrl = url(env, 'SERVICE_URL', 'http://127.0.0.1:4400', ['http:', 'https:']);
   if (serviceUrl.username !== '' || serviceUrl.password !== '' || serviceUrl.search !== '') {
     fail('SERVICE_URL takes no user, password or query: the key is what the agent shows');
   }
   return Object.freeze({
     serviceUrl,
-    uptimeConcurrency: integer(env, 'UPTIME_CONCURRENCY', 200, 1, 10_000),
-    jobConcurrency:
-      jobConcurrency === null || jobConcurrency.toLowerCase() === 'auto'
-        ? null
-        : integer(env, 'JOB_CONCURRENCY', 1, 1, 1000),
-    suiteConcurrency: integer(env, 'SUITE_CONCURRENCY', 1, 1, 100),
+    ...laneConcurrency(env),
     healthPort: integer(env, 'AGENT_HEALTH_PORT', 8081, 0, 65_535),
     dataDir: resolve(text(env, 'AGENT_DATA_DIR') ?? '.data/agent'),
     shutdownGraceSeconds: integer(env, 'AGENT_SHUTDOWN_GRACE_SECONDS', 300, 0, 86_400),
@@ -129,6 +142,7 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
     installEnvironment: installEnvironment(env),
     externalObservability: flag(env, 'EXTERNAL_OBSERVABILITY', true),
     detectSecrets: flag(env, 'DETECT_SECRETS', false),
+    networkEvidence: flag(env, 'NETWORK_EVIDENCE', true),
     secrets: Object.freeze(
       Object.entries(env)
         .filter(([name, value]) => name.startsWith('SERVICE_SECRET_') && value !== undefined && value !== '')

@@ -24,9 +24,9 @@ describe('a malformed value of the agent is one line and 78', () => {
       'https://user:word@service.example',
       'SERVICE_URL takes no user, password or query: the key is what the agent shows',
     ],
-    ['UPTIME_CONCURRENCY', '0', 'UPTIME_CONCURRENCY must be a whole number from 1 to 10000, but is "0"'],
-    ['JOB_CONCURRENCY', 'many', 'JOB_CONCURRENCY must be a whole number from 1 to 1000, but is "many"'],
-    ['SUITE_CONCURRENCY', '1.5', 'SUITE_CONCURRENCY must be a whole number from 1 to 100, but is "1.5"'],
+    ['UPTIME_CONCURRENCY', '-1', 'UPTIME_CONCURRENCY must be a whole number from 0 to 10000, but is "-1"'],
+    ['JOB_CONCURRENCY', 'many', 'JOB_CONCURRENCY must be a whole number from 0 to 1000, but is "many"'],
+    ['SUITE_CONCURRENCY', '1.5', 'SUITE_CONCURRENCY must be a whole number from 0 to 100, but is "1.5"'],
     [
       'AGENT_HEALTH_PORT',
       '65536',
@@ -85,6 +85,19 @@ describe('and so is one of the service', () => {
       'accepted',
     );
   });
+});
+
+test('lanes are switched off by 0 slots, but not all of them', () => {
+  const off = { UPTIME_CONCURRENCY: '0', JOB_CONCURRENCY: '0', SUITE_CONCURRENCY: '0' };
+  expect(readAgentSettings({ ...off, JOB_CONCURRENCY: 'auto' })).toMatchObject({
+    uptimeConcurrency: 0,
+    jobConcurrency: null,
+    suiteConcurrency: 0,
+  });
+  expect(told(() => readAgentSettings(off))).toEqual([
+    78,
+    'UPTIME_CONCURRENCY, JOB_CONCURRENCY and SUITE_CONCURRENCY are all 0: leave one lane on',
+  ]);
 });
 
 test('PLAYWRIGHT_BROWSERS_PATH is an absolute path; 0, which means within an installation, is none', () => {

@@ -33,14 +33,16 @@ export function createAbilities(
   host: Pick<ScriptHost, 'runtimes' | 'engines' | 'carriesScripts'>,
 ): Abilities {
   const lanes = createLanes({});
-  const types = (): readonly JobType[] => [
-    ...(host.carriesScripts ? probeTypes : uptimeTypes),
-    ...(host.runtimes().length > 0 ? scriptTypes : []),
-    ...(host.engines().length > 0 ? suiteTypes : []),
-  ];
+  const withSlots = (types: readonly JobType[]) => types.filter((type) => slots[laneOf[type]] > 0);
+  const types = (): readonly JobType[] =>
+    withSlots([
+      ...(host.carriesScripts ? probeTypes : uptimeTypes),
+      ...(host.runtimes().length > 0 ? scriptTypes : []),
+      ...(host.engines().length > 0 ? suiteTypes : []),
+    ]);
   return {
     types,
-    announced: () => (host.carriesScripts ? [...new Set([...types(), ...scriptTypes])] : types()),
+    announced: () => (host.carriesScripts ? [...new Set([...types(), ...withSlots(scriptTypes)])] : types()),
     lanes,
     openLanes: () => {
       const wanted = new Set(types().map((type) => laneOf[type]));
@@ -51,6 +53,7 @@ export function createAbilities(
   };
 }
 
+/** 0 = the lane is switched off: it never opens, and its types are none of this agent's. */
 export type LaneSlots = { readonly [L in Lane]: number };
 
 /** Slots of each lane, whether this agent has a check type for it or not. */

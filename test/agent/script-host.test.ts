@@ -27,7 +27,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function start(): Promise<void> {
+async function start(env: { [name: string]: string } = {}): Promise<void> {
   agent = createAgent({
     config: readAgentConfig({
       API_KEY: peerKey,
@@ -36,6 +36,7 @@ async function start(): Promise<void> {
       AGENT_DATA_DIR: join(folder, 'data'),
       JOB_CONCURRENCY: '3',
       SUITE_CONCURRENCY: '2',
+      ...env,
     }),
     log: createLog({ level: 'ERROR', scrub: (line) => line }),
     version: '1.2.3',
@@ -96,6 +97,31 @@ test.each([
   expect(hellos()[0]?.lanes).toEqual({ uptime: 200 });
 });
 
+test.each([
+  [
+    { JOB_CONCURRENCY: '0', SUITE_CONCURRENCY: '0' },
+    { lanes: { uptime: 200 }, checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP'] },
+  ],
+  [
+    { UPTIME_CONCURRENCY: '0', SUITE_CONCURRENCY: '0' },
+    { lanes: { browser: 3 }, checkTypes: ['BROWSER', 'MULTI_STEP'] },
+  ],
+  [
+    { UPTIME_CONCURRENCY: '0', JOB_CONCURRENCY: '0' },
+    { lanes: { suite: 2 }, checkTypes: ['PLAYWRIGHT'] },
+  ],
+])('with %o an agent that could run everything announces and claims %o alone', async (env, announced) => {
+  install('2026.04');
+  installEngines('22.23.3');
+  await start(env);
+  const [lane = ''] = Object.keys(announced.lanes);
+  await expect.poll(claimedLanes, { timeout: 10_000 }).toContain(lane);
+  const [hello] = hellos();
+  expect(hello).toMatchObject({ checkTypes: announced.checkTypes, runtimes: ['2026.04'] });
+  expect(hello?.lanes).toEqual(announced.lanes);
+  expect(new Set(claimedLanes())).toEqual(new Set([lane]));
+});
+
 test('a runtime that comes while the agent runs is announced, and its lane asks for jobs', async () => {
   mkdirSync(runtimes);
   await start();
@@ -109,7 +135,7 @@ test('a runtime that comes while the agent runs is announced, and its lane asks 
     checkTypes: ['URL', 'API', 'TCP', 'DNS', 'ICMP', 'BROWSER', 'MULTI_STEP'],
     lanes: { uptime: 200, browser: 3 },
   });
-  expect(await metrics()).toMatch(/slots\{lane="browser",state="free"\} 3/);
+  expect(await metrics()).toMatch(/slots\{lane="browser"\} 3/);
   expect(hellos()[0]?.instanceId).toBe(hellos().at(-1)?.instanceId);
   install('2025.04');
   await expect.poll(() => hellos().at(-1)?.runtimes, { timeout: 10_000 }).toEqual(['2026.04', '2025.04']);

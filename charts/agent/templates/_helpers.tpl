@@ -1,0 +1,96 @@
+{{/* The short name of the program, in labels. */}}
+{{- define "location-agent.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/*
+The name that all others begin with: at most 45 characters, since "-browser" and the "keda-hpa-" of KEDA come to it. A
+longer one is cut and told apart by a hash of the whole.
+*/}}
+{{- define "location-agent.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
+{{- $full = default $full .Values.fullnameOverride -}}
+{{- if gt (len $full) 45 -}}
+{{- printf "%s-%s" ($full | trunc 36 | trimSuffix "-") ($full | sha256sum | trunc 8) -}}
+{{- else -}}
+{{- $full | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Name of one deployment and of what belongs to it. Takes root and key. */}}
+{{- define "location-agent.deploymentName" -}}
+{{- $full := include "location-agent.fullname" .root -}}
+{{- if eq .key "all" -}}{{- $full -}}{{- else -}}{{- printf "%s-%s" $full .key -}}{{- end -}}
+{{- end -}}
+
+{{- define "location-agent.serviceAccountName" -}}
+{{- $own := .Values.serviceAccount.create -}}
+{{- default (ternary (include "location-agent.fullname" .) "default" $own) .Values.serviceAccount.name -}}
+{{- end -}}
+
+{{/* What all agents of the release have in common, and nothing that ever changes. */}}
+{{- define "location-agent.releaseSelector" -}}
+app.kubernetes.io/name: {{ include "location-agent.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
+{{/* The agents of one deployment. Takes root and key. */}}
+{{- define "location-agent.selector" -}}
+{{ include "location-agent.releaseSelector" .root }}
+app.kubernetes.io/component: {{ .key | quote }}
+{{- end -}}
+
+{{- define "location-agent.labels" -}}
+{{- with .Values.commonLabels }}{{ toYaml . }}
+{{ end -}}
+{{ include "location-agent.releaseSelector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
+{{- end -}}
+
+{{/*
+What a deployment is made of, as YAML: its own values, and those that it shares with the others where it has none of its
+own. A value is taken whole, but for the image. Takes root and key.
+*/}}
+{{- define "location-agent.settings" -}}
+{{- $values := .root.Values -}}
+{{- $own := index $values.deployments .key -}}
+{{- $shared := pick $values "topologySpreadConstraints" "nodeSelector" "tolerations" "affinity" "priorityClassName"
+  "podAnnotations" "podLabels" "extraEnv" "extraEnvFrom" "extraVolumes" "extraVolumeMounts" "seccompLocalhostProfile" -}}
+{{- $settings := deepCopy $shared -}}
+{{- range $name, $value := $own -}}
+{{- $_ := set $settings $name $value -}}
+{{- end -}}
+{{- $image := deepCopy $values.image -}}
+{{- range $name, $value := default dict $own.image -}}
+{{- if $value -}}{{- $_ := set $image $name $value -}}{{- end -}}
+{{- end -}}
+{{- $_ := set $settings "image" $image -}}
+{{- toYaml $settings -}}
+{{- end -}}
+
+{{/* Whether the chart makes a Secret, and what is in it. */}}
+{{- define "location-agent.secretData" -}}
+{{- $proxy := .Values.proxy -}}
+{{- $data := dict -}}
+{{- with .Values.apiKey.value }}{{- $_ := set $data "api-key" (b64enc .) }}{{- end -}}
+{{- if not $proxy.existingSecret -}}
+{{- with $proxy.http }}{{- $_ := set $data "http-proxy" (b64enc .) }}{{- end -}}
+{{- with $proxy.https }}{{- $_ := set $data "https-proxy" (b64enc .) }}{{- end -}}
+{{- end -}}
+{{- if $data }}{{ toYaml $data }}{{ end -}}
+{{- end -}}
+
+{{/* Name of the ConfigMap or Secret with further authorities, as a volume's source; empty where there are none. */}}
+{{- define "location-agent.caSource" -}}
+{{- $ca := .Values.caBundle -}}
+{{- $items := list (dict "key" $ca.key "path" "ca.crt") -}}
+{{- if $ca.existingSecret -}}
+secret: {{ dict "secretName" $ca.existingSecret "items" $items | toJson }}
+{{- else if or $ca.existingConfigMap $ca.pem -}}
+{{- $name := default (printf "%s-ca" (include "location-agent.fullname" .)) $ca.existingConfigMap -}}
+configMap: {{ dict "name" $name "items" $items | toJson }}
+{{- end -}}
+{{- end -}}

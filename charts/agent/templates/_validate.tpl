@@ -1,0 +1,63 @@
+{{/*
+What the schema cannot say in words that help: values that need or exclude each other. Called once, from the first
+manifest; fails with one line that names the value and the remedy.
+*/}}
+{{- define "location-agent.validate" -}}
+{{- $values := .Values -}}
+{{- if not $values.serviceUrl -}}
+{{- fail "serviceUrl is missing: set it to the URL of the monitoring service, such as https://monitoring.example" -}}
+{{- end -}}
+{{- if and $values.apiKey.existingSecret $values.apiKey.value -}}
+{{- fail "apiKey: set existingSecret or value, not both" -}}
+{{- else if not (or $values.apiKey.existingSecret $values.apiKey.value) -}}
+{{- fail "apiKey is missing: name a Secret in apiKey.existingSecret, or set apiKey.value to a key of the private location (pl_…)" -}}
+{{- end -}}
+{{- if and $values.proxy.existingSecret (or $values.proxy.http $values.proxy.https) -}}
+{{- fail "proxy: set existingSecret or the values http and https, not both" -}}
+{{- end -}}
+{{- $ca := $values.caBundle -}}
+{{- if gt (len (compact (list $ca.pem $ca.existingConfigMap $ca.existingSecret))) 1 -}}
+{{- fail "caBundle: set one of pem, existingConfigMap and existingSecret" -}}
+{{- end -}}
+{{- $enabled := 0 -}}
+{{- range $key, $deployment := $values.deployments -}}
+{{- if $deployment.enabled -}}
+{{- $enabled = add1 $enabled -}}
+{{- include "location-agent.validateDeployment" (dict "root" $ "key" $key "deployment" $deployment) -}}
+{{- end -}}
+{{- end -}}
+{{- if not $enabled -}}
+{{- fail "deployments: none is enabled; enable deployments.all, or some of uptime, browser and suite" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "location-agent.validateDeployment" -}}
+{{- $where := printf "deployments.%s" .key -}}
+{{- $slots := .deployment.slots -}}
+{{- if not (or $slots.uptime $slots.browser $slots.suite) -}}
+{{- fail (printf "%s.slots: uptime, browser and suite are all 0; leave one lane on" $where) -}}
+{{- end -}}
+{{- if and .deployment.data.existingClaim .deployment.data.ephemeral -}}
+{{- fail (printf "%s.data: set existingClaim or ephemeral, not both" $where) -}}
+{{- end -}}
+{{- if .deployment.autoscaling.enabled -}}
+{{- if or (not .root.Values.autoscaling.prometheusUrl) (not .root.Values.autoscaling.location) -}}
+{{- fail (printf "%s.autoscaling needs autoscaling.prometheusUrl and autoscaling.location (the slugName)" $where) -}}
+{{- end -}}
+{{- if eq (toString $slots.browser) "auto" -}}
+{{- fail (printf "%s.autoscaling needs a number in %s.slots.browser, not auto" $where $where) -}}
+{{- end -}}
+{{- if gt (int .deployment.autoscaling.minReplicas) (int .deployment.autoscaling.maxReplicas) -}}
+{{- fail (printf "%s.autoscaling: minReplicas is more than maxReplicas" $where) -}}
+{{- end -}}
+{{- end -}}
+{{- $own := list "API_KEY" "API_KEY_FILE" "SERVICE_URL" "UPTIME_CONCURRENCY" "JOB_CONCURRENCY" "SUITE_CONCURRENCY"
+  "LOG_LEVEL" "AGENT_HEALTH_PORT" "AGENT_DATA_DIR" "AGENT_SHUTDOWN_GRACE_SECONDS" "HTTP_PROXY" "HTTPS_PROXY" "NO_PROXY"
+  "NODE_EXTRA_CA_CERTS" "USE_OS_DNS_RESOLVER" "DEPENDENCY_CACHE" "EXTERNAL_OBSERVABILITY" "DETECT_SECRETS" -}}
+{{- $settings := include "location-agent.settings" . | fromYaml -}}
+{{- range $variable := $settings.extraEnv -}}
+{{- if has (upper $variable.name) $own -}}
+{{- fail (printf "extraEnv: %s is set by a value of its own; see the chart's README" $variable.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
