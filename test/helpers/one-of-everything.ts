@@ -138,6 +138,7 @@ export async function makeOneOfEverything(service: TestService): Promise<Everyth
   ids['privateLocation'] = idOf(await make('/v1/private-locations', { name: 'Office', slugName: 'office' }));
   ids['privateLocationKey'] = idOf(await make('/v1/private-locations/{id}/keys'));
   ids['locationKey'] = idOf(await make('/v1/locations/{code}/keys'));
+  ids['apiKey'] = idOf(await make('/v1/api-keys', { name: 'CI' }));
   ids['snippet'] = idOf(await make('/v1/snippets', { name: 'login', script: 'console.log(1)' }));
   await make('/v1/variables', { key: 'TOKEN', value: 'first-token', secret: true });
   ids['variable'] = 'TOKEN';

@@ -13,6 +13,7 @@ import { registerAlertChannelSubscriptions } from './alert-channel-subscriptions
 import { registerAlertChannels } from './alert-channels.ts';
 import { AlertNotification, registerAlertNotifications } from './alert-notifications.ts';
 import { ErrorBody } from './api-errors.ts';
+import { ApiKey, NewApiKey, registerApiKeys } from './api-keys.ts';
 import { CheckAlert, registerCheckAlerts } from './check-alerts.ts';
 import { Asset, registerCheckResultAssets } from './check-result-assets.ts';
 import { CheckResult, CheckResultPage, registerCheckResults } from './check-results.ts';
@@ -131,6 +132,8 @@ const components = [
   IncidentUpdate,
   Incident,
   Account,
+  ApiKey,
+  NewApiKey,
 ];
 
 /** Registers `/v1` and `/v2`: authentication, limits of input, and every resource. */
@@ -186,5 +189,6 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerIncidents(api, deps);
     registerIncidentUpdates(api, deps);
     registerAccounts(api, deps);
+    registerApiKeys(api, deps);
   });
 }

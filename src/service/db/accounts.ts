@@ -1,7 +1,7 @@
 import type { AlertSettings } from '../api/check-fields.ts';
 import type { Queryable } from './database.ts';
 
-/** Statements on accounts and their API keys. */
+/** Statements on accounts. */
 
 export type AccountRow = {
   id: string;
@@ -12,15 +12,6 @@ export type AccountRow = {
   createdAt: Date;
   updatedAt: Date | null;
 };
-
-/** The account of an API key, by the key's SHA-256. */
-export async function accountIdOfApiKey(db: Queryable, keyHash: Buffer): Promise<string | undefined> {
-  const rows = await db.query<{ accountId: string }>(
-    'select account_id as "accountId" from api_keys where key_hash = $1',
-    [keyHash],
-  );
-  return rows[0]?.accountId;
-}
 
 const columns = `id, name, runtime_id as "runtimeId", alert_settings as "alertSettings", created_at as "createdAt",
   updated_at as "updatedAt"`;

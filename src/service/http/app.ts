@@ -54,6 +54,7 @@ export async function buildApp(
   // What a test validates against the schemas is exactly what is sent: nothing is dropped on the way out.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   app.decorateRequest('accountId', '');
+  app.decorateRequest('apiKeyId', '');
   registerErrorHandlers(app);
   // Fastify would take text/plain too.
   app.removeAllContentTypeParsers();

@@ -1,13 +1,14 @@
 import type { FastifyRequest } from 'fastify';
-import { accountIdOfApiKey } from '../db/accounts.ts';
 import type { Queryable } from '../db/database.ts';
+import { createApiKeyLookup } from './api-key-lookup.ts';
 import { HttpError } from './errors.ts';
-import { createKeyLookup } from './key-lookup.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The account of the request's API key. Empty on routes without authentication. */
     accountId: string;
+    /** That key's id; empty likewise. */
+    apiKeyId: string;
   }
 }
 
@@ -24,19 +25,13 @@ const forbidden = () =>
 
 /** onRequest hook of the public API: an unauthorised request's body is not even read. */
 export function createAuthentication({ db, now }: { db: Queryable; now: () => number }) {
-  const accountOf = createKeyLookup({
-    find: async (hash) => {
-      const accountId = await accountIdOfApiKey(db, hash);
-      return accountId === undefined ? undefined : { accountId };
-    },
-    refuse: unauthorized,
-    now,
-  });
+  const ownerOf = createApiKeyLookup({ db, refuse: unauthorized, now });
 
   return async function authenticate(request: FastifyRequest): Promise<void> {
-    const { accountId } = await accountOf(request.headers.authorization);
+    const { accountId, apiKeyId } = await ownerOf(request.headers.authorization);
     const named = request.headers['x-service-account'];
     if (named !== undefined && named !== '' && named !== accountId) throw forbidden();
     request.accountId = accountId;
+    request.apiKeyId = apiKeyId;
   };
 }

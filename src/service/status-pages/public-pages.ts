@@ -3,10 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiDeps } from '../api/public-api.ts';
 import { baseUrl } from '../api/result-artifacts.ts';
 import { createCallLimit } from '../http/call-limit.ts';
-import { accountIdOfApiKey } from '../db/accounts.ts';
 import { findStatusPageByDomain, findStatusPageByUrl, type StatusPageRow } from '../db/status-pages.ts';
 import { HttpError } from '../http/errors.ts';
-import { createKeyLookup } from '../http/key-lookup.ts';
+import { createApiKeyLookup } from '../http/api-key-lookup.ts';
 import { feedXml } from './feed.ts';
 import { noticeHtml, pageHtml } from './page-html.ts';
 import { statusCss } from './page-style.ts';
@@ -35,11 +34,8 @@ const unknownPage = () => new HttpError(404, 'There is no such status page.');
 export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps): void {
   const { db, now } = deps;
   const limit = createCallLimit({ perMinute: subscriptionsPerMinute, now });
-  const accountOf = createKeyLookup({
-    find: async (hash) => {
-      const accountId = await accountIdOfApiKey(db, hash);
-      return accountId === undefined ? undefined : { accountId };
-    },
+  const accountOf = createApiKeyLookup({
+    db,
     refuse: (reason) =>
       new HttpError(401, `This status page is private, and the API key ${reason}.`, {
         authorization: [reason],
