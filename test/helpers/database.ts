@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inject } from 'vitest';
 import { openDatabase } from '../../src/service/db/open-database.ts';
 import type { Db, DatabaseOptions } from '../../src/service/db/database.ts';
 import { Secret } from '../../src/secrets/secret.ts';
-import { copyFolder, embeddedTemplate, migratedDatabase, serverTemplate } from './database-templates.ts';
-import { postgresBinaries, startPostgres, type Postgres } from './postgres.ts';
+import { copyFolder, embeddedTemplate, migratedDatabase } from './database-templates.ts';
 
 /**
  * Both kinds of database, for `describe.each(databases)`:
@@ -25,7 +25,8 @@ export type TestDatabase = {
 };
 type OpenOptions = { migrated?: boolean; onStatement?: DatabaseOptions['onStatement'] };
 
-const binaries = await postgresBinaries();
+/** Of the server that runs beside the tests, without a database's name. */
+const url = inject('postgres');
 
 export const databases: readonly TestDatabase[] = [embedded(), server()];
 
@@ -50,45 +51,34 @@ function embedded(): TestDatabase {
   };
 }
 
+/** Databases of one server, which all test files share. */
 function server(): TestDatabase {
   const closers: (() => Promise<void>)[] = [];
-  let postgres: Promise<Postgres> | null = null;
   let made = 0;
+  const open = (name: string, options: OpenOptions = {}): Promise<Db> =>
+    openDatabase({ databaseUrl: new Secret(`${url}${name}`), dataDir: '', ...observed(options) });
   async function openReplicas(count: number, options: OpenOptions = {}): Promise<Db[]> {
-    if (binaries === null) throw new Error('no PostgreSQL binaries');
-    postgres ??= serverTemplate(binaries).then((folder) =>
-      startPostgres(binaries, [], (dataDir, owner) => copyFolder(folder, dataDir, owner)),
-    );
-    const { url } = await postgres;
-    const name = `test_${++made}`;
-    const admin = await openDatabase({ databaseUrl: new Secret(url('postgres')), dataDir: '' });
+    if (url === null) throw new Error('no PostgreSQL binaries');
+    const name = `test_${process.pid}_${++made}`;
+    const admin = await open('postgres');
     await admin.exec(
       `create database ${name}${options.migrated === false ? '' : ` template ${migratedDatabase}`}`,
     );
     await admin.close();
-    const replicas = await Promise.all(
-      Array.from({ length: count }, () =>
-        openDatabase({ databaseUrl: new Secret(url(name)), dataDir: '', ...observed(options) }),
-      ),
-    );
+    const replicas = await Promise.all(Array.from({ length: count }, () => open(name, options)));
     closers.push(...replicas.map((db) => () => db.close()));
     return replicas;
   }
   return {
     name: 'server',
-    unavailable: binaries === null ? 'no PostgreSQL binaries: apt-get install postgresql' : null,
+    unavailable: url === null ? 'no PostgreSQL binaries: apt-get install postgresql' : null,
     open: async (options) => {
       const [db] = await openReplicas(1, options);
       if (db === undefined) throw new Error('not opened');
       return db;
     },
     openReplicas,
-    close: async () => {
-      await closeAll(closers);
-      const running = await postgres;
-      postgres = null;
-      await running?.stop();
-    },
+    close: () => closeAll(closers),
   };
 }
 
