@@ -7,9 +7,10 @@ import { artifactNames, plainContentType } from './artifact-names.ts';
 import type { JobScrubber } from './own-secrets.ts';
 import type { WorkDirs } from './work-dir.ts';
 
-/** What attempts need for customer code: who runs it, where, and where its files go. */
-export type ScriptParts = {
-  scripts: Scripts;
+/** What attempts need for their files and for customer code: who runs it, where, and where the files go. */
+export type FileParts = {
+  /** Null in an agent that carries none of it. */
+  scripts: Scripts | null;
   workDirs: WorkDirs;
   keepArtifacts: KeepArtifacts;
 };
@@ -49,7 +50,7 @@ export type AttemptFiles = {
   remove: () => Promise<void>;
 };
 
-export function openAttemptFiles(parts: ScriptParts, scrubber: JobScrubber): AttemptFiles {
+export function openAttemptFiles(parts: FileParts, scrubber: JobScrubber): AttemptFiles {
   let folder: Promise<string> | null = null;
   let closed = false;
   const files: AttemptFile[] = [];

@@ -9,10 +9,11 @@ import type { Artifact, LogEntry } from '../protocol/result.ts';
 import { suiteAfterMs } from '../protocol/suite.ts';
 import { maskLikelyIn, maskLikelySecrets } from './detect-secrets.ts';
 import { createAttemptLog, logBounds } from './attempt-log.ts';
-import { openAttemptFiles, type AttemptFiles, type ScriptParts } from './attempt-files.ts';
+import { openAttemptFiles, type AttemptFiles, type FileParts } from './attempt-files.ts';
 import { cancelledGrade, erroredGrade, grade, type Grade } from './grade.ts';
 import type { Hold } from './leases.ts';
 import { createLiveLog } from './live-log.ts';
+import { withFailure, type NetworkEvidence, type NetworkFailure } from './network-evidence.ts';
 import type { JobScrubber } from './own-secrets.ts';
 import { scrubbedLine } from './result.ts';
 import { within } from './within.ts';
@@ -22,8 +23,10 @@ export type AttemptParts = {
   /** The executor of a type; all are loaded by the time a job runs. */
   executorOf: (type: JobType) => Executor<JobType>;
   network: Network;
-  /** What customer code needs; absent in an agent that carries none of it. */
-  forScripts?: ScriptParts;
+  /** What customer code and files of attempts need; absent where no attempt leaves any. */
+  forFiles?: FileParts;
+  /** Looks at what the network does to attempts; absent = nobody does. */
+  evidence?: Pick<NetworkEvidence, 'watch' | 'traces'>;
   /** Mask in runs of scripts what looks like a credential, too. */
   detectSecrets?: boolean;
   /** Hears each line of the run's log as it comes, before it is scrubbed. */
@@ -41,6 +44,8 @@ export type Attempted = {
   log: LogEntry[];
   startedAt: number;
   stoppedAt: number;
+  /** Where the network failed; absent when it did not. */
+  traceTo?: NetworkFailure['traceTo'];
 };
 
 /** Time in which an executor must return after its signal fired; then it is abandoned. */
@@ -61,16 +66,20 @@ type AttemptOptions = {
 /** One attempt: the executor under its deadline, the verdict, the files. Rejects with JobAborted only. */
 export async function attemptOnce(job: Job, options: AttemptOptions): Promise<Attempted> {
   const { parts, scrubber } = options;
-  if (parts.forScripts === undefined) return execution(job, options, null);
-  const files = openAttemptFiles(parts.forScripts, scrubber);
+  const files = parts.forFiles === undefined ? null : openAttemptFiles(parts.forFiles, scrubber);
+  const watch = (await parts.evidence?.watch(job)) ?? null;
   try {
-    const attempted = await execution(job, options, files);
-    if (parts.detectSecrets === true) maskLikelySecrets(job, attempted, scrubber);
-    if (files.isEmpty()) return attempted;
+    const network = watch?.network ?? parts.network;
+    const executed = await execution(job, options, { files, network });
+    if (parts.detectSecrets === true) maskLikelySecrets(job, executed, scrubber);
+    const failure = (await watch?.conclude(executed.grade)) ?? null;
+    const attempted = await withFailure(executed, failure, files?.context ?? null);
+    if (files === null || files.isEmpty()) return attempted;
     return { ...attempted, artifacts: await keptFiles(job, options, files, attempted) };
   } finally {
     options.hold.stage = null;
-    await files.remove().catch((error: unknown) => {
+    watch?.end();
+    await files?.remove().catch((error: unknown) => {
       parts.fault(toError(error), 'the folder of an attempt cannot be removed');
     });
   }
@@ -120,7 +129,7 @@ async function keptFiles(
 async function execution(
   job: Job,
   { hold, deadline, parts, scrubber }: AttemptOptions,
-  files: AttemptFiles | null,
+  { files, network }: { files: AttemptFiles | null; network: Network },
 ): Promise<Attempted> {
   const { now } = parts;
   const startedAt = now();
@@ -150,7 +159,7 @@ async function execution(
           hold.lines?.add(msg);
         },
         onStage: (stage) => (hold.stage = stage.slice(0, 64)),
-        network: parts.network,
+        network,
         now,
       }),
     );

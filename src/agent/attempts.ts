@@ -36,6 +36,10 @@ const networkCodes: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'TIMEOUT',
 ]);
 
+export function isNetworkFailure(reason: Reason | null): boolean {
+  return reason !== null && networkCodes.has(reason.code);
+}
+
 /** Seconds to wait before retry `n` (from 1). EXPONENTIAL is the base to the power of n, as the strategy's name says. */
 export function backoffSeconds(
   strategy: Pick<RetryStrategy, 'type' | 'baseBackoffSeconds'>,
@@ -64,9 +68,7 @@ export function nextAttempt(strategy: RetryStrategy | null, history: AttemptHist
   if (strategy === null || history.status !== 'failed') return null;
   const single = strategy.type === 'SINGLE_RETRY';
   if (history.attempt > (single ? 1 : strategy.maxRetries)) return null;
-  if (strategy.onlyOn.includes('NETWORK_ERROR')) {
-    if (history.reason === null || !networkCodes.has(history.reason.code)) return null;
-  }
+  if (strategy.onlyOn.includes('NETWORK_ERROR') && !isNetworkFailure(history.reason)) return null;
   const delayMs = backoffSeconds(strategy, history.attempt) * 1000;
   const startsAt = history.now + delayMs;
   if (startsAt >= history.deadline) return null;

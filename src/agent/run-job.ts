@@ -9,8 +9,10 @@ import { cancelledGrade, erroredGrade, type Grade } from './grade.ts';
 import type { Lanes } from './lanes.ts';
 import type { Hold, Leases } from './leases.ts';
 import { countAttempt, countResult, countRun, countSuite, countWait, type AgentMetrics } from './metrics.ts';
+import { withTraceroute } from './network-evidence.ts';
 import type { JobScrubber } from './own-secrets.ts';
 import { resultOf, scrubbed, scrubbedInTurns, serialised } from './result.ts';
+import { traceLimitMs } from './traces.ts';
 
 /** What running a job needs of the agent. */
 export type RunParts = AttemptParts & {
@@ -89,10 +91,12 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
       });
       if (next === null) {
         countRun(metrics, job.checkType, (attempted.stoppedAt - (begunAt ?? attempted.startedAt)) / 1000);
-        return await report(attempted, 'FINAL');
+        return await report(await traced(attempted), 'FINAL');
       }
 
-      await report(attempted, 'ATTEMPT');
+      // A trace is no reason to try again later than the strategy says, and must not go on beside the next attempt.
+      const hasTime = next.delayMs >= traceLimitMs || isTraced(attempted);
+      await report(hasTime ? await traced(attempted) : attempted, 'ATTEMPT');
       attempt = next.attempt;
       notBefore = attempted.stoppedAt + next.delayMs;
       if (next.elsewhere) {
@@ -111,6 +115,18 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     await conclude(cancelledGrade());
   } finally {
     hold.end();
+  }
+
+  /** With the trace of the way where the network failed; the slot is free meanwhile, the lease renewed. */
+  function traced(attempted: Attempted): Promise<Attempted> | Attempted {
+    const { evidence } = parts;
+    if (evidence === undefined) return attempted;
+    return withTraceroute(attempted, { hold, traces: evidence.traces, untilMs: deadline, now });
+  }
+
+  function isTraced({ traceTo }: Attempted): boolean {
+    if (traceTo === undefined) return false;
+    return 'unavailable' in traceTo || parts.evidence?.traces.has(traceTo) === true;
   }
 
   /** The end of a job of which there is nothing to tell but the verdict. */

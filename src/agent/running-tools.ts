@@ -20,7 +20,7 @@ export type ToolLoader = {
 
 export function createToolLoader(
   options: Pick<RunParts, 'version' | 'lanes' | 'leases' | 'metrics' | 'fault' | 'now'> & {
-    config: Pick<AgentConfig, 'useOsDnsResolver' | 'detectSecrets'>;
+    config: Pick<AgentConfig, 'useOsDnsResolver' | 'detectSecrets' | 'networkEvidence'>;
     host: Pick<ScriptHost, 'carriesScripts' | 'scripts'>;
     workDirs: WorkDirs;
     artifacts: Pick<ArtifactDelivery, 'keep'>;
@@ -34,29 +34,37 @@ export function createToolLoader(
   const { config, host, workDirs, artifacts, outbox, session, secrets, scrubber, ...shared } = options;
   const { fault, now } = shared;
   let closeNetwork = () => {};
-  const forScripts = host.carriesScripts
-    ? {
-        forScripts: { scripts: host.scripts, workDirs, keepArtifacts: artifacts.keep },
-        detectSecrets: config.detectSecrets,
-      }
-    : {};
+  const scripts = host.carriesScripts ? host.scripts : null;
   return {
     load: async () => {
-      const [{ parseJob }, { runJob, reportInvalid }, { loadExecutors }, { createNetwork }, { warmUp }] =
-        await Promise.all([
-          import('./parse-job.ts'),
-          import('./run-job.ts'),
-          import('./load-executors.ts'),
-          import('../executors/system-network.ts'),
-          import('./warm-up.ts'),
-        ]);
+      const [
+        { parseJob },
+        { runJob, reportInvalid },
+        { loadExecutors },
+        { createNetwork },
+        { warmUp },
+        { createNetworkEvidence },
+      ] = await Promise.all([
+        import('./parse-job.ts'),
+        import('./run-job.ts'),
+        import('./load-executors.ts'),
+        import('../executors/system-network.ts'),
+        import('./warm-up.ts'),
+        import('./network-evidence.ts'),
+      ]);
       const network = createNetwork({ useOsDnsResolver: config.useOsDnsResolver });
-      closeNetwork = network.close;
+      const evidence = config.networkEvidence ? createNetworkEvidence({ network, now }) : null;
+      closeNetwork = () => {
+        evidence?.close();
+        network.close();
+      };
       const executorOf = await loadExecutors(host.carriesScripts ? jobTypes : uptimeTypes, fault);
       await warmUp(host.carriesScripts ? probeTypes : uptimeTypes, executorOf, { network, now });
       const parts: RunParts = {
         ...shared,
-        ...forScripts,
+        forFiles: { scripts, workDirs, keepArtifacts: artifacts.keep },
+        detectSecrets: scripts !== null && config.detectSecrets,
+        ...(evidence === null ? {} : { evidence }),
         executorOf,
         network,
         scrubberOf: jobScrubbers(secrets, scrubber),

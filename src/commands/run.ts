@@ -1,16 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ScriptParts } from '../agent/attempt-files.ts';
 import { createLanes } from '../agent/lanes.ts';
 import { openDataDir } from '../agent/data-dir.ts';
 import { createLeases } from '../agent/leases.ts';
 import { createMetrics } from '../agent/metrics.ts';
+import { createNetworkEvidence } from '../agent/network-evidence.ts';
 import { jobScrubbers, ownSecrets } from '../agent/own-secrets.ts';
 import { runJob, type RunParts } from '../agent/run-job.ts';
-import { createScriptHost, packageEngines, packageRuntimes, revealed } from '../agent/script-host.ts';
+import {
+  createScriptHost,
+  packageEngines,
+  packageRuntimes,
+  revealed,
+  type ScriptHost,
+} from '../agent/script-host.ts';
 import { warmUp } from '../agent/warm-up.ts';
-import { createWorkDirs } from '../agent/work-dir.ts';
+import { createWorkDirs, type WorkDirs } from '../agent/work-dir.ts';
 import { readAgentConfigIfAny, readLogLevel, type AgentConfig } from '../config.ts';
 import type { Environment } from '../config/read.ts';
 import { exitCodes, ServiceError } from '../errors.ts';
@@ -172,15 +180,17 @@ async function runHere(
   await warmUp([job.checkType], () => execute, { network, now: Date.now });
   const runtimeId = runtimeOf(job);
   const tell = (line: string) => stderr(`location-agent: ${line}\n`);
-  const scripts =
-    runtimeId === null && fetchBundle === undefined
-      ? null
-      : await scriptParts(settings, { output, log, runtimeId, fetchBundle, tell });
+  const hasScripts = runtimeId !== null || fetchBundle !== undefined;
+  const host = hasScripts ? await scriptHost(settings, { log, runtimeId, fetchBundle, tell }) : null;
+  const workDirs = host === null ? temporaryWorkDirs() : await openWorkDirs(settings);
+  const evidence = settings.networkEvidence ? createNetworkEvidence({ network, now: Date.now }) : null;
   const parts: RunParts = {
     version,
-    ...(scripts === null ? {} : { forScripts: scripts, detectSecrets: settings.detectSecrets }),
+    forFiles: { scripts: host?.scripts ?? null, workDirs, keepArtifacts: keepInFolder(output) },
+    detectSecrets: hasScripts && settings.detectSecrets,
+    ...(evidence === null ? {} : { evidence }),
     onLog: ({ level, msg }) => {
-      if (scripts !== null) stderr(`${level.padEnd(6)}${oneLine(scrubber.text(msg))}\n`);
+      if (hasScripts) stderr(`${level.padEnd(6)}${oneLine(scrubber.text(msg))}\n`);
     },
     lanes: createLanes({ [job.lane]: 1 }),
     leases,
@@ -208,9 +218,10 @@ async function runHere(
   } finally {
     process.off('SIGINT', cancel).off('SIGTERM', cancel);
     leases.stop();
+    evidence?.close();
     network.close();
-    await scripts?.scripts.close();
-    await scripts?.workDirs.close();
+    await host?.scripts.close();
+    await workDirs.close();
   }
   return interrupted ? results.map(interruptedHere) : results;
 }
@@ -227,24 +238,40 @@ function runtimeOf(job: Job): string | null {
   return 'scripts' in job ? (job.scripts?.runtimeId ?? null) : null;
 }
 
-/** Runtimes, engines, folders and files, as a daemon has them. */
-async function scriptParts(
+/** Where attempts without scripts have their folders, should they need any: no data directory is asked for. */
+function temporaryWorkDirs(): WorkDirs {
+  const remove = (folder: string) => rm(folder, { recursive: true, force: true });
+  return {
+    removeDead: () => Promise.resolve(),
+    make: () => mkdtemp(join(tmpdir(), 'location-agent-run-')),
+    remove,
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Where attempts have their folders, as those of a daemon. */
+async function openWorkDirs({ dataDir }: Pick<AgentConfig, 'dataDir'>): Promise<WorkDirs> {
+  const workDirs = createWorkDirs(join(dataDir, 'runs'), randomUUID());
+  await workDirs.removeDead();
+  return workDirs;
+}
+
+/** Runtimes and engines, as a daemon has them. */
+async function scriptHost(
   settings: Omit<AgentConfig, 'apiKey'>,
   {
-    output,
     log,
     runtimeId,
     fetchBundle,
     tell,
   }: {
-    output: string;
     log: Log;
     /** Null = none is needed. */
     runtimeId: string | null;
     fetchBundle: FetchBundle | undefined;
     tell: (line: string) => void;
   },
-): Promise<ScriptParts> {
+): Promise<ScriptHost> {
   openDataDir(settings.dataDir);
   const host = createScriptHost({
     runtimesFolder: packageRuntimes(),
@@ -268,9 +295,7 @@ async function scriptParts(
   }
   if (fetchBundle !== undefined && host.engines().length === 0)
     tell(`what suites run on ${how}/engines.mjs install`);
-  const workDirs = createWorkDirs(join(settings.dataDir, 'runs'), randomUUID());
-  await workDirs.removeDead();
-  return { scripts: host.scripts, workDirs, keepArtifacts: keepInFolder(output) };
+  return host;
 }
 
 /** Terminals obey control characters, and a script may print any. */

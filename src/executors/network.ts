@@ -22,6 +22,8 @@ export type Network = {
    * Rejects with ResolveError (code ENOTFOUND, EAI_AGAIN, TIMEOUT or ERR_INVALID_IP_ADDRESS) or `signal.reason`.
    */
   resolve: (hostname: string, options: { family: IpFamily; signal: AbortSignal }) => Promise<Resolved>;
+  /** Hears of each connection that is about to be tried, for whoever watches an attempt. */
+  connecting?: (addresses: readonly ResolvedAddress[], port: number) => void;
   /** The system's own name servers (resolv.conf), as `address` and `port`. */
   nameServers: () => Promise<{ address: string; port: number }[]>;
   /** The shared ICMP socket of a family. Rejects with AgentError ICMP_UNAVAILABLE that says how to grant it. */

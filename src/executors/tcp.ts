@@ -76,6 +76,7 @@ async function open(job: Job, { network, signal }: ExecutionContext, progress: P
   try {
     const resolved = await network.resolve(hostname, { family, signal });
     progress.resolved = resolved;
+    network.connecting?.(resolved.addresses, port);
     connecting = performance.now();
     if (resolved.source !== 'literal') progress.phases.dns = resolved.durationMs;
     // The one write goes out at once anyway; the option would cost a system call.

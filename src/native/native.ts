@@ -5,6 +5,12 @@ import { dirname, join } from 'node:path';
 /** A port of the addon: an ICMP socket with its requests in flight. */
 export type NativePort = { readonly __port: unique symbol };
 
+/** A trace of the addon: probes on their way to one target. */
+export type NativeTrace = { readonly __trace: unique symbol };
+
+/** A packet capture of the addon. */
+export type NativeCapture = { readonly __capture: unique symbol };
+
 /** What src/native/addon offers. Errors of system calls are negative errno values. */
 export type Native = {
   /**
@@ -37,9 +43,45 @@ export type Native = {
   /** Frees a sequence number whose reply nobody waits for any more. */
   forgetEcho: (port: NativePort, sequence: number) => void;
   closeEcho: (port: NativePort) => void;
+  /**
+   * Begins a trace, which needs no privilege. `tcp`: probes are SYNs to `port`; else datagrams with `question` (64 bytes at
+   * most) in them. `onAnswer` hears of each probe at most once: `kind` is one of `probeAnswers`; with `router` type and code
+   * are those of its ICMP or ICMPv6 message and `from` its sender, otherwise `errno` says what the socket says (0 = connected).
+   */
+  openTrace: (
+    family: 4 | 6,
+    tcp: boolean,
+    address: string,
+    port: number,
+    question: Uint8Array,
+    onAnswer: (
+      index: number,
+      kind: number,
+      errno: number,
+      type: number,
+      code: number,
+      from: string,
+      rttMs: number,
+    ) => void,
+  ) => NativeTrace | number;
+  /** Sends a probe that may take `ttl` hops, under an index (0 to 127) that had none yet. 0 or a negative errno. */
+  sendProbe: (trace: NativeTrace, index: number, ttl: number) => number;
+  closeTrace: (trace: NativeTrace) => void;
+  /**
+   * Captures what passes a filter (a classic BPF program over packets from their IP header on) on all interfaces: the first
+   * 2048 packets, 160 bytes of each at most. -EPERM without NET_RAW.
+   */
+  openCapture: (filter: Uint8Array) => NativeCapture | number;
+  /** Another filter for what comes from now on. 0 or a negative errno. */
+  filterCapture: (capture: NativeCapture, filter: Uint8Array) => number;
+  /** Ends the capture and hands out what it has; the form stands in capture.c. A negative errno when there is no memory. */
+  takeCapture: (capture: NativeCapture) => Buffer | number;
   /** Other processes of the same user may then not read this one's memory, nor debug it. 0 or a negative errno. */
   setNonDumpable: () => number;
 };
+
+/** Who answered a probe: a router (or the target by ICMP), the target itself, or nobody, as the socket's error says. */
+export const probeAnswers = { router: 0, target: 1, none: 2 } as const;
 
 /** Numbers of one reply in the shared array: sequence, rttMs, ttl (-1 = unknown), payload bytes, type, code. */
 export const replyFields = 6;

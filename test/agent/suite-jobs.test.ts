@@ -102,7 +102,7 @@ async function start(options: { renewSeconds?: number; leaseSeconds?: number; li
     network,
     executorOf: (type) => (type === 'TCP' ? executeTcp : executePlaywright) as Executor<JobType>, // of that type
     scrubberOf: jobScrubbers(secrets, createScrubber(secrets)),
-    forScripts: {
+    forFiles: {
       scripts,
       workDirs,
       keepArtifacts: createArtifactKeeper({
@@ -377,9 +377,9 @@ test('a draining agent hands a suite back that does not end in time', async () =
 
 test('a suite that has ended by the end of a drain keeps its verdict, and the files that were taken by then', async () => {
   await start();
-  const { keepArtifacts } = parts.forScripts ?? { keepArtifacts: () => Promise.resolve([]) };
-  parts.forScripts = {
-    ...(parts.forScripts as NonNullable<RunParts['forScripts']>), // start has just made it
+  const { keepArtifacts } = parts.forFiles ?? { keepArtifacts: () => Promise.resolve([]) };
+  parts.forFiles = {
+    ...(parts.forFiles as NonNullable<RunParts['forFiles']>), // start has just made it
     keepArtifacts: async (attempt, files, options) => {
       const kept = await keepArtifacts(attempt, files.slice(0, 1), options);
       leases.drain();

@@ -135,7 +135,7 @@ describe.runIf(hasPlaywright)('what leaves an agent', { timeout: 120_000 }, () =
       metrics: createMetrics(),
       executorOf: () => execute,
       network,
-      forScripts: {
+      forFiles: {
         scripts: bench.scripts,
         workDirs: createWorkDirs(join(folder, 'work'), 'test'),
         keepArtifacts: (attempt, files, options) => {

@@ -118,6 +118,7 @@ async function dial(
   if (resolved.ipFallback) facts.ipFallback = true;
   const addresses = resolved.addresses.slice(0, maxAddresses);
   facts.address = addresses[0]?.address ?? null;
+  io.network.connecting?.(addresses, target.port);
   enterPhase(record, 'connect');
   const before = facts.attempts.length;
   const socket = await connectTcp({ addresses, port: target.port }, { signal, attempts: facts.attempts });

@@ -30,6 +30,6 @@ static napi_value set_non_dumpable(napi_env env, napi_callback_info info) {
 
 NAPI_MODULE_INIT() {
   if (!export_function(env, exports, "setNonDumpable", set_non_dumpable)) return NULL;
-  if (!export_echo(env, exports)) return NULL;
+  if (!export_echo(env, exports) || !export_trace(env, exports) || !export_capture(env, exports)) return NULL;
   return exports;
 }

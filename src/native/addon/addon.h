@@ -16,4 +16,10 @@ napi_value int_value(napi_env env, int value);
 /* Echo ports: echo.c. */
 bool export_echo(napi_env env, napi_value exports);
 
+/* Probes with few hops to live: trace.c. */
+bool export_trace(napi_env env, napi_value exports);
+
+/* Packets of this host: capture.c. */
+bool export_capture(napi_env env, napi_value exports);
+
 #endif

@@ -1,0 +1,38 @@
+import { Resolver } from 'node:dns/promises';
+import { isIPv6 } from 'node:net';
+import type { Network } from '../network.ts';
+import type { Hop } from './trace-hops.ts';
+
+/** All names together: they are worth no more. */
+const limitMs = 500;
+const longestName = 253;
+
+/** The hops with the names that the system's name servers know for them by then. Never rejects. */
+export async function withNames(hops: readonly Hop[], network: Pick<Network, 'nameServers'>): Promise<Hop[]> {
+  const resolver = new Resolver({ timeout: limitMs, tries: 1 });
+  const timer = setTimeout(() => resolver.cancel(), limitMs);
+  try {
+    const servers = await network.nameServers();
+    if (servers.length === 0) return [...hops];
+    resolver.setServers(
+      servers.slice(0, 3).map(({ address, port }) => `${isIPv6(address) ? `[${address}]` : address}:${port}`),
+    );
+    return await Promise.all(
+      hops.map(async (hop) => {
+        if (hop.address === null) return hop;
+        const [name] = await resolver.reverse(hop.address).catch((): string[] => []);
+        return name === undefined || !isName(name) ? hop : { ...hop, name };
+      }),
+    );
+  } catch {
+    return [...hops];
+  } finally {
+    clearTimeout(timer);
+    resolver.cancel();
+  }
+}
+
+/** Whoever owns an address may name it anything. */
+function isName(name: string): boolean {
+  return name.length <= longestName && /^[\w.-]+$/.test(name);
+}

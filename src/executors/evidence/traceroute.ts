@@ -1,0 +1,250 @@
+import { getSystemErrorName } from 'node:util';
+import {
+  loadNative,
+  nativeProblem,
+  probeAnswers,
+  type Native,
+  type NativeTrace,
+} from '../../native/native.ts';
+import type { IpFamily } from '../network.ts';
+import { plainAddress } from './addresses.ts';
+import { errorWords, hopRow, newHop, type Hop, type HopState } from './trace-hops.ts';
+
+/** Where a trace goes. */
+export type TraceTarget = {
+  address: string;
+  family: IpFamily;
+  port: number;
+  /** `tcp`: SYNs to the port. `udp`: datagrams, to a name server with a question in them. */
+  way: 'tcp' | 'udp';
+};
+
+/** The way to a target as probes saw it. */
+export type Traceroute = TraceTarget & {
+  startedAt: string;
+  durationMs: number;
+  /** Whether the target itself answered. */
+  reached: boolean;
+  hops: Hop[];
+};
+
+/** Why there is none, in words for the reader of a result. */
+export type Unavailable = { unavailable: string };
+
+export type TraceTimes = {
+  /** From one round's beginning to the next one's, unless all of it is answered before. */
+  roundMs: number;
+  /** Between two probes. */
+  spacingMs: number;
+  /** How long the last probes may take. */
+  patienceMs: number;
+};
+
+const usualTimes: TraceTimes = { roundMs: 900, spacingMs: 15, patienceMs: 1000 };
+
+const rounds = 3;
+const maxHops = 30;
+/** Silent hops that are asked again, and shown, beyond the last that answered. */
+const silentHops = 5;
+/** Pause after a round that was answered in full: routers answer few probes at once. */
+const breathMs = 100;
+
+/** Where nothing listens, by custom. */
+const usualUdpPort = 33_434;
+
+/** Asks for the root's name servers: 17 bytes that every name server has an answer to. */
+const dnsQuestion = Uint8Array.from([0x4c, 0x41, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1]);
+
+/**
+ * Traces the way to a target like mtr does: three rounds of probes with 1, 2, 3… hops to live, then loss and times of each hop.
+ * Needs no privilege. Takes 4 s at most, less as soon as the target answers; ends early with what it has when the signal
+ * fires. Never rejects.
+ */
+export async function traceroute(
+  target: TraceTarget,
+  { signal, now, times = usualTimes }: { signal: AbortSignal; now: () => number; times?: TraceTimes },
+): Promise<Traceroute | Unavailable> {
+  const native = loadNative();
+  if (native === null) return { unavailable: nativeProblem() ?? 'there is no native addon' };
+  const startedAt = new Date(now()).toISOString();
+  const began = performance.now();
+  let seen = await probeWay(native, target, { signal, times });
+  let { way, port } = target;
+  // Kernels before 5.8 do not tell an ordinary user which router a SYN came to.
+  if (way === 'tcp' && typeof seen === 'object' && seen.isMute && !signal.aborted) {
+    way = 'udp';
+    port = usualUdpPort;
+    seen = await probeWay(native, { ...target, way, port }, { signal, times });
+  }
+  if (typeof seen === 'string') return { unavailable: seen };
+  return {
+    ...target,
+    way,
+    port,
+    startedAt,
+    durationMs: Math.round(performance.now() - began),
+    reached: seen.reachedAt !== null,
+    hops: rowsOf(seen),
+  };
+}
+
+type Seen = {
+  hops: HopState[];
+  /** The distance at which the target answered, or a router gave the reason why it can't. */
+  endsAt: number | null;
+  reachedAt: number | null;
+  /** Errors came, but nobody knows from whom. */
+  isMute: boolean;
+};
+
+/** All rounds of one way; in words, why none could be sent. */
+function probeWay(
+  native: Native,
+  target: TraceTarget,
+  { signal, times }: { signal: AbortSignal; times: TraceTimes },
+): Promise<Seen | string> {
+  const seen: Seen = {
+    hops: Array.from({ length: maxHops }, newHop),
+    endsAt: null,
+    reachedAt: null,
+    isMute: false,
+  };
+  const ttlOf: number[] = [];
+  const pending = new Set<number>();
+  const { address, family, port, way } = target;
+  return new Promise((resolve) => {
+    let trace: NativeTrace | null = null;
+    let timer: NodeJS.Timeout | undefined;
+    let round = 0;
+    let ttl = 0;
+    let roundBegan = 0;
+    let refused: string | null = null;
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      if (trace !== null) native.closeTrace(trace);
+      // What was still on its way when it was stopped is not lost.
+      if (signal.aborted) for (const index of pending) forget(seen.hops[(ttlOf[index] ?? 1) - 1]);
+      seen.isMute &&= seen.hops.every(({ answeredBy }) => answeredBy.size === 0);
+      resolve(ttlOf.length === 0 && refused !== null ? refused : seen);
+    };
+    const lastHop = () =>
+      seen.endsAt ?? (round === 0 ? maxHops : Math.min(maxHops, lastAnswered(seen) + silentHops));
+    const later = (milliseconds: number) => {
+      clearTimeout(timer);
+      timer = setTimeout(go, Math.max(0, milliseconds));
+    };
+    /** The next probe, the next round, or the end, whatever is due now. */
+    const go = () => {
+      if (refused === null && ttl < lastHop()) {
+        send();
+        if (ttl < lastHop()) return later(times.spacingMs);
+      }
+      const waited = performance.now() - roundBegan;
+      const isLast = round === rounds - 1 || refused !== null;
+      const allowed = isLast ? Math.max(times.patienceMs, times.roundMs) : times.roundMs;
+      if (pending.size > 0 && waited < allowed) return later(allowed - waited);
+      if (isLast) return end();
+      round += 1;
+      ttl = 0;
+      // An answer that still comes counts, but nobody waits for it.
+      pending.clear();
+      roundBegan = performance.now();
+      later(0);
+    };
+    const send = () => {
+      ttl += 1;
+      const index = ttlOf.length;
+      const sent = trace === null ? -1 : native.sendProbe(trace, index, ttl);
+      if (sent !== 0) {
+        refused = `this host sends no probe: ${getSystemErrorName(sent)}`;
+        return;
+      }
+      ttlOf.push(ttl);
+      pending.add(index);
+      const hop = seen.hops[ttl - 1];
+      if (hop !== undefined) hop.sent += 1;
+    };
+    const onAnswer = (
+      index: number,
+      kind: number,
+      _errno: number,
+      type: number,
+      code: number,
+      from: string,
+      rtt: number,
+    ) => {
+      pending.delete(index);
+      const distance = ttlOf[index] ?? 1;
+      const hop = seen.hops[distance - 1];
+      if (hop === undefined) return;
+      note(seen, { distance, hop, target, kind, type, code, from, rtt });
+      // Whatever was sent beyond the end says nothing.
+      for (const other of pending) if ((ttlOf[other] ?? 1) > lastHop()) pending.delete(other);
+      if (pending.size === 0 && ttl >= lastHop()) later(round === rounds - 1 ? 0 : breathMs);
+    };
+    const opened = native.openTrace(
+      family,
+      way === 'tcp',
+      address,
+      port,
+      port === 53 ? dnsQuestion : new Uint8Array(16),
+      onAnswer,
+    );
+    if (typeof opened === 'number') {
+      refused = `this host opens no trace: ${getSystemErrorName(opened)}`;
+      return end();
+    }
+    trace = opened;
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) return end();
+    roundBegan = performance.now();
+    go();
+  });
+}
+
+function forget(hop: HopState | undefined): void {
+  if (hop !== undefined) hop.sent -= 1;
+}
+
+type Answer = {
+  distance: number;
+  hop: HopState;
+  target: TraceTarget;
+  kind: number;
+  type: number;
+  code: number;
+  from: string;
+  rtt: number;
+};
+
+function note(seen: Seen, { distance, hop, target, kind, type, code, from, rtt }: Answer): void {
+  if (kind === probeAnswers.none) {
+    // It was sent, and somebody refused it: there is no loss to report.
+    seen.isMute = true;
+    hop.sent -= 1;
+    return;
+  }
+  const sender = kind === probeAnswers.target ? target.address : from;
+  hop.times.push(rtt);
+  if (sender !== '') hop.answeredBy.set(sender, (hop.answeredBy.get(sender) ?? 0) + 1);
+  const words = kind === probeAnswers.target ? null : errorWords(target.family, type, code);
+  const isTarget = kind === probeAnswers.target || (words !== null && sameAddress(sender, target.address));
+  if (words !== null && !(isTarget && words === 'port unreachable')) hop.error = words;
+  if (isTarget) seen.reachedAt = Math.min(seen.reachedAt ?? distance, distance);
+  if (isTarget || words !== null) seen.endsAt = Math.min(seen.endsAt ?? distance, distance);
+}
+
+/** One address may be written in several ways, and a link-local one may carry its zone. */
+function sameAddress(one: string, other: string): boolean {
+  return plainAddress(one) === plainAddress(other);
+}
+
+function lastAnswered({ hops }: Seen): number {
+  return hops.findLastIndex(({ answeredBy }) => answeredBy.size > 0) + 1;
+}
+
+function rowsOf(seen: Seen): Hop[] {
+  const end = seen.endsAt ?? Math.min(maxHops, lastAnswered(seen) + silentHops);
+  return seen.hops.slice(0, end).map((state, index) => hopRow(index + 1, state));
+}
