@@ -106,7 +106,10 @@ export const ChangeChannel = strictPartial(
     ...fields,
     subscriptions,
     isPartial: Type.Optional(
-      Type.Boolean({ description: 'As read: subscriptions are not all that there are, and are left alone.' }),
+      Type.Boolean({
+        description:
+          'As read: subscriptions are not all that there are, and are left alone; so is what the config leaves out.',
+      }),
     ),
     id: ignored,
     created_at: ignored,
@@ -127,7 +130,9 @@ export const AlertChannel = open(
       subscriptions: Type.Array(Type.Ref('AlertChannelSubscription')),
       isPartial: Type.Optional(
         Type.Boolean({
-          description: 'There are more subscriptions than are shown: read them at the path of subscriptions.',
+          description:
+            'There are more subscriptions than are shown (read them at the path of subscriptions), or, in a list, a config ' +
+            'is too long and shown without template, headers and queryParameters.',
         }),
       ),
       ...flags,

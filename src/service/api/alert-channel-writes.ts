@@ -163,13 +163,15 @@ export async function prepareChannel(
   }
   const stored = row === null ? null : openConfig(type, row.config, deps.encryption);
   let config: object = stored ?? {};
+  const isPartial = 'isPartial' in body && body.isPartial === true;
   if (body.config !== undefined) {
-    const kept = keepConfigSecrets(type, validConfig(request, type, body.config), stored);
+    const whole = isPartial ? { ...stored, ...body.config } : body.config;
+    const kept = keepConfigSecrets(type, validConfig(request, type, whole), stored);
     for (const field of kept.missing) problems.add(`config.${field}`, 'is required');
     config = kept.config;
     await checkWebhook(type, config, problems);
   }
-  const given = 'isPartial' in body && body.isPartial === true ? undefined : body.subscriptions;
+  const given = isPartial ? undefined : body.subscriptions;
   const subscriptions =
     given === undefined ? null : await validSubscriptions(tx, { accountId, given, problems });
   const attributes = problems.attributes();

@@ -39,14 +39,18 @@ const mostChannels = 500;
 /** Of each channel in a list. */
 const listedSubscriptions = 100;
 
-function presentChannel(row: AlertChannelRow, subscriptions: readonly SubscriptionRow[], most: number) {
+function presentChannel(
+  row: AlertChannelRow & { isPartial?: boolean },
+  subscriptions: readonly SubscriptionRow[],
+  most: number,
+) {
   const own = subscriptions.filter(({ channelId }) => channelId === row.id);
   return {
     id: row.id,
     type: row.type,
     config: hideConfig(row.type, row.config),
     subscriptions: own.slice(0, most).map(presentSubscription),
-    ...(own.length > most ? { isPartial: true } : {}),
+    ...(own.length > most || row.isPartial === true ? { isPartial: true } : {}),
     sendRecovery: row.sendRecovery,
     sendFailure: row.sendFailure,
     sendDegraded: row.sendDegraded,

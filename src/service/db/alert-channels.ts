@@ -1,5 +1,6 @@
 import type { ChannelType } from '../notifications/channel-configs.ts';
 import type { Queryable } from './database.ts';
+import { listedConfig, partialConfig } from './listed-definition.ts';
 
 /** Statements on alert channels. */
 
@@ -90,13 +91,15 @@ export async function lockAlertChannel(
   return rows[0];
 }
 
-/** A page of channels, oldest first. */
+const listedColumns = columns.replace(' config,', ` ${listedConfig}, ${partialConfig} as "isPartial",`);
+
+/** A page of channels, oldest first. `isPartial`: what is long of a config has gone. */
 export async function listAlertChannels(
   db: Queryable,
   { accountId, limit, offset }: { accountId: string; limit: number; offset: number },
-): Promise<AlertChannelRow[]> {
-  return db.query<AlertChannelRow>(
-    `select ${columns} from alert_channels where account_id = $1 order by created_at, id limit $2 offset $3`,
+): Promise<(AlertChannelRow & { isPartial: boolean })[]> {
+  return db.query<AlertChannelRow & { isPartial: boolean }>(
+    `select ${listedColumns} from alert_channels where account_id = $1 order by created_at, id limit $2 offset $3`,
     [accountId, limit, offset],
   );
 }

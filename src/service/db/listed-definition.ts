@@ -1,5 +1,5 @@
 /**
- * What lists show of definitions and code (SQL): a page of a hundred must stay small, however large its members are. Large
+ * What lists show of definitions, code and configs (SQL): a page of a hundred must stay small, however large its members are. Large
  * texts go first, then everything that may be large; `isPartial` says that something has gone.
  */
 
@@ -22,3 +22,8 @@ export const listedDefinition = `case when ${fits('definition')} then definition
 export const listedCode = `case when ${fits('code')} then code end as code`;
 export const partialDefinition = `not (${fits('definition')})`;
 export const partialCode = `(code is not null and not (${fits('code')}))`;
+
+/** Of an alert channel: `config`, and whether something of it has gone. */
+const longConfig = '{template,headers,queryParameters}';
+export const listedConfig = `case when ${fits('config')} then config else config - '${longConfig}'::text[] end as config`;
+export const partialConfig = `not (${fits('config')})`;

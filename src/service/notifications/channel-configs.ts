@@ -52,17 +52,18 @@ export const channelConfigs = {
     method: StringEnum(['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'], { default: 'POST' }),
     template: Nullable(Type.String({ maxLength: 65_536 }), {
       default: '',
-      description: 'The body, a Handlebars template. Empty = an empty body.',
+      description: 'The body, a Handlebars template. Empty = that of the webhookType, else an empty body.',
     }),
     headers: Type.Array(HeaderPair, { maxItems: 50, default: [] }),
     queryParameters: Type.Array(Pair, { maxItems: 50, default: [] }),
     webhookSecret: Nullable(Type.String({ maxLength: 1024 }), {
       default: null,
-      description: `With it, x-service-signature is the HMAC-SHA256 of the body. Null = none. ${secretDescription}`,
+      description: `With it, x-service-signature is the HMAC-SHA256 of the body as it is sent. Null = none. ${secretDescription}`,
     }),
     webhookType: Nullable(Type.String({ maxLength: 64, pattern: '^[A-Za-z0-9_-]*$' }), {
       default: null,
-      description: 'A name of what receives it; stored and returned.',
+      description:
+        'What receives it. JSON, TEXT, CONTENT and CARD stand for a body where there is no template; other names are kept.',
     }),
   }),
   PAGING_A: Type.Object({
@@ -118,7 +119,9 @@ function mapSecrets<C extends object>(
   }
   if (type === 'WEBHOOK') {
     for (const field of pairFields) {
-      const pairs = (changed[field] ?? []) as Pair[]; // of the WEBHOOK schema
+      // A list shows long configs without them.
+      if (changed[field] === undefined) continue;
+      const pairs = changed[field] as Pair[]; // of the WEBHOOK schema
       changed[field] = pairs.map((pair) =>
         pair.locked && pair.value !== ''
           ? { ...pair, value: change(pair.value, pathOf(field, pair.key)) }

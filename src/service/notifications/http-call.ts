@@ -11,7 +11,10 @@ export type Call = {
   headers: { [name: string]: string };
   /** Names of headers that only the first host may see. */
   ownHeaders?: readonly string[];
+  /** A GET and a HEAD go without it. */
   body: string;
+  /** A header over the body as it is sent, which is none where a GET or a HEAD goes, or has come of a redirect. */
+  signature?: { header: string; of: (body: string) => string };
 };
 
 /** What became of one try. `retry`: another one may go better. */
@@ -27,6 +30,8 @@ export type Calling = {
 };
 
 const mostRedirects = 3;
+/** Methods that go without a body. */
+const bareMethods = ['GET', 'HEAD'];
 /** Of an answer, for the log. */
 const shownBytes = 4096;
 
@@ -122,7 +127,7 @@ function parsed(text: string): URL {
 type Redirect = { status: number; location: string };
 
 async function once(
-  { method, headers, body }: Call,
+  { method, headers, body, signature }: Call,
   url: URL,
   rule: AddressRule,
   signal: AbortSignal,
@@ -134,11 +139,16 @@ async function once(
     const auth = basicAuth(url);
     url.username = '';
     url.password = '';
+    const isBare = bareMethods.includes(method);
     const response = await request(url, {
       dispatcher,
       method: method as Dispatcher.HttpMethod, // any method that the schema lets through
-      headers: { ...auth, ...headers },
-      ...(['GET', 'HEAD'].includes(method) ? {} : { body }),
+      headers: {
+        ...auth,
+        ...(isBare ? withoutType(headers) : headers),
+        ...(signature === undefined ? {} : { [signature.header]: signature.of(isBare ? '' : body) }),
+      },
+      ...(isBare ? {} : { body }),
       signal,
     });
     const { statusCode: status } = response;
@@ -150,6 +160,10 @@ async function once(
     await dispatcher.destroy();
   }
 }
+
+/** What is sent without a body has no type either. */
+const withoutType = (headers: Call['headers']) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'content-type'));
 
 function basicAuth({ username, password }: URL): { [name: string]: string } {
   if (username === '') return {};
@@ -183,6 +197,6 @@ function redirected(call: Call, from: URL, { status, location }: Redirect): Call
     Object.entries(call.headers).filter(([name]) => !isOther || !ownHeaders.includes(name)),
   );
   // As browsers and libraries do: only 307 and 308 repeat what was sent.
-  const isRepeated = status === 307 || status === 308 || ['GET', 'HEAD'].includes(call.method);
+  const isRepeated = status === 307 || status === 308 || bareMethods.includes(call.method);
   return { ...call, url: to.href, headers, ...(isRepeated ? {} : { method: 'GET', body: '' }) };
 }

@@ -4,6 +4,7 @@ import { deliveryHeader, userAgent, type Sender } from './delivery.ts';
 import { callTarget } from './http-call.ts';
 import { TemplateError } from './template-helpers.ts';
 import { parseTemplate, renderTemplate, type Escaping, type Variables } from './template.ts';
+import { presetOf } from './webhook-presets.ts';
 
 /** WEBHOOK: a call that its owner describes, by templates of the URL and the body. */
 
@@ -30,6 +31,7 @@ async function render(options: {
 
 export const sendWebhook: Sender<'WEBHOOK'> = async (delivery, { calling, now, signal }) => {
   const { config, notificationId } = delivery;
+  const preset = presetOf(config);
   const variables: Variables = { ...delivery.environment, ...alertVariables(delivery) };
   // Of two of one name the later one counts; what is ours comes last.
   const own = Object.fromEntries(config.headers.map(({ key, value }) => [key.toLowerCase(), value]));
@@ -41,28 +43,32 @@ export const sendWebhook: Sender<'WEBHOOK'> = async (delivery, { calling, now, s
       config.queryParameters,
     );
     const escaping = escapingOf(own['content-type'] ?? '');
-    body = await render({ field: 'template', template: config.template ?? '', escaping, variables, now });
+    const template = preset ?? config.template ?? '';
+    body = await render({ field: 'template', template, escaping, variables, now });
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     return { delivered: false, result: error.message, retry: false };
   }
-  const isSigned = config.webhookSecret !== null && config.webhookSecret !== '';
+  const { webhookSecret } = config;
   const headers = {
     ...(body === '' ? {} : { 'content-type': 'application/json' }),
     'user-agent': userAgent,
     ...own,
     'x-service-timestamp': String(now()),
     [deliveryHeader]: notificationId,
-    ...(isSigned
-      ? {
-          'x-service-signature': createHmac('sha256', config.webhookSecret ?? '')
-            .update(body)
-            .digest('hex'),
-        }
-      : {}),
   };
   const ownHeaders = Object.keys(own).filter((name) => name !== 'content-type');
-  return callTarget({ method: config.method, url, headers, ownHeaders, body }, calling, signal);
+  const signature =
+    webhookSecret === null || webhookSecret === ''
+      ? {}
+      : {
+          signature: {
+            header: 'x-service-signature',
+            of: (sent: string) => createHmac('sha256', webhookSecret).update(sent).digest('hex'),
+          },
+        };
+  const call = { method: config.method, url, headers, ownHeaders, body, ...signature };
+  return callTarget(call, calling, signal);
 };
 
 function withQuery(url: string, parameters: readonly { key: string; value: string }[]): string {

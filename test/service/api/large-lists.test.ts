@@ -70,6 +70,36 @@ describe.each(databases)('large members of lists ($name)', (database) => {
       expect(whole).toEqual(large);
     });
 
+    test('configs of alert channels', async () => {
+      const headers = Array.from({ length: 40 }, (_, n) => ({
+        key: `h${n}`,
+        value: noise.slice(n * 4000, (n + 1) * 4000),
+        locked: n === 0,
+      }));
+      const config = { name: 'Hook', url: 'http://hook.example/', template: 'of one', headers };
+      const large = await make('/v1/alert-channels', { type: 'WEBHOOK', config });
+      const small = await make('/v1/alert-channels', {
+        type: 'WEBHOOK',
+        config: { ...config, headers: [] },
+      });
+      const { body: list } = await service.call<Fields[]>('GET', '/v1/alert-channels');
+      const shown = without(large['config'] as Fields, 'template', 'headers', 'queryParameters');
+      expect(list).toEqual([{ ...large, config: shown, isPartial: true }, small]);
+      // What was read of it may be sent back, and leaves the rest as it is.
+      const path = `/v1/alert-channels/${String(large['id'])}`;
+      const { status, body: changed } = await service.call('PUT', path, {
+        body: { ...list[0], config: { ...shown, name: 'Changed' } },
+      });
+      expect([status, changed]).toEqual([
+        200,
+        {
+          ...large,
+          config: { ...(large['config'] as Fields), name: 'Changed' },
+          updated_at: expect.any(String) as unknown,
+        },
+      ]);
+    });
+
     test('groups', async () => {
       const scripts = await make('/v1/check-groups', { name: 'Scripts', localTearDownScript: even });
       const apiCheckDefaults = {

@@ -297,6 +297,46 @@ test('WEBHOOK: every variable of an alert, those of the account, and of the grou
   await service.call('DELETE', `/v2/check-groups/${groupId}`);
 });
 
+test('WEBHOOK: a GET goes without its body, and is signed as it goes', async () => {
+  const target = await receiver();
+  const config = { url: target.url, method: 'GET', template: 'not sent', webhookSecret: 'key' };
+  await raise(await createChannel('WEBHOOK', config));
+  await background.tick();
+  const [got] = target.received;
+  expect([got?.method, got?.body, got?.headers['content-type']]).toEqual(['GET', '', undefined]);
+  expect(got?.headers['x-service-signature']).toBe(createHmac('sha256', 'key').update('').digest('hex'));
+});
+
+test('WEBHOOK: a type stands for a body where there is no template', async () => {
+  const bodies: { [webhookType: string]: unknown } = {};
+  for (const webhookType of ['JSON', 'TEXT', 'CONTENT', 'CARD', 'OTHER']) {
+    const target = await receiver();
+    const id = await createChannel('WEBHOOK', { url: target.url, webhookType });
+    expect((await service.call('GET', `/v1/alert-channels/${id}`)).body).toMatchObject({
+      config: { webhookType, template: '' },
+    });
+    await raise(id);
+    await background.tick();
+    const { body } = target.received[0]!;
+    bodies[webhookType] = body === '' ? '' : JSON.parse(body);
+  }
+  const text = expect.stringMatching(
+    /^Check "Shop "front"" has failed\nShop "front", Ireland\n[^]+$/,
+  ) as unknown;
+  expect(bodies).toMatchObject({
+    JSON: {
+      title: 'Check "Shop "front"" has failed',
+      type: 'ALERT_FAILURE',
+      check: { id: checkId, name: 'Shop "front"', type: 'API' },
+      result: { location: 'Ireland', region: 'eu-west-1', error: 'expected 200\nbut was 503 <here>' },
+    },
+    TEXT: { text },
+    CONTENT: { content: text },
+    CARD: { type: 'message', attachments: [{ content: { type: 'AdaptiveCard' } }] },
+    OTHER: '',
+  });
+});
+
 test('WEBHOOK: an empty template is an empty body, signed too; a template that fails is told, once', async () => {
   const target = await receiver();
   await raise(await createChannel('WEBHOOK', { url: target.url, webhookSecret: 'key' }));

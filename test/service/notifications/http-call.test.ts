@@ -137,12 +137,16 @@ test('redirects are followed: 307 and 308 repeat what was sent, the others ask',
     [308, 'POST', 'told'],
   ] as const) {
     const start = await receiver(redirectTo(status, `${end.url}/end`));
-    const outcome = await go(post(start.url));
+    const signature = { header: 'x-signature', of: (sent: string) => `over ${sent}` };
+    const outcome = await go(post(start.url, { signature }));
     expect(outcome).toEqual({ delivered: true, result: `HTTP 200 from ${end.url}, after a redirect: ok` });
     const got = end.received.at(-1)!;
     // What only the first host may know stays there.
     expect([got.method, got.body, got.headers.authorization]).toEqual([method, body, undefined]);
     expect(start.received[0]!.headers.authorization).toBe('secret');
+    expect(start.received[0]!.headers['x-signature']).toBe('over told');
+    expect(got.headers['x-signature']).toBe(`over ${body}`.trim());
+    expect(got.headers['content-type']).toBe(body === '' ? undefined : 'text/plain');
   }
 });
 
