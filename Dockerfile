@@ -1,0 +1,114 @@
+# The agent with all check types, and the monitoring service (`location-agent service`). docs/docker.md has flags, sizes and
+# build arguments; scripts/images.mjs builds and measures it. With RUNTIMES="2024.09 2025.04 2026.04" it is the migration image.
+
+ARG NODE_IMAGE=node:24-bookworm-slim
+ARG DEBIAN_IMAGE=debian:bookworm-slim
+
+# ---- what is compiled: the same first steps as in Dockerfile.uptime, so that both have them from one cache -----------------
+FROM ${NODE_IMAGE} AS compiled
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends ca-certificates gcc libc6-dev libcap2-bin tini \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /build
+COPY package.json package-lock.json .npmrc ./
+RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts
+COPY scripts/native.mjs scripts/
+COPY src/native src/native
+RUN node scripts/native.mjs
+COPY docker/health-probe.c docker/
+RUN gcc -O2 -Wall -Wextra -static -s -o build/health-probe docker/health-probe.c
+COPY tsconfig.json tsconfig.build.json ./
+COPY src src
+# Types are checked where the project is (npm run check).
+RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json --noCheck --incremental false --tsBuildInfoFile null
+
+FROM compiled AS program
+COPY scripts/bundle-child.mjs scripts/
+RUN node scripts/bundle-child.mjs dist
+RUN mkdir -p /out/app/src/service/db /out/app/build \
+ && sed -i '1s|^#!.*|#!/usr/local/bin/node|' dist/main.js && chmod 0755 dist/main.js \
+ && mv dist /out/app/dist && cp -a build/native /out/app/build/native \
+ && cp -a src/service/db/migrations /out/app/src/service/db/migrations \
+ && if [ -e /out/app/build/native/raw-socket ]; then setcap cap_net_raw+ep /out/app/build/native/raw-socket; fi
+COPY LICENSE package.json /out/app/
+COPY docker/make-keys.mjs /out/app/docker/
+
+# ---- the packages of agent and service ------------------------------------------------------------------------------------
+FROM ${NODE_IMAGE} AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# raw-socket, the only optional package, is for hosts where the addon can't be built.
+RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --omit=optional --ignore-scripts
+COPY docker/prune-packages.mjs docker/
+RUN node docker/prune-packages.mjs node_modules
+
+# ---- what scripts and suites run on -----------------------------------------------------------------------------------------
+FROM ${NODE_IMAGE} AS runtimes
+ARG RUNTIMES="2026.04"
+# `runtime`: suites run on the runtime's Node. `all`: also on Node 22, 24, 26 and Bun as docs/suites.md lists them (0.5 GB more).
+ARG ENGINES=runtime
+WORKDIR /app
+COPY scripts/install-packages.mjs scripts/lock.mjs scripts/runtime.mjs scripts/engines.mjs scripts/
+COPY runtimes runtimes
+RUN --mount=type=cache,target=/root/.npm \
+    for name in ${RUNTIMES}; do node scripts/runtime.mjs install "$name" || exit 1; done
+COPY engines engines
+RUN --mount=type=cache,target=/root/.npm \
+    if [ "${ENGINES}" = all ]; then node scripts/engines.mjs install; \
+    else npm ci --prefix engines --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund; fi
+COPY docker/prune-packages.mjs docker/one-node.mjs docker/
+RUN node docker/prune-packages.mjs runtimes/*/node_modules engines/node_modules \
+ && node docker/one-node.mjs /app 2026.04 /out/node/usr/local/bin/node \
+ && rm -f runtimes/*/package-lock.json runtimes/*/.npmrc engines/package-lock.json \
+ && mkdir -p /out/runtimes/app /out/engines/app && mv runtimes /out/runtimes/app/ && mv engines /out/engines/app/
+
+# ---- the image ----------------------------------------------------------------------------------------------------------------
+FROM ${DEBIAN_IMAGE}
+# `debian`: Debian's Chromium and ffmpeg. `playwright`: the builds of each runtime's own Playwright, from Playwright's download
+# hosts, and the libraries that they need of Debian.
+ARG BROWSER=debian
+# Headless Chromium draws by itself: Mesa's drivers, the compiler behind them and icons of desktops are never loaded.
+RUN apt-get update \
+ && if [ "${BROWSER}" = debian ]; then programs='chromium ffmpeg'; else \
+      programs='libasound2 libatk-bridge2.0-0 libatk1.0-0 libatspi2.0-0 libcairo2 libcups2 libdbus-1-3 libdrm2 libgbm1 \
+        libglib2.0-0 libnspr4 libnss3 libpango-1.0-0 libx11-6 libxcb1 libxcomposite1 libxdamage1 libxext6 libxfixes3 \
+        libxkbcommon0 libxrandr2'; fi \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+      ca-certificates fonts-liberation fonts-noto-color-emoji fonts-wqy-zenhei tini ${programs} \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/apt /var/log/dpkg.log /var/log/alternatives.log \
+      /usr/lib/*/libLLVM* /usr/lib/*/dri /usr/lib/*/libz3.so* /usr/share/icons/* /usr/share/themes/* \
+      /usr/share/locale/* /usr/share/gtk-3.0 /usr/share/doc/* /usr/share/man/* /usr/share/info/* \
+ && fc-cache -f \
+ && groupadd --gid 10001 agent \
+ && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/location-agent --shell /usr/sbin/nologin agent \
+ && install -d -o 10001 -g 10001 -m 0700 /var/lib/location-agent \
+ && ln -s /app/dist/main.js /usr/local/bin/location-agent \
+# May be executed but not read: /proc then tells nobody but root its environment, which may hold the key.
+ && chmod 0111 /usr/bin/tini
+COPY --from=runtimes /out/node /
+COPY --from=runtimes /out/runtimes /
+COPY --from=runtimes /out/engines /
+RUN if [ "${BROWSER}" = playwright ]; then \
+      for cli in /app/runtimes/*/node_modules/playwright-core/cli.js; do \
+        PLAYWRIGHT_BROWSERS_PATH=/ms-playwright node "$cli" install chromium || exit 1; \
+      done; fi
+COPY --from=packages /app/node_modules /app/node_modules
+COPY --from=compiled --chmod=0111 /build/build/health-probe /usr/local/bin/health-probe
+COPY --from=program /out /
+ENV AGENT_DATA_DIR=/var/lib/location-agent SERVICE_DATA_DIR=/var/lib/location-agent
+USER 10001:10001
+WORKDIR /var/lib/location-agent
+VOLUME /var/lib/location-agent
+EXPOSE 8081 4400
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 CMD ["health-probe"]
+ENTRYPOINT ["tini", "--", "location-agent"]
+CMD ["start"]
+ARG VERSION=0.0.0
+ARG REVISION=unknown
+ARG CREATED=1970-01-01T00:00:00Z
+LABEL org.opencontainers.image.title="private-location-agent" \
+      org.opencontainers.image.description="Runs monitoring checks inside a private network, and the monitoring service that schedules them" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}"
