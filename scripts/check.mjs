@@ -12,6 +12,7 @@ const steps = [
   ['lint', bin('oxlint'), ['--deny-warnings']],
   ['types', bin('tsc'), ['--noEmit']],
   ['generated files', node, ['scripts/openapi.mjs', '--check']],
+  ['rules, dashboard, metrics', node, ['scripts/observability.mjs', '--check']],
   ...(process.argv.includes('--no-tests') ? [] : [['tests', node, ['scripts/test.mjs']]]),
 ];
 for (const [name, command, args] of steps) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { exporterMetrics } from '../../../src/service/analytics/exporter-catalogue.ts';
 import {
   createLocationSampling,
   createQueueWaits,
@@ -8,6 +9,7 @@ import { updateStatuses } from '../../../src/service/db/store-result.ts';
 import { uuidv7 } from '../../../src/service/ids.ts';
 import { createClock, silent } from '../../helpers/agent-service.ts';
 import { databases } from '../../helpers/database.ts';
+import { parsePrometheus } from '../../helpers/prometheus-text.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
 import { storeRuns } from '../../helpers/stored-results.ts';
 import { minimalBody } from '../api/check-bodies.ts';
@@ -169,6 +171,20 @@ describe.each(databases)('locations ($name)', (database) => {
       expect(lines.every((line) => /^[a-z_]+\{([a-z_]+="([^"\\]|\\.)*",?)+\} -?[0-9.e+]+$/.test(line))).toBe(
         true,
       );
+      // Names, types and labels are those that documents, rules and dashboard are made from, and the reverse.
+      const families = parsePrometheus(page);
+      expect([...families.keys()].sort()).toEqual(Object.keys(exporterMetrics).sort());
+      for (const [name, { help, labels }] of Object.entries(exporterMetrics)) {
+        const family = families.get(name);
+        expect(family, name).toMatchObject({ type: 'gauge', help });
+        const known: Record<string, readonly string[] | null> = labels;
+        for (const sample of family?.samples ?? []) {
+          expect(Object.keys(sample.labels).sort(), name).toEqual(Object.keys(labels).sort());
+          for (const [label, text] of Object.entries(sample.labels)) {
+            if (known[label] !== null) expect(known[label], `${name} ${label}`).toContain(text);
+          }
+        }
+      }
       await service.db.query('delete from jobs');
       expect(await scrape()).toBe(page);
       clock.advance(10_000);

@@ -1,0 +1,258 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { PrometheusRule } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import {
+  agentMetrics,
+  metricPrefix,
+  metricSubjects,
+  processMetrics,
+} from '../../src/agent/metrics-catalogue.ts';
+import { exporterMetrics, exporterSubjects } from '../../src/service/analytics/exporter-catalogue.ts';
+import { checkPromql, type KnownMetric } from '../helpers/promql.ts';
+
+/** Alert rules, dashboard and docs/metrics.md: what they say of metrics is what the catalogues say. */
+
+const root = resolve(import.meta.dirname, '../..');
+const read = (...parts: string[]) => readFileSync(join(root, ...parts), 'utf8');
+const script = async (name: string) =>
+  (await import(join(root, 'scripts', 'observability', name))) as Record<string, (value: unknown) => unknown>;
+const catalogue = { agentMetrics, metricSubjects, processMetrics, exporterMetrics, exporterSubjects };
+
+const known = new Map<string, KnownMetric>([
+  ...Object.entries(agentMetrics).map(([name, { type, labels }]): [string, KnownMetric] => [
+    metricPrefix + name,
+    { type, labels },
+  ]),
+  ...Object.entries(processMetrics),
+  ...Object.entries(exporterMetrics).map(([name, { labels }]): [string, KnownMetric] => [
+    name,
+    { type: 'gauge', labels },
+  ]),
+  // Prometheus' own, of every target.
+  ['up', { type: 'gauge', labels: {} }],
+]);
+
+type Rule = {
+  alert: string;
+  expr: string;
+  for: string;
+  labels: { severity: string };
+  annotations: { summary: string; description: string; runbook_url: string };
+};
+type RuleFile = { groups: { name: string; rules: Rule[] }[] };
+type Panel = {
+  id: number;
+  type: string;
+  title: string;
+  description?: string;
+  datasource?: { uid: string };
+  gridPos: { x: number; y: number; w: number; h: number };
+  targets?: { refId: string; expr: string; legendFormat?: string; datasource: { uid: string } }[];
+};
+type Variable = { name: string; type: string; definition?: string };
+type Dashboard = {
+  uid: string;
+  title: string;
+  schemaVersion: number;
+  templating: { list: Variable[] };
+  panels: Panel[];
+};
+
+const rulesFile = parse(read('observability', 'location-agent.rules.yaml')) as RuleFile; // our own generated file
+const rules = rulesFile.groups.flatMap((group) => group.rules);
+const dashboard = JSON.parse(read('observability', 'dashboard.json')) as Dashboard; // our own generated file
+const panels = dashboard.panels.filter(({ type }) => type !== 'row');
+const page = read('docs', 'metrics.md');
+
+/** `{{ $labels.x }}` and `{{x}}` of a text. */
+const labelsIn = (text: string, pattern: RegExp) =>
+  [...text.matchAll(pattern)].map(([, label = '']) => label);
+
+describe('alert rules', () => {
+  test.each(rules.map((rule): [string, Rule] => [rule.alert, rule]))('%s', (_name, rule) => {
+    const { labels, mistakes } = checkPromql(rule.expr, known);
+    expect(mistakes).toEqual([]);
+    expect(rule.alert).toMatch(/^([A-Z][a-z]+)+$/);
+    expect(rule.for).toMatch(/^\d+[mh]$/);
+    expect(['critical', 'warning', 'info']).toContain(rule.labels.severity);
+    const { summary, description, runbook_url: runbook } = rule.annotations;
+    for (const text of [summary, description]) {
+      expect(text.length).toBeGreaterThan(10);
+      for (const label of labelsIn(text, /\$labels\.(\w+)/g)) expect(labels, text).toContain(label);
+    }
+    const [file = '', anchor] = runbook.split('#');
+    const headings = read(file)
+      .split('\n')
+      .filter((line) => line.startsWith('#'))
+      .map((line) => line.replace(/^#+ /, '').toLowerCase());
+    expect(headings).toContain(anchor);
+  });
+
+  test('there is one for everything that the agent promises to tell of', () => {
+    const names = rules.map(({ alert }) => alert);
+    expect(new Set(names).size).toBe(names.length);
+    for (const what of [
+      /AgentDown/,
+      /NotPolling/,
+      /OutboxGrowing/,
+      /OutboxOld/,
+      /ResultsLost/,
+      /LeasesLost/,
+      /SlotsSaturated/,
+      /Guard/,
+      /EventLoopLate/,
+      /VersionSkew/,
+      /QueueOld/,
+      /WithoutAgents/,
+    ]) {
+      expect(
+        names.some((name) => what.test(name)),
+        String(what),
+      ).toBe(true);
+    }
+  });
+
+  test('the operator gets the same rules, in a resource of its schema', () => {
+    const resource = parse(read('observability', 'prometheus-rule.yaml')) as {
+      spec: RuleFile;
+    } & ConstructorParameters<typeof PrometheusRule>[0]; // our own generated file
+    expect(resource.spec.groups).toEqual(rulesFile.groups);
+    expect(() => new PrometheusRule(resource).validate()).not.toThrow();
+  });
+});
+
+describe('the dashboard', () => {
+  test.each(panels.map((panel): [string, Panel] => [`${panel.id} ${panel.title}`, panel]))(
+    'panel %s',
+    (_name, { targets = [], datasource }) => {
+      expect(datasource?.uid).toBe('${datasource}');
+      expect(targets.length).toBeGreaterThan(0);
+      for (const { expr, legendFormat = '', datasource: of } of targets) {
+        const { labels, mistakes } = checkPromql(expr, known);
+        expect(mistakes, expr).toEqual([]);
+        expect(of.uid).toBe('${datasource}');
+        for (const label of labelsIn(legendFormat, /\{\{(\w+)\}\}/g)) expect(labels, expr).toContain(label);
+        if (/\blocation_agent_/.test(expr)) expect(expr).toContain('instance=~"$instance"');
+        if (expr.includes('private_location_')) expect(expr).toContain('=~"$private_location"');
+      }
+    },
+  );
+
+  test('shows every metric of the catalogues', () => {
+    const shown = new Set(
+      panels.flatMap(({ targets = [] }) =>
+        targets.flatMap(({ expr }) => [...checkPromql(expr, known).metrics]),
+      ),
+    );
+    const library = Object.keys(processMetrics);
+    const missing = [...known.keys()].filter(
+      (name) => !shown.has(name) && name !== 'up' && !library.includes(name),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test('is one that Grafana imports: variables, ids, places that do not overlap', () => {
+    expect(dashboard.schemaVersion).toBeGreaterThanOrEqual(36);
+    expect(dashboard.uid).toMatch(/^[a-z-]{1,40}$/);
+    const [source, ...others] = dashboard.templating.list;
+    expect(source).toMatchObject({ name: 'datasource', type: 'datasource', query: 'prometheus' });
+    expect(others.map(({ name }) => name)).toEqual(['location', 'instance', 'private_location']);
+    for (const { definition = '' } of others) {
+      const [, selector = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(definition) ?? [];
+      const { labels, mistakes } = checkPromql(selector, known);
+      expect(mistakes, definition).toEqual([]);
+      expect(labels).toContain(label);
+    }
+    expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
+    const taken = new Set<string>();
+    for (const { title, gridPos } of dashboard.panels) {
+      expect(gridPos.x + gridPos.w, title).toBeLessThanOrEqual(24);
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+          expect(taken.has(`${x} ${y}`), title).toBe(false);
+          taken.add(`${x} ${y}`);
+        }
+      }
+    }
+  });
+});
+
+test('docs/metrics.md names every metric with its type and labels, and every alert', () => {
+  for (const [name, { type, labels, help }] of Object.entries(agentMetrics)) {
+    const row = page.split('\n').find((line) => line.startsWith(`| \`${name}\` `));
+    expect(row, name).toContain(`| ${type} `);
+    expect(row, name).toContain(help);
+    for (const label of Object.keys(labels)) expect(row, name).toContain(`\`${label}\``);
+  }
+  for (const name of Object.keys(exporterMetrics)) expect(page).toContain(`| \`${name}\` `);
+  for (const { alert, expr } of rules) {
+    expect(page).toContain(`### ${alert}\n`);
+    expect(page).toContain(expr);
+  }
+});
+
+test('what is committed is what the generator makes of the catalogues', async () => {
+  const { ruleGroups, prometheusRule } = await script('alerts.mjs');
+  const { dashboard: make } = await script('dashboard.mjs');
+  const { metricsPage } = await script('page.mjs');
+  expect(rulesFile).toEqual(ruleGroups?.({ docs: 'docs/' }));
+  expect(parse(read('observability', 'prometheus-rule.yaml'))).toEqual(prometheusRule?.({ docs: 'docs/' }));
+  expect(dashboard).toEqual(JSON.parse(JSON.stringify(make?.(catalogue))));
+  // Prettier has aligned the tables since.
+  const words = (text: string) => text.replaceAll(/[\s|-]+/g, ' ');
+  expect(words(page)).toBe(words(String(metricsPage?.(catalogue))));
+});
+
+test('the reader of expressions finds what is wrong', () => {
+  const mistakesOf = (expr: string) => checkPromql(expr, known).mistakes.join('; ');
+  expect(mistakesOf('sum(rate(location_agent_results_total{kind="FINAL"}[5m]))')).toBe('');
+  expect(mistakesOf('location_agent_nothing > 1')).toMatch(/no such metric/);
+  expect(mistakesOf('location_agent_slots{line="x"}')).toMatch(/no label line/);
+  expect(mistakesOf('location_agent_slots{lane=~"uptime|slow"}')).toMatch(/lane is never slow/);
+  expect(mistakesOf('sum by (lane) (location_agent_jobs)')).toMatch(/by lane/);
+  expect(mistakesOf('rate(location_agent_slots[5m])')).toMatch(/rate of a gauge/);
+  expect(mistakesOf('delta(location_agent_claims_total[5m])')).toMatch(/delta of a counter/);
+  expect(mistakesOf('rate(location_agent_claims_total)')).toMatch(/needs a range/);
+  expect(mistakesOf('location_agent_start_delay_seconds')).toMatch(/is a histogram/);
+  expect(
+    mistakesOf('histogram_quantile(0.9, sum(rate(location_agent_start_delay_seconds_bucket[5m])))'),
+  ).toMatch(/without le/);
+  expect(mistakesOf('location_agent_slots / location_agent_connected')).toMatch(/one side alone has lane/);
+  expect(() => checkPromql('sum(location_agent_slots', known)).toThrow(/expected/);
+});
+
+const promtool = spawnSync('promtool', ['--version']).error === undefined;
+if (!promtool) process.stderr.write('skipped here: tests with promtool, which this machine does not have\n');
+
+describe.skipIf(!promtool)("with Prometheus' own tool", () => {
+  const run = (...args: string[]) => {
+    const done = spawnSync('promtool', args, { encoding: 'utf8', timeout: 60_000 });
+    return { status: done.status, output: `${done.stdout}${done.stderr}` };
+  };
+
+  test('the rules are good', () => {
+    const { status, output } = run(
+      'check',
+      'rules',
+      join(root, 'observability', 'location-agent.rules.yaml'),
+    );
+    expect(status, output).toBe(0);
+  });
+
+  test('they fire when they should, and else do not', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rules-'));
+    try {
+      const file = join(folder, 'rules.test.yaml');
+      const rulesPath = join(root, 'observability', 'location-agent.rules.yaml');
+      writeFileSync(file, read('test', 'observability', 'rules.test.yaml').replace('RULES', rulesPath));
+      const { status, output } = run('test', 'rules', file);
+      expect(status, output).toBe(0);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
