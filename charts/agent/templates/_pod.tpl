@@ -16,6 +16,7 @@
 - { name: DEPENDENCY_CACHE, value: {{ $agent.dependencyCache | quote }} }
 - { name: EXTERNAL_OBSERVABILITY, value: {{ $agent.externalObservability | toString | quote }} }
 - { name: DETECT_SECRETS, value: {{ $agent.detectSecrets | toString | quote }} }
+- { name: NETWORK_EVIDENCE, value: {{ $agent.networkEvidence | toString | quote }} }
 {{- if include "location-agent.caSource" .root }}
 - { name: NODE_EXTRA_CA_CERTS, value: /run/config/location-agent/ca.crt }
 {{- end }}

@@ -53,7 +53,8 @@ manifest; fails with one line that names the value and the remedy.
 {{- end -}}
 {{- $own := list "API_KEY" "API_KEY_FILE" "SERVICE_URL" "UPTIME_CONCURRENCY" "JOB_CONCURRENCY" "SUITE_CONCURRENCY"
   "LOG_LEVEL" "AGENT_HEALTH_PORT" "AGENT_DATA_DIR" "AGENT_SHUTDOWN_GRACE_SECONDS" "HTTP_PROXY" "HTTPS_PROXY" "NO_PROXY"
-  "NODE_EXTRA_CA_CERTS" "USE_OS_DNS_RESOLVER" "DEPENDENCY_CACHE" "EXTERNAL_OBSERVABILITY" "DETECT_SECRETS" -}}
+  "NODE_EXTRA_CA_CERTS" "USE_OS_DNS_RESOLVER" "DEPENDENCY_CACHE" "EXTERNAL_OBSERVABILITY" "DETECT_SECRETS"
+  "NETWORK_EVIDENCE" -}}
 {{- $settings := include "location-agent.settings" . | fromYaml -}}
 {{- range $variable := $settings.extraEnv -}}
 {{- if has (upper $variable.name) $own -}}

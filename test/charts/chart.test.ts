@@ -1,0 +1,511 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startHealthServer, type AgentState } from '../../src/agent/health.ts';
+import { readAgentConfig, type AgentConfig } from '../../src/config.ts';
+import { cases, key, least, longName } from './cases.ts';
+import { schemaFaults, unknownFields } from './kubernetes-schemas.ts';
+import {
+  buildRenderer,
+  canRender,
+  hasHelm,
+  renderAll,
+  renderChart,
+  renderedByHelm,
+  type Manifest,
+  type Success,
+  type Values,
+} from './renderer.ts';
+
+/**
+ * The chart, rendered by what Helm is made of (renderer.ts; Helm itself only where it is on the PATH): what it makes of all
+ * kinds of values is what a cluster takes, and means what it should.
+ */
+
+type Container = {
+  image: string;
+  env: { name: string; value?: string; valueFrom?: unknown }[];
+  ports: { name: string; containerPort: number }[];
+  securityContext: { allowPrivilegeEscalation: boolean; capabilities: { add?: string[]; drop?: string[] } };
+  volumeMounts: { name: string; mountPath: string }[];
+  [probe: string]: unknown;
+};
+type PodSpec = {
+  containers: [Container];
+  volumes: { name: string; [kind: string]: unknown }[];
+  terminationGracePeriodSeconds: number;
+  securityContext: { [field: string]: unknown };
+  [field: string]: unknown;
+};
+type Labels = { [name: string]: string };
+type Deployment = Manifest & {
+  spec: {
+    replicas?: number;
+    selector: { matchLabels: Labels };
+    template: { metadata: { labels: Labels; annotations?: Labels }; spec: PodSpec };
+  };
+};
+
+const deploymentsOf = ({ manifests }: Success) =>
+  manifests.filter((each): each is Deployment => each.kind === 'Deployment');
+const only = (success: Success): Deployment => {
+  const [first, ...others] = deploymentsOf(success);
+  if (first === undefined || others.length > 0) throw new Error('not one deployment');
+  return first;
+};
+const podOf = (deployment: Deployment) => deployment.spec.template.spec;
+const containerOf = (deployment: Deployment) => podOf(deployment).containers[0];
+const envOf = (deployment: Deployment) =>
+  Object.fromEntries(containerOf(deployment).env.map(({ name, value }) => [name, value]));
+
+describe.skipIf(!canRender)('the chart', () => {
+  let all: { [Name in keyof typeof cases]: Success };
+  const of = (name: string): Success => {
+    const success = all[name];
+    if (success === undefined) throw new Error(`there is no case ${name}`);
+    return success;
+  };
+  const everyDeployment = () => Object.values(all).flatMap(deploymentsOf);
+
+  beforeAll(() => {
+    buildRenderer();
+    all = renderAll(cases);
+  }, 300_000);
+
+  test('makes manifests that Kubernetes takes, without a field that it does not know', async () => {
+    const manifests = Object.values(all).flatMap((success) => success.manifests);
+    expect(manifests.length).toBeGreaterThan(50);
+    expect(await schemaFaults(manifests)).toEqual([]);
+    expect(unknownFields(manifests)).toEqual([]);
+  }, 120_000);
+
+  test('each with a name and a namespace of its own, in which at most 63 characters are', () => {
+    for (const [name, { manifests }] of Object.entries(all)) {
+      const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+      expect(new Set(names).size, name).toBe(names.length);
+      for (const { kind, metadata } of manifests) {
+        expect(metadata.name, name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
+        expect(metadata.name.length, name).toBeLessThanOrEqual(kind === 'ScaledObject' ? 54 : 63);
+        for (const value of Object.values(metadata.labels ?? {}))
+          expect(value.length).toBeLessThanOrEqual(63);
+        if (!metadata.name.endsWith('-more'))
+          expect(metadata.namespace).toBe(cases[name]?.namespace ?? 'monitoring');
+      }
+    }
+    // Two long names that begin alike are told apart.
+    const other = renderAll({
+      other: {
+        ...cases['a long name, with everything that is named after it'],
+        name: `${longName.slice(0, 52)}x`,
+        values: least,
+      },
+    });
+    const names = of('a long name, with everything that is named after it').manifests.map(
+      ({ metadata }) => metadata.name,
+    );
+    expect(names).not.toContain(only(other.other).metadata.name);
+  });
+
+  test.skipIf(!hasHelm)(
+    'is the same to Helm itself',
+    () => {
+      const sorted = (manifests: Manifest[]) =>
+        manifests.toSorted((a, b) =>
+          `${a.kind} ${a.metadata.name}`.localeCompare(`${b.kind} ${b.metadata.name}`),
+        );
+      for (const [name, release] of Object.entries(cases)) {
+        expect(sorted(renderedByHelm(release)), name).toEqual(sorted(of(name).manifests));
+      }
+    },
+    120_000,
+  );
+
+  test('selects by labels that its pods have, and that never change', () => {
+    for (const deployment of everyDeployment()) {
+      const { selector, template } = deployment.spec;
+      expect(template.metadata.labels).toMatchObject(selector.matchLabels);
+      expect(Object.keys(selector.matchLabels).toSorted()).toEqual([
+        'app.kubernetes.io/component',
+        'app.kubernetes.io/instance',
+        'app.kubernetes.io/name',
+      ]);
+    }
+    for (const { manifests } of Object.values(all)) {
+      const pods = manifests
+        .filter(({ kind }) => kind === 'Deployment')
+        .map((each) => (each as Deployment).spec.template.metadata.labels);
+      for (const manifest of manifests) {
+        const spec = manifest['spec'] as
+          { selector?: Labels & { matchLabels?: Labels }; podSelector?: { matchLabels: Labels } } | undefined;
+        const labels = {
+          Service: spec?.selector,
+          PodDisruptionBudget: spec?.selector?.matchLabels,
+          NetworkPolicy: spec?.podSelector?.matchLabels,
+        }[manifest.kind];
+        if (labels === undefined) continue;
+        const selected = pods.filter((pod) =>
+          Object.entries(labels).every(([name, value]) => pod[name] === value),
+        );
+        expect(selected.length, `${manifest.kind} ${manifest.metadata.name}`).toBe(
+          manifest.kind === 'PodDisruptionBudget' ? 1 : pods.length,
+        );
+      }
+    }
+  });
+
+  test('hands each agent an environment that it takes, and that fits its pod', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'chart-key-'));
+    writeFileSync(join(folder, 'api-key'), `${key}\n`);
+    try {
+      for (const deployment of everyDeployment()) {
+        const container = containerOf(deployment);
+        const env = envOf(deployment);
+        const mounts = container.volumeMounts.map(({ mountPath }) => mountPath);
+        expect(mounts).toContain(env['API_KEY_FILE']?.replace(/\/api-key$/, ''));
+        const config: AgentConfig = readAgentConfig({ ...env, API_KEY_FILE: join(folder, 'api-key') });
+        expect(config.serviceUrl.href).toBe('https://monitoring.example/');
+        expect(mounts).toContain(config.dataDir);
+        if (config.extraCaFile !== null)
+          expect(mounts).toContain(config.extraCaFile.replace(/\/ca\.crt$/, ''));
+        expect(podOf(deployment).terminationGracePeriodSeconds).toBe(config.shutdownGraceSeconds + 30);
+        expect(container.ports).toEqual([
+          { name: 'health', containerPort: config.healthPort, protocol: 'TCP' },
+        ]);
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+    expect(podOf(only(of('the least'))).terminationGracePeriodSeconds).toBe(1830);
+    const graces = deploymentsOf(of('a deployment for each lane')).map((each) => [
+      each.metadata.name,
+      podOf(each).terminationGracePeriodSeconds,
+      envOf(each)['UPTIME_CONCURRENCY'],
+      envOf(each)['JOB_CONCURRENCY'],
+      envOf(each)['SUITE_CONCURRENCY'],
+      containerOf(each).image,
+    ]);
+    expect(graces).toEqual([
+      ['berlin-location-agent-browser', 330, '0', '2', '0', 'location-agent:0.1.0'],
+      ['berlin-location-agent-suite', 1830, '0', '0', '1', 'location-agent:0.1.0'],
+      ['berlin-location-agent-uptime', 330, '200', '0', '0', 'location-agent-uptime:0.1.0'],
+    ]);
+  });
+
+  test('asks the pages that the agent has: alive while it drains, but not ready', async () => {
+    const answers = async (state: AgentState, alive: boolean) => {
+      const health = await startHealthServer({
+        port: 0,
+        view: () => ({ state, alive, version: '1', guards: [], clockSkewMs: null }),
+        metricsPage: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
+      });
+      try {
+        const container = containerOf(only(of('the least')));
+        const found: { [probe: string]: number } = {};
+        for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe']) {
+          const { httpGet } = container[probe] as { httpGet: { path: string; port: string } };
+          expect(httpGet.port).toBe('health');
+          found[probe] = (await fetch(new URL(httpGet.path, health.url))).status;
+        }
+        return found;
+      } finally {
+        await health.close();
+      }
+    };
+    expect(await answers('running', true)).toEqual({
+      startupProbe: 200,
+      readinessProbe: 200,
+      livenessProbe: 200,
+    });
+    expect(await answers('starting', true)).toEqual({
+      startupProbe: 200,
+      readinessProbe: 503,
+      livenessProbe: 200,
+    });
+    expect(await answers('draining', true)).toEqual({
+      startupProbe: 200,
+      readinessProbe: 503,
+      livenessProbe: 200,
+    });
+    expect(await answers('running', false)).toEqual({
+      startupProbe: 503,
+      readinessProbe: 200,
+      livenessProbe: 503,
+    });
+  });
+
+  test('keeps secrets in its Secret, as a file for the agent, and rolls the pods when they change', () => {
+    const secret = {
+      serviceUrl: 'https://monitoring.example',
+      apiKey: { value: key },
+      proxy: { https: 'http://me:sesame@proxy:1' },
+    };
+    const { first, second } = renderAll({
+      first: { values: secret },
+      second: { values: { ...secret, apiKey: { value: `${key}0` } } },
+    });
+    const others = first.manifests.filter(({ kind }) => kind !== 'Secret');
+    for (const hidden of [key, 'sesame', btoa(key)]) {
+      expect(JSON.stringify(others)).not.toContain(hidden);
+      expect(first.notes).not.toContain(hidden);
+    }
+    expect(first.manifests.find(({ kind }) => kind === 'Secret')).toMatchObject({
+      data: { 'api-key': btoa(key), 'https-proxy': btoa('http://me:sesame@proxy:1') },
+    });
+    const names = containerOf(only(first)).env.map(({ name }) => name);
+    expect(names).not.toContain('API_KEY');
+    expect(names.filter((name) => name.endsWith('_PROXY'))).toEqual(['HTTPS_PROXY']);
+    const volume = podOf(only(first)).volumes.find(({ name }) => name === 'api-key');
+    expect(volume).toMatchObject({
+      secret: {
+        secretName: 'berlin-location-agent',
+        defaultMode: 0o440,
+        items: [{ key: 'api-key', path: 'api-key' }],
+      },
+    });
+    const sums = [first, second].map(
+      (each) => only(each).spec.template.metadata.annotations?.['checksum/secret'],
+    );
+    expect(new Set(sums).size).toBe(2);
+    // Of one that is there already, nothing is known but its name.
+    expect(of('the least').manifests.some(({ kind }) => kind === 'Secret')).toBe(false);
+    expect(JSON.stringify(podOf(only(of('the least'))).volumes)).toContain('"secretName":"berlin-key"');
+  });
+
+  test('gives agents the least privilege, and what pings and the browser need only where it is asked for', () => {
+    for (const deployment of everyDeployment()) {
+      expect(podOf(deployment)['automountServiceAccountToken']).toBe(false);
+      expect(podOf(deployment).securityContext['runAsNonRoot']).toBe(true);
+      expect(containerOf(deployment).securityContext).toMatchObject({
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+    }
+    const plain = only(of('the least'));
+    expect(podOf(plain).securityContext).toMatchObject({
+      runAsUser: 10001,
+      runAsGroup: 10001,
+      seccompProfile: { type: 'RuntimeDefault' },
+      sysctls: [{ name: 'net.ipv4.ping_group_range', value: '10001 10001' }],
+    });
+    expect(containerOf(plain).securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+    const more = only(of('a profile for the browser, NET_RAW for pings'));
+    expect(podOf(more).securityContext).toMatchObject({
+      seccompProfile: { type: 'Localhost', localhostProfile: 'profiles/agent.json' },
+    });
+    expect(podOf(more).securityContext).not.toHaveProperty('sysctls');
+    expect(containerOf(more).securityContext).toMatchObject({
+      allowPrivilegeEscalation: true,
+      capabilities: { drop: ['ALL'], add: ['NET_RAW'] },
+    });
+    const anyone = podOf(only(of('a cluster that chooses users itself'))).securityContext;
+    expect(anyone).not.toHaveProperty('runAsUser');
+    expect(anyone['sysctls']).toEqual([{ name: 'net.ipv4.ping_group_range', value: '0 2147483647' }]);
+    const large = renderAll({
+      large: { values: { ...least, podSecurityContext: { runAsGroup: 1_000_660_000 } } },
+    });
+    expect(podOf(only(large.large)).securityContext['sysctls']).toEqual([
+      { name: 'net.ipv4.ping_group_range', value: '1000660000 1000660000' },
+    ]);
+  });
+
+  test('scales each lane by its own runs against the slots of an agent, and leaves the number of agents to the scaler', () => {
+    const { manifests } = of('everything');
+    const scaled = manifests.filter(({ kind }) => kind === 'ScaledObject');
+    expect(scaled).toHaveLength(1);
+    expect(scaled[0]?.['spec']).toMatchObject({
+      scaleTargetRef: { name: 'berlin-agents' },
+      minReplicaCount: 2,
+      maxReplicaCount: 20,
+      triggers: ['browser', 'suite', 'uptime'].map((lane) => ({
+        type: 'prometheus',
+        metricType: 'AverageValue',
+        authenticationRef: { name: 'prometheus' },
+        metadata: {
+          serverAddress: 'http://prometheus.monitoring:9090',
+          query: `sum(private_location_lane_check_runs{private_location_slug_name="berlin",lane="${lane}",state=~"queued|inflight",account="a"})`,
+          threshold: { browser: '4', suite: '1', uptime: '200' }[lane],
+          ignoreNullValues: 'false',
+        },
+      })),
+    });
+    const replicas = deploymentsOf(of('everything')).map(({ metadata, spec }) => [
+      metadata.name,
+      spec.replicas,
+    ]);
+    expect(replicas).toEqual([
+      ['berlin-agents', undefined],
+      ['berlin-agents-browser', 2],
+      ['berlin-agents-suite', 2],
+      ['berlin-agents-uptime', 2],
+    ]);
+  });
+
+  test('lets a deployment differ from the others, and renders what is added', () => {
+    const [, , suite, uptime] = deploymentsOf(of('everything'));
+    if (suite === undefined || uptime === undefined) throw new Error('deployments are missing');
+    expect(podOf(uptime)).toMatchObject({ nodeSelector: { pool: 'small' } });
+    expect(podOf(uptime)).not.toHaveProperty('tolerations');
+    expect(podOf(suite)).toMatchObject({
+      nodeSelector: { 'kubernetes.io/os': 'linux' },
+      tolerations: [{ key: 'monitoring' }],
+    });
+    expect(envOf(suite)).toMatchObject({ A: 'b' });
+    expect(envOf(suite)).not.toHaveProperty('npm_config_registry');
+    expect(of('everything').manifests).toContainEqual({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'berlin-more' },
+      data: { url: 'https://monitoring.example' },
+    });
+  });
+
+  test('lets nobody in but for metrics, and keeps agents from the metadata of the cloud', () => {
+    const policy = (name: string) =>
+      of(name).manifests.find(({ kind }) => kind === 'NetworkPolicy')?.['spec'];
+    expect(policy('a long name, with everything that is named after it')).toMatchObject({
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [],
+    });
+    expect(policy('everything')).toMatchObject({
+      ingress: [{ from: [{ namespaceSelector: {} }], ports: [{ port: 'health' }] }],
+      egress: [
+        {
+          ports: [
+            { port: 53, protocol: 'UDP' },
+            { port: 53, protocol: 'TCP' },
+          ],
+        },
+        { to: [{ namespaceSelector: {} }] },
+        {
+          to: [
+            { ipBlock: { cidr: '0.0.0.0/0', except: ['169.254.169.254/32'] } },
+            { ipBlock: { cidr: '::/0', except: ['fd00:ec2::254/128'] } },
+          ],
+        },
+      ],
+    });
+    expect(policy("rules of one's own for the network")).toMatchObject({
+      egress: [{ ports: [{ port: 53 }, { port: 53 }] }, { to: [{ ipBlock: { cidr: '10.0.0.0/8' } }] }],
+    });
+  });
+
+  test('tells who installs it how to look, and what is amiss', () => {
+    expect(of('the least').notes).toContain(
+      'kubectl -n monitoring rollout status deployment/berlin-location-agent\n',
+    );
+    expect(of('the least').notes).not.toContain('NOTE');
+    expect(of('a deployment for each lane').notes).toContain('no agent of this release runs API checks');
+    expect(of('nothing beyond what must be').notes).toContain('deployments.all has fewer than 2 agents');
+    expect(of('volumes of all kinds').notes).toContain('share the claim agents, which must be ReadWriteMany');
+  });
+
+  const off = { all: { enabled: false } };
+  test.each<[what: string, values: Values, told: string]>([
+    ['no service', { serviceUrl: '' }, 'serviceUrl is missing: set it to the URL of the monitoring service'],
+    ['a service that is no URL', { serviceUrl: 'monitoring' }, 'serviceUrl: Does not match pattern'],
+    [
+      'no key',
+      { apiKey: { existingSecret: '' } },
+      'apiKey is missing: name a Secret in apiKey.existingSecret, or set',
+    ],
+    [
+      'two keys',
+      { apiKey: { existingSecret: 'a', value: key } },
+      'apiKey: set existingSecret or value, not both',
+    ],
+    [
+      'a key of something else',
+      { apiKey: { value: 'sk_123456789' } },
+      'apiKey.value: Does not match pattern',
+    ],
+    ['a misspelt value', { apikey: {} }, '(root): Additional property apikey is not allowed'],
+    ['a misspelt value within', { proxy: { htps: '' } }, 'proxy: Additional property htps is not allowed'],
+    [
+      'an unknown lane',
+      { deployments: { browsers: {} } },
+      'deployments: Additional property browsers is not allowed',
+    ],
+    [
+      'a wrong type',
+      { deployments: { all: { replicas: '2' } } },
+      'deployments.all.replicas: Invalid type. Expected: integer, given: string',
+    ],
+    [
+      'a wrong word',
+      { agent: { logLevel: 'INFORM' } },
+      'agent.logLevel: agent.logLevel must be one of the following',
+    ],
+    [
+      'too long a grace',
+      { deployments: { all: { shutdownGraceSeconds: 90_000 } } },
+      'deployments.all.shutdownGraceSeconds: Must be less than or equal to 86400',
+    ],
+    [
+      'a size that is none',
+      { deployments: { all: { data: { sizeLimit: '10 GB' } } } },
+      'deployments.all.data.sizeLimit: Does not match pattern',
+    ],
+    [
+      'two sources of authorities',
+      { caBundle: { existingSecret: 'a', existingConfigMap: 'b' } },
+      'caBundle: set one of pem, existingConfigMap and existingSecret',
+    ],
+    ['authorities that are none', { caBundle: { pem: 'MIIB' } }, 'caBundle.pem: Does not match pattern'],
+    [
+      'two proxies',
+      { proxy: { http: 'http://proxy', existingSecret: 'a' } },
+      'proxy: set existingSecret or the values http and https, not both',
+    ],
+    [
+      'two volumes',
+      { deployments: { all: { data: { existingClaim: 'a', ephemeral: { size: '1Gi' } } } } },
+      'deployments.all.data: set existingClaim or ephemeral, not both',
+    ],
+    [
+      'a class without a size',
+      { deployments: { all: { data: { ephemeral: { storageClassName: 'a' } } } } },
+      'Has a dependency on size',
+    ],
+    ['no deployment', { deployments: off }, 'deployments: none is enabled'],
+    [
+      'no lane',
+      { deployments: { all: { slots: { uptime: 0, browser: 0, suite: 0 } } } },
+      'deployments.all.slots: uptime, browser and suite are all 0',
+    ],
+    [
+      'scaling by nothing',
+      { deployments: { all: { autoscaling: { enabled: true } } } },
+      'deployments.all.autoscaling needs autoscaling.prometheusUrl and autoscaling.location',
+    ],
+    [
+      'scaling by what is not known',
+      {
+        autoscaling: { prometheusUrl: 'http://p', location: 'b' },
+        deployments: { all: { slots: { browser: 'auto' }, autoscaling: { enabled: true } } },
+      },
+      'deployments.all.autoscaling needs a number in deployments.all.slots.browser, not auto',
+    ],
+    [
+      'bounds the wrong way round',
+      {
+        autoscaling: { prometheusUrl: 'http://p', location: 'b' },
+        deployments: { all: { autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 2 } } },
+      },
+      'deployments.all.autoscaling: minReplicas is more than maxReplicas',
+    ],
+    [
+      'a variable of the chart',
+      { extraEnv: [{ name: 'http_proxy', value: 'a' }] },
+      'extraEnv: http_proxy is set by a value of its own',
+    ],
+    ['a variable without a name', { extraEnv: [{ value: 'a' }] }, 'extraEnv.0: name is required'],
+  ])('refuses %s', (_what, values, told) => {
+    const [answer] = renderChart([{ values: { ...least, ...values } }]);
+    expect(answer).toEqual({ error: expect.stringContaining(told) });
+  });
+});

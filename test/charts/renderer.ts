@@ -1,0 +1,140 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+
+/**
+ * The chart as manifests. Helm itself is not needed: render/main.go puts together what Helm is made of, and is built here
+ * once for each version of its text (some seconds of processor time).
+ */
+
+const root = resolve(import.meta.dirname, '..', '..');
+export const chartFolder = join(root, 'charts', 'agent');
+const source = join(import.meta.dirname, 'render', 'main.go');
+const libraries = '/usr/share/gocode';
+
+const works = (command: string, ...args: string[]) =>
+  spawnSync(command, args, { encoding: 'utf8' }).status === 0;
+
+function can(available: boolean, lack: string): boolean {
+  if (!available) process.stderr.write(`skipped here: ${lack}\n`);
+  return available;
+}
+
+/** Go and the libraries of Helm, as Debian has them. */
+export const canRender = can(
+  existsSync(join(libraries, 'src', 'github.com', 'Masterminds', 'sprig')) && works('go', 'version'),
+  'rendering of the Helm chart, which needs Go and the libraries sprig, yaml and gojsonschema',
+);
+/** Helm itself is not part of the set-up; where it is there, it has to agree. */
+export const hasHelm = works('helm', 'version', '--short');
+
+export type Values = { readonly [name: string]: unknown };
+export type Release = {
+  name?: string;
+  namespace?: string;
+  /** As in a values file. */
+  values: Values;
+};
+/** A manifest, parsed. */
+export type Manifest = {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string; labels?: { [name: string]: string } };
+  [field: string]: unknown;
+};
+/** What an install would send and print, or the error that it would end with. */
+export type Rendered = { manifests: Manifest[]; notes: string; text: string } | { error: string };
+
+/** Builds the renderer where there is none of this version, which takes a busy machine a minute; its path. */
+export function buildRenderer(): string {
+  const stamp = createHash('sha256').update(readFileSync(source)).digest('hex').slice(0, 16);
+  const folder = join(root, 'build', 'charts');
+  const program = join(folder, `render-${stamp}`);
+  if (existsSync(program)) return program;
+  mkdirSync(folder, { recursive: true });
+  const made = `${program}.${process.pid}`;
+  // Unoptimised: gccgo then takes a third of the time. Go's own compiler passes over its flags.
+  const { status, stderr } = spawnSync('go', ['build', '-gccgoflags=all=-O0 -g0', '-o', made, source], {
+    env: {
+      ...process.env,
+      GO111MODULE: 'off',
+      GOPATH: libraries,
+      GOFLAGS: '',
+      GOCACHE: join(folder, 'go-cache'),
+    },
+    encoding: 'utf8',
+  });
+  rmSync(join(folder, 'go-cache'), { recursive: true, force: true });
+  if (status !== 0) throw new Error(`go build: ${stderr}`);
+  renameSync(made, program);
+  return program;
+}
+
+/** Renders the chart once for each release, all in one process. */
+export function renderChart(releases: readonly Release[]): Rendered[] {
+  const cases = releases.map(({ name = 'berlin', namespace = 'monitoring', values }) => ({
+    release: name,
+    namespace,
+    values,
+  }));
+  const { status, stdout, stderr } = spawnSync(buildRenderer(), {
+    input: JSON.stringify({ chart: chartFolder, cases }),
+    encoding: 'utf8',
+    maxBuffer: 256 * 1024 * 1024,
+  });
+  if (status !== 0) throw new Error(`render: ${stderr}`);
+  // The answer of our own program.
+  const answers = JSON.parse(stdout) as { files: { [path: string]: string } | null; error: string }[];
+  return answers.map(({ files, error }) => {
+    if (files === null) return { error };
+    const { 'templates/NOTES.txt': notes = '', ...others } = files;
+    const text = Object.values(others).join('\n---\n');
+    return { manifests: parseManifests(text), notes, text };
+  });
+}
+
+export type Success = Exclude<Rendered, { error: string }>;
+
+/** Releases that must all render, by name. */
+export function renderAll<Name extends string>(releases: { readonly [N in Name]: Release }): {
+  [N in Name]: Success;
+} {
+  const names = Object.keys(releases) as Name[];
+  const answers = renderChart(names.map((name) => releases[name]));
+  const found = names.map((name, index): [Name, Success] => {
+    const answer = answers[index];
+    if (answer === undefined || 'error' in answer) throw new Error(`${name}: ${answer?.error}`);
+    return [name, answer];
+  });
+  return Object.fromEntries(found) as { [N in Name]: Success }; // one entry for each name
+}
+
+/** What `helm template` makes of it. */
+export function renderedByHelm({ name = 'berlin', namespace = 'monitoring', values }: Release): Manifest[] {
+  const folder = mkdtempSync(join(tmpdir(), 'chart-values-'));
+  try {
+    const file = join(folder, 'values.json');
+    writeFileSync(file, JSON.stringify(values));
+    const { status, stdout, stderr } = spawnSync(
+      'helm',
+      ['template', name, chartFolder, '--namespace', namespace, '--values', file],
+      { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
+    );
+    if (status !== 0) throw new Error(stderr);
+    return parseManifests(stdout);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The documents of a YAML text; throws for one that is none, or that has a key twice. */
+export function parseManifests(text: string): Manifest[] {
+  return parseAllDocuments(text).flatMap((document) => {
+    if (document.errors.length > 0) throw new Error(`${document.errors[0]?.message}\nin: ${text}`);
+    const value: unknown = document.toJS();
+    return value === null ? [] : [value as Manifest]; // judged by whoever asks
+  });
+}
