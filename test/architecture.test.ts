@@ -39,7 +39,8 @@ const mayImport: Record<string, readonly string[]> = {
   script: ['protocol', 'log', 'native'],
   executors: ['protocol', 'log', 'native', 'script'],
   agent: ['protocol', 'log', 'config', 'secrets', 'native', 'executors', 'script'],
-  service: ['protocol', 'log', 'config', 'secrets'],
+  // The processes of its browsers are confined as those of scripts are; see below.
+  service: ['protocol', 'log', 'config', 'secrets', 'script'],
   commands: [
     'protocol',
     'log',
@@ -107,6 +108,17 @@ test('the uptime executors reach no customer code', () => {
     .flatMap(({ file, name, text }) =>
       // Types are gone when the program runs.
       importsOf(file, text.replaceAll(/^import type [^;]*;/gm, ''))
+        .filter((imported) => partOf(imported) === 'script')
+        .map((imported) => `${name} imports ${imported}`),
+    );
+  expect(violations).toEqual([]);
+});
+
+test('of the service, only the browser of agentic checks starts processes as scripts have them', () => {
+  const violations = files
+    .filter(({ name }) => name.startsWith('service/') && name !== 'service/agentic/browser.ts')
+    .flatMap(({ file, name, text }) =>
+      importsOf(file, text)
         .filter((imported) => partOf(imported) === 'script')
         .map((imported) => `${name} imports ${imported}`),
     );

@@ -39,6 +39,9 @@ export type JobType = (typeof jobTypes)[number];
 export const serviceTypes = ['HEARTBEAT', 'AGENTIC'] as const;
 export type ServiceType = (typeof serviceTypes)[number];
 
+/** What is run, by agents or the service: a trigger or a session may ask for it. */
+export const runnableTypes = [...jobTypes, 'AGENTIC'] as const;
+
 /** The three lanes: separate queues, so that no kind of job delays another. */
 export const lanes = ['uptime', 'browser', 'suite'] as const;
 export type Lane = (typeof lanes)[number];

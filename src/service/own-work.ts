@@ -1,6 +1,6 @@
 import type { ServiceConfig } from '../config/service.ts';
 import type { Log } from '../log.ts';
-import { createAgenticSchedule, handleAgenticRuns } from './agentic/run-checks.ts';
+import { createAgenticChecks } from './agentic/run-checks.ts';
 import { createAlertTimers } from './alerting/alert-timers.ts';
 import { createAlertFollower } from './alerting/follow-alerts.ts';
 import { handleAnalyses } from './analyses/analyse.ts';
@@ -9,6 +9,7 @@ import { createLocationSampling, createQueueWaits, type QueueWaits } from './ana
 import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
 import { createBackground, type Background } from './background.ts';
 import type { Db } from './db/database.ts';
+import { createPartitions } from './db/partitions.ts';
 import type { Encryption } from './encryption.ts';
 import { createErrorFollower } from './error-groups/follow-errors.ts';
 import { createFinishedRuns } from './finished-runs.ts';
@@ -57,7 +58,14 @@ export async function createOwnWork(deps: Deps): Promise<OwnWork> {
     createScheduler({ db, now, random: deps.random, log }),
     createHeartbeatTimers({ db, now, log }),
     createGroupRuns({ db, now, log }),
-    createAgenticSchedule({ db, background, now, log }),
+    createAgenticChecks({
+      db,
+      encryption: deps.encryption,
+      now,
+      log,
+      config: config.analysis,
+      partitions: createPartitions(db),
+    }),
     createMaintenanceLoop({ db, background, now, log }),
     createAlertTimers({ ...alerting, db, log }),
     createFinishedRuns({ db, now, log, followers }),
@@ -84,7 +92,6 @@ function handleQueues(background: Background, deps: Deps): void {
   const { db, encryption, config, log, now, publicUrl } = deps;
   handleRollups({ db, background, now });
   handleAnalyses(background, { db, encryption, log, now, config: config.analysis });
-  handleAgenticRuns(background, { db, encryption, now, config: config.analysis });
   const delivery = { db, encryption, log, now, publicUrl };
   createNotifications(background, { ...delivery, config: config.notifications });
   const sendMail = createMailer(config.notifications, publicUrl);

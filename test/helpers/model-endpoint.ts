@@ -11,8 +11,18 @@ export type TestModel = {
     body: { messages: { role: string; content: string }[]; [field: string]: unknown };
     key: string | undefined;
   }[];
-  /** Answers to come, oldest first: a text, calls of tools, or a status alone. */
-  answers: (string | { name: string; arguments: object }[] | number)[];
+  /**
+   * Answers to come, oldest first: a text, calls of tools, a status alone, the whole body, tokens that are said to be used, or
+   * none at all.
+   */
+  answers: (
+    | string
+    | { name: string; arguments: object }[]
+    | number
+    | { raw: string }
+    | { content: string; tokens: number }
+    | { silence: true }
+  )[];
   close: () => Promise<void>;
 };
 
@@ -26,7 +36,16 @@ export async function startModel(): Promise<TestModel> {
       const body = JSON.parse(Buffer.concat(chunks).toString()) as TestModel['asked'][number]['body']; // what chat() sends
       asked.push({ body, key: request.headers.authorization });
       const answer = answers.shift() ?? 500;
+      if (typeof answer === 'object' && 'silence' in answer) return undefined;
       if (typeof answer === 'number') return response.writeHead(answer).end('no');
+      response.setHeader('content-type', 'application/json');
+      if (typeof answer === 'object' && 'raw' in answer) return response.end(answer.raw);
+      if (typeof answer === 'object' && 'tokens' in answer) {
+        const { content, tokens: total } = answer;
+        return response.end(
+          JSON.stringify({ choices: [{ message: { content } }], usage: { total_tokens: total } }),
+        );
+      }
       const message =
         typeof answer === 'string'
           ? { role: 'assistant', content: answer }
@@ -39,7 +58,6 @@ export async function startModel(): Promise<TestModel> {
                 function: { name: call.name, arguments: JSON.stringify(call.arguments) },
               })),
             };
-      response.setHeader('content-type', 'application/json');
       return response.end(JSON.stringify({ choices: [{ message }], usage: { total_tokens: 100 } }));
     });
   });
@@ -49,6 +67,10 @@ export async function startModel(): Promise<TestModel> {
     endpoint: { url: `http://127.0.0.1:${port}/v1`, key: new Secret('model-key-1234'), model: 'test-model' },
     asked,
     answers,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
 }

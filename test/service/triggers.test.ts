@@ -295,7 +295,7 @@ describe.each(databases)('triggers: $name', (database) => {
       }
     });
 
-    it('checks that no agent runs have no trigger', async () => {
+    it('heartbeats, which are not run, have no trigger', async () => {
       const id = await create('/v1/checks/heartbeat', {
         name: 'Backup',
         heartbeat: { period: 1, periodUnit: 'hours' },

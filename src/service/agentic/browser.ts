@@ -1,149 +1,208 @@
-import { lookup } from 'node:dns/promises';
 import { existsSync, readdirSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { isIP } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { join } from 'node:path';
-import { kindOfAddress } from '../notifications/target-address.ts';
-import { startGuardingProxy } from './guarding-proxy.ts';
+import { AgentError } from '../../errors.ts';
+import { findBrowsers } from '../../script/browsers.ts';
+import { startChild, type Child } from '../../script/child-process.ts';
+import { canSandbox } from '../../script/playwright-sandbox.ts';
+import { actionMs, launchMs, type BrowserRequest, type Page } from './page.ts';
 
-/** The browser of agentic checks: Chromium, driven by the playwright-core of the newest runtime that is installed. */
-
-/** What is used of the library, which the service does not depend on. */
-export type Page = {
-  goto(url: string): Promise<unknown>;
-  url(): string;
-  title(): Promise<string>;
-  locator(selector: string): Locator;
-  setDefaultTimeout(ms: number): void;
-  close(): Promise<void>;
-};
-type Locator = {
-  first(): Locator;
-  click(): Promise<void>;
-  fill(text: string): Promise<void>;
-  evaluate<T>(
-    work: (element: { innerText: string }, given: T) => string,
-    given: T,
-    options: { timeout: number },
-  ): Promise<string>;
-};
-type Route = { request(): { url(): string }; abort(): Promise<void>; continue(): Promise<void> };
-type Browser = {
-  newContext(options: object): Promise<{
-    newPage(): Promise<Page>;
-    route(pattern: string, handler: (route: Route) => Promise<void>): Promise<void>;
-    on(event: 'page', listener: (page: Page) => void): void;
-  }>;
-  close(): Promise<void>;
-};
-type Library = {
-  chromium: { executablePath(): string; launch(options: object): Promise<Browser> };
+/**
+ * The browser of an agentic check: Chromium, driven by the playwright-core of the newest runtime that is installed, in a process
+ * of its own that has none of the service's environment, is confined as scripts are, and whose memory and time are bounded.
+ */
+export type OpenBrowser = {
+  page: Page;
+  /** Kills all of it; resolves when it is gone. */
+  close: () => Promise<void>;
 };
 
-/** Of one action: milliseconds. */
-const actionMs = 15_000;
-const launchMs = 30_000;
-/** A browser that does not end by itself is no longer waited for: it ends with the pipe that it is driven through. */
-const closeMs = 10_000;
-
-/** Hosts whose addresses are remembered. */
-const mostHosts = 1_000;
+/** Of the process, Chromium and its pages together. */
+const limits = {
+  memoryBytes: 1536 * 1024 ** 2,
+  cpuSeconds: 600,
+  outputBytes: 1024 ** 2,
+  diskBytes: 512 * 1024 ** 2,
+  processes: 1024,
+};
+/** Beyond the time that the process itself allows an action. */
+const patienceMs = 5_000;
+const folderPrefix = 'location-agent-agentic-';
 
 /** Why there is no browser; the message says what to do. */
 export class NoBrowser extends Error {}
 
-/** A page of a browser of its own; `close` ends the browser. Rejects with NoBrowser. */
-export async function openPage(program: string | null): Promise<{ page: Page; close: () => Promise<void> }> {
-  const library = findLibrary();
-  const own = library.chromium.executablePath();
-  const places = program === null ? [own, '/usr/bin/chromium', '/usr/bin/chromium-browser'] : [program];
-  const executablePath = places.find((path) => existsSync(path));
-  if (executablePath === undefined) {
+/** The browser has gone while it was used: it was ended, or broke a bound. */
+export class BrowserGone extends Error {}
+
+/** A page of a browser of its own. `program`: null = what is found on this machine. Rejects with NoBrowser. */
+export async function openBrowser(program: string | null): Promise<OpenBrowser> {
+  const { library, program: chromium, readable } = await locate(program);
+  const folder = await mkdtemp(join(tmpdir(), folderPrefix));
+  try {
+    const sandbox = await sandboxWorks(folder);
+    const browser = await startBrowserProcess(folder, readable);
+    const close = async () => {
+      await browser.child.kill();
+      await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+    };
+    try {
+      await browser.ask({ call: 'open', library, program: chromium, sandbox }, launchMs);
+    } catch (error) {
+      await close();
+      throw error;
+    }
+    return { page: pageOf(browser), close };
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+    throw error;
+  }
+}
+
+type Asked<T = BrowserRequest> = T extends BrowserRequest ? Omit<T, 'id'> : never;
+type BrowserProcess = { child: Child; ask: (request: Asked, timeoutMs: number) => Promise<string> };
+
+async function startBrowserProcess(folder: string, readable: readonly string[]): Promise<BrowserProcess> {
+  const waiting = new Map<number, { resolve: (value: string) => void; reject: (error: Error) => void }>();
+  let last = 0;
+  let gone: BrowserGone | null = null;
+  const child = await startChild({
+    node: process.execPath,
+    file: childFile(),
+    cwd: folder,
+    env: {
+      PATH: '/usr/local/bin:/usr/bin:/bin',
+      LANG: 'C.UTF-8',
+      TZ: 'UTC',
+      HOME: folder,
+      TMPDIR: folder,
+    },
+    readable,
+    writable: [folder],
+    mayStartPrograms: true,
+    limits,
+    onLine: () => undefined,
+    onMessage: (message) => {
+      // Pages run in there: nothing of it is taken for what it should be.
+      const { id, value, error } = (message ?? {}) as { [field in 'id' | 'value' | 'error']?: unknown };
+      const asked = typeof id === 'number' ? waiting.get(id) : undefined;
+      if (asked === undefined) return;
+      if (typeof value === 'string') asked.resolve(value);
+      else asked.reject(new Error(typeof error === 'string' ? error : 'the browser gave no answer'));
+    },
+  });
+  void child.ended.then(({ exceeded }) => {
+    gone = new BrowserGone(
+      exceeded === null ? 'the browser has ended' : `the browser broke its bound: ${bounds[exceeded]}`,
+    );
+    for (const { reject } of waiting.values()) reject(gone);
+  });
+  return {
+    child,
+    ask: async (request, timeoutMs) => {
+      if (gone !== null) throw gone;
+      const id = ++last;
+      let timer: NodeJS.Timeout | undefined;
+      try {
+        return await new Promise<string>((resolve, reject) => {
+          waiting.set(id, { resolve, reject });
+          timer = setTimeout(
+            () => reject(new BrowserGone('the browser does not answer')),
+            timeoutMs + patienceMs,
+          );
+          child.send({ ...request, id });
+        });
+      } finally {
+        clearTimeout(timer);
+        waiting.delete(id);
+      }
+    },
+  };
+}
+
+const bounds: { readonly [bound in keyof typeof limits]: string } = {
+  memoryBytes: `${limits.memoryBytes / 1024 ** 2} MB of memory`,
+  cpuSeconds: `${limits.cpuSeconds} s of processor time`,
+  outputBytes: 'its output',
+  diskBytes: `${limits.diskBytes / 1024 ** 2} MB on disk`,
+  processes: `${limits.processes} processes and threads`,
+};
+
+function pageOf({ ask }: BrowserProcess): Page {
+  const call = (name: Exclude<BrowserRequest['call'], 'open'>, ...args: (string | number)[]) =>
+    ask({ call: name, args }, actionMs);
+  const done = async (answer: Promise<string>) => void (await answer);
+  return {
+    goto: (url) => done(call('goto', url)),
+    click: (selector) => done(call('click', selector)),
+    fill: (selector, text) => done(call('fill', selector, text)),
+    url: () => call('url'),
+    title: () => call('title'),
+    visibleText: async (most) => (await call('visibleText', most)).slice(0, most),
+  };
+}
+
+let sandboxed: Promise<boolean> | undefined;
+/** Whether Chromium's own sandbox works here; looked at once. */
+function sandboxWorks(folder: string): Promise<boolean> {
+  sandboxed ??= canSandbox({ node: process.execPath }, folder).then(({ works }) => works);
+  return sandboxed;
+}
+
+/** The compiled child; from the sources (tests) the one in dist. */
+function childFile(): string {
+  const places = ['./child/browser-main.js', '../../../dist/service/agentic/child/browser-main.js'];
+  const files = places.map((place) => fileURLToPath(new URL(place, import.meta.url)));
+  return files.find((file) => existsSync(file)) ?? files.at(-1) ?? '';
+}
+
+/** What drives, what is driven, and what the process must be able to read. */
+async function locate(
+  program: string | null,
+): Promise<{ library: string; program: string; readable: string[] }> {
+  const runtimeFolder = findRuntime();
+  const library = join(runtimeFolder, 'node_modules', 'playwright-core');
+  const given = program === null ? {} : { installed: [], chromium: [program] };
+  try {
+    const { chromium, ownBuild } = await findBrowsers({ runtimeFolder, ...given });
+    const service = dirname(dirname(dirname(childFile())));
+    const modules = dirname(dirname(createRequire(import.meta.url).resolve('ipaddr.js')));
+    return {
+      library,
+      program: chromium,
+      // Playwright's own builds lie one folder deeper than their other files.
+      readable: [
+        service,
+        modules,
+        library,
+        dirname(chromium),
+        ...(ownBuild ? [dirname(dirname(chromium))] : []),
+      ],
+    };
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code !== 'BROWSER_UNAVAILABLE') throw error;
     throw new NoBrowser(
-      'no Chromium is installed beside the service: install the package chromium, or set AGENTIC_BROWSER',
+      program === null
+        ? 'no Chromium is installed beside the service: install the package chromium, or set AGENTIC_BROWSER'
+        : `there is no program ${program}: AGENTIC_BROWSER must name a Chromium`,
     );
   }
-  const proxy = await startGuardingProxy();
-  let browser: Browser;
-  try {
-    browser = await library.chromium.launch({
-      executablePath,
-      timeout: launchMs,
-      // Chromium refuses to run as root with its sandbox.
-      chromiumSandbox: process.getuid?.() !== 0,
-      // Redirects, sockets and whatever else a page opens pass it too; the route below sees first requests alone.
-      proxy: { server: proxy.url },
-      args: ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'],
-      // Nothing of the service's environment reaches the pages' process.
-      env: { PATH: '/usr/bin:/bin', HOME: '/tmp', LANG: 'C.UTF-8' },
-    });
-  } catch (error) {
-    await proxy.close();
-    throw error;
-  }
-  const close = async () => {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, closeMs)));
-    await Promise.race([browser.close(), late]).finally(() => clearTimeout(timer));
-    await proxy.close();
-  };
-  try {
-    const context = await browser.newContext({ acceptDownloads: false, serviceWorkers: 'block' });
-    const allowed = new Map<string, Promise<boolean>>();
-    await context.route('**/*', async (route) => {
-      const host = hostOf(route.request().url());
-      if (host !== null && !allowed.has(host)) {
-        if (allowed.size >= mostHosts) allowed.clear();
-        allowed.set(host, mayVisit(host));
-      }
-      const isAllowed = host !== null && (await allowed.get(host)) === true;
-      await (isAllowed ? route.continue() : route.abort()).catch(() => undefined);
-    });
-    const page = await context.newPage();
-    // Popups: nobody looks at them, and a page may open any number.
-    context.on('page', (popup) => void popup.close().catch(() => undefined));
-    page.setDefaultTimeout(actionMs);
-    return { page, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
 }
 
-/** The text that is seen on the page, of at most `most` characters, which is all that leaves the browser. */
-export async function visibleText(page: Page, most: number): Promise<string> {
-  const options = { timeout: actionMs };
-  return page.locator('body').evaluate((body, length) => body.innerText.slice(0, length), most, options);
-}
-
-/** Null: it is no URL of the web. */
-export function hostOf(url: string): string | null {
-  if (!URL.canParse(url)) return null;
-  const { protocol, hostname } = new URL(url);
-  if (protocol === 'data:' || protocol === 'blob:') return '';
-  return protocol === 'http:' || protocol === 'https:' ? hostname : null;
-}
-
-/** Addresses that hand out the credentials of a cloud are not visited, by whatever name. */
-async function mayVisit(host: string): Promise<boolean> {
-  if (host === '') return true;
-  const literal = host.replace(/^\[|\]$/g, '');
-  if (isIP(literal) !== 0) return kindOfAddress(literal) !== 'never';
-  const addresses = await lookup(host, { all: true }).catch(() => []);
-  return addresses.every(({ address }) => kindOfAddress(address) !== 'never');
-}
-
-function findLibrary(): Library {
+/** The newest runtime that has its packages. */
+function findRuntime(): string {
   for (let folder = new URL('./', import.meta.url), up = 0; up < 6; up++, folder = new URL('../', folder)) {
     const runtimes = fileURLToPath(new URL('runtimes/', folder));
     if (!existsSync(runtimes)) continue;
     const newest = readdirSync(runtimes)
       .sort()
       .reverse()
-      .map((name) => join(runtimes, name, 'node_modules', 'playwright-core'))
-      .find((path) => existsSync(join(path, 'package.json')));
-    if (newest !== undefined) return createRequire(import.meta.url)(newest) as Library; // its public interface
+      .map((name) => join(runtimes, name))
+      .find((path) => existsSync(join(path, 'node_modules', 'playwright-core', 'package.json')));
+    if (newest !== undefined) return newest;
   }
   throw new NoBrowser(
     'no runtime with Playwright is installed beside the service, so there is nothing to drive a browser with',

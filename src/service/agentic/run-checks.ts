@@ -1,148 +1,207 @@
 import { createHash } from 'node:crypto';
 import type { AnalysisConfig } from '../../config/analysis.ts';
+import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
+import { reasonOf } from '../../protocol/reasons.ts';
 import { variablesOfCheck } from '../analyses/secrets-of-check.ts';
-import type { Background } from '../background.ts';
-import { endAgenticRun, findAgenticScript, lockDueAgentic } from '../db/agentic.ts';
-import { findCheck } from '../db/checks.ts';
+import { findAgenticScript, saveAgenticScript } from '../db/agentic.ts';
+import {
+  claimAgenticRuns,
+  endAgenticRuns,
+  releaseAgenticRuns,
+  renewAgenticRuns,
+  type AgenticRun,
+} from '../db/agentic-runs.ts';
+import { settingsOfSession } from '../db/check-sessions.ts';
+import { findCheck, type CheckRow } from '../db/checks.ts';
 import type { Db } from '../db/database.ts';
-import { queueFinishedRuns } from '../db/finished-runs.ts';
-import { createPartitions } from '../db/partitions.ts';
-import { advanceChecks } from '../db/schedule.ts';
-import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../db/store-result.ts';
-import type { Encryption } from '../encryption.ts';
-import { serviceLocation } from '../heartbeats/outcomes.ts';
-import { scheduledRunId, uuidv7 } from '../ids.ts';
-import { maintenanceAt } from '../maintenance/effects.ts';
-import { nextDueAt } from '../scheduling/schedule-rules.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { openVariables, type Encryption } from '../encryption.ts';
+import type { Variable } from '../group-settings.ts';
+import { uuidv7 } from '../ids.ts';
 import { createLoop, type Loop } from '../scheduling/loop.ts';
-import { perform, type Performed } from './perform.ts';
+import { endRuns, type AgenticEnd } from './outcomes.ts';
+import { Cancelled, perform, type Performed, type usualLimits } from './perform.ts';
+import { clearUpRuns, makeDueRuns } from './schedule.ts';
 
 /** Agentic checks, which the service runs itself: whichever replica is free. */
 
-export const agenticQueue = 'agentic-runs';
-type Item = { checkId: string; accountId: string; runId: string };
-
-const queue = {
-  name: agenticQueue,
-  retryLimit: 1,
-  retryDelaySeconds: 10,
-  expireSeconds: 330,
-  concurrency: 1,
-  isKeyed: true,
+export type AgenticChecks = Loop & {
+  /** Resolves when none of this replica's runs is under way. */
+  idle(): Promise<void>;
 };
-const batch = 50;
-const everyMs = 1_000;
 
-/** Queues runs of checks that are due. A check whose run before still waits gets no second one. */
-export function createAgenticSchedule({
-  db,
-  background,
-  now,
-  log,
-}: {
+/** Browsers of this replica at once. */
+const concurrency = 2;
+const everyMs = 1_000;
+const leaseMs = 30_000;
+const renewEveryMs = 2_000;
+
+type Deps = {
   db: Db;
-  background: Background;
+  encryption: Encryption;
   now: () => number;
   log: Log;
-}): Loop {
-  return createLoop({
+  config: AnalysisConfig;
+  partitions: Partitions;
+  limits?: typeof usualLimits;
+};
+
+type Running = { run: AgenticRun; ending: AbortController; done: Promise<void> };
+
+export function createAgenticChecks(deps: Deps): AgenticChecks {
+  const { db, now, log } = deps;
+  const running = new Map<string, Running>();
+  const token = uuidv7(now());
+  let renewal: NodeJS.Timeout | undefined;
+  const leaseUntil = () => new Date(now() + leaseMs);
+
+  /** Runs that this replica has lost, because it was held up for too long, end without a result of its own. */
+  async function renew(): Promise<void> {
+    const ids = [...running.keys()];
+    if (ids.length === 0) return;
+    const kept = await renewAgenticRuns(db, { ids, token, leaseUntil: leaseUntil() });
+    for (const id of ids) {
+      const cancelled = kept.get(id);
+      if (cancelled === undefined) running.get(id)?.ending.abort(new Error('another replica has the run'));
+      else if (cancelled) running.get(id)?.ending.abort(new Cancelled('cancelled'));
+    }
+  }
+
+  function keepRenewing(): void {
+    renewal ??= setInterval(() => {
+      void renew().catch((error: unknown) =>
+        log.warn({ error: toError(error).message }, 'agentic runs could not be renewed'),
+      );
+    }, renewEveryMs);
+  }
+
+  function begin(run: AgenticRun): void {
+    const ending = new AbortController();
+    const done = runOne(deps, run, { token, signal: ending.signal })
+      .catch(async (error: unknown) => {
+        if (!ending.signal.aborted) {
+          // Its lease runs out: it is begun again, so often and no more.
+          log.error({ checkId: run.checkId, error: toError(error).message }, 'an agentic run failed');
+          return;
+        }
+        // The service stops: whoever has it next does it from the start.
+        await releaseAgenticRuns(db, { ids: [run.id], token }).catch(() => undefined);
+      })
+      .finally(() => {
+        running.delete(run.id);
+        if (running.size > 0) return;
+        clearInterval(renewal);
+        renewal = undefined;
+      });
+    running.set(run.id, { run, ending, done });
+    keepRenewing();
+  }
+
+  const loop = createLoop({
     name: 'agentic checks',
     log,
-    work: () =>
-      db.tx(async (tx) => {
-        const at = now();
-        const due = await lockDueAgentic(tx, { now: new Date(at), limit: batch });
-        if (due.length === 0) return everyMs;
-        const paused = new Map<string, Awaited<ReturnType<typeof maintenanceAt>>>();
-        for (const { id, accountId, tags, nextDueAt: dueAt } of due) {
-          const effects = paused.get(accountId) ?? (await maintenanceAt(tx, { accountId, at: new Date(at) }));
-          paused.set(accountId, effects);
-          if (effects.pauses(tags)) continue;
-          const item: Item = { checkId: id, accountId, runId: scheduledRunId(id, dueAt.getTime()) };
-          await background.send(tx, agenticQueue, item, { key: id });
-        }
-        await advanceChecks(
-          tx,
-          due.map((check) => ({ id: check.id, nextDueAt: nextDueAt(check, at), rotation: 0 })),
-        );
-        return due.length === batch ? 0 : everyMs;
-      }),
+    work: async () => {
+      await makeDueRuns(deps);
+      await clearUpRuns(deps);
+      const limit = concurrency - running.size;
+      if (limit <= 0) return everyMs;
+      const claim = { limit, token, now: new Date(now()), leaseUntil: leaseUntil() };
+      for (const run of await claimAgenticRuns(db, claim)) begin(run);
+      return everyMs;
+    },
   });
+  const idle = async () => {
+    while (running.size > 0) await Promise.all([...running.values()].map(({ done }) => done));
+  };
+  return {
+    start: () => loop.start(),
+    tick: () => loop.tick(),
+    stop: async () => {
+      await loop.stop();
+      for (const { ending } of running.values()) ending.abort(new Error('the service stops'));
+      await idle();
+    },
+    idle,
+  };
 }
 
-type Deps = { db: Db; encryption: Encryption; now: () => number; config: AnalysisConfig };
+/** Performs a run and stores its end. Rejects when that can't be done now. */
+async function runOne(
+  deps: Deps,
+  run: AgenticRun,
+  { token, signal }: { token: string; signal: AbortSignal },
+): Promise<void> {
+  const { db, now, partitions } = deps;
+  const check = await findCheck(db, { accountId: run.accountId, id: run.checkId });
+  // Deleted meanwhile, and its runs with it.
+  if (check === undefined) return;
+  if (run.sessionId === null && !check.activated) {
+    await endAgenticRuns(db, { ids: [run.id], token });
+    return;
+  }
+  const { prompt, skills, promptHash } = taskOf(check);
+  const begun = now();
+  const performed = await performTask(deps, run, { check, prompt, skills, promptHash, signal });
+  const { status, reason, details, actions } = performed;
+  const end: AgenticEnd = { run, status, reason, details, begun, ended: now() };
+  await partitions.withDays(() =>
+    db.tx(async (tx) => {
+      const ended = await endRuns(tx, { token, partitions, now: now() }, [end]);
+      if (!ended.has(run.id) || actions === null || run.testSession) return;
+      await saveAgenticScript(tx, { checkId: run.checkId, promptHash, actions });
+    }),
+  );
+}
 
-/** Before `background.prepare()`. */
-export function handleAgenticRuns(background: Background, deps: Deps): void {
-  const { db, encryption, now, config } = deps;
-  const partitions = createPartitions(db);
-  const endpoint =
-    config.endpoint === null
-      ? null
-      : { ...config.endpoint, model: config.agenticModel ?? config.endpoint.model };
-  background.handle<Item>(queue, async ({ checkId, accountId, runId }, { signal }) => {
-    const check = await findCheck(db, { accountId, id: checkId });
-    // Deleted, or switched off, while it waited.
-    if (check?.activated !== true || check.checkType !== 'AGENTIC') return;
-    const { prompt, agentRuntime } = check.definition as {
-      prompt: string;
-      agentRuntime?: { skills: string[] };
-    }; // as its schema has it
-    const skills = agentRuntime?.skills ?? [];
-    const promptHash = createHash('sha256')
-      .update(JSON.stringify([prompt, skills]))
-      .digest('hex');
-    const begun = now();
-    const performed = await perform({
+type TaskOfCheck = { prompt: string; skills: string[]; promptHash: string };
+
+function taskOf({ definition }: Pick<CheckRow, 'definition'>): TaskOfCheck {
+  const { prompt, agentRuntime } = definition as { prompt: string; agentRuntime?: { skills: string[] } }; // as its schema has it
+  const skills = agentRuntime?.skills ?? [];
+  const promptHash = createHash('sha256')
+    .update(JSON.stringify([prompt, skills]))
+    .digest('hex');
+  return { prompt, skills, promptHash };
+}
+
+async function performTask(
+  { db, encryption, config, now, limits }: Deps,
+  run: AgenticRun,
+  task: TaskOfCheck & { check: CheckRow; signal: AbortSignal },
+): Promise<Performed> {
+  const { check, prompt, skills, promptHash, signal } = task;
+  const { endpoint, agenticModel } = config;
+  try {
+    const settings = run.sessionId === null ? null : await settingsOfSession(db, run.sessionId);
+    const ofSession = (settings?.variables ?? []) as Variable[]; // written by the routes of sessions and triggers
+    return await perform({
       prompt,
       skills,
-      script: await findAgenticScript(db, { checkId, promptHash }),
-      variables: await variablesOfCheck(db, encryption, { accountId, check }),
-      endpoint,
+      script: await findAgenticScript(db, { checkId: check.id, promptHash }),
+      variables: [
+        // Those of a session go before all others.
+        ...openVariables(ofSession, encryption),
+        ...(await variablesOfCheck(db, encryption, { accountId: run.accountId, check })),
+      ],
+      endpoint: endpoint === null ? null : { ...endpoint, model: agenticModel ?? endpoint.model },
       browser: config.agenticBrowser,
       signal,
       now,
+      ...(limits === undefined ? {} : { limits }),
     });
-    const result = resultOf({ checkId, accountId, runId }, performed, { begun, ended: now() });
-    await partitions.make([begun]);
-    const at = new Date(now());
-    await db.tx(async (tx) => {
-      if (!(await endAgenticRun(tx, { checkId, runId, promptHash, actions: performed.actions }))) return;
-      await insertResults(tx, [result], at);
-      await updateStatuses(tx, [result], at);
-      await queueFinishedRuns(tx, [result], () => runId);
-    });
-  });
-}
-
-function resultOf(
-  { checkId, accountId, runId }: Item,
-  { status, reason, details }: Performed,
-  { begun, ended }: { begun: number; ended: number },
-): ResultToStore {
-  return {
-    id: uuidv7(begun),
-    startedAt: begun,
-    stoppedAt: ended,
-    accountId,
-    checkId,
-    jobId: null,
-    sequenceId: runId,
-    checkType: 'AGENTIC',
-    runLocation: serviceLocation,
-    resultType: 'FINAL',
-    status,
-    hasFailures: status === 'failed',
-    hasErrors: status === 'errored',
-    isDegraded: false,
-    overMaxResponseTime: false,
-    isCancelled: false,
-    responseTime: Math.max(0, ended - begun),
-    attempts: 0,
-    reason: reason === null ? null : toJsonb(reason),
-    // Assertions of other types have another form: these stand in the details.
-    body: toJsonb({ assertions: [], timings: null, details, artifacts: [], log: [] }),
-    sslDaysRemaining: null,
-  };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    // What the service itself could not do ends the run too: begun again, it would fail in the same way.
+    const reason = reasonOf('INTERNAL', toError(error).message.slice(0, 500));
+    const details = {
+      summary: '',
+      prompt,
+      assertions: [],
+      suggestions: [],
+      steps: [],
+      errors: [reason.message],
+    };
+    return { status: 'errored', reason, details: { ...details, replayed: false }, actions: null };
+  }
 }

@@ -1,10 +1,24 @@
 import type { Tool } from '../analyses/chat.ts';
 import type { AgenticAction } from '../db/agentic.ts';
-import { hostOf, visibleText, type Page } from './browser.ts';
+import { hostOf, type Page } from './page.ts';
 
 /** What an agent can do with a page. */
 
 export type AgenticAssertion = { condition: string; passed: boolean; actual: string; expected: string };
+
+export const suggestionCategories = ['credentials', 'endpoint', 'configuration'] as const;
+
+/** What would make the check better, or possible at all. */
+export type AgenticSuggestion = {
+  summary: string;
+  /** The words of the prompt that it is about; empty = all of it. */
+  prompt: string;
+  /** What should stand there instead; null = the prompt can stay. */
+  promptReplacement: string | null;
+  /** Names of variables that the check needs and has not. */
+  secrets: string[];
+  category: (typeof suggestionCategories)[number];
+};
 
 const text = (description: string) => ({ type: 'string', description });
 const tool = (name: string, description: string, properties: { [name: string]: object }): Tool => ({
@@ -26,6 +40,13 @@ export const tools: readonly Tool[] = [
     condition: text('What must hold, as a sentence'),
     expected: text('The text that the page must contain'),
   }),
+  tool('suggest', 'Note what the check lacks: credentials, the right endpoint, or another configuration', {
+    category: { type: 'string', enum: suggestionCategories },
+    summary: text('What is missing or wrong, as a sentence'),
+    prompt: text('The words of the task that it is about, as they stand there; empty = all of it'),
+    promptReplacement: text('What should stand there instead; empty = they can stay'),
+    secrets: text('Names of variables that are needed, in capitals, with commas between; empty = none'),
+  }),
   tool('finish', 'End: everything is done and asserted, or can not be done', {
     summary: text('What was found'),
     done: { type: 'string', enum: ['yes', 'no'], description: 'Whether the task could be done' },
@@ -34,6 +55,9 @@ export const tools: readonly Tool[] = [
 
 /** Characters; `text`: of a page that is looked through for what is asserted. */
 const most = { input: 2_000, title: 300, page: 8_000, text: 1_000_000, actual: 300 };
+
+const assertMs = 3_000;
+const assertEveryMs = 200;
 
 /** Strings of a call's arguments, bounded; null when they are not valid. */
 export function inputOf(name: string, json: string): AgenticAction['input'] | null {
@@ -53,7 +77,34 @@ export function inputOf(name: string, json: string): AgenticAction['input'] | nu
   return Object.fromEntries(entries) as AgenticAction['input']; // strings, by the line above
 }
 
-const textOf = async (page: Page) => (await visibleText(page, most.text)).replace(/\s+/g, ' ').trim();
+/** The suggestion that a call of `suggest` makes; null where it has none. */
+export function suggestionOf(input: AgenticAction['input'], taskPrompt: string): AgenticSuggestion | null {
+  const of = (key: string) => (input[key] ?? '').trim();
+  const category = suggestionCategories.find((known) => known === of('category'));
+  if (category === undefined || of('summary') === '') return null;
+  const replacement = of('promptReplacement');
+  return {
+    summary: of('summary'),
+    prompt: taskPrompt.includes(of('prompt')) ? of('prompt') : '',
+    promptReplacement: replacement === '' ? null : replacement,
+    secrets: [...new Set(of('secrets').split(/[\s,]+/))]
+      .filter((name) => /^\w{1,256}$/.test(name))
+      .slice(0, 20),
+    category,
+  };
+}
+
+const textOf = async (page: Page) => (await page.visibleText(most.text)).replace(/\s+/g, ' ').trim();
+/** The visible text, once it contains `expected` or has had its time: what was clicked may still be loading. */
+async function shownWith(page: Page, expected: string): Promise<string> {
+  const until = performance.now() + assertMs;
+  for (;;) {
+    const shown = await textOf(page);
+    if (expected === '' || shown.includes(expected) || performance.now() >= until) return shown;
+    await new Promise((resolve) => setTimeout(resolve, assertEveryMs));
+  }
+}
+
 const titleOf = async (page: Page) => (await page.title()).slice(0, most.title);
 
 /** Does an action; rejects when the page does not allow it. `fill` puts variables in. */
@@ -70,18 +121,18 @@ export async function act(
       await page.goto(of('url'));
       return { ...done, output: `opened: ${await titleOf(page)}` };
     case 'click':
-      await page.locator(of('selector')).first().click();
+      await page.click(of('selector'));
       return done;
     case 'type':
-      await page.locator(of('selector')).first().fill(of('text'));
+      await page.fill(of('selector'), of('text'));
       return done;
     case 'read': {
-      const shown = `${page.url().slice(0, most.input)}\n${await titleOf(page)}\n${await textOf(page)}`;
+      const shown = `${(await page.url()).slice(0, most.input)}\n${await titleOf(page)}\n${await textOf(page)}`;
       return { output: shown.slice(0, most.page), assertion: null };
     }
     case 'assert': {
-      const shown = await textOf(page);
       const expected = of('expected').replace(/\s+/g, ' ').trim();
+      const shown = await shownWith(page, expected);
       const at = shown.indexOf(expected);
       const passed = expected !== '' && at >= 0;
       const actual = shown.slice(Math.max(0, at), Math.max(0, at) + most.actual);

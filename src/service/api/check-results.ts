@@ -71,6 +71,7 @@ export const CheckResult = open(
       browserCheckResult: OwnForm('BROWSER'),
       multiStepCheckResult: OwnForm('MULTI_STEP'),
       playwrightCheckResult: OwnForm('PLAYWRIGHT'),
+      agenticCheckResult: OwnForm('AGENTIC'),
     },
     { $id: 'CheckResult', title: 'CheckResult' },
   ),

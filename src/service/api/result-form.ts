@@ -153,6 +153,21 @@ const suiteForm = ({ details, artifacts, log }: Parts): Json => {
   };
 };
 
+const agenticForm = ({ details, artifacts }: Parts): Json => ({
+  summary: details['summary'] ?? '',
+  prompt: details['prompt'] ?? '',
+  assertions: list(details['assertions']),
+  suggestions: list(details['suggestions']),
+  steps: list(details['steps']),
+  errors: list(details['errors']),
+  artifactManifest: Object.fromEntries(
+    artifacts.map(object).map(({ name, type }) => [String(name), describeArtifact(String(type))]),
+  ),
+});
+
+const describeArtifact = (type: string): string =>
+  type === 'screenshot' ? 'The page as the run left it' : `A file of the run (${type})`;
+
 const suiteFacts = [
   'playwrightVersion',
   'engine',
@@ -176,6 +191,7 @@ const forms: { readonly [type: string]: { field: string; form: (parts: Parts) =>
   BROWSER: { field: 'browserCheckResult', form: browserForm },
   MULTI_STEP: { field: 'multiStepCheckResult', form: multiStepForm },
   PLAYWRIGHT: { field: 'playwrightCheckResult', form: suiteForm },
+  AGENTIC: { field: 'agenticCheckResult', form: agenticForm },
 };
 
 const summaryOf = (row: ResultRow): Json => ({

@@ -105,9 +105,9 @@ export function registerSessionRoutes(api: PublicApi, deps: SessionDeps, routes:
       schema: {
         operationId: routes.operation('cancel'),
         tags,
-        summary: `Cancel the runs of Playwright suites of a ${what} that go on`,
+        summary: `Cancel the runs of suites and agentic checks of a ${what} that go on`,
         description:
-          'Queued runs end at once; an agent is told within some seconds, ends the suite, and reports what it has by then. ' +
+          'Queued runs end at once; whoever runs one is told within some seconds, ends it, and reports what it has by then. ' +
           'Runs of other types go on.',
         params,
         body: CancelBody,

@@ -1,5 +1,5 @@
 import Type, { type TSchema } from 'typebox';
-import { jobTypes } from '../../protocol/check-types.ts';
+import { runnableTypes } from '../../protocol/check-types.ts';
 import { Nullable } from '../../protocol/schema.ts';
 import { lockCheckGroup } from '../db/check-groups.ts';
 import { lockCheck } from '../db/checks.ts';
@@ -65,9 +65,9 @@ const kinds: readonly Kind[] = [
     of: (id) => (isUuid(id) ? { checkId: id, groupId: null } : null),
     lock: async (tx, accountId, { checkId }) => {
       const row = checkId === null ? undefined : await lockCheck(tx, { accountId, id: checkId });
-      if (row !== undefined && !jobTypes.some((type) => type === row.checkType)) {
+      if (row !== undefined && !runnableTypes.some((type) => type === row.checkType)) {
         throw badRequest({
-          checkId: [`names a check of type ${row.checkType}: no agent runs it, so it has no trigger`],
+          checkId: [`names a check of type ${row.checkType}: it waits for pings and is not run, so it has no trigger`],
         });
       }
       return row !== undefined;

@@ -1,7 +1,7 @@
 import type { Queryable } from './database.ts';
 import { toJsonb } from './store-result.ts';
 
-/** Statements on agentic checks: the service runs them itself. */
+/** Statements on agentic checks: which are due, and what their runs have found. */
 
 export type DueAgentic = {
   id: string;
@@ -40,24 +40,14 @@ export async function findAgenticScript(
   return rows[0]?.actions ?? null;
 }
 
-/** Notes that a run is done; false when it is already, or the check is gone. Null for the script: the one before stays. */
-export async function endAgenticRun(
+/** In the place of the one before. */
+export async function saveAgenticScript(
   tx: Queryable,
-  options: { checkId: string; runId: string; promptHash: string; actions: readonly AgenticAction[] | null },
-): Promise<boolean> {
-  const rows = await tx.query(
-    `insert into agentic_states as s (check_id, prompt_hash, actions, last_run_id)
-     select id, case when $4::jsonb is not null then $3 end, $4::jsonb, $2 from checks where id = $1
-     on conflict (check_id) do update set last_run_id = excluded.last_run_id,
-       prompt_hash = coalesce(excluded.prompt_hash, s.prompt_hash), actions = coalesce(excluded.actions, s.actions)
-     where s.last_run_id is distinct from excluded.last_run_id
-     returning check_id`,
-    [
-      options.checkId,
-      options.runId,
-      options.promptHash,
-      options.actions === null ? null : toJsonb(options.actions),
-    ],
+  script: { checkId: string; promptHash: string; actions: readonly AgenticAction[] },
+): Promise<void> {
+  await tx.query(
+    `insert into agentic_states (check_id, prompt_hash, actions) select id, $2, $3::jsonb from checks where id = $1
+     on conflict (check_id) do update set prompt_hash = excluded.prompt_hash, actions = excluded.actions`,
+    [script.checkId, script.promptHash, toJsonb(script.actions)],
   );
-  return rows.length > 0;
 }

@@ -99,7 +99,7 @@ export async function runsOfSession(db: Queryable, sessionId: string): Promise<S
     `select r.sequence_id as "sequenceId", r.job_id as "jobId", r.check_id as "checkId", r.check_type as "checkType",
        r.check_name as "checkName", r.run_location as "runLocation", r.status, r.ended_at as "endedAt", j.state, j.stage,
        j.leased_at as "leasedAt", coalesce(j.cancel_requested, false) as "cancelRequested"
-     from session_runs r left join jobs j on j.id = r.job_id where r.session_id = $1 order by r.check_name, r.run_location, r.sequence_id`,
+     from session_runs r left join session_jobs j on j.id = r.job_id where r.session_id = $1 order by r.check_name, r.run_location, r.sequence_id`,
     [sessionId],
   );
 }
@@ -107,7 +107,7 @@ export async function runsOfSession(db: Queryable, sessionId: string): Promise<S
 /** Whether a run of a session has not ended and still has a job. */
 export async function hasGoingRun(db: Queryable, sessionId: string): Promise<boolean> {
   const rows = await db.query(
-    `select 1 from session_runs r join jobs j on j.id = r.job_id
+    `select 1 from session_runs r join session_jobs j on j.id = r.job_id
      where r.session_id = $1 and r.status is null limit 1`,
     [sessionId],
   );
@@ -137,7 +137,7 @@ export async function endVanishedRuns(
 ): Promise<void> {
   await db.query(
     `update session_runs r set status = 'cancelled', ended_at = $2
-     where r.session_id = any($1::uuid[]) and r.ended_at is null and not exists (select 1 from jobs j where j.id = r.job_id)`,
+     where r.session_id = any($1::uuid[]) and r.ended_at is null and not exists (select 1 from session_jobs j where j.id = r.job_id)`,
     [[...sessionIds], now],
   );
 }
@@ -145,7 +145,7 @@ export async function endVanishedRuns(
 /** How many runs that sessions of an account asked for have not ended. */
 export async function countSessionJobs(db: Queryable, accountId: string): Promise<number> {
   const rows = await db.query<{ count: number }>(
-    `select count(*)::integer as count from jobs
+    `select count(*)::integer as count from session_jobs
      where account_id = $1 and session_id is not null and state <> 'abandoned'`,
     [accountId],
   );

@@ -1,4 +1,4 @@
-import { jobTypes } from '../../protocol/check-types.ts';
+import { runnableTypes } from '../../protocol/check-types.ts';
 import type { Queryable } from './database.ts';
 import {
   checksWithGroups,
@@ -23,7 +23,7 @@ export type TargetCheck = {
 };
 
 /**
- * Checks of an account that agents can run, oldest first; of these ids alone where there are any. Those of one group alone
+ * Checks of an account that can be run, oldest first; of these ids alone where there are any. Those of one group alone
  * come in its order.
  */
 export async function findTargetChecks(
@@ -44,7 +44,7 @@ export async function findTargetChecks(
        and ($3 or (c.activated and g.activated is not false)) and c.check_type = any($4::text[])
        and ($5::bigint is null or c.group_id = $5)
      order by case when $5::bigint is not null then (c.definition->>'groupOrder')::float8 end nulls last, c.created_at, c.id`,
-    [options.accountId, options.ids, options.alsoDeactivated, jobTypes, options.groupId ?? null],
+    [options.accountId, options.ids, options.alsoDeactivated, runnableTypes, options.groupId ?? null],
   );
 }
 

@@ -21,6 +21,9 @@ import { findLocationIds } from '../db/schedule.ts';
 import { findTargetChecks, shareLock, type TargetCheck } from '../db/session-targets.ts';
 import { HttpError } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
+import { cancelRuns, sessionExpiry } from '../agentic/schedule.ts';
+import { insertAgenticRuns, type NewAgenticRun } from '../db/agentic-runs.ts';
+import { serviceLocation } from '../heartbeats/outcomes.ts';
 import { endJobs } from './outcomes.ts';
 import { locationsOfRun } from './plan.ts';
 import { idsOfTarget, matchesTags, type Target } from './session-rules.ts';
@@ -38,7 +41,8 @@ const sessionsAtOnce = 100;
 /** And runs cancelled in one. */
 const cancelledAtOnce = 100;
 
-type Place = { id: string; slug: string };
+/** Where a run takes place; null = in the service itself. */
+type Place = { id: string | null; slug: string };
 export type Planned = { check: TargetCheck; places: Place[] };
 
 /**
@@ -69,7 +73,8 @@ export async function planSessionRuns(
       runLocation: ['names no location of this account'],
     });
   }
-  return checks.flatMap((check) => {
+  return checks.flatMap((check): Planned[] => {
+    if (runsInService(check)) return [{ check, places: [{ id: null, slug: serviceLocation }] }];
     const all = (runLocation === null ? check.slugs : [runLocation]).flatMap((slug) => {
       const id = places.get(slug);
       return id === undefined ? [] : [{ id, slug }];
@@ -116,7 +121,7 @@ async function startSome(tx: Db, plans: readonly SessionPlan[], now: number): Pr
   const startedAt = new Date(now);
   const all = plans.flatMap(({ planned }) => planned);
   const checkIds = new Set(all.map(({ check }) => check.id));
-  const locationIds = new Set(all.flatMap(({ places }) => places.map(({ id }) => id)));
+  const locationIds = new Set(all.flatMap(({ places }) => places.flatMap(({ id }) => id ?? [])));
   const checks = await shareLock(tx, 'checks', [...checkIds]);
   const locations = await shareLock(tx, 'locations', [...locationIds]);
   const begun = plans
@@ -125,7 +130,10 @@ async function startSome(tx: Db, plans: readonly SessionPlan[], now: number): Pr
       groupRun,
       jobs: planned
         .filter(({ check }) => checks.has(check.id))
-        .map(({ check, places }) => ({ check, places: places.filter(({ id }) => locations.has(id)) }))
+        .map(({ check, places }) => ({
+          check,
+          places: places.filter(({ id }) => id === null || locations.has(id)),
+        }))
         .flatMap((item) => jobsOf(item, session, { now, groupRun })),
     }))
     .filter(({ jobs }) => jobs.length > 0);
@@ -140,7 +148,11 @@ async function startSome(tx: Db, plans: readonly SessionPlan[], now: number): Pr
   );
   const woken = await insertJobs(
     tx,
-    begun.flatMap(({ jobs }) => jobs.map(({ job }) => job)),
+    begun.flatMap(({ jobs }) => jobs.flatMap(({ job }) => job ?? [])),
+  );
+  await insertAgenticRuns(
+    tx,
+    begun.flatMap(({ jobs }) => jobs.flatMap(({ agentic }) => agentic ?? [])),
   );
   for (const locationId of woken) await tx.notify(jobsChannel, locationId);
   return begun.map(({ session, jobs, groupRun }) => ({
@@ -161,46 +173,79 @@ function jobsOf(
   { check, places }: Planned,
   session: NewSession,
   { now, groupRun }: { now: number; groupRun: NewJob['groupRun'] | undefined },
-): { job: NewJob; run: NewSessionRun }[] {
+): NewRun[] {
+  const runId = uuidv7(now);
+  if (runsInService(check)) return [agenticRunOf(check, session, { runId, now })];
   const type = jobTypes.find((candidate) => candidate === check.checkType);
   if (type === undefined) return [];
-  const runId = uuidv7(now);
-  return places.map((place) => {
+  return places.flatMap((place): NewRun[] => {
+    if (place.id === null) return [];
     const ids = { jobId: uuidv7(now), sequenceId: uuidv7(now) };
-    return {
-      job: {
-        id: ids.jobId,
-        accountId: session.accountId,
-        checkId: check.id,
-        runId,
-        sequenceId: ids.sequenceId,
-        locationId: place.id,
-        runLocation: place.slug,
-        runSource: session.runSource,
-        runParallel: check.runParallel,
-        checkType: type,
-        runtimeId: check.runtimeId,
-        lane: laneOf[type],
-        dueAt: new Date(now),
-        expiresAt: new Date(now + claimWindowSeconds * 1000),
-        claimWindowSeconds,
-        session: {
-          id: session.id,
-          isTest: session.kind === 'test',
-          refreshCache: session.refreshCache,
+    return [
+      {
+        agentic: null,
+        job: {
+          id: ids.jobId,
+          accountId: session.accountId,
+          checkId: check.id,
+          runId,
+          sequenceId: ids.sequenceId,
+          locationId: place.id,
+          runLocation: place.slug,
+          runSource: session.runSource,
+          runParallel: check.runParallel,
+          checkType: type,
+          runtimeId: check.runtimeId,
+          lane: laneOf[type],
+          dueAt: new Date(now),
+          expiresAt: new Date(now + claimWindowSeconds * 1000),
+          claimWindowSeconds,
+          session: {
+            id: session.id,
+            isTest: session.kind === 'test',
+            refreshCache: session.refreshCache,
+          },
+          ...(groupRun === undefined ? {} : { groupRun }),
         },
-        ...(groupRun === undefined ? {} : { groupRun }),
+        run: {
+          ...ids,
+          sessionId: session.id,
+          checkId: check.id,
+          checkType: type,
+          checkName: check.name,
+          runLocation: place.slug,
+        },
       },
-      run: {
-        ...ids,
-        sessionId: session.id,
-        checkId: check.id,
-        checkType: type,
-        checkName: check.name,
-        runLocation: place.slug,
-      },
-    };
+    ];
   });
+}
+
+/** A run as an agent gets it, or as the service itself does, and as the session knows it. */
+type NewRun = { job: NewJob | null; agentic: NewAgenticRun | null; run: NewSessionRun };
+
+/** AGENTIC checks have no agents: whatever location is asked for, the service runs them. */
+const runsInService = ({ checkType }: Pick<TargetCheck, 'checkType'>) => checkType === 'AGENTIC';
+
+function agenticRunOf(
+  check: TargetCheck,
+  session: NewSession,
+  { runId, now }: { runId: string; now: number },
+): NewRun {
+  const ids = { sessionId: session.id, sequenceId: uuidv7(now), checkId: check.id };
+  const jobId = uuidv7(now);
+  return {
+    job: null,
+    agentic: {
+      ...ids,
+      id: jobId,
+      runId,
+      accountId: session.accountId,
+      testSession: session.kind === 'test',
+      dueAt: new Date(now),
+      expiresAt: sessionExpiry(now),
+    },
+    run: { ...ids, jobId, checkType: check.checkType, checkName: check.name, runLocation: serviceLocation },
+  };
 }
 
 /** A session with its runs as they are now; undefined = the account has none of that id and kind. */
@@ -216,9 +261,13 @@ export async function readSession(
   return { session, runs: await runsOfSession(db, session.id) };
 }
 
+/** What can be cancelled: runs that take minutes. */
+const isCancellable = (checkType: string) => isSuiteType(checkType) || checkType === 'AGENTIC';
+
 /**
- * Cancels runs of suites that go on: queued ones end at once, an agent is told at the next renewal of its lease. Others go
- * on. `sequenceIds` = null: all of the session. Throws HttpError 400 that names ids which can't be cancelled.
+ * Cancels runs of suites and agentic checks that go on: queued ones end at once, who runs one is told at the next renewal of
+ * its lease. Others go on. `sequenceIds` = null: all of the session. Throws HttpError 400 that names ids which can't be
+ * cancelled.
  */
 export async function cancelSessionRuns(
   { db, now, partitions }: Deps & { partitions: Partitions },
@@ -228,19 +277,25 @@ export async function cancelSessionRuns(
   for (const [index, id] of (sequenceIds ?? []).entries()) {
     const run = runs.find(({ sequenceId }) => sequenceId === id);
     if (run === undefined) attributes[`sequenceId.${index}`] = [`names no run of this session (${id})`];
-    else if (!isSuiteType(run.checkType)) {
+    else if (!isCancellable(run.checkType)) {
       attributes[`sequenceId.${index}`] = [
-        `is a run of type ${run.checkType}: only those of PLAYWRIGHT checks can be cancelled (${id})`,
+        `is a run of type ${run.checkType}: only those of PLAYWRIGHT and AGENTIC checks can be cancelled (${id})`,
       ];
     }
   }
   if (Object.keys(attributes).length > 0) {
     throw new HttpError(400, 'Some of the runs can not be cancelled; see attributes.', attributes);
   }
-  const jobIds = runs
+  const going = runs
     .filter(({ sequenceId }) => sequenceIds === null || sequenceIds.includes(sequenceId))
-    .filter(({ checkType, status }) => isSuiteType(checkType) && status === null)
-    .map(({ jobId }) => jobId);
+    .filter(({ status }) => status === null);
+  const idsOf = (is: (checkType: string) => boolean) =>
+    going.filter(({ checkType }) => is(checkType)).map(({ jobId }) => jobId);
+  await cancelRuns(
+    { db, now, partitions },
+    idsOf((checkType) => checkType === 'AGENTIC'),
+  );
+  const jobIds = idsOf(isSuiteType);
   for (let from = 0; from < jobIds.length; from += cancelledAtOnce) {
     const some = jobIds.slice(from, from + cancelledAtOnce);
     await partitions.withDays(() =>

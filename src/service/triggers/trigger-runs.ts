@@ -76,7 +76,7 @@ export async function runTrigger(
   });
   if (planned.length === 0) {
     throw conflict(
-      'There is nothing to run: no check that is activated, has a location, and runs at agents.',
+      'There is nothing to run: no check that is activated and has a location where it can run.',
     );
   }
   await checkRoom(deps, { accountId, planned });

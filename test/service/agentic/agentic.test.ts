@@ -1,14 +1,17 @@
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
-import { openPage } from '../../../src/service/agentic/browser.ts';
-import { createAgenticSchedule, handleAgenticRuns } from '../../../src/service/agentic/run-checks.ts';
-import { createBackground, type Background } from '../../../src/service/background.ts';
+import { openBrowser } from '../../../src/service/agentic/browser.ts';
+import { usualLimits } from '../../../src/service/agentic/perform.ts';
+import { createAgenticChecks, type AgenticChecks } from '../../../src/service/agentic/run-checks.ts';
 import type { Db } from '../../../src/service/db/database.ts';
+import { createPartitions } from '../../../src/service/db/partitions.ts';
 import { createEncryption } from '../../../src/service/encryption.ts';
 import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
+import { builtProgram } from '../../helpers/build.ts';
 import { databases } from '../../helpers/database.ts';
 import { startModel, type TestModel } from '../../helpers/model-endpoint.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
@@ -20,7 +23,9 @@ const start = Date.parse('2026-03-01T12:00:00Z');
 const secret = 'the-secret-of-ann-7';
 const encryption = createEncryption('a key for tests of agentic checks');
 
-const hasBrowser = await openPage(null).then(
+// The browser's process is a compiled file.
+await builtProgram();
+const hasBrowser = await openBrowser(null).then(
   async ({ close }) => {
     await close();
     return true;
@@ -31,16 +36,19 @@ const hasBrowser = await openPage(null).then(
   },
 );
 
-describe('agentic checks', () => {
+type Result = Fields & { details: Fields & { steps: Fields[] } };
+
+describe('agentic checks', { timeout: 120_000 }, () => {
   const clock = createClock(start);
+  const unset = readAnalysisConfig({});
+  let limits = usualLimits;
   let db: Db;
   let model: TestModel;
-  let background: Background;
+  let checks: AgenticChecks;
   let service: TestService;
   let shop: Server;
   let button = 'Sign in';
   let checkId = '';
-  const unset = readAnalysisConfig({});
   let config: AnalysisConfig = unset;
   let url = '';
 
@@ -57,31 +65,33 @@ describe('agentic checks', () => {
           document.write('much '.repeat(1_000_000));</script>`);
       }
       return response.end(`<title>Shop</title><input id="password"><button onclick="
-        document.body.append('Welcome, ' + document.getElementById('password').value)">${button}</button>`);
+        setTimeout(() => document.body.append('Welcome, ' + document.getElementById('password').value), 300)">${button}</button>`);
     });
     await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
     url = `http://127.0.0.1:${(shop.address() as AddressInfo).port}/`; // it listens on TCP
-    background = createBackground({ db, log: silent });
-    handleAgenticRuns(background, {
+    checks = createAgenticChecks({
       db,
       encryption,
       now: clock.now,
-      config: {
-        ...unset,
-        endpoint: model.endpoint,
-        get agenticBrowser() {
-          return config.agenticBrowser;
-        },
+      log: silent,
+      partitions: createPartitions(db),
+      // As they are when a run begins.
+      get config() {
+        return config;
+      },
+      get limits() {
+        return limits;
       },
     });
-    await background.prepare();
-    service = await startTestService(db, { now: clock.now, background, encryption });
+    service = await startTestService(db, { now: clock.now, encryption });
   });
   beforeEach(async () => {
-    config = unset;
+    config = { ...unset, endpoint: model.endpoint };
+    limits = usualLimits;
     button = 'Sign in';
     model.asked.length = 0;
     model.answers.length = 0;
+    await db.query('update checks set activated = false');
     const variable = { key: 'PASSWORD', value: encryption.seal(secret), locked: false, secret: true };
     checkId = await addCheck(db, {
       accountId: service.account.id,
@@ -96,24 +106,26 @@ describe('agentic checks', () => {
     });
   });
   afterAll(async () => {
+    await checks.stop();
     await service.close();
-    await background.stop();
     await model.close();
+    shop.closeAllConnections();
     await new Promise((resolve) => shop.close(resolve));
     await database!.close();
   });
 
+  const results = async (query = '') =>
+    (await service.call<Result[]>('GET', `/v1/check-results/${checkId}${query}`)).body;
+  async function untilDue(): Promise<void> {
+    const [row] = await db.query<{ at: Date }>('select next_due_at as at from checks where id = $1', [checkId]);
+    clock.set(row!.at.getTime() + 1_000);
+  }
   /** The next run that is due; its result. */
-  async function run(): Promise<Fields & { details: Fields & { steps: Fields[] } }> {
-    clock.advance(5 * 60_000);
-    await db.query('update checks set activated = false where id <> $1', [checkId]);
-    await createAgenticSchedule({ db, background, now: clock.now, log: silent }).tick();
-    await background.tick();
-    const { body } = await service.call<(Fields & { details: Fields & { steps: Fields[] } })[]>(
-      'GET',
-      `/v1/check-results/${checkId}`,
-    );
-    return body[0]!;
+  async function run(): Promise<Result> {
+    await untilDue();
+    await checks.tick();
+    await checks.idle();
+    return (await results())[0]!;
   }
   const does = (label: string) => [
     [
@@ -150,7 +162,17 @@ describe('agentic checks', () => {
         sequenceNumber: 1,
       });
       expect(model.asked).toHaveLength(4);
-      expect(JSON.stringify([first, model.asked.map(({ body }) => body)])).not.toContain(secret);
+      const whole = await service.call('GET', `/v1/check-results/${checkId}/${String(first['id'])}`);
+      expect(whole.body['agenticCheckResult']).toEqual({
+        summary: 'signed in',
+        prompt: 'Sign in with {{PASSWORD}}: the page must welcome Ann.',
+        assertions: first.details['assertions'],
+        suggestions: [],
+        steps: first.details.steps,
+        errors: [],
+        artifactManifest: {},
+      });
+      expect(JSON.stringify([first, whole.body, model.asked.map(({ body }) => body)])).not.toContain(secret);
 
       const second = await run();
       expect(second).toMatchObject({ status: 'passed', details: { replayed: true } });
@@ -170,14 +192,27 @@ describe('agentic checks', () => {
   );
 
   test.skipIf(!hasBrowser)(
-    'an assertion that does not hold fails the check; addresses of clouds are not visited',
+    'an assertion that does not hold fails the check; what is lacking is suggested; addresses of clouds are not visited',
     async () => {
+      await db.query(
+        `update checks set definition = definition || '{"prompt": "Open {{SHOP}} and sign in as ann."}' where id = $1`,
+        [checkId],
+      );
+      const suggestion = {
+        category: 'configuration',
+        summary: 'The shop has no accounts.',
+        prompt: 'sign in as ann',
+        promptReplacement: 'look at the title',
+        secrets: 'ANN_PASSWORD, not a name!',
+      };
       model.answers.push(
         [{ name: 'navigate', arguments: { url: 'http://169.254.169.254/latest' } }],
         [{ name: 'navigate', arguments: { url: 'file:///etc/passwd' } }],
         [
           { name: 'navigate', arguments: { url } },
           { name: 'assert', arguments: { condition: 'it says so', expected: 'Goodbye' } },
+          { name: 'suggest', arguments: suggestion },
+          { name: 'suggest', arguments: { ...suggestion, category: 'money' } },
         ],
         [{ name: 'finish', arguments: { summary: 'it does not say so', done: 'yes' } }],
       );
@@ -193,6 +228,16 @@ describe('agentic checks', () => {
       expect(outputs.slice(0, 2)).toEqual([
         expect.stringContaining('failed'),
         'failed: the URL must begin with http:// or https://',
+      ]);
+      expect(result.details['suggestions']).toEqual([
+        {
+          category: 'credentials',
+          summary: expect.stringContaining('{{SHOP}}') as string,
+          prompt: '{{SHOP}}',
+          promptReplacement: null,
+          secrets: ['SHOP'],
+        },
+        { ...suggestion, secrets: ['ANN_PASSWORD', 'not', 'a'] },
       ]);
     },
   );
@@ -214,22 +259,256 @@ describe('agentic checks', () => {
     expect(JSON.stringify(model.asked.at(-1)!.body).length).toBeLessThan(20_000);
   });
 
-  test.skipIf(!hasBrowser)('a model that fails is our own error', async () => {
-    model.answers.push(500);
-    expect(await run()).toMatchObject({
-      status: 'errored',
-      hasErrors: true,
-      reason: { code: 'INTERNAL', owner: 'ours' },
-    });
+  test.skipIf(!hasBrowser).each([
+    ['a model that fails', () => [500], { status: 'errored', reason: { code: 'INTERNAL', owner: 'ours' } }],
+    [
+      'a run that takes too long',
+      () => {
+        limits = { ...usualLimits, runMs: 4_000 };
+        return [{ silence: true as const }];
+      },
+      { status: 'failed', reason: { code: 'TIMEOUT', message: 'the task was not done within 4 s' } },
+    ],
+    [
+      'too many tokens',
+      () => [{ content: 'I think.', tokens: usualLimits.tokens + 1 }],
+      {
+        status: 'failed',
+        reason: { code: 'TEST_FAILED', message: expect.stringContaining('200000 tokens') as string },
+      },
+    ],
+    [
+      'too many turns',
+      () => {
+        limits = { ...usualLimits, turns: 3 };
+        return ['I think.', 'I think on.', 'And on.', 'On.'];
+      },
+      {
+        status: 'failed',
+        reason: { code: 'TEST_FAILED', message: expect.stringContaining('3 turns') as string },
+      },
+    ],
+  ])('%s ends the run', async (_what, answers, expected) => {
+    model.answers.push(...answers());
+    expect(await run()).toMatchObject(expected);
+    expect(model.answers.length).toBeLessThanOrEqual(1);
   });
+
+  test.skipIf(!hasBrowser)(
+    'the browser has nothing of our environment; one that dies is our own error',
+    async () => {
+      const { page, close } = await openBrowser(null);
+      try {
+        await page.goto(url);
+        const own = descendants().filter((pid) => commandOf(pid) !== '');
+        expect(own.some((pid) => commandOf(pid).includes('browser-main'))).toBe(true);
+        for (const pid of own) expect(environmentOf(pid)).not.toMatch(/VITEST|npm_|SERVICE_|ANALYSIS_/);
+      } finally {
+        await close();
+      }
+      await expect(page.goto(url)).rejects.toThrow('the browser has ended');
+      expect(descendants().filter((pid) => /browser-main|chrom/.test(commandOf(pid)))).toEqual([]);
+    },
+  );
+
+  test.skipIf(!hasBrowser)(
+    'a session that is cancelled stops the run, whose result tells what it did',
+    async () => {
+      model.answers.push([{ name: 'navigate', arguments: { url } }], { silence: true });
+      const { body } = await service.call<{ sessions: Fields[] }>('POST', '/v2/check-sessions/trigger', {
+        body: { target: { checkId: [checkId] } },
+      });
+      const id = String(body.sessions[0]!['checkSessionId']);
+      await checks.tick();
+      await expect.poll(() => model.asked.length, { timeout: 30_000 }).toBe(2);
+      expect((await service.call('GET', `/v2/check-sessions/${id}`)).body).toMatchObject({
+        status: 'PROGRESS',
+        inProgress: [{ checkType: 'AGENTIC', state: 'RUNNING', runLocation: 'service' }],
+      });
+      expect((await service.call('POST', `/v2/check-sessions/${id}/cancel`)).status).toBe(204);
+      await checks.idle();
+      expect((await service.call('GET', `/v2/check-sessions/${id}`)).body).toMatchObject({
+        status: 'CANCELLED',
+      });
+      const [result] = await results();
+      expect(result).toMatchObject({ status: 'cancelled', isCancelled: true, reason: { code: 'CANCELLED' } });
+      expect(result?.details.steps.length).toBeGreaterThan(0);
+    },
+  );
 
   test('without a browser the result says so', async () => {
     expect(existsSync('/nowhere/chromium')).toBe(false);
-    config = { ...unset, agenticBrowser: '/nowhere/chromium' };
+    config = { ...config, agenticBrowser: '/nowhere/chromium' };
     expect(await run()).toMatchObject({
       status: 'errored',
       reason: { code: 'BROWSER_UNAVAILABLE', owner: 'ours' },
     });
     expect(model.asked).toHaveLength(0);
   });
+
+  describe('without a model', () => {
+    beforeEach(() => {
+      config = unset;
+    });
+    const errored = { status: 'errored', reason: { code: 'TYPE_UNAVAILABLE', owner: 'ours' } };
+
+    test('the result says so', async () => {
+      const result = await run();
+      expect(result).toMatchObject({ ...errored, hasErrors: true });
+      expect(String(result.details['errors'])).toContain('ANALYSIS_API_URL');
+    });
+
+    test('a check session runs the check now and ends with it', async () => {
+      const triggered = await service.call<{ sessions: Fields[] }>('POST', '/v2/check-sessions/trigger', {
+        body: { target: { checkId: [checkId] } },
+      });
+      expect(triggered).toMatchObject({
+        status: 201,
+        body: { sessions: [{ checkType: 'AGENTIC', status: 'STARTED', runLocations: ['service'] }] },
+      });
+      const id = String(triggered.body.sessions[0]!['checkSessionId']);
+      const waiting = service.call('GET', `/v2/check-sessions/${id}/completion?maxWaitSeconds=20`);
+      await checks.tick();
+      await checks.idle();
+      expect(await waiting).toMatchObject({
+        status: 200,
+        body: {
+          status: 'FAILED',
+          results: [{ checkId, hasErrors: true, runLocation: 'service' }],
+          inProgress: [],
+        },
+      });
+      expect(await service.call('GET', `/v1/check-statuses/${checkId}`)).toMatchObject({
+        body: { hasErrors: true },
+      });
+    });
+
+    test('a trigger has a token for it', async () => {
+      expect((await service.call('POST', `/v1/triggers/checks/${checkId}`)).status).toBe(201);
+    });
+
+    test('a test session tries it out, switched off too, and leaves its status alone', async () => {
+      await db.query('update checks set activated = false where id = $1', [checkId]);
+      const target = { checkId: [checkId], allowDeactivated: true };
+      const { body } = await service.call('POST', '/v1/test-sessions/trigger', {
+        body: { name: 'try', target },
+      });
+      await checks.tick();
+      await checks.idle();
+      expect(
+        (await service.call('GET', `/v1/test-sessions/${String(body['testSessionId'])}`)).body,
+      ).toMatchObject({
+        status: 'FAILED',
+        results: [{ checkId, hasErrors: true }],
+      });
+      expect((await service.call('GET', `/v1/check-statuses/${checkId}`)).status).toBe(404);
+    });
+
+    test('a run that waits is cancelled at once; one whose check is deleted ends its session', async () => {
+      const trigger = async () => {
+        const { body } = await service.call<{ sessions: Fields[] }>('POST', '/v2/check-sessions/trigger', {
+          body: { target: { checkId: [checkId] } },
+        });
+        return String(body.sessions[0]!['checkSessionId']);
+      };
+      const first = await trigger();
+      await service.call('POST', `/v2/check-sessions/${first}/cancel`);
+      expect((await service.call('GET', `/v2/check-sessions/${first}`)).body).toMatchObject({
+        status: 'CANCELLED',
+      });
+      const second = await trigger();
+      expect((await service.call('DELETE', `/v1/checks/${checkId}`)).status).toBe(204);
+      expect((await service.call('GET', `/v2/check-sessions/${second}`)).body).toMatchObject({
+        status: 'CANCELLED',
+      });
+      await checks.tick();
+      await checks.idle();
+    });
+
+    test('a replica that is gone loses no run; one that nobody begins is missed', async () => {
+      await untilDue();
+      const begun = () => db.query<{ id: string }>(`select id from agentic_runs where state = 'running'`);
+      await checks.tick();
+      await checks.idle();
+      expect(await results()).toHaveLength(1);
+      // As a replica leaves it that is killed.
+      await untilDue();
+      const stopped = createAgenticChecks({
+        db,
+        encryption,
+        now: clock.now,
+        log: silent,
+        partitions: createPartitions(db),
+        get config(): AnalysisConfig {
+          throw new Error('it dies here');
+        },
+      });
+      await stopped.tick();
+      await stopped.idle();
+      expect(await begun()).toHaveLength(1);
+      await checks.tick();
+      expect(await begun()).toHaveLength(1);
+      clock.advance(31_000);
+      await checks.tick();
+      await checks.idle();
+      expect(await begun()).toEqual([]);
+      const after = await results();
+      expect(after).toHaveLength(2);
+      expect(after[0]).toMatchObject(errored);
+
+      await db.query(
+        `insert into agentic_runs (id, run_id, sequence_id, account_id, check_id, due_at, expires_at)
+         select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), account_id, id, $2, $3 from checks where id = $1`,
+        [checkId, new Date(clock.now() - 360_000), new Date(clock.now() - 1)],
+      );
+      await checks.tick();
+      await checks.idle();
+      const missed = (await results('?hasFailures=false')).find(({ status }) => status === 'missed');
+      expect(missed).toMatchObject({ reason: { code: 'NOT_CLAIMED' }, details: { count: 1 } });
+    });
+
+    test('a check that is switched off while it waits is not run', async () => {
+      clock.advance(5 * 60_000);
+      await db.query(
+        `insert into agentic_runs (id, run_id, sequence_id, account_id, check_id, due_at, expires_at)
+         select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), account_id, id, $2, $3 from checks where id = $1`,
+        [checkId, new Date(clock.now()), new Date(clock.now() + 360_000)],
+      );
+      await db.query('update checks set activated = false where id = $1', [checkId]);
+      await checks.tick();
+      await checks.idle();
+      expect(await results()).toEqual([]);
+      expect(await db.query('select 1 from agentic_runs')).toEqual([]);
+    });
+  });
 });
+
+/** Processes below this one. */
+function descendants(): number[] {
+  const rows = execFileSync('ps', ['-e', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const found = new Set([process.pid]);
+  for (let grew = true; grew;) {
+    grew = false;
+    for (const [pid = 0, parent = 0] of rows) {
+      if (found.has(parent) && !found.has(pid)) {
+        found.add(pid);
+        grew = true;
+      }
+    }
+  }
+  found.delete(process.pid);
+  return [...found];
+}
+
+function readProc(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'utf8').replaceAll('\0', '\n');
+  } catch {
+    return '';
+  }
+}
+const commandOf = (pid: number) => readProc(pid, 'cmdline');
+const environmentOf = (pid: number) => readProc(pid, 'environ');

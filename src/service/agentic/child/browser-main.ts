@@ -1,0 +1,141 @@
+import { lookup } from 'node:dns/promises';
+import { createRequire } from 'node:module';
+import { isIP, Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { kindOfAddress } from '../../notifications/target-address.ts';
+import { startGuardingProxy } from '../guarding-proxy.ts';
+import {
+  actionMs,
+  hostOf,
+  launchMs,
+  type BrowserAnswer,
+  type BrowserRequest,
+  type PageCall,
+} from '../page.ts';
+
+/*
+ * The process that drives the browser of one agentic check: JSON lines over file descriptor 3, one answer for each request.
+ * It knows no secret but the texts that it is told to type. It ends with the service, and all that it has started with it.
+ */
+
+/** What is used of playwright-core, which the service does not depend on. */
+type LibraryPage = {
+  goto(url: string): Promise<unknown>;
+  url(): string;
+  title(): Promise<string>;
+  locator(selector: string): Locator;
+  setDefaultTimeout(ms: number): void;
+  close(): Promise<void>;
+};
+type Locator = {
+  first(): Locator;
+  click(): Promise<void>;
+  fill(text: string): Promise<void>;
+  evaluate<T>(
+    work: (element: { innerText: string }, given: T) => string,
+    given: T,
+    options: { timeout: number },
+  ): Promise<string>;
+};
+type Route = { request(): { url(): string }; abort(): Promise<void>; continue(): Promise<void> };
+type Browser = {
+  newContext(options: object): Promise<{
+    newPage(): Promise<LibraryPage>;
+    route(pattern: string, handler: (route: Route) => Promise<void>): Promise<void>;
+    on(event: 'page', listener: (page: LibraryPage) => void): void;
+  }>;
+};
+type Library = { chromium: { launch(options: object): Promise<Browser> } };
+
+/** Hosts whose addresses are remembered. */
+const mostHosts = 1_000;
+
+async function open(request: Extract<BrowserRequest, { call: 'open' }>): Promise<LibraryPage> {
+  const library = createRequire(import.meta.url)(request.library) as Library; // its public interface
+  const proxy = await startGuardingProxy();
+  const browser = await library.chromium.launch({
+    executablePath: request.program,
+    timeout: launchMs,
+    chromiumSandbox: request.sandbox,
+    // Redirects, sockets and whatever else a page opens pass it too; the route below sees first requests alone.
+    proxy: { server: proxy.url },
+    args: ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'],
+  });
+  const context = await browser.newContext({ acceptDownloads: false, serviceWorkers: 'block' });
+  const allowed = new Map<string, Promise<boolean>>();
+  await context.route('**/*', async (route) => {
+    const host = hostOf(route.request().url());
+    if (host !== null && !allowed.has(host)) {
+      if (allowed.size >= mostHosts) allowed.clear();
+      allowed.set(host, mayVisit(host));
+    }
+    const isAllowed = host !== null && (await allowed.get(host)) === true;
+    await (isAllowed ? route.continue() : route.abort()).catch(() => undefined);
+  });
+  const page = await context.newPage();
+  // Popups: nobody looks at them, and a page may open any number.
+  context.on('page', (popup) => void popup.close().catch(() => undefined));
+  page.setDefaultTimeout(actionMs);
+  return page;
+}
+
+/** Addresses that hand out the credentials of a cloud are not visited, by whatever name. */
+async function mayVisit(host: string): Promise<boolean> {
+  if (host === '') return true;
+  const literal = host.replace(/^\[|\]$/g, '');
+  if (isIP(literal) !== 0) return kindOfAddress(literal) !== 'never';
+  const addresses = await lookup(host, { all: true }).catch(() => []);
+  return addresses.every(({ address }) => kindOfAddress(address) !== 'never');
+}
+
+const calls: {
+  readonly [call in PageCall]: (page: LibraryPage, ...args: (string | number)[]) => Promise<string>;
+} = {
+  goto: async (page, url) => {
+    await page.goto(String(url));
+    return '';
+  },
+  click: async (page, selector) => {
+    await page.locator(String(selector)).first().click();
+    return '';
+  },
+  fill: async (page, selector, text) => {
+    await page.locator(String(selector)).first().fill(String(text));
+    return '';
+  },
+  url: async (page) => page.url(),
+  title: async (page) => page.title(),
+  visibleText: async (page, most) => {
+    const options = { timeout: actionMs };
+    return page
+      .locator('body')
+      .evaluate((body, length) => body.innerText.slice(0, length), Number(most), options);
+  },
+};
+
+let opened: LibraryPage | null = null;
+
+async function answer(request: BrowserRequest): Promise<string> {
+  if (request.call === 'open') {
+    opened = await open(request);
+    return '';
+  }
+  if (opened === null) throw new Error('no page is open');
+  return calls[request.call](opened, ...request.args);
+}
+
+const channel = new Socket({ fd: 3, readable: true, writable: true });
+channel.on('error', () => process.exit(1));
+channel.on('end', () => process.exit(1));
+createInterface({ input: channel }).on('line', (line) => {
+  const request = JSON.parse(line) as BrowserRequest; // the service's own words
+  void answer(request)
+    .then(
+      (value): BrowserAnswer => ({ id: request.id, value }),
+      (error: unknown): BrowserAnswer => ({
+        id: request.id,
+        error: error instanceof Error ? error.message : String(error),
+      }),
+    )
+    .then((said) => channel.write(`${JSON.stringify(said)}\n`));
+});

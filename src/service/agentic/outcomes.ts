@@ -1,0 +1,93 @@
+import { reasonOf, type Reason } from '../../protocol/reasons.ts';
+import type { ResultStatus } from '../../protocol/result.ts';
+import { endAgenticRuns, type AgenticRun } from '../db/agentic-runs.ts';
+import { endSessionRuns } from '../db/check-sessions.ts';
+import type { Db } from '../db/database.ts';
+import { queueFinishedRuns } from '../db/finished-runs.ts';
+import { closeMissed } from '../db/missed.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../db/store-result.ts';
+import { serviceLocation } from '../heartbeats/outcomes.ts';
+import { uuidv7 } from '../ids.ts';
+
+/** How runs of agentic checks end: a result, and what follows from it. */
+
+export type AgenticEnd = {
+  run: AgenticRun;
+  status: ResultStatus;
+  reason: Reason | null;
+  details: object;
+  /** Milliseconds since the epoch. */
+  begun: number;
+  ended: number;
+};
+
+/** Ends runs with their results, once each: those that are gone, or no longer of `token`, are left out. Ids of the ended. */
+export async function endRuns(
+  tx: Db,
+  { token, partitions, now }: { token: string | null; partitions: Partitions; now: number },
+  ends: readonly AgenticEnd[],
+): Promise<Set<string>> {
+  partitions.check(ends.map(({ begun }) => begun));
+  const taken = await endAgenticRuns(tx, { ids: ends.map(({ run }) => run.id), token });
+  const ids = new Set(taken.map(({ id }) => id));
+  const kept = ends.filter(({ run }) => ids.has(run.id));
+  const results = kept.map(resultOf);
+  const at = new Date(now);
+  await insertResults(tx, results, at);
+  await updateStatuses(tx, results, at);
+  const runIds = new Map(kept.map(({ run }) => [run.id, run.runId]));
+  await queueFinishedRuns(tx, results, ({ jobId, id }) => runIds.get(jobId ?? '') ?? id);
+  await closeMissed(
+    tx,
+    results.filter(({ isTest, status }) => isTest !== true && status !== 'missed' && status !== 'cancelled'),
+  );
+  await endSessionRuns(
+    tx,
+    kept.flatMap(({ run, status }) => (run.sessionId === null ? [] : [{ jobId: run.id, status }])),
+    at,
+  );
+  return ids;
+}
+
+/** The end of a run that nobody has performed. */
+export function unperformed(
+  run: AgenticRun,
+  end: {
+    status: 'errored' | 'cancelled' | 'missed';
+    code: Parameters<typeof reasonOf>[0];
+    message: string;
+    now: number;
+  },
+): AgenticEnd {
+  const { status, code, message, now } = end;
+  return { run, status, reason: reasonOf(code, message), details: {}, begun: now, ended: now };
+}
+
+function resultOf({ run, status, reason, details, begun, ended }: AgenticEnd): ResultToStore {
+  return {
+    id: uuidv7(begun),
+    startedAt: begun,
+    stoppedAt: ended,
+    accountId: run.accountId,
+    checkId: run.checkId,
+    jobId: run.id,
+    sequenceId: run.sequenceId,
+    isTest: run.testSession,
+    checkType: 'AGENTIC',
+    runLocation: serviceLocation,
+    resultType: 'FINAL',
+    status,
+    hasFailures: status === 'failed',
+    hasErrors: status === 'errored',
+    isDegraded: false,
+    overMaxResponseTime: false,
+    isCancelled: status === 'cancelled',
+    responseTime: Math.max(0, ended - begun),
+    attempts: 0,
+    reason: reason === null ? null : toJsonb(reason),
+    // Assertions of other types have another form: these stand in the details.
+    body: toJsonb({ assertions: [], timings: null, details, artifacts: [], log: [] }),
+    sslDaysRemaining: null,
+  };
+}

@@ -1,0 +1,176 @@
+import { advanceChecks } from '../db/schedule.ts';
+import { lockDueAgentic } from '../db/agentic.ts';
+import {
+  cancelAgenticRuns,
+  endAgenticRuns,
+  insertAgenticRuns,
+  lockStaleAgenticRuns,
+  requeueAgenticRuns,
+  type NewAgenticRun,
+  type StaleRun,
+} from '../db/agentic-runs.ts';
+import type { Db } from '../db/database.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { serviceLocation } from '../heartbeats/outcomes.ts';
+import { scheduledRunId, uuidv7 } from '../ids.ts';
+import { maintenanceAt } from '../maintenance/effects.ts';
+import { recordMissed, type Missed } from '../scheduling/outcomes.ts';
+import { planRuns } from '../scheduling/plan.ts';
+import { endRuns, unperformed } from './outcomes.ts';
+
+/** Runs of agentic checks before they begin: made when they are due, given up when nobody begins them, cancelled. */
+
+const batch = 50;
+/** A run that is asked for waits longer than a scheduled one: one after the other of them may take minutes. */
+const sessionWaitMs = 30 * 60_000;
+/** How often a run is begun by replicas that then die. */
+const mostTries = 3;
+
+type Deps = { db: Db; now: () => number; partitions: Partitions };
+
+/** When a run that a session asks for is given up. */
+export const sessionExpiry = (now: number): Date => new Date(now + sessionWaitMs);
+
+/** Makes the runs that are due. A check whose run before still waits or goes on gets no second one: it is missed. */
+export async function makeDueRuns(deps: Deps): Promise<void> {
+  const { db, partitions } = deps;
+  for (;;) {
+    if ((await partitions.withDays(() => db.tx((tx) => makeSome(tx, deps)))) < batch) return;
+  }
+}
+
+async function makeSome(tx: Db, { now, partitions }: Deps): Promise<number> {
+  const at = now();
+  const due = await lockDueAgentic(tx, { now: new Date(at), limit: batch });
+  if (due.length === 0) return 0;
+  const effects = new Map<string, Awaited<ReturnType<typeof maintenanceAt>>>();
+  const runs: NewAgenticRun[] = [];
+  const missed: Missed[] = [];
+  const next: { id: string; nextDueAt: Date; rotation: number }[] = [];
+  const missedOf = (check: { id: string; accountId: string }) => ({
+    accountId: check.accountId,
+    checkId: check.id,
+    checkType: 'AGENTIC',
+    runLocation: serviceLocation,
+  });
+  for (const check of due) {
+    const { id, accountId, tags } = check;
+    const input = {
+      ...check,
+      nextDueAt: check.nextDueAt.getTime(),
+      rotation: 0,
+      runParallel: false,
+      locationCount: 1,
+    };
+    const plan = planRuns(input, at);
+    next.push({ id, nextDueAt: new Date(plan.nextDueAt), rotation: 0 });
+    const maintenance = effects.get(accountId) ?? (await maintenanceAt(tx, { accountId, at: new Date(at) }));
+    effects.set(accountId, maintenance);
+    if (maintenance.pauses(tags)) continue;
+    if (plan.missed !== null) {
+      const { from, to, count } = plan.missed;
+      missed.push({ ...missedOf(check), from, to, count, code: 'NOT_SCHEDULED' });
+    }
+    if (plan.run === null) continue;
+    runs.push({
+      id: uuidv7(at),
+      runId: scheduledRunId(id, plan.run.dueAt),
+      sequenceId: uuidv7(at),
+      accountId,
+      checkId: id,
+      sessionId: null,
+      testSession: false,
+      dueAt: new Date(plan.run.dueAt),
+      expiresAt: new Date(plan.run.expiresAt),
+    });
+  }
+  const made = await insertAgenticRuns(tx, runs);
+  for (const { id, accountId, checkId, dueAt } of runs) {
+    if (made.has(id)) continue;
+    const time = dueAt.getTime();
+    missed.push({
+      ...missedOf({ id: checkId, accountId }),
+      from: time,
+      to: time,
+      count: 1,
+      code: 'STILL_RUNNING',
+    });
+  }
+  await advanceChecks(tx, next);
+  await recordMissed(tx, { missed, now: at, partitions });
+  return due.length;
+}
+
+/** Clears up what nobody begins or ends: runs that have waited too long, runs of replicas that are gone. */
+export async function clearUpRuns(deps: Deps): Promise<void> {
+  const { db, partitions } = deps;
+  for (;;) {
+    if ((await partitions.withDays(() => db.tx((tx) => clearUpSome(tx, deps)))) < batch) return;
+  }
+}
+
+async function clearUpSome(tx: Db, { now, partitions }: Deps): Promise<number> {
+  const at = now();
+  const stale = await lockStaleAgenticRuns(tx, { now: new Date(at), limit: batch });
+  if (stale.length === 0) return 0;
+  const isAgain = (run: StaleRun) => run.state === 'running' && !run.cancelRequested && run.tries < mostTries;
+  const again = stale.filter(isAgain);
+  await requeueAgenticRuns(tx, { ids: again.map(({ id }) => id), expiresAt: sessionExpiry(at) });
+  const over = stale.filter((run) => !isAgain(run));
+  const waited = over.filter(({ state, sessionId }) => state === 'queued' && sessionId === null);
+  const end = { token: null, partitions, now: at };
+  await endRuns(
+    tx,
+    end,
+    over.filter((run) => !waited.includes(run)).map((run) => endOfStale(run, at)),
+  );
+  // A scheduled one that did not take place grows the record of those before it; its row is no result.
+  await endAgenticRuns(tx, { ids: waited.map(({ id }) => id), token: null });
+  const missed = waited.map(({ accountId, checkId, dueAt }) => ({
+    accountId,
+    checkId,
+    checkType: 'AGENTIC',
+    runLocation: serviceLocation,
+    from: dueAt.getTime(),
+    to: dueAt.getTime(),
+    count: 1,
+    code: 'NOT_CLAIMED' as const,
+  }));
+  await recordMissed(tx, { missed, now: at, partitions });
+  return stale.length;
+}
+
+function endOfStale(run: StaleRun, now: number) {
+  if (run.cancelRequested) {
+    return unperformed(run, {
+      status: 'cancelled',
+      code: 'CANCELLED',
+      message: 'cancelled; who ran it is gone',
+      now,
+    });
+  }
+  if (run.state === 'queued') {
+    const message = `the service was busy with other agentic checks for ${sessionWaitMs / 60_000} minutes`;
+    return unperformed(run, { status: 'missed', code: 'NOT_CLAIMED', message, now });
+  }
+  const message = `${mostTries} times the service ended while it ran`;
+  return unperformed(run, { status: 'errored', code: 'LEASE_EXPIRED', message, now });
+}
+
+/** Cancels runs, by the ids that sessions know: those that wait end at once, those that go on within some seconds. */
+export async function cancelRuns(deps: Deps, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const { db, now, partitions } = deps;
+  await partitions.withDays(() =>
+    db.tx(async (tx) => {
+      const waiting = await cancelAgenticRuns(tx, ids);
+      if (waiting.length === 0) return;
+      const at = now();
+      const message = 'cancelled while it waited';
+      const ends = waiting.map((run) =>
+        unperformed(run, { status: 'cancelled', code: 'CANCELLED', message, now: at }),
+      );
+      await endRuns(tx, { token: null, partitions, now: at }, ends);
+    }),
+  );
+}
