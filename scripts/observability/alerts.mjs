@@ -250,7 +250,7 @@ export const serviceAlerts = [
     description:
       'Runs that no agent takes within their interval, or within six minutes, are recorded as missed.',
     runbook: [
-      'All slots are busy: add agents, or let them be added ([kubernetes](kubernetes.md): autoscaling by `private_location_check_runs`).',
+      'All slots are busy: add agents, or let them be added ([kubernetes](kubernetes.md): autoscaling by `private_location_lane_check_runs`).',
       'Or no agent has what the runs need: the status of a check names a type or runtime that is missing.',
     ],
   },

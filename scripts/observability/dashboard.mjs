@@ -169,6 +169,7 @@ const rows = [
       ofService('Longest wait', 'private_location_oldest_scheduled_check_run'),
       ofService('Agents', 'private_location_agent_count'),
       ofService('Runs by state', 'private_location_check_runs', ['state']),
+      ofService('Runs by lane and state', 'private_location_lane_check_runs', ['lane', 'state']),
       ofService('How long runs had waited', 'private_location_queue_duration_ms', ['queue', 'stat']),
     ],
   },

@@ -1,3 +1,5 @@
+import { lanes } from '../../protocol/check-types.ts';
+
 /**
  * Every metric of `GET /v1/metrics`: gauges all. `api/exporter.ts` fills them; docs/metrics.md, the alert rules and the dashboard
  * (scripts/observability.mjs) are made from it.
@@ -57,6 +59,12 @@ export const exporterMetrics = {
     help: 'Runs by state.',
     unit: 'count',
     labels: { ...ofLocation, state: ['queued', 'inflight'] },
+  },
+  private_location_lane_check_runs: {
+    about: 'Locations',
+    help: 'Runs by state and by the lane in which an agent runs them: what agents are scaled by.',
+    unit: 'count',
+    labels: { ...ofLocation, lane: lanes, state: ['queued', 'inflight'] },
   },
   check_up: {
     about: 'Checks',

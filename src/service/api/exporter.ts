@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { lanes } from '../../protocol/check-types.ts';
 import { exporterMetrics, type ExporterMetricName } from '../analytics/exporter-catalogue.ts';
 import { prometheusText, prometheusType, type Gauge } from '../analytics/prometheus-text.ts';
 import type { Db } from '../db/database.ts';
@@ -89,6 +90,15 @@ async function pageOf(db: Db, accountId: string, time: number): Promise<string> 
         { labels: { ...labels(location), state: 'queued' }, value: location.queued },
         { labels: { ...labels(location), state: 'inflight' }, value: location.inFlight },
       ]),
+    ),
+    gauge(
+      'private_location_lane_check_runs',
+      locations.flatMap((location) =>
+        lanes.flatMap((lane) => [
+          { labels: { ...labels(location), lane, state: 'queued' }, value: location.lanes[lane].queued },
+          { labels: { ...labels(location), lane, state: 'inflight' }, value: location.lanes[lane].inFlight },
+        ]),
+      ),
     ),
     ...gaugesOfChecks(checks),
   ]);

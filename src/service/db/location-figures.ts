@@ -1,3 +1,4 @@
+import { lanes, type Lane } from '../../protocol/check-types.ts';
 import { bucketSql, bucketValueSql } from '../analytics/histogram.ts';
 import type { Queryable } from './database.ts';
 
@@ -71,13 +72,14 @@ export async function insertQueueWaits(
   );
 }
 
-export type LocationFigures = {
+export type RunCounts = { queued: number; inFlight: number };
+
+export type LocationFigures = RunCounts & {
   id: string;
   name: string;
   slugName: string;
-  queued: number;
-  inFlight: number;
   oldestSeconds: number;
+  lanes: { readonly [L in Lane]: RunCounts };
 };
 
 /** Private locations of an account, and the runs that wait or go on there. */
@@ -85,12 +87,16 @@ export async function locationFigures(
   db: Queryable,
   { accountId, now }: { accountId: string; now: Date },
 ): Promise<LocationFigures[]> {
+  const queued = "j.state = 'queued' and j.not_before <= $2 and j.expires_at > $2";
+  const ofLanes = lanes.flatMap((lane) => [
+    `'${lane}', jsonb_build_object('queued', count(j.id) filter (where j.lane = '${lane}' and ${queued}),
+       'inFlight', count(j.id) filter (where j.lane = '${lane}' and j.state = 'leased'))`,
+  ]);
   return db.query<LocationFigures>(
     `select l.id, l.name, l.slug_name as "slugName",
-       count(j.id) filter (where j.state = 'queued' and j.not_before <= $2 and j.expires_at > $2) as queued,
-       count(j.id) filter (where j.state = 'leased') as "inFlight",
-       coalesce(extract(epoch from $2::timestamptz - min(j.not_before)
-         filter (where j.state = 'queued' and j.not_before <= $2 and j.expires_at > $2)), 0)::float8 as "oldestSeconds"
+       count(j.id) filter (where ${queued}) as queued, count(j.id) filter (where j.state = 'leased') as "inFlight",
+       coalesce(extract(epoch from $2::timestamptz - min(j.not_before) filter (where ${queued})), 0)::float8 as "oldestSeconds",
+       jsonb_build_object(${ofLanes.join(', ')}) as lanes
      from locations l left join jobs j on j.location_id = l.id
      where l.account_id = $1 and l.kind = 'private' group by l.id order by l.created_at, l.id`,
     [accountId, now],

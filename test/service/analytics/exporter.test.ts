@@ -160,6 +160,9 @@ describe.each(databases)('locations ($name)', (database) => {
       expect(valueOf(`private_location_agent_count{${where}} `)).toBe(0);
       expect(valueOf(`private_location_check_runs{${where},state="queued"} `)).toBe(1);
       expect(valueOf(`private_location_check_runs{${where},state="inflight"} `)).toBe(2);
+      expect(valueOf(`private_location_lane_check_runs{${where},lane="uptime",state="queued"} `)).toBe(1);
+      expect(valueOf(`private_location_lane_check_runs{${where},lane="uptime",state="inflight"} `)).toBe(2);
+      expect(valueOf(`private_location_lane_check_runs{${where},lane="suite",state="queued"} `)).toBe(0);
       expect(valueOf(`private_location_queue_duration_ms{${where},queue="uptime",stat="avg"} `)).toBe(50.5);
       const p90 = valueOf(`private_location_queue_duration_ms{${where},queue="uptime",stat="p90"} `) ?? 0;
       expect(Math.abs(p90 - 90) / 90).toBeLessThan(0.011);
