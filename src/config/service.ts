@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
-import { Secret } from '../secrets/secret.ts';
+import type { Secret } from '../secrets/secret.ts';
 import { readAnalysisConfig, type AnalysisConfig } from './analysis.ts';
 import { readNotificationConfig, type NotificationConfig } from './notifications.ts';
+import { readPublicPages, type PublicPagesConfig } from './public-pages.ts';
 import { readRetention, type RetentionConfig } from './retention.ts';
 import { readStorage, type BucketConfig } from './storage.ts';
 import { fail, integer, secret, text, url, type Environment } from './read.ts';
@@ -23,6 +24,7 @@ export type ServiceConfig = {
   readonly locationKey: Secret | null;
   /** Requests of one API key in a minute, per replica; 0 = any number. */
   readonly rateLimit: number;
+  readonly publicPages: PublicPagesConfig;
   readonly notifications: NotificationConfig;
   readonly retention: RetentionConfig;
   /** Where artifacts and bundles lie; null = in folders below dataDir. */
@@ -32,8 +34,10 @@ export type ServiceConfig = {
 
 /** What `service` and `dev` need. Throws FatalError (78). */
 export function readServiceConfig(env: Environment): ServiceConfig {
-  const databaseUrl = text(env, 'DATABASE_URL');
-  if (databaseUrl !== null) url(env, 'DATABASE_URL', '', ['postgres:', 'postgresql:']);
+  const databaseUrl = secret(env, 'DATABASE_URL');
+  if (databaseUrl !== null) {
+    url({ DATABASE_URL: databaseUrl.reveal() }, 'DATABASE_URL', '', ['postgres:', 'postgresql:']);
+  }
   const encryptionKey = secret(env, 'SERVICE_ENCRYPTION_KEY');
   if (databaseUrl !== null && encryptionKey === null) {
     fail('SERVICE_ENCRYPTION_KEY (or _FILE) is required with DATABASE_URL: all replicas need the same one');
@@ -65,7 +69,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     host: text(env, 'SERVICE_HOST') ?? '127.0.0.1',
     port: integer(env, 'SERVICE_PORT', 4400, 0, 65_535),
     publicUrl: publicUrl?.replace(/\/+$/, '') ?? null,
-    databaseUrl: databaseUrl === null ? null : new Secret(databaseUrl),
+    databaseUrl,
     dataDir: resolve(text(env, 'SERVICE_DATA_DIR') ?? '.data'),
     encryptionKey,
     accountId,
@@ -73,6 +77,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
     locationSlug,
     locationKey,
     rateLimit: integer(env, 'SERVICE_RATE_LIMIT', 600, 0, 1_000_000),
+    publicPages: readPublicPages(env),
     notifications: readNotificationConfig(env),
     retention: readRetention(env),
     bucket: readStorage(env),

@@ -77,9 +77,11 @@ export async function startService(options: Options): Promise<RunningService> {
         canMail: config.notifications.smtpUrl !== null,
         retention: config.retention,
         rateLimit: config.rateLimit,
+        publicPages: config.publicPages,
       },
       {
         logger: log,
+        trustedProxies: config.publicPages.trustedProxies,
         plugins: [
           (instance) =>
             registerAgentRoutes(instance, {

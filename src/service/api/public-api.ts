@@ -31,6 +31,8 @@ export type ApiDeps = {
   retention?: RetentionConfig;
   /** Requests of one API key in a minute; 0 or absent = any number. */
   rateLimit?: number;
+  /** Of status pages; absent = every request reads anew, and any number of them. */
+  publicPages?: { perMinute: number; cacheMs: number };
   /** Base of the URLs in answers; null or absent = what the client has asked. */
   publicUrl?: string | null;
   /** Whether mail can leave; absent = it can. */

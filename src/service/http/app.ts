@@ -21,10 +21,16 @@ type Plugin = (app: FastifyInstance) => void | Promise<void>;
  */
 export async function buildApp(
   deps: ApiDeps,
-  options: { logger?: FastifyInstance['log']; plugins?: readonly Plugin[] } = {},
+  options: {
+    logger?: FastifyInstance['log'];
+    plugins?: readonly Plugin[];
+    /** Whose word on the client's address, host and protocol is taken; absent = nobody's. */
+    trustedProxies?: readonly string[];
+  } = {},
 ): Promise<FastifyInstance> {
   const app: FastifyInstance = fastify({
     ...(options.logger === undefined ? {} : { loggerInstance: options.logger }),
+    trustProxy: options.trustedProxies === undefined ? false : [...options.trustedProxies],
     // A line per request would drown everything else; failures are logged by the error handler.
     logController: new LogController({ disableRequestLogging: true }),
     // An id of any length is looked for, and not found.

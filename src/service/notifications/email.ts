@@ -16,6 +16,7 @@ export type Mail = {
   html: string;
   /** The same at every try: the mail's id is made of it. */
   id: string;
+  headers?: { readonly [name: string]: string };
 };
 
 export type SendMail = (mail: Mail) => Promise<Outcome>;
@@ -40,7 +41,7 @@ export function createMailer(
     // Nothing of a mail is ever read from a file or an address.
     { disableFileAccess: true, disableUrlAccess: true },
   );
-  return async ({ to, subject, text, html, id }) => {
+  return async ({ to, subject, text, html, id, headers }) => {
     const host = hostOf(publicUrl());
     const from = smtpFrom ?? `Monitoring <monitoring@${host}>`;
     const domain = /@([^\s>]+)>?$/.exec(from)?.[1] ?? host;
@@ -52,7 +53,7 @@ export function createMailer(
         text,
         html,
         messageId: `<${id}@${domain}>`,
-        headers: { 'auto-submitted': 'auto-generated' },
+        headers: { 'auto-submitted': 'auto-generated', ...headers },
       });
       return { delivered: true, result: String(sent.response).slice(0, 500) };
     } catch (error) {

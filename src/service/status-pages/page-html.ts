@@ -1,5 +1,6 @@
 import { escaped } from '../notifications/template.ts';
 import {
+  pastMaintenanceDays,
   shownDays,
   type IncidentView,
   type MaintenanceView,
@@ -8,6 +9,7 @@ import {
   type State,
 } from './page-view.ts';
 import type { StatusPageRow } from '../db/status-pages.ts';
+import { isOver } from '../maintenance/status.ts';
 import { durationText, momentText, wordOf } from './words.ts';
 
 /** A status page as HTML: no scripts, nothing from elsewhere but the page's own logo. Every text of a person is escaped. */
@@ -74,7 +76,7 @@ ${main}
 }
 
 export function pageHtml(view: PageView, { canSubscribe }: { canSubscribe: boolean }): string {
-  const { page, state, cards, open, past, running, scheduled, now } = view;
+  const { page, state, cards, open, past, running, scheduled, pastMaintenances, now } = view;
   const [first] = cards;
   const main = [
     `<p class="banner ${state}" role="status"><span class="dot" aria-hidden="true"></span>${banners[state]}</p>`,
@@ -97,6 +99,7 @@ export function pageHtml(view: PageView, { canSubscribe }: { canSubscribe: boole
       ? '<p class="soft">None.</p>'
       : past.map((incident) => incidentHtml(incident, now)).join('\n'),
     '</section>',
+    section(`Maintenance of the past ${pastMaintenanceDays} days`, pastMaintenances.map(maintenanceHtml)),
     `<footer>As of ${time(now)}. <a href="/status/${page.url}/feed.atom">Feed</a></footer>`,
   ].join('\n');
   return documentHtml(page, { title: `${page.name}: ${banners[state]}`, main });
@@ -145,6 +148,9 @@ const updatesHtml = (
     )
     .join('')}</ol>`;
 
+const foldedHtml: typeof updatesHtml = (updates, timezone) =>
+  `<details><summary>Updates (${updates.length})</summary>${updatesHtml(updates, timezone)}</details>`;
+
 const servicesHtml = (services: readonly string[]) =>
   services.length === 0 ? '' : `<p class="soft">Affects: ${html(services.join(', '))}</p>`;
 
@@ -152,26 +158,26 @@ function incidentHtml(
   { name, severity, state, status, startedAt, endedAt, services, updates }: IncidentView,
   now: number,
 ): string {
-  const isOver = endedAt !== null && endedAt.getTime() <= now;
+  const hasEnded = endedAt !== null && endedAt.getTime() <= now;
   const when =
     endedAt === null
       ? `since ${time(startedAt)}`
       : `${time(startedAt)} to ${time(endedAt)} (${durationText(endedAt.getTime() - startedAt.getTime())})`;
-  const list = updatesHtml(updates);
   return (
     `<article class="incident ${state}"><h3>${html(name)}</h3>` +
     `<p class="soft">${html(wordOf(severity))} · ${html(wordOf(status))} · ${when}</p>${servicesHtml(services)}` +
-    `${isOver ? `<details><summary>Updates (${updates.length})</summary>${list}</details>` : list}</article>`
+    `${hasEnded ? foldedHtml(updates) : updatesHtml(updates)}</article>`
   );
 }
 
 function maintenanceHtml(maintenance: MaintenanceView): string {
   const { name, description, status, startsAt, endsAt, timezone, services, updates } = maintenance;
+  const list = isOver(status) ? foldedHtml(updates, timezone) : updatesHtml(updates, timezone);
   return (
     `<article class="incident maintenance"><h3>${html(name)}</h3>` +
     `<p class="soft">${html(wordOf(status))} · ${time(startsAt, timezone)} to ${time(endsAt, timezone)}</p>` +
     `${servicesHtml(services)}${description === null ? '' : `<p>${html(description)}</p>`}` +
-    `${updates.length === 0 ? '' : updatesHtml(updates, timezone)}</article>`
+    `${updates.length === 0 ? '' : list}</article>`
   );
 }
 

@@ -21,6 +21,8 @@ const mostPast = 50;
 /** A maintenance that a person has to end may go on for longer than was planned. */
 const lateMs = 7 * dayMs;
 const aheadMs = 30 * dayMs;
+export const pastMaintenanceDays = 30;
+const mostPastMaintenances = 20;
 const mostMaintenances = 1000;
 /** Services beyond this have no bars of days. */
 const mostWithDays = 60;
@@ -67,6 +69,8 @@ export type PageView = {
   past: IncidentView[];
   running: MaintenanceView[];
   scheduled: MaintenanceView[];
+  /** Newest first. */
+  pastMaintenances: MaintenanceView[];
   now: number;
 };
 
@@ -95,7 +99,10 @@ export async function readPage(
   );
   const dashboard = await incidentsOfDashboard(db, { dashboardId: page.id, since, limit: mostIncidents });
   const maintenances = await maintenancesOf(db, { page, names, now });
-  const running = maintenances.filter(({ status }) => status !== 'SCHEDULED');
+  const current = maintenances.filter(
+    ({ status, endsAt }) => !isOver(status) && (status !== 'SCHEDULED' || endsAt > now),
+  );
+  const running = current.filter(({ status }) => status !== 'SCHEDULED');
 
   const serviceState = (serviceId: string): State =>
     worst([
@@ -138,7 +145,11 @@ export async function readPage(
     open,
     past,
     running,
-    scheduled: maintenances.filter(({ status }) => status === 'SCHEDULED'),
+    scheduled: current.filter(({ status }) => status === 'SCHEDULED'),
+    pastMaintenances: maintenances
+      .filter(({ status, startsAt }) => isOver(status) && startsAt <= now)
+      .slice(-mostPastMaintenances)
+      .reverse(),
     now,
   };
 }
@@ -205,17 +216,16 @@ async function maintenancesOf(
   db: Queryable,
   { page, names, now }: { page: StatusPageRow; names: ReadonlyMap<string, string>; now: number },
 ): Promise<(MaintenanceView & { serviceIds: string[] })[]> {
-  const found = await visibleMaintenances(db, {
-    accountId: page.accountId,
-    statusPageId: page.id,
-    from: now - lateMs,
-    to: now + aheadMs,
-    now,
-    limit: mostMaintenances,
+  const shownOn = { accountId: page.accountId, statusPageId: page.id, now, limit: mostMaintenances };
+  const former = await visibleMaintenances(db, {
+    ...shownOn,
+    from: now - pastMaintenanceDays * dayMs,
+    to: now - lateMs,
   });
-  return found
-    .filter(({ status, endsAt }) => !isOver(status) && (status !== 'SCHEDULED' || endsAt > now))
-    .map(({ id, status, startsAt, endsAt, updates, window }) => {
+  const found = await visibleMaintenances(db, { ...shownOn, from: now - lateMs, to: now + aheadMs });
+  const known = new Set(found.map(({ id }) => id));
+  return [...former.filter(({ id, status }) => isOver(status) && !known.has(id)), ...found].map(
+    ({ id, status, startsAt, endsAt, updates, window }) => {
       const { affectAllServices, serviceIds: named } = window.statusPageVisibility;
       const serviceIds = [...names.keys()].filter(
         (serviceId) => affectAllServices || named.includes(serviceId),
@@ -232,5 +242,6 @@ async function maintenancesOf(
         serviceIds,
         services: affectAllServices ? [] : serviceIds.map((serviceId) => names.get(serviceId) ?? ''),
       };
-    });
+    },
+  );
 }

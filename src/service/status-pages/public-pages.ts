@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiDeps } from '../api/public-api.ts';
 import { baseUrl } from '../api/result-artifacts.ts';
+import { createAddressLimit } from '../http/address-limit.ts';
 import { createCallLimit } from '../http/call-limit.ts';
 import { findStatusPageByDomain, findStatusPageByUrl, type StatusPageRow } from '../db/status-pages.ts';
 import { HttpError } from '../http/errors.ts';
 import { createApiKeyLookup } from '../http/api-key-lookup.ts';
 import { feedXml } from './feed.ts';
+import { createPageCache } from './page-cache.ts';
 import { noticeHtml, pageHtml } from './page-html.ts';
 import { statusCss } from './page-style.ts';
 import { readPage } from './page-view.ts';
@@ -33,6 +35,9 @@ const unknownPage = () => new HttpError(404, 'There is no such status page.');
 
 export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps): void {
   const { db, now } = deps;
+  const { perMinute, cacheMs } = deps.publicPages ?? { perMinute: 0, cacheMs: 0 };
+  const countAddress = createAddressLimit({ perMinute, now });
+  const cache = createPageCache({ cacheMs, now });
   const limit = createCallLimit({ perMinute: subscriptionsPerMinute, now });
   const accountOf = createApiKeyLookup({
     db,
@@ -69,22 +74,24 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     void reply.removeHeader('www-authenticate');
   }
 
-  async function pageOf(request: FastifyRequest): Promise<StatusPageRow> {
+  async function pageOf(request: FastifyRequest, { isFresh = false } = {}): Promise<StatusPageRow> {
     const { url } = request.params as Params; // of each of these routes
-    const page =
-      url.length > 63 || !/^[a-z0-9-]+$/.test(url) ? undefined : await findStatusPageByUrl(db, url);
+    const isName = url.length <= 63 && /^[a-z0-9-]+$/.test(url);
+    const find = () => findStatusPageByUrl(db, url);
+    const page = !isName ? undefined : await (isFresh ? find() : cache.page(url, find));
     if (page === undefined) throw unknownPage();
     return page;
   }
 
+  const viewOf = (page: StatusPageRow) => cache.view(page, () => readPage(db, { page, now: now() }));
+
   async function sendPage(request: FastifyRequest, reply: FastifyReply, page: StatusPageRow) {
     await checkReader(request, reply, page);
-    const view = await readPage(db, { page, now: now() });
-    const cache = page.isPrivate ? 'private, no-cache' : 'public, max-age=15';
+    const view = await viewOf(page);
     return reply
-      .headers({ ...headers, 'cache-control': cache })
+      .headers({ ...headers, 'cache-control': page.isPrivate ? 'private, no-cache' : 'public, max-age=15' })
       .type(htmlType)
-      .send(pageHtml(view, { canSubscribe: deps.canMail !== false }));
+      .send(cache.html(view, () => pageHtml(view, { canSubscribe: deps.canMail !== false })));
   }
 
   const sendNotice = (
@@ -117,16 +124,26 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     if (request.url !== '/' || !/^(GET|HEAD)$/.test(request.method)) return;
     const host = request.hostname.toLowerCase();
     if (!/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]+$/.test(host)) return;
-    const page = await findStatusPageByDomain(db, host);
-    if (page !== undefined) return sendPage(request, reply, page);
+    // Not counted: it is the page of the service, unless it is a custom domain's.
+    const page = await cache.page(`at ${host}`, () => findStatusPageByDomain(db, host));
+    if (page === undefined) return;
+    await countAddress(request, reply);
+    return sendPage(request, reply, page);
   });
 
   void app.register(async (instance) => {
     instance.removeAllContentTypeParsers();
+    instance.addHook('onRequest', countAddress);
     instance.addContentTypeParser(
       'application/x-www-form-urlencoded',
       { parseAs: 'string', bodyLimit: formBytes },
       (_request, body, done) => done(null, new URLSearchParams(String(body))),
+    );
+    // One click in a mail program (RFC 8058).
+    instance.addContentTypeParser(
+      'multipart/form-data',
+      { parseAs: 'string', bodyLimit: formBytes },
+      (_request, body, done) => done(null, oneClickOf(String(body))),
     );
     instance.get('/status/:url', { schema }, async (request, reply) =>
       sendPage(request, reply, await pageOf(request)),
@@ -135,7 +152,7 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     instance.get('/status/:url/feed.atom', { schema }, async (request, reply) => {
       const page = await pageOf(request);
       await checkReader(request, reply, page);
-      const view = await readPage(db, { page, now: now() });
+      const view = await viewOf(page);
       const link = `${baseUrl(deps.publicUrl, request)}/status/${page.url}`;
       return reply
         .headers({ ...headers, 'cache-control': page.isPrivate ? 'private, no-cache' : 'public, max-age=60' })
@@ -144,7 +161,7 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     });
 
     instance.post('/status/:url/subscribe', { schema }, async (request, reply) => {
-      const page = await pageOf(request);
+      const page = await pageOf(request, { isFresh: true });
       await checkReader(request, reply, page);
       if (deps.canMail === false) {
         return sendNotice(reply, page, {
@@ -191,16 +208,16 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
       // A link alone does nothing: programs that look at mails follow links too.
       instance.get(`/status/:url/${path}`, { schema }, async (request, reply) => {
         const page = await pageOf(request);
-        const { token } = request.query as { token?: unknown }; // of any shape
-        const known =
-          typeof token === 'string' ? await subscriberOf(deps, { pageUrl: page.url, token }) : undefined;
-        if (known === undefined || typeof token !== 'string') return sendNotice(reply, page, unknownLink);
+        const token = inQuery(request);
+        const known = await subscriberOf(deps, { pageUrl: page.url, token });
+        if (known === undefined) return sendNotice(reply, page, unknownLink);
         const button = { text: ask.button, action: path, token };
         return sendNotice(reply, page, { title: ask.title, text: ask.text, button });
       });
       instance.post(`/status/:url/${path}`, { schema }, async (request, reply) => {
         const page = await pageOf(request);
-        const token = field(request, 'token');
+        const token =
+          field(request, 'List-Unsubscribe') === 'One-Click' ? inQuery(request) : field(request, 'token');
         const known = await subscriberOf(deps, { pageUrl: page.url, token });
         if (known === undefined) return sendNotice(reply, page, unknownLink);
         await act(deps, known);
@@ -212,4 +229,16 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
 
 function field(request: FastifyRequest, name: string): string {
   return request.body instanceof URLSearchParams ? (request.body.get(name) ?? '') : '';
+}
+
+/** The token of a link. */
+function inQuery(request: FastifyRequest): string {
+  const { token } = request.query as { token?: unknown }; // of any shape
+  return typeof token === 'string' ? token : '';
+}
+
+/** The one field of a multipart form that counts here. */
+function oneClickOf(form: string): URLSearchParams {
+  const isOneClick = /name="?List-Unsubscribe"?[^]{0,200}?\r?\n\r?\nOne-Click\r?\n/i.test(form);
+  return new URLSearchParams(isOneClick ? { 'List-Unsubscribe': 'One-Click' } : {});
 }

@@ -155,6 +155,7 @@ function mailOf(
       links: [{ text: 'Confirm', href: `${base}/confirm?${named}` }],
     });
   }
+  const end = `${base}/unsubscribe?${named}`;
   return composed({
     to: email,
     id: `${message.name}.${id}`,
@@ -162,20 +163,29 @@ function mailOf(
     lines: message.lines,
     links: [
       { text: pageName, href: base },
-      { text: 'Unsubscribe', href: `${base}/unsubscribe?${named}` },
+      { text: 'Unsubscribe', href: end },
     ],
+    headers: {
+      'list-unsubscribe': `<${end}>`,
+      // By itself, with one click, over HTTPS alone (RFC 8058, section 3.1).
+      ...(end.startsWith('https:') ? { 'list-unsubscribe-post': 'List-Unsubscribe=One-Click' } : {}),
+    },
   });
 }
 
 function composed(
-  mail: Pick<Mail, 'to' | 'subject' | 'id'> & { lines: string[]; links: { text: string; href: string }[] },
+  mail: Pick<Mail, 'to' | 'subject' | 'id' | 'headers'> & {
+    lines: string[];
+    links: { text: string; href: string }[];
+  },
 ): Mail {
-  const { to, id, subject, lines, links } = mail;
+  const { to, id, subject, lines, links, headers } = mail;
   const html = (text: string) => escaped(text, 'html');
   return {
     to,
     id,
     subject: subject.slice(0, 250),
+    ...(headers === undefined ? {} : { headers }),
     text: [...lines, '', ...links.map(({ text, href }) => `${text}: ${href}`), ''].join('\n'),
     html: [
       '<!doctype html><html><body style="font-family:sans-serif;font-size:14px;color:#222">',

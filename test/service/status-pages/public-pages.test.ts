@@ -4,6 +4,8 @@ import PostalMime from 'postal-mime';
 import { readNotificationConfig } from '../../../src/config/notifications.ts';
 import { buildApp } from '../../../src/service/http/app.ts';
 import { createBackground } from '../../../src/service/background.ts';
+import { readPublicPages } from '../../../src/config/public-pages.ts';
+import { countedAddress } from '../../../src/service/http/address-limit.ts';
 import { createEncryption } from '../../../src/service/encryption.ts';
 import { handleMaintenanceEvents } from '../../../src/service/maintenance/events.ts';
 import { createMailer } from '../../../src/service/notifications/email.ts';
@@ -28,6 +30,8 @@ describe('status pages in public', () => {
   const clock = createClock(start);
   let service: TestService;
   let mailServer: MailServer;
+  /** In mails; null = where the service listens. */
+  let publicBase: string | null = null;
 
   beforeAll(async () => {
     if (database === undefined) throw new Error('no embedded database');
@@ -35,7 +39,7 @@ describe('status pages in public', () => {
     const background = createBackground({ db, log: silent });
     const encryption = createEncryption('a key for tests alone');
     mailServer = await startMailServer();
-    const publicUrl = () => service.url;
+    const publicUrl = () => publicBase ?? service.url;
     const sendMail = createMailer(readNotificationConfig({ SMTP_URL: mailServer.url }), publicUrl);
     handleSubscriberMails(background, {
       db,
@@ -90,8 +94,15 @@ describe('status pages in public', () => {
   const received = async () =>
     Promise.all(
       mailServer.mails.splice(0).map(async ({ to, raw }) => {
-        const { subject = '', text = '', html = '' } = await PostalMime.parse(raw);
-        return { to, subject, text, html };
+        const { subject = '', text = '', html = '', headers } = await PostalMime.parse(raw);
+        const ends = headers.filter(({ key }) => key.startsWith('list-unsubscribe'));
+        return {
+          to,
+          subject,
+          text,
+          html,
+          ends: Object.fromEntries(ends.map(({ key, value }) => [key, value])),
+        };
       }),
     );
   const textOf = (html: string) =>
@@ -191,6 +202,77 @@ describe('status pages in public', () => {
     );
     expect(text).not.toContain('Hidden');
     expect(textOf((await read('/status/without')).text)).not.toMatch(/Now In progress|Next week/);
+  });
+
+  test('maintenances that are over stand in the history, with their updates', async () => {
+    const { pageId } = await addPage('history');
+    for (const [name, day] of [
+      ['Long ago', '2026-01-10'],
+      ['Last month', '2026-02-10'],
+      ['Of late', '2026-03-03'],
+    ]) {
+      await made('/v1/maintenance-windows', {
+        name,
+        startsAt: `${day}T05:00:00Z`,
+        endsAt: `${day}T07:00:00Z`,
+        statusPageVisibility: { enabled: true, affectAllServices: true, statusPageIds: [pageId] },
+      });
+    }
+    const text = textOf((await read('/status/history')).text);
+    expect(text).toMatch(
+      /All systems operational .* Maintenance of the past 30 days Of late Completed · .* Last month Completed/,
+    );
+    expect(text).not.toMatch(/Long ago|Scheduled maintenance/);
+  });
+
+  test('a replica reads a page once in three seconds, and answers an address so often', async () => {
+    const { serviceId } = await addPage('busy');
+    const publicPages = { perMinute: 6, cacheMs: 3000 };
+    const { db, background, encryption } = service;
+    const deps = { db, background, encryption, now: clock.now, publicPages };
+    const app = await buildApp(deps, { trustedProxies: ['127.0.0.1'] });
+    const plain = await buildApp(deps);
+    const get = (from: string, at = app) =>
+      at.inject({ url: '/status/busy', headers: { 'x-forwarded-for': from } });
+    try {
+      expect((await get('192.0.2.1')).body).toContain('All systems operational');
+      await openIncident(serviceId);
+      expect((await get('192.0.2.1')).body).toContain('All systems operational');
+      clock.advance(3000);
+      const both = await Promise.all([get('192.0.2.1'), get('192.0.2.1')]);
+      for (const { body } of both) expect(body).toContain('Some systems are down');
+      expect((await app.inject({ url: '/status/busy/feed.atom' })).body).toContain('Checkout fails');
+
+      expect([(await get('192.0.2.1')).statusCode, (await get('192.0.2.1')).statusCode]).toEqual([200, 200]);
+      const refused = await get('192.0.2.1');
+      expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '60']);
+      expect((await get('192.0.2.2')).statusCode).toBe(200);
+      // Nobody's word is taken for it unless that was configured.
+      for (let time = 0; time < 6; time++) expect((await get(`192.0.2.${time}`, plain)).statusCode).toBe(200);
+      expect((await get('192.0.2.9', plain)).statusCode).toBe(429);
+      clock.advance(60_000);
+      expect((await get('192.0.2.9', plain)).statusCode).toBe(200);
+    } finally {
+      await app.close();
+      await plain.close();
+    }
+  });
+
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3::4', '32.1.13.184.0.1.0.2'],
+    ['2001:db8:1:2::', '32.1.13.184.0.1.0.2'],
+    ['nonsense', 'nonsense'],
+  ])('%s counts as %s', (address, counted) => expect(countedAddress(address)).toBe(counted));
+
+  test('proxies that are trusted are addresses and networks', () => {
+    expect(readPublicPages({})).toEqual({ perMinute: 300, cacheMs: 3000, trustedProxies: [] });
+    const set = { SERVICE_TRUSTED_PROXIES: '10.0.0.5, fd00::/8', SERVICE_PUBLIC_RATE_LIMIT: '0' };
+    expect(readPublicPages(set)).toMatchObject({ perMinute: 0, trustedProxies: ['10.0.0.5', 'fd00::/8'] });
+    expect(() => readPublicPages({ SERVICE_TRUSTED_PROXIES: 'proxy.example' })).toThrow(
+      'SERVICE_TRUSTED_PROXIES must be addresses and networks, like "10.0.0.5, 10.1.0.0/16", but has "proxy.example"',
+    );
   });
 
   test('a private page is for keys of its account; a custom domain shows its page at /', async () => {
@@ -299,11 +381,28 @@ describe('status pages in public', () => {
     ]);
 
     const stop = linkOf(news?.text, 'unsubscribe');
+    // Without TLS a mail program does not unsubscribe by itself.
+    expect(news?.ends).toEqual({ 'list-unsubscribe': `<${service.url}${stop}>` });
+    publicBase = 'https://status.example';
+    await update(true);
+    await service.background.tick();
+    const [secure] = await received();
+    publicBase = null;
+    expect(secure?.ends).toEqual({
+      'list-unsubscribe': `<https://status.example${stop}>`,
+      'list-unsubscribe-post': 'List-Unsubscribe=One-Click',
+    });
     expect((await read(stop)).status).toBe(200);
+    expect((await post(stop, { other: 'One-Click' })).status).toBe(404);
+    expect((await read(stop, { method: 'POST', body: new FormData() })).status).toBe(404);
     expect(await confirmedAt()).toEqual([start]);
-    expect((await post(`${path}/unsubscribe`, { token })).status).toBe(200);
+    const oneClick = new FormData();
+    oneClick.set('List-Unsubscribe', 'One-Click');
+    expect((await read(stop, { method: 'POST', body: oneClick })).status).toBe(200);
     expect(await confirmedAt()).toEqual([]);
     expect((await read(stop)).status).toBe(404);
+    expect((await post(stop, { 'List-Unsubscribe': 'One-Click' })).status).toBe(404);
+    expect((await post(`${path}/unsubscribe`, { token })).status).toBe(404);
     await update(true);
     await service.background.tick();
     expect(await received()).toEqual([]);
