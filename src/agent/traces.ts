@@ -21,7 +21,7 @@ export type Traces = {
 };
 
 const freshMs = 60_000;
-const atOnce = 8;
+const atOnce = 4;
 /** Traces that wait for their turn: more would come too late for the results that they belong to. */
 const mostWaiting = 8;
 const mostKept = 500;

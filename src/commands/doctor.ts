@@ -4,6 +4,7 @@ import { exitCodes } from '../errors.ts';
 import { createNetwork } from '../executors/system-network.ts';
 import { uptimeTypes } from '../protocol/check-types.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
+import { evidenceProbes } from './doctor-evidence.ts';
 import { findingsTable, ok, runProbes, type Probe } from './doctor-finding.ts';
 import { machineProbes } from './doctor-machine.ts';
 import { networkProbes } from './doctor-network.ts';
@@ -30,6 +31,7 @@ export const doctor: Command = async (args, { env, stdout }) => {
     [
       ...serviceProbes(settings),
       ...networkProbes(network),
+      ...evidenceProbes,
       ...machineProbes(settings),
       ...(carriesScripts() ? (await import('./doctor-scripts.ts')).scriptProbes(settings) : [withoutScripts]),
     ],

@@ -1,5 +1,6 @@
 import type { AssertionResult } from '../protocol/assertions.ts';
 import type { Result, Timings } from '../protocol/result.ts';
+import { networkLines } from './report-network.ts';
 import { artifactLines, scriptLines } from './report-script.ts';
 import { suiteSections } from './report-suite.ts';
 
@@ -26,6 +27,7 @@ export function resultReport(name: string, results: readonly Result[]): string {
       ? suiteSections(last.details, last.reason?.message ?? null)
       : [
           factLines(last.details),
+          networkLines(last.details),
           scriptLines(last.details),
           last.log.map(({ level, msg }) => `${level.padEnd(6)}${oneLine(msg, 500)}`),
         ]),
