@@ -1,7 +1,8 @@
 /**
  * Builds what is written in C, with the system's compiler: the native addon, src/native/addon →
  * build/native/location_agent.node, with the headers of any Node (it uses only interfaces that are the same in all of them,
- * so one build serves every Node), and the launcher of scripts, src/native/launcher → build/native/launcher.
+ * so one build serves every Node), the launcher of scripts, src/native/launcher → build/native/launcher, and the helper that opens
+ * raw sockets, src/native/raw-socket → build/native/raw-socket, which images give the capability for it.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -21,6 +22,13 @@ const launcher = {
   sources: join(root, 'src', 'native', 'launcher'),
   output: join(root, 'build', 'native', 'launcher'),
   consequence: 'scripts run without confinement',
+};
+
+const rawSocket = {
+  name: 'the raw-socket helper',
+  sources: join(root, 'src', 'native', 'raw-socket'),
+  output: join(root, 'build', 'native', 'raw-socket'),
+  consequence: 'an agent without privileges pings by ping sockets alone',
 };
 
 function isFresh({ sources, output }) {
@@ -85,9 +93,9 @@ function buildAddon(compiler) {
 }
 
 /** Without a dynamic loader it starts sooner, and nothing can be put under it. Not every system has the static C library. */
-function buildLauncher(compiler) {
-  const reason = compile(compiler, launcher, ['-static']);
-  return reason === null ? null : compile(compiler, launcher, []);
+function buildProgram(compiler, part) {
+  const reason = compile(compiler, part, ['-static']);
+  return reason === null ? null : compile(compiler, part, []);
 }
 
 /**
@@ -98,15 +106,17 @@ export function buildNative() {
   if (process.platform !== 'linux') {
     return `the native parts are for Linux only: ${addon.consequence}; ${launcher.consequence}`;
   }
-  const stale = [addon, launcher].filter((part) => !isFresh(part));
+  const stale = [addon, launcher, rawSocket].filter((part) => !isFresh(part));
   if (stale.length === 0) return null;
   const [compiler] = compilers();
   if (!compiler) {
-    const names = stale.map(({ name }) => name).join(' and ');
+    const names = stale.map(({ name }) => name).join(', ');
     const consequences = stale.map(({ consequence }) => consequence).join('; ');
     return `no C compiler for ${names}: install gcc and libc6-dev; until then ${consequences}`;
   }
-  const reasons = stale.map((part) => (part === addon ? buildAddon(compiler) : buildLauncher(compiler)));
+  const reasons = stale.map((part) =>
+    part === addon ? buildAddon(compiler) : buildProgram(compiler, part),
+  );
   return reasons.filter((reason) => reason !== null).join('\n') || null;
 }
 

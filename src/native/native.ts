@@ -16,7 +16,8 @@ export type Native = {
   /**
    * Opens an ICMP socket (`raw`: SOCK_RAW, else the unprivileged SOCK_DGRAM). Replies come in batches: `onReplies(count)`
    * after the first `count * replyFields` numbers of `replies` were written (`readReply`). `onError` tells of one request
-   * for which an ICMP error came back; `from` is the address that sent it, empty when unknown.
+   * for which an ICMP error came back; `from` is the address that sent it, empty when unknown. `helper`: the file of the program
+   * that a raw socket comes from (`rawSocketHelper`); absent or empty = this process opens it.
    */
   openEcho: (
     family: 4 | 6,
@@ -31,6 +32,7 @@ export type Native = {
       from: string,
       rttMs: number,
     ) => void,
+    helper?: string,
   ) => NativePort | number;
   /** Sends a request under a sequence number (0 to 65535) that is free. `ttl` 0 = the system's. 0 or a negative errno. */
   sendEcho: (
@@ -119,10 +121,22 @@ function loadOnce(): { native: Native | null; reason: string | null } {
   }
 }
 
-/** build/native below the package's root: this file is in src/native, dist/native or deeper when benchmarks run. */
+/**
+ * The program that opens raw ICMP sockets for an agent that may not (src/native/raw-socket), where its file may have the
+ * capability; null when it was not built.
+ */
+export function rawSocketHelper(): string | null {
+  return builtFile('raw-socket');
+}
+
 function addonFile(): string | null {
+  return builtFile('location_agent.node');
+}
+
+/** In build/native below the package's root: this file is in src/native, dist/native or deeper when benchmarks run. */
+function builtFile(name: string): string | null {
   for (let folder = import.meta.dirname, up = 0; up < 6; folder = dirname(folder), up++) {
-    const file = join(folder, 'build', 'native', 'location_agent.node');
+    const file = join(folder, 'build', 'native', name);
     if (existsSync(file)) return file;
   }
   return null;

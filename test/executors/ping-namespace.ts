@@ -17,6 +17,7 @@ import type { Order } from './ping-child.ts';
 
 const root = resolve(import.meta.dirname, '..', '..');
 const addon = join(root, 'build', 'native', 'location_agent.node');
+const helper = join(root, 'build', 'native', 'raw-socket');
 
 /** Root of a machine that lets it make network namespaces, with the addon built. */
 export const canUseNamespaces =
@@ -30,6 +31,13 @@ export const hasRawSocketPackage = ((): boolean => {
     return false;
   }
 })();
+
+/** The helper is built, and its file can be given the capability (Debian: libcap2-bin). */
+export const canGrantByFile =
+  canUseNamespaces && existsSync(helper) && spawnSync('setcap', ['-h'], { stdio: 'ignore' }).error === undefined;
+if (canUseNamespaces && !canGrantByFile) {
+  process.stderr.write('skipped here: raw sockets by their helper, for which setcap (libcap2-bin) is missing\n');
+}
 
 export type ChildFolder = { withAddon: string; withoutAddon: string; remove: () => void };
 
@@ -63,6 +71,16 @@ export function compileChild(): ChildFolder {
   return { withAddon, withoutAddon, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
+/** A copy of such a folder as an image has it: with the helper, whose file has the capability. */
+export function grantByFile(folder: string): string {
+  const granted = `${folder}-granted`;
+  cpSync(folder, granted, { recursive: true });
+  const copy = join(granted, 'build', 'native', 'raw-socket');
+  cpSync(helper, copy);
+  execFileSync('setcap', ['cap_net_raw+ep', copy]);
+  return granted;
+}
+
 type Run = {
   folder: string;
   /** Shell commands that prepare the namespace, in which `lo` is up. */
@@ -71,8 +89,8 @@ type Run = {
   router?: string;
   /** Which group ids may open ping sockets, by the kernel's own setting. */
   pingGroups?: 'nobody' | 'everybody';
-  /** As an ordinary user without any capability. */
-  unprivileged?: boolean;
+  /** As an ordinary user without any capability; `by file`: programs whose files have some may get them. */
+  unprivileged?: boolean | 'by file';
   orders: Order[];
 };
 
@@ -91,8 +109,9 @@ export async function inNamespace(run: Run): Promise<unknown[]> {
     );
   }
   if (run.prepare !== undefined) lines.push(run.prepare);
+  const never = run.unprivileged === 'by file' ? '' : '--no-new-privs --bounding-set -all';
   const user = run.unprivileged
-    ? 'setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set -all --inh-caps -all '
+    ? `setpriv --reuid 65534 --regid 65534 --clear-groups ${never} --inh-caps -all `
     : '';
   lines.push(`${user}"$0" "$1" "$2"`);
   const child = join(run.folder, 'test', 'executors', 'ping-child.js');

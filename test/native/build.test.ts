@@ -31,7 +31,7 @@ describe('scripts/native.mjs', () => {
     folder = mkdtempSync(join(tmpdir(), 'location-agent-build-'));
     mkdirSync(join(folder, 'scripts'));
     cpSync(join(root, 'scripts', 'native.mjs'), join(folder, 'scripts', 'native.mjs'));
-    for (const part of ['addon', 'launcher']) {
+    for (const part of ['addon', 'launcher', 'raw-socket']) {
       cpSync(join(root, 'src', 'native', part), join(folder, 'src', 'native', part), { recursive: true });
     }
   });
@@ -39,11 +39,12 @@ describe('scripts/native.mjs', () => {
 
   const pings = 'the agent pings through the raw-socket package, if that could be built, or not at all';
   const unconfined = 'scripts run without confinement';
+  const pingsOnly = 'an agent without privileges pings by ping sockets alone';
 
   it('says what is missing without a compiler', () => {
     expect(build({ PATH: join(folder, 'nothing'), CC: '' })).toEqual({
       status: 1,
-      stderr: `no C compiler for the native addon and the launcher: install gcc and libc6-dev; until then ${pings}; ${unconfined}\n`,
+      stderr: `no C compiler for the native addon, the launcher, the raw-socket helper: install gcc and libc6-dev; until then ${pings}; ${unconfined}; ${pingsOnly}\n`,
     });
   });
 
@@ -61,6 +62,7 @@ describe('scripts/native.mjs', () => {
       stderr: [
         `the native addon does not compile (a.c:1: error: no): install gcc and libc6-dev; until then ${pings}`,
         `the launcher does not compile (a.c:1: error: no): install gcc and libc6-dev; until then ${unconfined}`,
+        `the raw-socket helper does not compile (a.c:1: error: no): install gcc and libc6-dev; until then ${pingsOnly}`,
         '',
       ].join('\n'),
     });

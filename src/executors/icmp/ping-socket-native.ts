@@ -4,15 +4,16 @@ import type { IpFamily } from '../network.ts';
 import { createPingSocket, type EchoEvents, type EchoPort } from './ping-socket-requests.ts';
 import type { PingSocket } from './ping-socket.ts';
 
-/** A PingSocket over the addon, or the name of the errno that refused it. */
+/** A PingSocket over the addon, or the name of the errno that refused it. `helper`: the program that opens a raw one. */
 export function openNativePingSocket(
   native: Native,
   family: IpFamily,
   way: PingSocket['way'],
+  helper: string | null = null,
 ): PingSocket | string {
   let refused: string | undefined;
   const socket = createPingSocket(way, (events) => {
-    const opened = openPort(native, family, way, events);
+    const opened = openPort(native, family, { raw: way === 'raw', helper }, events);
     if (typeof opened !== 'string') return opened;
     refused = opened;
     return { send: () => opened, forget: () => undefined, close: () => undefined };
@@ -23,14 +24,14 @@ export function openNativePingSocket(
 function openPort(
   native: Native,
   family: IpFamily,
-  way: PingSocket['way'],
+  { raw, helper }: { raw: boolean; helper: string | null },
   events: EchoEvents,
 ): EchoPort | string {
   const replies = new Float64Array(replyNumbers);
   const numberAt = (index: number): number => replies[index] ?? 0;
   const port = native.openEcho(
     family,
-    way === 'raw',
+    raw,
     replies,
     (count) => {
       for (let at = 0; at < count * replyFields; at += replyFields) {
@@ -49,6 +50,7 @@ function openPort(
       const error = { code: errnoName(errno), from: from === '' ? null : from };
       events.answered(sequence, { rttMs, size: 0, ttl: null, type, code, error });
     },
+    helper ?? '',
   );
   if (typeof port === 'number') return errnoName(-port);
   return {

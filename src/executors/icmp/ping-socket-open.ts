@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { AgentError, toError } from '../../errors.ts';
-import { loadNative, nativeProblem } from '../../native/native.ts';
+import { loadNative, nativeProblem, rawSocketHelper } from '../../native/native.ts';
 import type { IpFamily } from '../network.ts';
 import { openNativePingSocket } from './ping-socket-native.ts';
 import type { PingSocket } from './ping-socket.ts';
@@ -10,8 +10,8 @@ const remedy =
   'securityContext.sysctls), or the capability NET_RAW (--cap-add NET_RAW, or capabilities.add: [NET_RAW])';
 
 /**
- * Opens the ICMP socket of a family: the unprivileged ping socket, else a raw socket of the addon, else one of the
- * raw-socket package. Rejects with AgentError ICMP_UNAVAILABLE, which says what was tried, why each way failed and how
+ * Opens the ICMP socket of a family: the unprivileged ping socket, else a raw socket of the addon, else one that the helper
+ * with the capability opens; without the addon one of the raw-socket package. Rejects with AgentError ICMP_UNAVAILABLE, which says what was tried, why each way failed and how
  * to grant it.
  */
 export async function openPingSocket(family: IpFamily): Promise<PingSocket> {
@@ -22,6 +22,12 @@ export async function openPingSocket(family: IpFamily): Promise<PingSocket> {
       const opened = openNativePingSocket(native, family, way);
       if (typeof opened !== 'string') return opened;
       failures.push(`${way} socket: ${opened}${explained(opened, way)}`);
+    }
+    const helper = rawSocketHelper();
+    if (helper !== null) {
+      const opened = openNativePingSocket(native, family, 'raw', helper);
+      if (typeof opened !== 'string') return opened;
+      failures.push(`raw socket by its helper: ${opened}${explained(opened, 'raw')}`);
     }
   } else {
     failures.push(`ping socket: ${nativeProblem() ?? 'unknown'}`);

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
@@ -57,30 +58,34 @@ static void on_collected(napi_env env, void *data, void *hint) {
 }
 
 /*
- * openEcho(family 4 | 6, raw, replies Float64Array, onReplies(count), onError(sequence, errno, type, code, from, rtt)):
- * a port, or a negative errno.
+ * openEcho(family 4 | 6, raw, replies Float64Array, onReplies(count), onError(sequence, errno, type, code, from, rtt), helper?):
+ * a port, or a negative errno. `helper`: the file of a program that opens raw sockets; absent or empty = none.
  */
 static napi_value open_echo(napi_env env, napi_callback_info info) {
-  size_t count = 5;
-  napi_value arguments[5];
-  if (napi_get_cb_info(env, info, &count, arguments, NULL, NULL) != napi_ok || count != 5) {
-    return refuse(env, "openEcho takes five arguments");
+  size_t count = 6;
+  napi_value arguments[6];
+  if (napi_get_cb_info(env, info, &count, arguments, NULL, NULL) != napi_ok || count < 5) {
+    return refuse(env, "openEcho takes five arguments, or six");
   }
   int32_t version;
   bool raw;
+  char helper[PATH_MAX];
+  size_t helper_length = 0;
   napi_typedarray_type type;
   size_t length;
   void *data;
   if (napi_get_value_int32(env, arguments[0], &version) != napi_ok || (version != 4 && version != 6) ||
       napi_get_value_bool(env, arguments[1], &raw) != napi_ok ||
       napi_get_typedarray_info(env, arguments[2], &type, &length, &data, NULL, NULL) != napi_ok ||
-      type != napi_float64_array || length < REPLIES_MAX * FIELDS) {
-    return refuse(env, "openEcho takes a family, a boolean, a Float64Array and two functions");
+      type != napi_float64_array || length < REPLIES_MAX * FIELDS ||
+      (count > 5 &&
+       napi_get_value_string_utf8(env, arguments[5], helper, sizeof helper, &helper_length) != napi_ok)) {
+    return refuse(env, "openEcho takes a family, a boolean, a Float64Array, two functions and a file");
   }
   int family = version == 4 ? AF_INET : AF_INET6;
   uint16_t id;
   if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) id = (uint16_t)getpid();
-  int fd = open_echo_socket(family, raw, id);
+  int fd = open_echo_socket(family, raw, helper_length > 0 ? helper : NULL, id);
   if (fd < 0) return int_value(env, fd);
   /* Zeroed by the kernel page by page: slots that are never used take no memory. */
   echo_port *port = calloc(1, sizeof *port);

@@ -1,6 +1,7 @@
 /* The sockets that echo ports use. */
 #define _GNU_SOURCE
 #include "echo_socket.h"
+#include "raw_socket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -49,10 +50,15 @@ static void accept_only(int fd, int family, uint16_t id) {
   setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
 }
 
-int open_echo_socket(int family, bool raw, uint16_t id) {
+static int open_socket(int family, bool raw) {
   int protocol = family == AF_INET ? (int)IPPROTO_ICMP : (int)IPPROTO_ICMPV6;
   int fd = socket(family, (raw ? SOCK_RAW : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
-  if (fd < 0) return -errno;
+  return fd < 0 ? -errno : fd;
+}
+
+int open_echo_socket(int family, bool raw, const char *helper, uint16_t id) {
+  int fd = raw && helper != NULL ? open_by_helper(helper, family) : open_socket(family, raw);
+  if (fd < 0) return fd;
   if (raw) accept_only(fd, family, id);
   /* What the kernel of a sandbox refuses here is left out: replies then lack a TTL, or errors show as loss. */
   set_option(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);

@@ -8,9 +8,10 @@
 
 /*
  * Opens an ICMP socket of AF_INET or AF_INET6 that tells TTLs, arrival times and errors; a negative errno on failure.
- * A raw socket gets replies with `id` (network order) only; the other kind has an id of the kernel's.
+ * A raw socket gets replies with `id` (network order) only; the other kind has an id of the kernel's. With `helper` (a file's
+ * path, NULL = none) a raw socket comes from that program.
  */
-int open_echo_socket(int family, bool raw, uint16_t id);
+int open_echo_socket(int family, bool raw, const char *helper, uint16_t id);
 
 /* An address in text, IPv6 with an optional %zone (the text is cut there), for sendmsg; its length or 0. */
 socklen_t parse_address(int family, char *text, struct sockaddr_storage *address);

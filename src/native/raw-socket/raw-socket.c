@@ -1,0 +1,39 @@
+/*
+ * raw-socket 4 | 6: opens a raw socket of ICMP or ICMPv6, hands it to its parent over descriptor 3, and ends.
+ *
+ * An agent that is no root gets the capability NET_RAW only through a file that has it (setcap cap_net_raw+ep), and that file
+ * must not be Node: a program with file capabilities ignores Node's variables for certificates and options, and a container
+ * without NET_RAW could not start it at all. So this does the one thing that needs the capability. What customers' scripts
+ * start has no_new_privs set, for which the file's capability does not count.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { PARENT = 3 };
+
+int main(int argc, char **argv) {
+  int family = argc == 2 && strcmp(argv[1], "4") == 0 ? AF_INET : argc == 2 && strcmp(argv[1], "6") == 0 ? AF_INET6 : 0;
+  if (family == 0) return 64;
+  int fd = socket(family, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                  family == AF_INET ? (int)IPPROTO_ICMP : (int)IPPROTO_ICMPV6);
+  int error = fd < 0 ? errno : 0;
+  struct iovec content = {&error, sizeof error};
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof fd)];
+  } control;
+  memset(&control, 0, sizeof control);
+  struct msghdr message = {.msg_iov = &content, .msg_iovlen = 1};
+  if (error == 0) {
+    message.msg_control = &control;
+    message.msg_controllen = sizeof control;
+    control.header.cmsg_level = SOL_SOCKET;
+    control.header.cmsg_type = SCM_RIGHTS;
+    control.header.cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+  }
+  return sendmsg(PARENT, &message, MSG_NOSIGNAL) == (ssize_t)sizeof error ? 0 : 1;
+}
