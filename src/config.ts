@@ -160,7 +160,7 @@ export function agentEnvironment(
   agent: { apiKey: string; serviceUrl: string; extraCaFile: string; logLevel: LogLevel },
 ): Environment {
   const forService =
-    /^(API_KEY_FILE|DATABASE_URL|((SMTP|CHAT_A_APP|PAGING_[AB]|SMS|CALL|NOTIFICATION|ANALYSIS|AGENTIC|S3)_\w+)|SERVICE_(API_KEY|LOCATION_KEY|ENCRYPTION_KEY)(_FILE)?)$/;
+    /^(API_KEY_FILE|DATABASE_URL(_FILE)?|((SMTP|CHAT_A_APP|PAGING_[AB]|SMS|CALL|NOTIFICATION|ANALYSIS|AGENTIC|S3)_\w+)|SERVICE_(API_KEY|LOCATION_KEY|ENCRYPTION_KEY)(_FILE)?)$/;
   const noProxy = [text(env, 'no_proxy') ?? text(env, 'NO_PROXY'), new URL(agent.serviceUrl).hostname];
   return {
     ...Object.fromEntries(Object.entries(env).filter(([name]) => !forService.test(name))),

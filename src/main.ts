@@ -79,11 +79,27 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     return exitCodes.usage;
   }
   try {
-    const command = await entry.load();
+    const command = await entry.load().catch((error: unknown) => {
+      throw isLeftOut(error)
+        ? new FatalError(
+            'CONFIGURATION',
+            `this image does not carry "${name}": use the image with all check types`,
+            {
+              exitCode: exitCodes.couldNotRun,
+            },
+          )
+        : error;
+    });
     return await command(rest, context);
   } catch (error: unknown) {
     return explain(toError(error), context);
   }
+}
+
+/** The uptime image has the modules of two commands only. */
+function isLeftOut(error: unknown): boolean {
+  const { code, message } = toError(error) as NodeJS.ErrnoException;
+  return code === 'ERR_MODULE_NOT_FOUND' && /[\\/]commands[\\/][\w-]+\.js'/.test(message);
 }
 
 function explain(error: Error, context: CommandContext): number {

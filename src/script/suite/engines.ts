@@ -76,12 +76,15 @@ export function chooseEngine(
   log: (level: LogEntry['level'], msg: string) => void = () => undefined,
 ): Engine {
   const name = wanted?.name ?? 'node';
-  const version = (wanted?.version ?? engineVersions[name][0] ?? '').trim().replace(/^v/, '');
+  const usual = engineVersions[name][0] ?? '';
+  const version = (wanted?.version ?? usual).trim().replace(/^v/, '');
   const parts = name === 'node' ? 1 : 2;
   const asked = version.split('.').slice(0, parts);
-  const engine = engines.find(
-    (each) => each.name === name && asked.every((part, index) => each.version.split('.')[index] === part),
-  );
+  const ofName = engines.filter((each) => each.name === name);
+  const engine =
+    ofName.find((each) => asked.every((part, index) => each.version.split('.')[index] === part)) ??
+    // One that asks for none runs on what there is: an image has a single Node.
+    (wanted === null ? ofName[0] : undefined);
   if (engine === undefined) {
     const has = engines.map((each) => `${titles[each.name]} ${each.version}`).join(', ');
     throw new InvalidJobError(
@@ -92,11 +95,14 @@ export function chooseEngine(
     );
   }
   const exact = version === engine.version || version.split('.').length <= parts;
+  const isOther = wanted === null && engine.version.split('.')[0] !== asked[0];
   log(
     'info',
-    exact
-      ? `Engine: ${titles[name]} ${engine.version}`
-      : `Engine: ${titles[name]} ${engine.version} (${version} was asked for; this is what the agent has of ${asked.join('.')})`,
+    isOther
+      ? `Engine: ${titles[name]} ${engine.version} (this agent does not have ${titles[name]} ${usual}, the usual one)`
+      : exact
+        ? `Engine: ${titles[name]} ${engine.version}`
+        : `Engine: ${titles[name]} ${engine.version} (${version} was asked for; this is what the agent has of ${asked.join('.')})`,
   );
   return engine;
 }

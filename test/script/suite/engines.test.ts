@@ -232,6 +232,14 @@ describe('the engine of a suite', () => {
     expect(chosen({ name: 'bun', version: '1.3.2' })[0]).toBe('1.3.14');
   });
 
+  test('where the default is not there, a suite that asks for none runs on what is', () => {
+    const log: string[] = [];
+    const others = engines.filter(({ version }) => !version.startsWith('22.'));
+    expect(chooseEngine(others, null, (_, line) => log.push(line)).version).toBe('24.21.0');
+    expect(log).toEqual(['Engine: Node 24.21.0 (this agent does not have Node 22, the usual one)']);
+    expect(() => chooseEngine(others, { name: 'node', version: '22' })).toThrow('this agent has no Node 22;');
+  });
+
   test('what is not there: the job says what is', () => {
     expect(() => chosen({ name: 'node', version: '2' })).toThrow(InvalidJobError);
     expect(() => chosen({ name: 'node', version: '26.2.0' })).toThrow(
