@@ -1,5 +1,6 @@
 import { defaultRetention, type RetentionConfig } from '../config/retention.ts';
 import type { Log } from '../log.ts';
+import { endLostAnalyses } from './analyses/analyse.ts';
 import { deleteOldAgents, trimAgentEvents } from './db/agents.ts';
 import { deleteOldNotifications, failLostNotifications } from './db/alert-notifications.ts';
 import { deleteOldAnalyses } from './db/analyses.ts';
@@ -14,6 +15,7 @@ import { deleteOldErrorGroups } from './db/error-groups.ts';
 import { deleteOldGroupRuns } from './db/group-runs.ts';
 import { deleteOldHeartbeatEvents } from './db/heartbeats.ts';
 import { deleteAbandonedJobs } from './db/jobs-expiry.ts';
+import { deleteOldMaintenances } from './db/maintenances.ts';
 import { createPartitions, dayMs } from './db/partitions.ts';
 import { dropRollupPartitions } from './db/rollups.ts';
 import { createVacuum } from './retention-vacuum.ts';
@@ -101,6 +103,8 @@ export function createRetention(options: {
       const grown = { before: new Date(time - retention.rollupDays * dayMs), limit: eventsAtOnce };
       await deleteOldErrorGroups(db, grown);
       await deleteOldAnalyses(db, grown);
+      await endLostAnalyses(db, time);
+      isMore ||= (await deleteOldMaintenances(db, grown)) === eventsAtOnce;
       isMore ||= notifications === alertsAtOnce;
       isMore ||= alerts === alertsAtOnce || notices === alertsAtOnce;
       if (bundles !== undefined) {

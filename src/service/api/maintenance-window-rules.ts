@@ -3,11 +3,15 @@ import type { RecurrenceColumns } from '../db/maintenance-effects.ts';
 import { recurrenceOf } from '../db/maintenance-effects.ts';
 import type { DateFilter, MaintenanceWindowRow, MaintenanceWindowWrite } from '../db/maintenance-windows.ts';
 import { dateOperators } from '../db/maintenance-windows.ts';
+import type { Queryable } from '../db/database.ts';
+import { shareLockServices } from '../db/status-page-services.ts';
+import { shareLockStatusPages } from '../db/status-pages.ts';
 import { badRequest } from '../http/errors.ts';
 import type { ErrorAttributes } from '../http/validation-errors.ts';
 import { momentHint, parseMoment } from '../maintenance/moments.ts';
 import { isTimezone, longestOccurrenceMs, overAt } from '../maintenance/recurrence.ts';
 import type { ChangeWindowBody, CreateWindowBody } from './maintenance-window-fields.ts';
+import { isUuid } from './path-params.ts';
 
 /** What no schema can say of a maintenance window. */
 
@@ -94,6 +98,35 @@ export function readWindow(body: Body, stored?: MaintenanceWindowRow): Maintenan
     silenceAlertsTags: merged.silenceAlertsTags ?? [],
     statusPageVisibility: merged.statusPageVisibility ?? noVisibility,
   };
+}
+
+/**
+ * Status pages and services that a window names anew must be the account's. Those that it named before may be gone since:
+ * what was read can be sent back. Throws 400.
+ */
+export async function checkNamed(
+  tx: Queryable,
+  {
+    accountId,
+    window,
+    stored,
+  }: { accountId: string; window: MaintenanceWindowWrite; stored?: MaintenanceWindowRow },
+): Promise<void> {
+  const attributes: ErrorAttributes = {};
+  for (const [field, what, lock] of [
+    ['statusPageIds', 'status page', shareLockStatusPages],
+    ['serviceIds', 'status-page service', shareLockServices],
+  ] as const) {
+    const named = window.statusPageVisibility[field];
+    const before = stored?.statusPageVisibility[field] ?? [];
+    const added = named.filter((id) => !before.includes(id));
+    const known = await lock(tx, { accountId, ids: added.filter(isUuid) });
+    for (const [index, id] of named.entries()) {
+      if (!added.includes(id) || known.includes(id)) continue;
+      attributes[`statusPageVisibility.${field}.${index}`] = [`names no ${what} of this account (${id})`];
+    }
+  }
+  if (Object.keys(attributes).length > 0) throw badRequest(attributes);
 }
 
 const noVisibility: MaintenanceWindowWrite['statusPageVisibility'] = {

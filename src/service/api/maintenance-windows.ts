@@ -16,7 +16,7 @@ import { reviseMaintenances } from '../maintenance/revise.ts';
 import { strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { ChangeWindowBody, CreateWindowBody, DateFilterSchema } from './maintenance-window-fields.ts';
-import { readDateFilter, readWindow } from './maintenance-window-rules.ts';
+import { checkNamed, readDateFilter, readWindow } from './maintenance-window-rules.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, numberId } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
@@ -104,6 +104,7 @@ export function registerMaintenanceWindows(api: PublicApi, { db, now, background
         if ((await lockMaintenanceWindowCount(tx, accountId)) >= mostWindows) {
           throw badRequest({ name: [`an account has at most ${mostWindows} maintenance windows`] });
         }
+        await checkNamed(tx, { accountId, window });
         const id = await insertMaintenanceWindow(tx, { accountId, window, now: new Date(now()) });
         return present(tx, { accountId, id: String(id) });
       });
@@ -144,6 +145,7 @@ export function registerMaintenanceWindows(api: PublicApi, { db, now, background
           windowOf((named) => lockMaintenanceWindow(tx, named), { accountId, id: params.id });
         const stored = await lock();
         const window = readWindow(body, stored);
+        await checkNamed(tx, { accountId, window, stored });
         // What was due by the former times has still been due.
         await advanceWindow(tx, background, { window: stored, now: time });
         await updateMaintenanceWindow(tx, { id: stored.id, window, now: new Date(time) });

@@ -66,6 +66,27 @@ export async function deleteMaintenance(
   await tx.query('delete from maintenances where window_id = $1 and starts_at = $2', [windowId, startsAt]);
 }
 
+/**
+ * Forgets what is recorded of occurrences that ended before a moment, with their updates; at most `limit`. Those that a
+ * person has to begin or end stay: nothing else tells that they took place. How many were forgotten.
+ */
+export async function deleteOldMaintenances(
+  db: Queryable,
+  { before, limit }: { before: Date; limit: number },
+): Promise<number> {
+  const rows = await db.query(
+    `delete from maintenances where (window_id, starts_at) in (
+       select m.window_id, m.starts_at from maintenances m join maintenance_windows w on w.id = m.window_id
+       where m.ended_at is not null and m.ends_at < $1
+         and (not (w.status_page_visibility->>'enabled')::boolean
+           or (w.status_page_visibility->>'autoStart')::boolean and (w.status_page_visibility->>'autoEnd')::boolean)
+       order by m.ends_at limit $2)
+     returning window_id`,
+    [before, limit],
+  );
+  return rows.length;
+}
+
 export type MaintenanceUpdate = {
   id: string;
   windowId: number;

@@ -113,6 +113,19 @@ export async function shareLockStatusPage(tx: Queryable, { accountId, id }: Name
 }
 
 /** Of whatever account. */
+/** Those of these ids that are status pages of the account; they can't be deleted before the transaction ends. */
+export async function shareLockStatusPages(
+  tx: Queryable,
+  { accountId, ids }: { accountId: string; ids: readonly string[] },
+): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await tx.query<{ id: string }>(
+    'select id from status_pages where account_id = $1 and id = any($2::uuid[]) order by id for key share',
+    [accountId, [...ids]],
+  );
+  return rows.map(({ id }) => id);
+}
+
 export async function findStatusPageByUrl(db: Queryable, url: string): Promise<StatusPageRow | undefined> {
   const rows = await db.query<StatusPageRow>(`select ${columns} from status_pages where url = $1`, [url]);
   return rows[0];

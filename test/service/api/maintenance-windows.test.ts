@@ -84,6 +84,7 @@ describe('maintenance windows', () => {
     expect((await call<Window[]>('GET', path)).body).toEqual([window]);
     // What was read may be sent back.
     expect((await call('PUT', `${path}/${id}`, window)).body).toEqual({ ...window, updated_at: start });
+    const { body: shop } = await call('POST', '/v1/status-pages/services', { name: 'Shop' });
     const fields = {
       name: 'Longer',
       endsAt: '2026-03-10T03:00:00.000Z',
@@ -95,7 +96,11 @@ describe('maintenance windows', () => {
       tags: ['database'],
       silenceAllAlerts: true,
       silenceAlertsTags: ['web'],
-      statusPageVisibility: { ...visibility, reminderMinutesBefore: [60, 1440, 10_080], serviceIds: ['one'] },
+      statusPageVisibility: {
+        ...visibility,
+        reminderMinutesBefore: [60, 1440, 10_080],
+        serviceIds: [shop.id],
+      },
     };
     const changed = { ...window, ...fields, updated_at: start };
     expect((await call('PUT', `${path}/${id}`, fields)).body).toEqual(changed);
@@ -104,6 +109,41 @@ describe('maintenance windows', () => {
     for (const [method, body] of [['GET'], ['PUT', {}], ['DELETE']] as const) {
       expect((await call(method, `${path}/${id}`, body)).status).toBe(404);
     }
+  });
+
+  test('status pages and services that it names are of the account', async () => {
+    const { body: shop } = await call('POST', '/v1/status-pages/services', { name: 'Shop' });
+    const { body: page } = await call('POST', '/v1/status-pages', { name: 'Acme', url: 'acme' });
+    const key = service.foreign.key;
+    const { body: theirs } = await call('POST', '/v1/status-pages/services', { name: 'Shop' }, key);
+    const named = (statusPageIds: unknown[], serviceIds: unknown[]) => ({
+      statusPageVisibility: { enabled: true, statusPageIds, serviceIds },
+    });
+    const { id } = await create(named([page.id], [shop.id]));
+    const wrong = named([page.id, shop.id], ['one', theirs.id]);
+    for (const [method, url, body] of [
+      ['POST', path, { ...minimal, ...wrong }],
+      ['PUT', `${path}/${id}`, wrong],
+    ] as const) {
+      const answer = await call(method, url, body);
+      expect([answer.status, answer.body.attributes]).toEqual([
+        400,
+        {
+          'statusPageVisibility.statusPageIds.1': [
+            `names no status page of this account (${String(shop.id)})`,
+          ],
+          'statusPageVisibility.serviceIds.0': ['names no status-page service of this account (one)'],
+          'statusPageVisibility.serviceIds.1': [
+            `names no status-page service of this account (${String(theirs.id)})`,
+          ],
+        },
+      ]);
+    }
+    // What was read may be sent back, though it is gone since.
+    expect((await call('DELETE', `/v1/status-pages/${String(page.id)}`)).status).toBe(204);
+    const { body: read } = await call('GET', `${path}/${id}`);
+    expect((await call('PUT', `${path}/${id}`, read)).status).toBe(200);
+    await remove(id);
   });
 
   test('another account sees nothing of it', async () => {

@@ -6,6 +6,7 @@ import { createMaintenanceLoop } from '../../../src/service/maintenance/advance.
 import { handleMaintenanceEvents } from '../../../src/service/maintenance/events.ts';
 import { visibleMaintenances } from '../../../src/service/maintenance/maintenances.ts';
 import { createClock, silent } from '../../helpers/agent-service.ts';
+import { deleteOldMaintenances } from '../../../src/service/db/maintenances.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 
@@ -233,9 +234,42 @@ describe.each(databases)('maintenances on $name', (database) => {
       expect((await service.call('DELETE', `${path}/${id}`)).status).toBe(204);
     });
 
+    test('what is recorded of occurrences is forgotten in the end, unless people begin and end them', async () => {
+      const repeat = { repeatInterval: 1, repeatUnit: 'WEEK' };
+      const id = await create(repeat);
+      const manual = await create(repeat, { autoEnd: false });
+      await at('10T02:00');
+      for (const window of [id, manual]) {
+        const [occurrence] = await occurrences(window);
+        await service.call('POST', `${path}/${window}/occurrences/${occurrence?.id}/updates`, {
+          body: { status: 'COMPLETED', description: 'Done.' },
+        });
+      }
+      await at('17T02:00');
+      const db = replicas[0] as Db;
+      const recorded = () =>
+        db.query(
+          'select window_id as window, count(*)::integer from maintenances where window_id = any($1::bigint[]) group by 1 order by 1',
+          [[id, manual]],
+        );
+      const before = await recorded();
+      expect(before).toEqual([
+        { window: id, count: 2 },
+        { window: manual, count: expect.any(Number) as unknown },
+      ]);
+      const old = { before: new Date('2026-03-10T02:00:01Z'), limit: 1000 };
+      expect(await deleteOldMaintenances(db, old)).toBe(1);
+      expect(await recorded()).toEqual([{ window: id, count: 1 }, before[1]]);
+      expect(await deleteOldMaintenances(db, old)).toBe(0);
+      expect((await occurrences(id))[0]).toMatchObject({ status: 'COMPLETED' });
+    });
+
     test('status pages see the visible ones that are theirs', async () => {
+      const { body: page } = await service.call<{ id: string }>('POST', '/v1/status-pages', {
+        body: { name: 'Acme', url: 'acme' },
+      });
       const ids = [
-        await create({}, { statusPageIds: ['one'] }),
+        await create({}, { statusPageIds: [page.id] }),
         await create({ startsAt: '2026-03-10T00:30:00Z' }),
         await create({}, { enabled: false }),
       ];
@@ -250,7 +284,7 @@ describe.each(databases)('maintenances on $name', (database) => {
             limit: 10,
           })
         ).map(({ window, status }) => [window.id, status]);
-      expect(await seen('one')).toEqual([
+      expect(await seen(page.id)).toEqual([
         [ids[1], 'SCHEDULED'],
         [ids[0], 'SCHEDULED'],
       ]);
