@@ -13,6 +13,7 @@ const steps = [
   ['types', bin('tsc'), ['--noEmit']],
   ['generated files', node, ['scripts/openapi.mjs', '--check']],
   ['rules, dashboard, metrics', node, ['scripts/observability.mjs', '--check']],
+  ['changelog and versions', node, ['scripts/release.mjs', 'check']],
   ...(process.argv.includes('--no-tests') ? [] : [['tests', node, ['scripts/test.mjs']]]),
 ];
 for (const [name, command, args] of steps) {

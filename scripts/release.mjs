@@ -1,0 +1,183 @@
+/**
+ * A release, made here as by the workflow:
+ *   check  [--tag v1.2.3]                           CHANGELOG.md, Chart.yaml and package.json agree; with a tag: nothing is pending
+ *   images --repository R [--push] [--dry-run]      all images for amd64 and arm64; their digests go into images.json
+ *   pack   [--image NAME@sha256:…] [--uncommitted]  npm package, chart, bills of materials, provenance, SHA256SUMS
+ * Everything goes to dist-release/ (or --out DIR). docs/upgrade.md tells how versions are counted.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { changelogMistakes } from './release/changelog.mjs';
+import { buildImages, buildxArguments, images } from './release/images.mjs';
+import { builderOf, provenance, publicRemote } from './release/provenance.mjs';
+import { billedFolders, billOf } from './release/sbom.mjs';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const say = (line) => process.stderr.write(`release: ${line}\n`);
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const started = new Date().toISOString();
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    tag: { type: 'string' },
+    repository: { type: 'string', default: 'location-agent' },
+    push: { type: 'boolean', default: false },
+    'dry-run': { type: 'boolean', default: false },
+    image: { type: 'string', multiple: true, default: [] },
+    uncommitted: { type: 'boolean', default: false },
+    out: { type: 'string', default: 'dist-release' },
+  },
+});
+const out = resolve(root, values.out);
+
+function git(...args) {
+  const done = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+  return done.status === 0 ? done.stdout.trim() : null;
+}
+
+/** Where this tree comes from; times are those of its commit, so that the same commit makes the same files. */
+function sourceOf() {
+  const commit = git('rev-parse', 'HEAD');
+  if (commit === null) throw new Error('there is no git commit here: a release is made from a clone');
+  const remote = publicRemote(git('remote', 'get-url', 'origin') ?? '');
+  const epoch = process.env.SOURCE_DATE_EPOCH ?? git('log', '-1', '--format=%ct');
+  return {
+    uri: remote ?? `pkg:generic/private-location-agent@${version}`,
+    commit,
+    dirty: git('status', '--porcelain') !== '',
+    time: new Date(Number(epoch) * 1000).toISOString(),
+  };
+}
+
+/** The npm package of this tree: its file name, in `out`. */
+function npmPack() {
+  const own = process.env.npm_execpath;
+  const [command, ...first] = own === undefined ? ['npm'] : [process.execPath, own];
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', out];
+  const done = spawnSync(command, [...first, ...args], { cwd: root, encoding: 'utf8' });
+  if (done.status !== 0)
+    throw new Error(`npm pack failed: ${(done.stderr || done.error?.message || '').trim()}`);
+  return JSON.parse(done.stdout)[0].filename;
+}
+
+const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
+
+function check() {
+  const today = new Date().toISOString().slice(0, 10);
+  const mistakes = changelogMistakes(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'), {
+    version,
+    release: values.tag !== undefined,
+    today,
+  });
+  if (values.tag !== undefined && values.tag !== `v${version}`) {
+    mistakes.push(`the tag is ${values.tag}, but package.json says ${version}`);
+  }
+  const chart = join(root, 'charts', 'agent', 'Chart.yaml');
+  for (const field of existsSync(chart) ? ['version', 'appVersion'] : []) {
+    const found = new RegExp(`^${field}: *'?"?([^'"\\s]+)`, 'm').exec(readFileSync(chart, 'utf8'))?.[1];
+    if (found !== version) mistakes.push(`${field} in charts/agent/Chart.yaml is ${found}, not ${version}`);
+  }
+  for (const mistake of mistakes) say(mistake);
+  if (mistakes.length > 0) process.exitCode = 1;
+  else say(`CHANGELOG.md and the versions are as they should be for ${version}`);
+}
+
+function publishImages() {
+  const source = sourceOf();
+  const { repository, push } = values;
+  const options = { repository, version, commit: source.commit, time: source.time, push };
+  if (values['dry-run']) {
+    for (const image of images) {
+      const { args } = buildxArguments(image, { ...options, metadataFile: 'image.json' });
+      process.stdout.write(
+        `docker ${args.map((text) => (/\s/.test(text) ? `'${text}'` : text)).join(' ')}\n`,
+      );
+    }
+    return;
+  }
+  mkdirSync(out, { recursive: true });
+  const built = buildImages(root, out, options);
+  writeFileSync(join(out, 'images.json'), `${JSON.stringify(built, null, 2)}\n`);
+  for (const { name, sha256: digest } of built) say(`${name}@sha256:${digest}`);
+}
+
+/** Digests that were given, and those that `images` has left. */
+function imageDigests() {
+  const file = join(out, 'images.json');
+  const built = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : [];
+  const given = values.image.map((text) => {
+    const found = /^(\S+)@sha256:([0-9a-f]{64})$/.exec(text);
+    if (found === null)
+      throw new Error(`--image ${text}: NAME@sha256:… with 64 hexadecimal digits is needed`);
+    return { name: found[1], sha256: found[2] };
+  });
+  return [...built, ...given];
+}
+
+async function packAll() {
+  const source = sourceOf();
+  if (source.dirty && !values.uncommitted) {
+    throw new Error('there are changes that are not committed: commit them, or say --uncommitted');
+  }
+  const subjects = imageDigests();
+  mkdirSync(out, { recursive: true });
+  for (const name of readdirSync(out).filter((file) => file !== 'images.json')) {
+    rmSync(join(out, name), { recursive: true });
+  }
+  const written = [];
+  const keep = (name, bytes) => {
+    writeFileSync(join(out, name), bytes);
+    const file = { name, sha256: sha256(bytes) };
+    written.push(file);
+    say(`${name} (${Buffer.byteLength(bytes)} bytes)`);
+    return file;
+  };
+
+  const setUp = spawnSync(process.execPath, ['scripts/setup.mjs', 'build'], { cwd: root, stdio: 'inherit' });
+  if (setUp.status !== 0) throw new Error('the program could not be built');
+  const archive = npmPack();
+  subjects.push(keep(archive, readFileSync(join(out, archive))));
+  const chart = join(root, 'charts', 'agent');
+  if (existsSync(chart)) {
+    const { chartArchive } = await import('./release/archive.mjs');
+    const { name, bytes } = await chartArchive(chart, { version, time: source.time });
+    subjects.push(keep(name, bytes));
+  }
+  const folders = billedFolders(root);
+  const bills = folders.map((each) =>
+    keep(`sbom-${each.name}.cdx.json`, billOf(each, { version, time: source.time })),
+  );
+  const locks = folders.map(({ folder }) => {
+    const path = join(folder, 'package-lock.json');
+    return { name: path.slice(root.length + 1), sha256: sha256(readFileSync(path)) };
+  });
+  const statement = provenance({
+    subjects,
+    source,
+    materials: locks,
+    byproducts: bills,
+    version,
+    builder: builderOf(process.env),
+    times: { started, finished: new Date().toISOString() },
+  });
+  keep('provenance.intoto.json', `${JSON.stringify(statement, null, 2)}\n`);
+  keep('SHA256SUMS', written.map(({ name, sha256: digest }) => `${digest}  ${name}\n`).join(''));
+}
+
+const commands = { check, images: publishImages, pack: packAll };
+const [command = '', ...more] = positionals;
+if (!Object.hasOwn(commands, command) || more.length > 0) {
+  say(`which of ${Object.keys(commands).join(', ')}? The head of scripts/release.mjs tells what each does`);
+  process.exit(64);
+}
+try {
+  await commands[command]();
+} catch (error) {
+  say(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,37 @@
+/** The Helm chart as an archive, as `helm package` makes it, but the same bytes for the same files. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { createGzip } from 'node:zlib';
+import { pack } from 'tar-stream';
+import { parse } from 'yaml';
+
+function filesBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      return entry.isDirectory() ? filesBelow(path) : [path];
+    });
+}
+
+/**
+ * `{name, bytes}` of the chart in `folder`. Throws where its versions are not the package's: they are written in Chart.yaml.
+ */
+export async function chartArchive(folder, { version, time }) {
+  const chart = parse(readFileSync(join(folder, 'Chart.yaml'), 'utf8'));
+  for (const field of ['version', 'appVersion']) {
+    if (chart[field] !== version) {
+      throw new Error(`${field} in Chart.yaml is ${chart[field]}, but package.json says ${version}`);
+    }
+  }
+  const tar = pack();
+  for (const path of filesBelow(folder)) {
+    const bytes = readFileSync(path);
+    const name = `${chart.name}/${relative(folder, path)}`;
+    const mode = statSync(path).mode & 0o111 ? 0o755 : 0o644;
+    tar.entry({ name, mode, mtime: new Date(time), uid: 0, gid: 0 }, bytes);
+  }
+  tar.finalize();
+  return { name: `${chart.name}-${version}.tgz`, bytes: await buffer(tar.pipe(createGzip({ level: 9 }))) };
+}

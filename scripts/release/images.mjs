@@ -1,0 +1,71 @@
+/** The images of a release, for amd64 and arm64: which there are, and how docker's buildx is asked to build and push them. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const platforms = 'linux/amd64,linux/arm64';
+
+/**
+ * Each image with its Dockerfile, what is put behind the repository's name, its tag and its build arguments. `onFull`: it is built on
+ * the first one, as it has been pushed.
+ */
+export const images = [
+  { file: 'Dockerfile', suffix: '', tag: (version) => version, args: {} },
+  { file: 'Dockerfile.uptime', suffix: '-uptime', tag: (version) => version, args: {} },
+  { file: 'Dockerfile.dev', suffix: '-dev', tag: (version) => version, args: {}, onFull: true },
+  {
+    file: 'Dockerfile',
+    suffix: '',
+    tag: (version) => `${version}-migrate-202409-202604`,
+    args: { RUNTIMES: '2024.09 2025.04 2026.04' },
+  },
+];
+
+/** Arguments of docker for one image. Bill of materials and provenance of its layers go with it, as attestations. */
+export function buildxArguments(image, { repository, version, commit, time, push, metadataFile }) {
+  const name = `${repository}${image.suffix}:${image.tag(version)}`;
+  const base = image.onFull === true ? { BASE: `${repository}:${version}` } : {};
+  const labels = { VERSION: version, REVISION: commit, CREATED: time, ...base, ...image.args };
+  return {
+    name,
+    args: [
+      'buildx',
+      'build',
+      '--platform',
+      platforms,
+      '--file',
+      image.file,
+      '--tag',
+      name,
+      ...Object.entries(labels).flatMap(([label, value]) => ['--build-arg', `${label}=${value}`]),
+      '--provenance=mode=max',
+      '--sbom=true',
+      '--metadata-file',
+      metadataFile,
+      ...(push ? ['--push'] : []),
+      '.',
+    ],
+  };
+}
+
+/**
+ * Builds all images and, with `push`, publishes them; `{name, sha256}` of each. Throws with the one that failed.
+ */
+export function buildImages(root, folder, options) {
+  const possible = images.filter(({ onFull }) => options.push || onFull !== true);
+  if (possible.length < images.length) {
+    process.stderr.write(
+      'release: left out: Dockerfile.dev, which is built on the pushed image; use --push\n',
+    );
+  }
+  return possible.map((image, index) => {
+    const metadataFile = join(folder, `.image-${index}.json`);
+    const { name, args } = buildxArguments(image, { ...options, metadataFile });
+    process.stderr.write(`release: docker ${args.join(' ')}\n`);
+    const done = spawnSync('docker', args, { cwd: root, stdio: 'inherit' });
+    if (done.status !== 0)
+      throw new Error(`${name} could not be built (${done.error?.message ?? `exit code ${done.status}`})`);
+    const digest = JSON.parse(readFileSync(metadataFile, 'utf8'))['containerimage.digest'];
+    return { name, sha256: String(digest).replace(/^sha256:/, '') };
+  });
+}
