@@ -14,7 +14,8 @@ const dist = join(root, 'dist');
 /** What the image does not carry; only lazy imports may lead there. Two files of script/ only remove folders. */
 const leftOut = [
   /^(script\/(?!(outside-folder|remove-tree)\.js$)|service\/|targets\/)/,
-  /^commands\/(?!(start|doctor|doctor-finding|doctor-machine|doctor-network|doctor-service|command|guard-process)\.js$)/,
+  /^commands\/(?!(start|doctor|doctor-\w+|command|guard-process)\.js$)/,
+  /^commands\/doctor-scripts\.js$/,
   /^executors\/(api|browser|multi-step|playwright|check-script|api-scripts)\.js$/,
 ];
 const isLeftOut = (name) => leftOut.some((form) => form.test(name));
