@@ -129,6 +129,14 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
     }
   }
 
+  /** Nobody else uses this database: what was under way when its process ended is begun again now, not when it expires. */
+  async function takeUpAgain(): Promise<void> {
+    await db.query(
+      `update ${schema}.job set started_on = now() - expire_in - interval '1 second' where state = 'active'`,
+    );
+    await boss.maintain();
+  }
+
   return {
     handle: (options, handler) => {
       // The handler names the type of what is sent to its queue.
@@ -155,6 +163,7 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
         await boss.start();
         for (const queue of queues.values()) await prepareQueue(queue);
       });
+      if (db.kind === 'embedded') await takeUpAgain();
     },
     start: () => {
       for (const queue of queues.values()) {

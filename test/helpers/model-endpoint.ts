@@ -19,7 +19,7 @@ export type TestModel = {
     | string
     | { name: string; arguments: object }[]
     | number
-    | { raw: string }
+    | { raw: string; status?: number }
     | { content: string; tokens: number }
     | { silence: true }
   )[];
@@ -39,7 +39,9 @@ export async function startModel(): Promise<TestModel> {
       if (typeof answer === 'object' && 'silence' in answer) return undefined;
       if (typeof answer === 'number') return response.writeHead(answer).end('no');
       response.setHeader('content-type', 'application/json');
-      if (typeof answer === 'object' && 'raw' in answer) return response.end(answer.raw);
+      if (typeof answer === 'object' && 'raw' in answer) {
+        return response.writeHead(answer.status ?? 200).end(answer.raw);
+      }
       if (typeof answer === 'object' && 'tokens' in answer) {
         const { content, tokens: total } = answer;
         return response.end(

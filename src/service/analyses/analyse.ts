@@ -2,18 +2,32 @@ import type { AnalysisConfig } from '../../config/analysis.ts';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Background } from '../background.ts';
-import { completeAnalysis, findAnalysis, type Analysis, type AnalysisRow } from '../db/analyses.ts';
+import {
+  completeAnalysis,
+  completeLostAnalyses,
+  findAnalysis,
+  type Analysis,
+  type AnalysisRow,
+} from '../db/analyses.ts';
 import type { Db } from '../db/database.ts';
 import type { Encryption } from '../encryption.ts';
 import { analyseByModel } from './ask-model.ts';
 import { analyseByRules, builtinProvider } from './builtin.ts';
 import { gatherFacts, type Facts } from './facts.ts';
 import { analysesQueue, type AnalysisItem } from './queue.ts';
-import { secretsAmong, variablesOfCheck } from './secrets-of-check.ts';
+import { secretsOfCheck } from './secrets-of-check.ts';
 
 /** Makes the analyses that are asked for. */
 
-type Deps = { db: Db; encryption: Encryption; log: Log; now: () => number; config: AnalysisConfig };
+type Deps = {
+  db: Db;
+  encryption: Encryption;
+  log: Log;
+  now: () => number;
+  config: AnalysisConfig;
+  /** Of one call of the model; absent = a minute. */
+  modelTimeoutMs?: number;
+};
 
 const queue = {
   name: analysesQueue,
@@ -51,15 +65,14 @@ export function handleAnalyses(background: Background, deps: Deps): void {
 }
 
 async function analyse(
-  { db, encryption, log, config: { endpoint } }: Deps,
+  { db, encryption, log, config: { endpoint }, modelTimeoutMs = 60_000 }: Deps,
   { row, facts, signal }: { row: AnalysisRow; facts: Facts; signal: AbortSignal },
 ): Promise<{ by: { provider: string; model: string }; analysis: Analysis }> {
   if (endpoint !== null) {
     try {
       const { accountId } = row;
-      const variables = await variablesOfCheck(db, encryption, { accountId, check: facts.check });
-      const secrets = secretsAmong(variables);
-      const analysis = await analyseByModel(endpoint, facts, { secrets, signal });
+      const secrets = await secretsOfCheck(db, encryption, { accountId, check: facts.check });
+      const analysis = await analyseByModel(endpoint, facts, { secrets, signal, timeoutMs: modelTimeoutMs });
       return { by: { provider: 'openai-compatible', model: endpoint.model }, analysis };
     } catch (error) {
       // The service ends: another replica begins anew.
@@ -71,6 +84,16 @@ async function analyse(
     }
   }
   return { by: builtinProvider, analysis: analyseByRules(facts) };
+}
+
+const lostAfterMs = 3_600_000;
+
+/** Nobody waits for ever: those whose work was lost, because the service ended again and again, say so. */
+export async function endLostAnalyses(db: Db, now: number): Promise<void> {
+  const analysis = nothingToSay(
+    'The analysis was lost, because the service ended while it was made. Ask for another one.',
+  );
+  await completeLostAnalyses(db, { before: new Date(now - lostAfterMs), ...builtinProvider, analysis });
 }
 
 const nothingToSay = (rootCause: string): Analysis => ({

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/schema';
 import type { ModelEndpoint } from '../../config/analysis.ts';
-import { createScrubber, type NamedSecret } from '../../secrets/scrubber.ts';
+import { createScrubber, type NamedSecret, type Scrubber } from '../../secrets/scrubber.ts';
 import type { Analysis } from '../db/analyses.ts';
 import { chat, ChatError, type ChatMessage } from './chat.ts';
 import { evidenceOf, object } from './evidence.ts';
@@ -11,7 +11,6 @@ import type { Facts } from './facts.ts';
 
 const promptCharacters = 24_000;
 const maxTokens = 2_000;
-const timeoutMs = 60_000;
 
 const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 const Answer = Type.Object({
@@ -52,7 +51,7 @@ Say nothing that the facts do not show.`;
 export async function analyseByModel(
   endpoint: ModelEndpoint,
   facts: Facts,
-  { secrets, signal }: { secrets: readonly NamedSecret[]; signal: AbortSignal },
+  { secrets, signal, timeoutMs }: { secrets: readonly NamedSecret[]; signal: AbortSignal; timeoutMs: number },
 ): Promise<Analysis> {
   const messages: ChatMessage[] = [
     { role: 'system', content: instructions },
@@ -73,7 +72,10 @@ export async function analyseByModel(
 }
 
 /** What is sent, masked and bounded. */
-export function promptOf(facts: Facts, secrets: readonly NamedSecret[]): string {
+export function promptOf(given: Facts, secrets: readonly NamedSecret[]): string {
+  const scrubber = createScrubber(secrets);
+  // Before anything is shortened: half of a secret would not be known as one.
+  const facts = masked(given, scrubber);
   const { check, group, latest, inGroup, passed, userContext } = facts;
   const { assertions, timings, details, artifacts, log } = object(latest?.body);
   const short = (results: Facts['passed']) =>
@@ -105,11 +107,28 @@ export function promptOf(facts: Facts, secrets: readonly NamedSecret[]): string 
     log: Array.isArray(log) ? log.slice(-30) : [],
     details,
   };
-  const scrubber = createScrubber(secrets);
-  // Headers are masked in the tree, and all of it once more as the text that is sent.
+  // All of it once more as the text that is sent.
   return scrubber
     .text(JSON.stringify(scrubber.json(JSON.parse(JSON.stringify(whole)) as unknown)))
+    .replace(/(:\/\/)[^\s"'<>/@\\]{1,300}@/g, '$1*********@')
     .slice(0, promptCharacters);
+}
+
+/** Texts without secrets; in what results hold, headers like `authorization` are masked by their names too. */
+function masked(facts: Facts, scrubber: Scrubber): Facts {
+  const { check, group, latest } = facts;
+  const shown = <T>(value: T): T => scrubber.json(value);
+  return {
+    ...facts,
+    check: { ...check, name: scrubber.text(check.name) },
+    group: {
+      ...group,
+      rawErrorMessage: group.rawErrorMessage === null ? null : scrubber.text(group.rawErrorMessage),
+      cleanedErrorMessage: scrubber.text(group.cleanedErrorMessage),
+    },
+    latest: latest === null ? null : { ...latest, reason: shown(latest.reason), body: shown(latest.body) },
+    userContext: scrubber.text(facts.userContext),
+  };
 }
 
 type Answered = Type.Static<typeof Answer>;

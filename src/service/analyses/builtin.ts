@@ -3,6 +3,7 @@ import type { Analysis } from '../db/analyses.ts';
 import { causes, type Cause } from './causes.ts';
 import { evidenceOf, grownPhase, list, object, phases, placesOf, textOf } from './evidence.ts';
 import type { Facts } from './facts.ts';
+import { whereItBroke } from './network-evidence.ts';
 
 /** The provider that is always there: rules over the results of an error group. Pure. */
 
@@ -23,11 +24,22 @@ export function analyseByRules(facts: Facts): Analysis {
   return {
     classification,
     userImpact: impactOf(facts, classification),
-    rootCause: `${cause} ${scopeOf(facts)}The error: ${message}`,
+    rootCause: [
+      cause,
+      ...brokenAt(facts, classification, code),
+      `${scopeOf(facts)}The error: ${message}`,
+    ].join(' '),
     codeFix: fix,
     evidence: evidenceOf(facts),
     referenceLinks: [...links],
   };
+}
+
+/** Of connections that were not made, what network evidence says of them. */
+function brokenAt({ latest }: Facts, classification: string, code: string | null): string[] {
+  if (classification !== 'INFRASTRUCTURE_ERROR' || code === 'HTTP_STATUS') return [];
+  const said = whereItBroke(object(object(latest?.body)['details']));
+  return said === null ? [] : [said];
 }
 
 function causeOf(code: string | null, facts: Facts): Cause {

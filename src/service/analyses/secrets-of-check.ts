@@ -6,21 +6,66 @@ import type { Queryable } from '../db/database.ts';
 import { isSecretVariable, openVariables, type Encryption } from '../encryption.ts';
 import type { Variable } from '../group-settings.ts';
 
-/** The variables that a check, its group and its account have, in the clear: the check's own first. Throws EncryptionError. */
-export async function variablesOfCheck(
-  db: Queryable,
-  encryption: Encryption,
-  { accountId, check }: { accountId: string; check: Pick<CheckRow, 'groupId' | 'definition'> },
-): Promise<Variable[]> {
+/** What a check, its group and its account know that is to be shown to nobody. */
+
+type Of = { accountId: string; check: Pick<CheckRow, 'groupId' | 'definition'> };
+type Definition = { readonly [field: string]: unknown };
+
+async function definitionsOf(db: Queryable, { accountId, check }: Of): Promise<Definition[]> {
   const group =
     check.groupId === null ? undefined : await findCheckGroup(db, { accountId, id: check.groupId });
-  const lists = [check.definition, group?.definition].map(
-    (definition) => (definition?.['environmentVariables'] ?? []) as Variable[], // written by the check's and the group's routes
-  );
+  return [check.definition, ...(group === undefined ? [] : [group.definition])];
+}
+
+async function variablesWith(
+  db: Queryable,
+  encryption: Encryption,
+  { accountId, definitions }: { accountId: string; definitions: readonly Definition[] },
+): Promise<Variable[]> {
+  const lists = definitions.map((definition) => (definition['environmentVariables'] ?? []) as Variable[]); // written by the check's and the group's routes
   return openVariables([...lists.flat(), ...(await allVariables(db, accountId))], encryption);
+}
+
+/** The variables that a check, its group and its account have, in the clear: the check's own first. Throws EncryptionError. */
+export async function variablesOfCheck(db: Queryable, encryption: Encryption, of: Of): Promise<Variable[]> {
+  const definitions = await definitionsOf(db, of);
+  return variablesWith(db, encryption, { accountId: of.accountId, definitions });
 }
 
 /** Those among them that must be shown to nobody. */
 export function secretsAmong(variables: readonly Variable[]): NamedSecret[] {
-  return variables.filter(isSecretVariable).map(({ key, value }) => ({ name: key, value }));
+  return variables
+    .filter((variable) => isSecretVariable(variable) || variable.locked)
+    .map(({ key, value }) => ({ name: key, value }));
+}
+
+/**
+ * All that a model must not be told: secret and locked variables, whatever of the definitions is kept encrypted (locked headers and
+ * parameters, passwords), and passwords within URLs. Throws EncryptionError.
+ */
+export async function secretsOfCheck(db: Queryable, encryption: Encryption, of: Of): Promise<NamedSecret[]> {
+  const definitions = await definitionsOf(db, of);
+  const variables = await variablesWith(db, encryption, { accountId: of.accountId, definitions });
+  const kept = definitions
+    .flatMap(textsWithin)
+    .flatMap((text) => (text.startsWith('sealed:') ? [encryption.open(text)] : passwordWithin(text)));
+  return [...secretsAmong(variables), ...kept.map((value) => ({ name: 'definition', value }))].filter(
+    ({ value }) => value !== '',
+  );
+}
+
+function textsWithin(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(textsWithin);
+}
+
+function passwordWithin(text: string): string[] {
+  if (!/^[a-z][a-z0-9+.-]{0,20}:\/\/[^/?#]*@/i.test(text) || !URL.canParse(text)) return [];
+  const { password } = new URL(text);
+  try {
+    return [decodeURIComponent(password)];
+  } catch {
+    return [password];
+  }
 }

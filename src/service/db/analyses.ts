@@ -134,6 +134,18 @@ export async function trimAnalyses(
   );
 }
 
+/** Completes analyses that are pending since `before`: their work is lost. */
+export async function completeLostAnalyses(
+  db: Queryable,
+  lost: { before: Date; provider: string; model: string; analysis: Analysis },
+): Promise<void> {
+  await db.query(
+    `update root_cause_analyses set status = 'COMPLETED', provider = $2, model = $3, analysis = $4::jsonb
+     where status = 'PENDING' and created_at < $1`,
+    [lost.before, lost.provider, lost.model, toJsonb(lost.analysis)],
+  );
+}
+
 /** How many were deleted. */
 export async function deleteOldAnalyses(
   db: Queryable,

@@ -1,6 +1,8 @@
+import { createLog } from '../../../src/log.ts';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { readAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
-import { handleAnalyses } from '../../../src/service/analyses/analyse.ts';
+import { readAnalysisConfig, type AnalysisConfig, type ModelEndpoint } from '../../../src/config/analysis.ts';
+import { Secret } from '../../../src/secrets/secret.ts';
+import { endLostAnalyses, handleAnalyses } from '../../../src/service/analyses/analyse.ts';
 import { analysisOf } from '../../../src/service/analyses/analysis-of-alert.ts';
 import { analyseByModel } from '../../../src/service/analyses/ask-model.ts';
 import type { Facts } from '../../../src/service/analyses/facts.ts';
@@ -30,6 +32,7 @@ let background: Background;
 let service: TestService;
 let model: TestModel;
 let checkId = '';
+const told: string[] = [];
 
 beforeAll(async () => {
   db = await database!.open();
@@ -38,8 +41,13 @@ beforeAll(async () => {
   handleAnalyses(background, {
     db,
     encryption,
-    log: silent,
+    log: createLog({
+      level: 'WARN',
+      scrub: (line) => line,
+      destination: { write: (line) => void told.push(line) },
+    }),
     now: clock.now,
+    modelTimeoutMs: 2_000,
     // As it is when an item is taken.
     config: {
       ...unset,
@@ -55,6 +63,7 @@ beforeEach(async () => {
   config = unset;
   model.asked.length = 0;
   model.answers.length = 0;
+  told.length = 0;
   const variable = { key: 'PASSWORD', value: encryption.seal(secret), locked: false, secret: true };
   checkId = await addCheck(db, {
     accountId: service.account.id,
@@ -164,22 +173,52 @@ test('a model answers, after one try to have its answer mended, and is told noth
   expect(sent).not.toContain('abcdefgh');
 });
 
-test.each([
-  ['is of no use twice', ['{}', '{"classification": 1}']],
-  ['fails', [500]],
-  ['says nothing', ['']],
-])('the rules analyse when the model %s', async (_what, answers) => {
-  config = { ...unset, endpoint: model.endpoint };
+const key = 'model-key-1234';
+const refused = { url: 'http://127.0.0.1:1/v1', key: new Secret(key), model: 'test-model' };
+
+test.each<[string, TestModel['answers'], string, ModelEndpoint?]>([
+  ['is of no use twice', ['{}', '{"classification": 1}'], 'is not an analysis'],
+  ['fails', [500], 'answered 500'],
+  [
+    'refuses the key, and repeats it',
+    [{ raw: `no such key: ${key}`, status: 401 }],
+    'answered 401: no such key: ***',
+  ],
+  ['limits its calls', [429], 'answered 429'],
+  ['sends us elsewhere', [307], 'answered 307'],
+  ['says nothing', [''], 'is empty'],
+  ['does not answer', [{ silence: true }], 'did not answer within 2 s'],
+  ['speaks no JSON', [{ raw: '<html>busy</html>' }], 'is not JSON'],
+  ['speaks another JSON', [{ raw: '{"choices": {"0": null}}' }], 'is empty'],
+  ['does not stop', [{ raw: 'x'.repeat(3_000_000) }], 'is longer than'],
+  ['is not there', [], 'could not be asked (ECONNREFUSED)', refused],
+])('the rules analyse when the model %s, and the log says why', async (_what, answers, why, endpoint) => {
+  config = { ...unset, endpoint: endpoint ?? model.endpoint };
   model.answers.push(...answers);
   const { id } = (await ask(await fail())).body;
   await background.tick();
   expect((await read(id)).body).toMatchObject({ status: 'COMPLETED', provider: 'builtin' });
+  expect(told.join('')).toContain(why);
+  expect(told.join('')).not.toContain(key);
+  expect(told.join('')).not.toContain(secret);
+});
+
+test('one whose work is lost does not stay pending', async () => {
+  const { id } = (await ask(await fail())).body;
+  await endLostAnalyses(db, start + 3_599_000);
+  expect((await read(id)).status).toBe(202);
+  await endLostAnalyses(db, start + 3_601_000);
+  expect(await read(id)).toMatchObject({ status: 200, body: { analysis: { classification: 'UNKNOWN' } } });
+  await background.tick();
+  expect((await read(id)).body).toMatchObject({ analysis: { classification: 'UNKNOWN' } });
 });
 
 test('braces without end do not hold the service up', async () => {
   const facts = {
-    check: {},
-    group: { firstSeen: new Date(), lastSeen: new Date() },
+    check: { name: '' },
+    group: { rawErrorMessage: null, cleanedErrorMessage: '', firstSeen: new Date(), lastSeen: new Date() },
+    latest: null,
+    userContext: '',
     inGroup: [],
     passed: [],
     otherFailed: [],
@@ -189,6 +228,7 @@ test('braces without end do not hold the service up', async () => {
   const asking = analyseByModel(model.endpoint, facts as unknown as Facts, {
     secrets: [],
     signal: AbortSignal.timeout(20_000),
+    timeoutMs: 20_000,
   });
   await expect(asking).rejects.toThrow('is not an analysis');
   expect(performance.now() - begun).toBeLessThan(10_000);

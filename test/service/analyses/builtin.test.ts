@@ -191,6 +191,101 @@ describe('evidence', () => {
     });
   });
 
+  const trace = (reached: boolean, ...addresses: (string | null)[]) => ({
+    traceroute: {
+      address: '192.0.2.9',
+      family: 4,
+      port: 443,
+      way: 'tcp',
+      startedAt: '2026-03-01T12:12:00Z',
+      durationMs: 2000,
+      reached,
+      hops: addresses.map((address, index) => ({
+        hop: index + 1,
+        address,
+        sent: 3,
+        lossPercent: address === null ? 100 : 0,
+      })),
+    },
+  });
+  const capture = (counts: object, summary = '6 packets: 3 SYNs, none of them accepted') => ({
+    packetCapture: {
+      packets: 6,
+      lost: 0,
+      syn: 0,
+      synAck: 0,
+      resets: 0,
+      dnsQueries: 0,
+      dnsAnswers: 0,
+      ...counts,
+      summary,
+      artifact: 'attempt.pcap',
+    },
+  });
+
+  // As agents write them where the network failed a check.
+  test.each<[string, ReasonCode, object, RegExp, string]>([
+    [
+      'the host is reached, its port is not',
+      'ETIMEDOUT',
+      { ...trace(true, '10.0.0.1', '192.0.2.9'), ...capture({ syn: 3 }) },
+      /its port does not answer: a firewall drops/,
+      'The way to the target was traced over 2 hops, to 192.0.2.9.',
+    ],
+    [
+      'nothing comes back',
+      'ETIMEDOUT',
+      { ...trace(false, '10.0.0.1', null, null), ...capture({ syn: 3 }) },
+      /is not answered at all/,
+      'Captured packets: 6 packets: 3 SYNs, none of them accepted.',
+    ],
+    [
+      'the way ends',
+      'EHOSTUNREACH',
+      trace(false, '10.0.0.1', '10.0.9.1', null, null, null),
+      /The way ends behind 10\.0\.9\.1 \(hop 2\)/,
+      'On the way to the target hop 2 (10.0.9.1) was the last that answered; none of the 3 beyond did.',
+    ],
+    [
+      'a router turns the probes back',
+      'EHOSTUNREACH',
+      {
+        traceroute: {
+          reached: false,
+          hops: [{ hop: 1, address: '10.0.0.1', error: 'administratively prohibited' }],
+        },
+      },
+      /A router on the way \(10\.0\.0\.1\) turns the packets back: administratively prohibited/,
+      'On the way to the target hop 1 (10.0.0.1) turned the probes back: administratively prohibited.',
+    ],
+    [
+      'name servers are silent',
+      'EAI_AGAIN',
+      capture({ dnsQueries: 4 }, '4 packets: 4 DNS queries, no DNS answers'),
+      /The name servers do not answer the agent/,
+      'Captured packets: 4 packets: 4 DNS queries, no DNS answers.',
+    ],
+    [
+      'nobody answers at all',
+      'ETIMEDOUT',
+      trace(false, null, null),
+      /in time/,
+      'None of 2 hops on the way to the target answered.',
+    ],
+    [
+      'there is none',
+      'ETIMEDOUT',
+      { traceroute: { unavailable: 'no right' }, packetCapture: { unavailable: 'no right' } },
+      /in time/,
+      '',
+    ],
+  ])('%s', (_what, code, details, cause, sentence) => {
+    const given = facts(code, 'x', { details });
+    expect(analyseByRules(given).rootCause).toMatch(cause);
+    expect(said(given)).toContain(sentence);
+    expect(said(given)).not.toContain('no right');
+  });
+
   test('details of any form do no harm', () => {
     for (const details of [
       null,
