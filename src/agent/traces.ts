@@ -38,7 +38,8 @@ export function createTraces(options: {
 }): Traces {
   const { network, now, times } = options;
   const kept = new Map<string, Kept>();
-  const closed = new AbortController();
+  /** Of traces that are under way or wait. */
+  const limits = new Set<AbortController>();
   let running = 0;
   const waiting: (() => void)[] = [];
 
@@ -62,8 +63,7 @@ export function createTraces(options: {
   const make = async (target: TraceTarget): Promise<Traceroute | Unavailable> => {
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(), traceLimitMs);
-    const stop = () => limit.abort();
-    closed.signal.addEventListener('abort', stop, { once: true });
+    limits.add(limit);
     await turn();
     try {
       if (limit.signal.aborted) return { unavailable: 'too many other traces were under way' };
@@ -72,7 +72,7 @@ export function createTraces(options: {
       return 'unavailable' in found ? found : { ...found, hops: await withNames(found.hops, network) };
     } finally {
       clearTimeout(timer);
-      closed.signal.removeEventListener('abort', stop);
+      limits.delete(limit);
       passTurn();
     }
   };
@@ -101,7 +101,7 @@ export function createTraces(options: {
     },
     has: (target) => freshOf(target)?.done === true,
     close: () => {
-      closed.abort();
+      for (const limit of limits) limit.abort();
       kept.clear();
     },
   };

@@ -16,12 +16,8 @@ const addon = join(resolve(import.meta.dirname, '..', '..'), 'build', 'native', 
 
 /** Root of a machine that lets it make such networks, with the addon built. */
 export const canRouteHere = ((): boolean => {
-  const tried = ['unshare', '-n', '-m', 'sh', '-ec'];
-  const [program = '', ...args] = [
-    ...tried,
-    'ip link set lo up; ip link add n type veth peer name f; ip rule add iif lo lookup 100',
-  ];
-  const can = existsSync(addon) && spawnSync(program, args).status === 0;
+  const links = 'ip link set lo up; ip link add n type veth peer name f; ip rule add iif lo lookup 100';
+  const can = existsSync(addon) && spawnSync('unshare', ['-n', '-m', 'sh', '-ec', links]).status === 0;
   if (!can)
     process.stderr.write(
       'skipped here: tests over routers, which need root, network namespaces and the addon\n',

@@ -1,0 +1,156 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import {
+  captureFilter,
+  maxFilterAddresses,
+  type Endpoint,
+} from '../../../src/executors/evidence/capture-filter.ts';
+import { openCapture, type Capture } from '../../../src/executors/evidence/capture.ts';
+import type { AttemptTraffic } from '../../../src/executors/evidence/packets.ts';
+import { startDnsServer } from '../../helpers/dns-server.ts';
+import { hasIpv6Loopback } from '../../helpers/machine.ts';
+import { readPcap } from '../../helpers/pcap.ts';
+
+/** Captures over loopback: what of real packets is kept, counted, cut away. */
+
+const tried = openCapture([]);
+if ('take' in tried) tried.drop();
+else process.stderr.write(`skipped here: packet captures: ${tried.unavailable}\n`);
+const can = 'take' in tried;
+
+const noTraffic: AttemptTraffic = { targets: [], nameServers: [], hostnames: [] };
+
+function capturing(endpoints: readonly Endpoint[]): Capture {
+  const capture = openCapture(endpoints);
+  if ('unavailable' in capture) throw new Error(capture.unavailable);
+  return capture;
+}
+
+async function closedPort(host: string): Promise<number> {
+  const server = createServer().listen(0, host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // a TCP server's
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+const refused = (host: string, port: number) =>
+  new Promise<void>((resolve) => connect({ host, port }).on('error', () => resolve()));
+
+test('the reason is told where there is none', () => {
+  if (can) return;
+  expect(tried).toEqual({ unavailable: expect.stringMatching(/NET_RAW|addon|capture/) as string });
+});
+
+test('a filter is as short as its jumps demand, however many addresses there are', () => {
+  const many = Array.from({ length: 100 }, (_, index) => [
+    { address: `10.0.${index}.1`, port: 1000 + index },
+    { address: `2001:db8::${index.toString(16)}`, port: 1000 + index },
+  ]).flat();
+  const program = captureFilter(many);
+  // Two addresses and two ports of each packet are compared, in both families, and the one that an ICMP error is about.
+  expect(program.length / 8).toBeLessThanOrEqual(60 + 10 * maxFilterAddresses);
+  expect(captureFilter([]).length % 8).toBe(0);
+  if (can) capturing(many).drop();
+});
+
+const hosts = ['127.0.0.1', ...(hasIpv6Loopback ? ['::1'] : [])];
+test.skipIf(!can).each(hosts)(
+  'a refused connection to %s: its SYN and its reset, each once, and no others',
+  async (host) => {
+    const [port, other] = [await closedPort(host), await closedPort(host)];
+    const target = { address: host, port };
+    const capture = capturing([]);
+    await refused(host, port); // before it was wanted
+    capture.watch([target]);
+    await Promise.all([refused(host, port), refused(host, other)]);
+    const taken = capture.take({ ...noTraffic, targets: [target] });
+    expect(taken?.summary).toMatchObject({ packets: 2, lost: 0, syn: 1, resets: 1, retransmissions: 0 });
+    const { packets } = readPcap(taken?.pcap ?? Buffer.alloc(0));
+    const header = host.includes(':') ? 40 : 20;
+    expect(
+      packets.map(({ bytes }) => [bytes.readUInt16BE(header), bytes.readUInt16BE(header + 2)].includes(port)),
+    ).toEqual([true, true]);
+    expect(Math.abs((packets[0]?.seconds ?? 0) - Date.now() / 1000)).toBeLessThan(60);
+    expect(capture.take(noTraffic)).toBeNull();
+    capture.drop();
+  },
+);
+
+test.skipIf(!can)('headers alone are kept: of a request and its response not a word', async () => {
+  const server = createServer((socket) => {
+    socket
+      .on('error', () => undefined)
+      .once('data', () => socket.end('HTTP/1.1 200 OK\r\nx-token: very-secret\r\n\r\n'));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // a TCP server's
+  const target = { address: '127.0.0.1', port };
+  const capture = capturing([target]);
+  const asked = request({
+    port,
+    host: '127.0.0.1',
+    path: '/very-secret',
+    headers: { authorization: 'Bearer very-secret' },
+  });
+  asked.end();
+  await once(asked, 'response');
+  const taken = capture.take({ ...noTraffic, targets: [target] });
+  server.close();
+  expect(taken?.summary).toMatchObject({ syn: 1, synAck: 1 });
+  expect(taken?.summary.packets).toBeGreaterThan(4);
+  expect(taken?.pcap.toString('latin1')).not.toMatch(/very-secret|HTTP|authorization/i);
+  const { packets, snapLength } = readPcap(taken?.pcap ?? Buffer.alloc(0));
+  for (const { bytes } of packets) expect(bytes.length).toBeLessThanOrEqual(Math.min(80, snapLength));
+  // They were there.
+  expect(packets.some(({ bytes, length }) => length > bytes.length + 50)).toBe(true);
+});
+
+test.skipIf(!can)('questions and answers about the attempt’s own names, and about no others', async () => {
+  const server = await startDnsServer({ answer: (query) => query.reply([], { rcode: 3 }) });
+  const nameServer = { address: server.address, port: server.port };
+  const capture = capturing([nameServer]);
+  const ask = async (name: string) => {
+    const socket = createSocket(server.address.includes(':') ? 'udp6' : 'udp4');
+    const labels = name
+      .split('.')
+      .map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
+    const head = Buffer.from([0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+    socket.send(Buffer.concat([head, ...labels, Buffer.from([0, 0, 1, 0, 1])]), server.port, server.address);
+    await once(socket, 'message');
+    socket.close();
+  };
+  for (const name of ['Shop.example', 'other.example', 'shop.example.corp.internal', 'myshop.example'])
+    await ask(name);
+  const taken = capture.take({ targets: [], nameServers: [nameServer], hostnames: ['shop.example'] });
+  await server.close();
+  expect(taken?.summary).toMatchObject({
+    packets: 4,
+    dnsQueries: 2,
+    dnsAnswers: 2,
+    summary: '4 packets: 2 DNS queries, 2 DNS answers',
+  });
+  const text = taken?.pcap.toString('latin1') ?? '';
+  expect(text).toContain('Shop\u0007example');
+  expect(text).not.toMatch(/other|myshop/);
+});
+
+test.skipIf(!can)('what there is no room for is counted', async () => {
+  const socket = createSocket('udp4').bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  const { port } = socket.address();
+  const capture = capturing([{ address: '127.0.0.1', port }]);
+  for (let sent = 0; sent < 2500; sent++) {
+    await new Promise((resolve) => socket.send(Buffer.alloc(600), port, '127.0.0.1', resolve));
+  }
+  const taken = capture.take({ ...noTraffic, targets: [{ address: '127.0.0.1', port }] });
+  socket.close();
+  // Datagrams to a target are no look-ups: they are not the attempt's.
+  expect(taken?.summary.packets).toBe(0);
+  expect(taken?.summary.lost).toBeGreaterThan(400);
+  expect(taken?.pcap.length).toBe(24);
+});
