@@ -1,0 +1,115 @@
+/** How long a container of an image takes to be ready, and what it holds when it has nothing to do. Linux with a local engine. */
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const starts = 3;
+const longestMs = 60_000;
+/** After this the first garbage has been collected. */
+const idleMs = 15_000;
+
+const docker = (...args) => execFileSync('docker', args, { encoding: 'utf8' }).trim();
+
+/** What an agent needs of the service to be ready: an answer to its hello, and no work. */
+async function startService(host) {
+  const id = '00000000-0000-7000-8000-000000000000';
+  const hello = () => ({
+    agentId: id,
+    location: { id, name: 'measured', slugName: 'measured' },
+    leaseSeconds: 30,
+    renewSeconds: 5,
+    limits: { resultBytes: 2 ** 21, batchBytes: 2 ** 24, batchItems: 500, artifactBytes: 150 * 2 ** 20 },
+    protocolMinor: 1,
+    time: new Date().toISOString(),
+  });
+  const server = createServer((request, response) => {
+    request.resume();
+    if (request.url?.endsWith('/hello')) {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(hello()));
+    } else setTimeout(() => response.writeHead(204).end(), 20_000).unref();
+  });
+  server.listen(0, host);
+  await once(server, 'listening');
+  return { url: `http://${host}:${server.address().port}`, server };
+}
+
+async function untilReady(address) {
+  const end = performance.now() + longestMs;
+  while (performance.now() < end) {
+    const answer = await fetch(`http://${address}:8081/-/readiness`).catch(() => null);
+    await answer?.arrayBuffer();
+    if (answer?.status === 200) return;
+    await sleep(5);
+  }
+  throw new Error(`not ready after ${longestMs / 1000} s`);
+}
+
+/** Resident bytes of all processes of a container. */
+function residentBytes(id) {
+  const pids = docker('top', id, '-o', 'pid').split('\n').slice(1);
+  return pids
+    .map((pid) => /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid.trim()}/status`, 'utf8')))
+    .reduce((sum, found) => sum + Number(found?.[1] ?? 0) * 1024, 0);
+}
+
+/**
+ * `{readyMs, rssBytes}`: from the start of a container's first process until readiness is 200, the median of some starts; and the
+ * resident memory of an agent that has been without work for a while. As users are told to run it: read-only, no capabilities.
+ */
+export async function measure(tag) {
+  const gateway = docker(
+    'network',
+    'inspect',
+    'bridge',
+    '--format',
+    '{{range .IPAM.Config}}{{.Gateway}} {{end}}',
+  )
+    .split(' ')
+    .find((one) => one.includes('.'));
+  const { url, server } = await startService(gateway);
+  const flags = [
+    '--read-only',
+    '--tmpfs',
+    '/tmp',
+    '--cap-drop',
+    'ALL',
+    '--security-opt',
+    'no-new-privileges',
+  ];
+  const times = [];
+  let rssBytes = 0;
+  try {
+    for (let round = 0; round < starts; round++) {
+      const id = docker(
+        'create',
+        ...flags,
+        '-e',
+        'API_KEY=pl_0123456789abcdef',
+        '-e',
+        `SERVICE_URL=${url}`,
+        tag,
+      );
+      try {
+        docker('start', id);
+        const state = '{{.State.StartedAt}} {{.NetworkSettings.IPAddress}}';
+        const [startedAt, address] = docker('inspect', '--format', state, id).split(' ');
+        await untilReady(address);
+        times.push(Date.now() - Date.parse(startedAt));
+        if (round === starts - 1) {
+          await sleep(idleMs);
+          rssBytes = residentBytes(id);
+        }
+      } finally {
+        docker('rm', '-f', '-v', id);
+      }
+    }
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+  times.sort((a, b) => a - b);
+  return { readyMs: times[Math.floor(starts / 2)], rssBytes };
+}
