@@ -6,58 +6,21 @@ import { startHealthServer, type AgentState } from '../../src/agent/health.ts';
 import { readAgentConfig, type AgentConfig } from '../../src/config.ts';
 import { cases, key, least, longName } from './cases.ts';
 import { schemaFaults, unknownFields } from './kubernetes-schemas.ts';
+import { containerOf, deploymentsOf, envOf, only, podOf, type Deployment, type Labels } from './pods.ts';
 import {
   buildRenderer,
   canRender,
   hasHelm,
   renderAll,
-  renderChart,
   renderedByHelm,
   type Manifest,
   type Success,
-  type Values,
 } from './renderer.ts';
 
 /**
  * The chart, rendered by what Helm is made of (renderer.ts; Helm itself only where it is on the PATH): what it makes of all
  * kinds of values is what a cluster takes, and means what it should.
  */
-
-type Container = {
-  image: string;
-  env: { name: string; value?: string; valueFrom?: unknown }[];
-  ports: { name: string; containerPort: number }[];
-  securityContext: { allowPrivilegeEscalation: boolean; capabilities: { add?: string[]; drop?: string[] } };
-  volumeMounts: { name: string; mountPath: string }[];
-  [probe: string]: unknown;
-};
-type PodSpec = {
-  containers: [Container];
-  volumes: { name: string; [kind: string]: unknown }[];
-  terminationGracePeriodSeconds: number;
-  securityContext: { [field: string]: unknown };
-  [field: string]: unknown;
-};
-type Labels = { [name: string]: string };
-type Deployment = Manifest & {
-  spec: {
-    replicas?: number;
-    selector: { matchLabels: Labels };
-    template: { metadata: { labels: Labels; annotations?: Labels }; spec: PodSpec };
-  };
-};
-
-const deploymentsOf = ({ manifests }: Success) =>
-  manifests.filter((each): each is Deployment => each.kind === 'Deployment');
-const only = (success: Success): Deployment => {
-  const [first, ...others] = deploymentsOf(success);
-  if (first === undefined || others.length > 0) throw new Error('not one deployment');
-  return first;
-};
-const podOf = (deployment: Deployment) => deployment.spec.template.spec;
-const containerOf = (deployment: Deployment) => podOf(deployment).containers[0];
-const envOf = (deployment: Deployment) =>
-  Object.fromEntries(containerOf(deployment).env.map(({ name, value }) => [name, value]));
 
 describe.skipIf(!canRender)('the chart', () => {
   let all: { [Name in keyof typeof cases]: Success };
@@ -68,8 +31,8 @@ describe.skipIf(!canRender)('the chart', () => {
   };
   const everyDeployment = () => Object.values(all).flatMap(deploymentsOf);
 
-  beforeAll(() => {
-    buildRenderer();
+  beforeAll(async () => {
+    await buildRenderer();
     all = renderAll(cases);
   }, 300_000);
 
@@ -402,110 +365,5 @@ describe.skipIf(!canRender)('the chart', () => {
     expect(of('a deployment for each lane').notes).toContain('no agent of this release runs API checks');
     expect(of('nothing beyond what must be').notes).toContain('deployments.all has fewer than 2 agents');
     expect(of('volumes of all kinds').notes).toContain('share the claim agents, which must be ReadWriteMany');
-  });
-
-  const off = { all: { enabled: false } };
-  test.each<[what: string, values: Values, told: string]>([
-    ['no service', { serviceUrl: '' }, 'serviceUrl is missing: set it to the URL of the monitoring service'],
-    ['a service that is no URL', { serviceUrl: 'monitoring' }, 'serviceUrl: Does not match pattern'],
-    [
-      'no key',
-      { apiKey: { existingSecret: '' } },
-      'apiKey is missing: name a Secret in apiKey.existingSecret, or set',
-    ],
-    [
-      'two keys',
-      { apiKey: { existingSecret: 'a', value: key } },
-      'apiKey: set existingSecret or value, not both',
-    ],
-    [
-      'a key of something else',
-      { apiKey: { value: 'sk_123456789' } },
-      'apiKey.value: Does not match pattern',
-    ],
-    ['a misspelt value', { apikey: {} }, '(root): Additional property apikey is not allowed'],
-    ['a misspelt value within', { proxy: { htps: '' } }, 'proxy: Additional property htps is not allowed'],
-    [
-      'an unknown lane',
-      { deployments: { browsers: {} } },
-      'deployments: Additional property browsers is not allowed',
-    ],
-    [
-      'a wrong type',
-      { deployments: { all: { replicas: '2' } } },
-      'deployments.all.replicas: Invalid type. Expected: integer, given: string',
-    ],
-    [
-      'a wrong word',
-      { agent: { logLevel: 'INFORM' } },
-      'agent.logLevel: agent.logLevel must be one of the following',
-    ],
-    [
-      'too long a grace',
-      { deployments: { all: { shutdownGraceSeconds: 90_000 } } },
-      'deployments.all.shutdownGraceSeconds: Must be less than or equal to 86400',
-    ],
-    [
-      'a size that is none',
-      { deployments: { all: { data: { sizeLimit: '10 GB' } } } },
-      'deployments.all.data.sizeLimit: Does not match pattern',
-    ],
-    [
-      'two sources of authorities',
-      { caBundle: { existingSecret: 'a', existingConfigMap: 'b' } },
-      'caBundle: set one of pem, existingConfigMap and existingSecret',
-    ],
-    ['authorities that are none', { caBundle: { pem: 'MIIB' } }, 'caBundle.pem: Does not match pattern'],
-    [
-      'two proxies',
-      { proxy: { http: 'http://proxy', existingSecret: 'a' } },
-      'proxy: set existingSecret or the values http and https, not both',
-    ],
-    [
-      'two volumes',
-      { deployments: { all: { data: { existingClaim: 'a', ephemeral: { size: '1Gi' } } } } },
-      'deployments.all.data: set existingClaim or ephemeral, not both',
-    ],
-    [
-      'a class without a size',
-      { deployments: { all: { data: { ephemeral: { storageClassName: 'a' } } } } },
-      'Has a dependency on size',
-    ],
-    ['no deployment', { deployments: off }, 'deployments: none is enabled'],
-    [
-      'no lane',
-      { deployments: { all: { slots: { uptime: 0, browser: 0, suite: 0 } } } },
-      'deployments.all.slots: uptime, browser and suite are all 0',
-    ],
-    [
-      'scaling by nothing',
-      { deployments: { all: { autoscaling: { enabled: true } } } },
-      'deployments.all.autoscaling needs autoscaling.prometheusUrl and autoscaling.location',
-    ],
-    [
-      'scaling by what is not known',
-      {
-        autoscaling: { prometheusUrl: 'http://p', location: 'b' },
-        deployments: { all: { slots: { browser: 'auto' }, autoscaling: { enabled: true } } },
-      },
-      'deployments.all.autoscaling needs a number in deployments.all.slots.browser, not auto',
-    ],
-    [
-      'bounds the wrong way round',
-      {
-        autoscaling: { prometheusUrl: 'http://p', location: 'b' },
-        deployments: { all: { autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 2 } } },
-      },
-      'deployments.all.autoscaling: minReplicas is more than maxReplicas',
-    ],
-    [
-      'a variable of the chart',
-      { extraEnv: [{ name: 'http_proxy', value: 'a' }] },
-      'extraEnv: http_proxy is set by a value of its own',
-    ],
-    ['a variable without a name', { extraEnv: [{ value: 'a' }] }, 'extraEnv.0: name is required'],
-  ])('refuses %s', (_what, values, told) => {
-    const [answer] = renderChart([{ values: { ...least, ...values } }]);
-    expect(answer).toEqual({ error: expect.stringContaining(told) });
   });
 });

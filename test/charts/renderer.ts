@@ -25,11 +25,13 @@ function can(available: boolean, lack: string): boolean {
 
 /** Go and the libraries of Helm, as Debian has them. */
 export const canRender = can(
-  existsSync(join(libraries, 'src', 'github.com', 'Masterminds', 'sprig')) && works('go', 'version'),
+  ['github.com/Masterminds/sprig', 'github.com/xeipuuv/gojsonschema', 'sigs.k8s.io/yaml'].every((name) =>
+    existsSync(join(libraries, 'src', name)),
+  ) && works('go', 'version'),
   'rendering of the Helm chart, which needs Go and the libraries sprig, yaml and gojsonschema',
 );
 /** Helm itself is not part of the set-up; where it is there, it has to agree. */
-export const hasHelm = works('helm', 'version', '--short');
+export const hasHelm = can(works('helm', 'version', '--short'), 'rendering of the chart by Helm itself');
 
 export type Values = { readonly [name: string]: unknown };
 export type Release = {
@@ -48,39 +50,44 @@ export type Manifest = {
 /** What an install would send and print, or the error that it would end with. */
 export type Rendered = { manifests: Manifest[]; notes: string; text: string } | { error: string };
 
-/** Builds the renderer where there is none of this version, which takes a busy machine a minute; its path. */
-export function buildRenderer(): string {
-  const stamp = createHash('sha256').update(readFileSync(source)).digest('hex').slice(0, 16);
-  const folder = join(root, 'build', 'charts');
-  const program = join(folder, `render-${stamp}`);
-  if (existsSync(program)) return program;
+const folder = join(root, 'build', 'charts');
+const program = join(
+  folder,
+  `render-${createHash('sha256').update(readFileSync(source)).digest('hex').slice(0, 16)}`,
+);
+const { withLock } = (await import('../../scripts/lock.mjs' as string)) as {
+  withLock: (folder: string, work: () => void) => Promise<void>;
+};
+
+/** Builds the renderer where there is none of this version, which takes a busy machine a minute; one test file at a time. */
+export async function buildRenderer(): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  const made = `${program}.${process.pid}`;
-  // Unoptimised: gccgo then takes a third of the time. Go's own compiler passes over its flags.
-  const { status, stderr } = spawnSync('go', ['build', '-gccgoflags=all=-O0 -g0', '-o', made, source], {
-    env: {
-      ...process.env,
-      GO111MODULE: 'off',
-      GOPATH: libraries,
-      GOFLAGS: '',
-      GOCACHE: join(folder, 'go-cache'),
-    },
-    encoding: 'utf8',
+  await withLock(join(folder, '.lock'), () => {
+    if (existsSync(program)) return;
+    const cache = join(folder, 'go-cache');
+    // Unoptimised: gccgo then takes a third of the time. Go's own compiler passes over its flags.
+    const { status, stderr } = spawnSync(
+      'go',
+      ['build', '-gccgoflags=all=-O0 -g0', '-o', `${program}.new`, source],
+      {
+        env: { ...process.env, GO111MODULE: 'off', GOPATH: libraries, GOFLAGS: '', GOCACHE: cache },
+        encoding: 'utf8',
+      },
+    );
+    rmSync(cache, { recursive: true, force: true });
+    if (status !== 0) throw new Error(`go build: ${stderr}`);
+    renameSync(`${program}.new`, program);
   });
-  rmSync(join(folder, 'go-cache'), { recursive: true, force: true });
-  if (status !== 0) throw new Error(`go build: ${stderr}`);
-  renameSync(made, program);
-  return program;
 }
 
-/** Renders the chart once for each release, all in one process. */
+/** Renders the chart once for each release, all in one process. The renderer must have been built. */
 export function renderChart(releases: readonly Release[]): Rendered[] {
   const cases = releases.map(({ name = 'berlin', namespace = 'monitoring', values }) => ({
     release: name,
     namespace,
     values,
   }));
-  const { status, stdout, stderr } = spawnSync(buildRenderer(), {
+  const { status, stdout, stderr } = spawnSync(program, {
     input: JSON.stringify({ chart: chartFolder, cases }),
     encoding: 'utf8',
     maxBuffer: 256 * 1024 * 1024,
@@ -114,9 +121,9 @@ export function renderAll<Name extends string>(releases: { readonly [N in Name]:
 
 /** What `helm template` makes of it. */
 export function renderedByHelm({ name = 'berlin', namespace = 'monitoring', values }: Release): Manifest[] {
-  const folder = mkdtempSync(join(tmpdir(), 'chart-values-'));
+  const temporary = mkdtempSync(join(tmpdir(), 'chart-values-'));
   try {
-    const file = join(folder, 'values.json');
+    const file = join(temporary, 'values.json');
     writeFileSync(file, JSON.stringify(values));
     const { status, stdout, stderr } = spawnSync(
       'helm',
@@ -126,7 +133,7 @@ export function renderedByHelm({ name = 'berlin', namespace = 'monitoring', valu
     if (status !== 0) throw new Error(stderr);
     return parseManifests(stdout);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(temporary, { recursive: true, force: true });
   }
 }
 

@@ -1,0 +1,65 @@
+/**
+ * Writes the table of values in charts/agent/README.md from values.yaml: a line `# -- …` above a key is its meaning. `--check` only
+ * says whether it is up to date (exit 1 if not).
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { format, resolveConfig } from 'prettier';
+import { parse } from 'yaml';
+
+const folder = join(dirname(dirname(fileURLToPath(import.meta.url))), 'charts', 'agent');
+const readme = join(folder, 'README.md');
+const [begin, end] = ['<!-- values: begin -->', '<!-- values: end -->'];
+/** Defaults that are longer are better read where they stand. */
+const longestDefault = 60;
+
+/** Documented keys of a values file with their meaning, in order: [{path: ['a', 'b'], meaning}]. */
+function documentedValues(text) {
+  const found = [];
+  /** Keys above the present line, with their indentation. */
+  let above = [];
+  let meaning = null;
+  for (const line of text.split('\n')) {
+    const comment = /^\s*# ?(?<first>-- )?(?<rest>.*)$/.exec(line)?.groups;
+    if (comment !== undefined) {
+      if (comment.first !== undefined) meaning = comment.rest;
+      else if (meaning !== null) meaning += ` ${comment.rest}`;
+      continue;
+    }
+    const key = /^(?<indent> *)(?<name>[A-Za-z]\w*):/.exec(line)?.groups;
+    if (key === undefined) continue;
+    above = [
+      ...above.filter(({ indent }) => indent < key.indent.length),
+      { indent: key.indent.length, name: key.name },
+    ];
+    if (meaning !== null) found.push({ path: above.map(({ name }) => name), meaning });
+    meaning = null;
+  }
+  return found;
+}
+
+function table(text) {
+  const values = parse(text);
+  const rows = documentedValues(text).map(({ path, meaning }) => {
+    const value = path.reduce((at, name) => at[name], values);
+    const shown = JSON.stringify(value);
+    const fallback = shown === '""' ? '' : shown.length > longestDefault ? 'see values.yaml' : `\`${shown}\``;
+    return `| \`${path.join('.')}\` | ${fallback} | ${meaning.replaceAll('|', '\\|')} |`;
+  });
+  return ['| value | default | meaning |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+const before = readFileSync(readme, 'utf8');
+const [head, rest] = before.split(begin);
+const tail = rest?.split(end)[1];
+if (tail === undefined) throw new Error(`${readme} needs the lines ${begin} and ${end}`);
+const made = `${head}${begin}\n\n${table(readFileSync(join(folder, 'values.yaml'), 'utf8'))}\n\n${end}${tail}`;
+const after = await format(made, { ...(await resolveConfig(readme)), parser: 'markdown' });
+if (after === before) process.exit(0);
+if (process.argv.includes('--check')) {
+  process.stderr.write('chart: charts/agent/README.md is out of date; run node scripts/chart.mjs\n');
+  process.exit(1);
+}
+writeFileSync(readme, after);
+process.stderr.write('chart: charts/agent/README.md is written\n');

@@ -1,0 +1,102 @@
+import { key } from './cases.ts';
+import type { Values } from './renderer.ts';
+
+const off = { all: { enabled: false } };
+
+/** Values that are refused, beside the least that a release needs, and what is told of them. */
+export const refusals: readonly [what: string, values: Values, told: string][] = [
+  ['no service', { serviceUrl: '' }, 'serviceUrl is missing: set it to the URL of the monitoring service'],
+  ['a service that is no URL', { serviceUrl: 'monitoring' }, 'serviceUrl: Does not match pattern'],
+  [
+    'no key',
+    { apiKey: { existingSecret: '' } },
+    'apiKey is missing: name a Secret in apiKey.existingSecret, or set',
+  ],
+  [
+    'two keys',
+    { apiKey: { existingSecret: 'a', value: key } },
+    'apiKey: set existingSecret or value, not both',
+  ],
+  ['a key of something else', { apiKey: { value: 'sk_123456789' } }, 'apiKey.value: Does not match pattern'],
+  ['a misspelt value', { apikey: {} }, '(root): Additional property apikey is not allowed'],
+  ['a misspelt value within', { proxy: { htps: '' } }, 'proxy: Additional property htps is not allowed'],
+  [
+    'an unknown lane',
+    { deployments: { browsers: {} } },
+    'deployments: Additional property browsers is not allowed',
+  ],
+  [
+    'a wrong type',
+    { deployments: { all: { replicas: '2' } } },
+    'deployments.all.replicas: Invalid type. Expected: integer, given: string',
+  ],
+  [
+    'a wrong word',
+    { agent: { logLevel: 'INFORM' } },
+    'agent.logLevel: agent.logLevel must be one of the following',
+  ],
+  [
+    'too long a grace',
+    { deployments: { all: { shutdownGraceSeconds: 90_000 } } },
+    'deployments.all.shutdownGraceSeconds: Must be less than or equal to 86400',
+  ],
+  [
+    'a size that is none',
+    { deployments: { all: { data: { sizeLimit: '10 GB' } } } },
+    'deployments.all.data.sizeLimit: Does not match pattern',
+  ],
+  [
+    'two sources of authorities',
+    { caBundle: { existingSecret: 'a', existingConfigMap: 'b' } },
+    'caBundle: set one of pem, existingConfigMap and existingSecret',
+  ],
+  ['authorities that are none', { caBundle: { pem: 'MIIB' } }, 'caBundle.pem: Does not match pattern'],
+  [
+    'two proxies',
+    { proxy: { http: 'http://proxy', existingSecret: 'a' } },
+    'proxy: set existingSecret or the values http and https, not both',
+  ],
+  [
+    'two volumes',
+    { deployments: { all: { data: { existingClaim: 'a', ephemeral: { size: '1Gi' } } } } },
+    'deployments.all.data: set existingClaim or ephemeral, not both',
+  ],
+  [
+    'a class without a size',
+    { deployments: { all: { data: { ephemeral: { storageClassName: 'a' } } } } },
+    'Has a dependency on size',
+  ],
+  ['no deployment', { deployments: off }, 'deployments: none is enabled'],
+  [
+    'no lane',
+    { deployments: { all: { slots: { uptime: 0, browser: 0, suite: 0 } } } },
+    'deployments.all.slots: uptime, browser and suite are all 0',
+  ],
+  [
+    'scaling by nothing',
+    { deployments: { all: { autoscaling: { enabled: true } } } },
+    'deployments.all.autoscaling needs autoscaling.prometheusUrl and autoscaling.location',
+  ],
+  [
+    'scaling by what is not known',
+    {
+      autoscaling: { prometheusUrl: 'http://p', location: 'b' },
+      deployments: { all: { slots: { browser: 'auto' }, autoscaling: { enabled: true } } },
+    },
+    'deployments.all.autoscaling needs a number in deployments.all.slots.browser, not auto',
+  ],
+  [
+    'bounds the wrong way round',
+    {
+      autoscaling: { prometheusUrl: 'http://p', location: 'b' },
+      deployments: { all: { autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 2 } } },
+    },
+    'deployments.all.autoscaling: minReplicas is more than maxReplicas',
+  ],
+  [
+    'a variable of the chart',
+    { extraEnv: [{ name: 'http_proxy', value: 'a' }] },
+    'extraEnv: http_proxy is set by a value of its own',
+  ],
+  ['a variable without a name', { extraEnv: [{ value: 'a' }] }, 'extraEnv.0: name is required'],
+];
