@@ -358,7 +358,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
         'RECEIVED',
         'FAILING',
       ]);
-      expect((await page('limit=11')).status).toBe(400);
+      expect((await page('limit=101')).status).toBe(400);
       const stats = {
         last24Hours: {
           successRatio: { previousPeriod: 0, currentPeriod: 66.67 },

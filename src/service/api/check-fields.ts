@@ -179,6 +179,7 @@ export function ResponseTimeLimit(options: { default: number; maximum: number; e
   });
 }
 
+const ShownPair = Type.Object({ key: Type.String(), value: Type.String(), locked: Type.Boolean() });
 const Subscribers = Type.Object({
   email: Type.Array(Type.Object({ address: Type.String() })),
   webhook: Type.Array(
@@ -186,8 +187,8 @@ const Subscribers = Type.Object({
       url: Type.String(),
       name: Type.String(),
       method: Type.String(),
-      headers: Type.Array(Type.Unknown()),
-      queryParameters: Type.Array(Type.Unknown()),
+      headers: Type.Array(ShownPair),
+      queryParameters: Type.Array(ShownPair),
     }),
   ),
   chat_a: Type.Array(Type.Object({ url: Type.String() })),

@@ -62,7 +62,9 @@ const filterFields = {
   ...spanFields,
 };
 const ListQuery = strict(Type.Object({ ...paginationFields, ...filterFields }));
-const CursorListQuery = strict(Type.Object({ ...cursorFields, ...filterFields }));
+const CursorListQuery = strict(
+  Type.Object({ ...cursorFields, limit: paginationFields.limit, ...filterFields }),
+);
 export const CheckSessionPage = PageOf('StartedCheckSession', 'CheckSessionPage');
 
 const kind = 'check' as const;

@@ -98,12 +98,7 @@ export function registerHeartbeatEvents(api: PublicApi, { db, now }: ApiDeps): v
         tags,
         summary: 'Events of a heartbeat, newest first, and how many of late were pings',
         params: CheckParams,
-        querystring: strict(
-          Type.Object({
-            ...paginationFields,
-            limit: Type.Integer({ minimum: 1, maximum: 10, default: 10, description: 'Items of one page.' }),
-          }),
-        ),
+        querystring: strict(Type.Object(paginationFields)),
         response: {
           200: Type.Object({
             events: Type.Array(Type.Ref('HeartbeatEvent')),

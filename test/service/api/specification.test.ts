@@ -336,6 +336,8 @@ const rows: Row[] = [
     answers: {
       name: {},
       multiStepSupport: { type: 'boolean' },
+      nodeJsVersion: { type: 'string' },
+      runtimeEndOfLife: { type: 'string' },
       stage: { enum: ['ALPHA', 'BETA', 'CURRENT', 'DEPRECATED', 'REMOVED', 'STABLE'] },
       description: {},
       dependencies: { type: 'object' },
@@ -414,6 +416,93 @@ describe.each(rows)(
     });
   },
 );
+
+test('every list has pages of 1 to 100, 10 unless told otherwise; status pages and theirs 20', () => {
+  const lists = Object.entries(document.paths).flatMap(([path, methods]) =>
+    (methods['get']?.parameters ?? [])
+      .filter(({ name }) => name === 'limit')
+      .map(({ schema }) => ({ path, schema })),
+  );
+  expect(lists.length).toBeGreaterThan(40);
+  for (const { path, schema } of lists) {
+    // A report is whole unless a page of it is asked for.
+    const usual = path.startsWith('/v1/status-pages') ? 20 : path === '/v1/reporting' ? undefined : 10;
+    const { minimum, maximum, default: own } = schema as { [keyword: string]: unknown };
+    expect([path, minimum, maximum, own]).toEqual([path, 1, 100, usual]);
+  }
+});
+
+test('every path begins with its version, and every error has the same form', () => {
+  for (const [path, methods] of Object.entries(document.paths)) {
+    if (!/^\/v[12]\//.test(path)) continue;
+    for (const [method, { responses }] of Object.entries(methods)) {
+      for (const [status, response] of Object.entries(responses)) {
+        if (Number(status) < 400) continue;
+        const { schema } = response.content?.['application/json'] ?? {};
+        expect([method, path, status, schema]).toEqual([
+          method,
+          path,
+          status,
+          { $ref: '#/components/schemas/Error' },
+        ]);
+      }
+    }
+  }
+  const { properties, required } = document.components.schemas['Error'] ?? {};
+  expect(required).toEqual(['message', 'attributes']);
+  expect([properties?.['message']?.type, properties?.['attributes']?.type]).toEqual(['string', 'object']);
+});
+
+describe('parts of answers', () => {
+  /** Names of the fields at a place below a schema: fields by name, `[]` = the items of a list. */
+  function fieldsAt(name: string, ...place: string[]): string[] {
+    let found = resolve({ $ref: `#/components/schemas/${name}` } as Schema);
+    for (const step of place) {
+      const one = step === '[]' ? found.items : found.properties?.[step];
+      found = resolve(one);
+      found = [found, ...(found.anyOf ?? []).map(resolve)].find((each) => each.type !== 'null') ?? found;
+    }
+    return Object.keys(found.properties ?? {});
+  }
+  test.each<[string, string[], string]>([
+    ['DnsCheck', ['request'], 'query nameServer port assertions protocol'],
+    ['DnsCheck', ['request', 'assertions', '[]'], 'source comparison target'],
+    ['DnsCheck', [], 'heartbeat script sslCheckDomain'],
+    ['BrowserCheck', ['dependencies', '[]'], 'path content'],
+    ['BrowserCheck', ['alertSettings', 'runBasedEscalation'], 'failedRunThreshold'],
+    ['BrowserCheck', ['alertSettings', 'reminders'], 'amount interval'],
+    ['BrowserCheck', ['alertSettings', 'parallelRunFailureThreshold'], 'enabled percentage'],
+    ['BrowserCheck', ['alertChannels'], 'email webhook chat_a sms'],
+    ['BrowserCheck', ['alertChannels', 'email', '[]'], 'address'],
+    ['BrowserCheck', ['alertChannels', 'webhook', '[]'], 'url name method headers queryParameters'],
+    ['BrowserCheck', ['alertChannels', 'webhook', '[]', 'headers', '[]'], 'key value locked'],
+    ['BrowserCheck', ['alertChannels', 'webhook', '[]', 'queryParameters', '[]'], 'key value locked'],
+    ['BrowserCheck', ['alertChannels', 'chat_a', '[]'], 'url'],
+    ['BrowserCheck', ['alertChannels', 'sms', '[]'], 'number name'],
+    [
+      'MaintenanceWindow',
+      ['statusPageVisibility'],
+      'enabled affectAllServices suppressAutoIncidents notifyOnStart notifyOnEnd autoStart autoEnd ' +
+        'reminderMinutesBefore statusPageIds serviceIds',
+    ],
+    ['Incident', ['incidentUpdates', '[]'], 'id status description incidentId created_at updated_at'],
+    ['HeartbeatEvent', [], 'id state timestamp source userAgent'],
+    ['HeartbeatStats', [], 'last24Hours last7Days'],
+    ['HeartbeatStats', ['last24Hours'], 'successRatio totalEntitiesCurrentPeriod'],
+    ['HeartbeatStats', ['last7Days', 'successRatio'], 'previousPeriod currentPeriod'],
+    [
+      'RootCauseAnalysis',
+      ['analysis'],
+      'classification userImpact rootCause codeFix evidence referenceLinks',
+    ],
+    ['RootCauseAnalysis', ['analysis', 'evidence', '[]'], 'artifacts description'],
+    ['RootCauseAnalysis', ['analysis', 'evidence', '[]', 'artifacts', '[]'], 'name type'],
+    ['RootCauseAnalysis', ['analysis', 'referenceLinks', '[]'], 'url title'],
+    ['Analytics', ['pagination'], 'page limit'],
+  ])('%s %j', (schema, place, fields) => {
+    expect(fieldsAt(schema, ...place)).toEqual(expect.arrayContaining(fields.split(' ')));
+  });
+});
 
 describe('lists of values', () => {
   const body = (path: string) =>
