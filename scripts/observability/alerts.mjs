@@ -184,7 +184,7 @@ export const agentAlerts = [
   },
   {
     name: 'LocationAgentEventLoopLate',
-    expr: 'location_agent_event_loop_delay_seconds{quantile="0.99"} > 0.1',
+    expr: 'location_agent_event_loop_delay_seconds{stat="p99"} > 0.1',
     for: '5m',
     severity: 'warning',
     summary: agent('the event loop is {{ $value | humanizeDuration }} late'),

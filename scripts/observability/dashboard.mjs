@@ -136,7 +136,7 @@ const rows = [
     panels: [
       series('Guards', ['guard'], { by: ['instance', 'guard'], of: 'max' }),
       series('Delay of the event loop', ['event_loop_delay_seconds'], {
-        by: ['instance', 'quantile'],
+        by: ['instance', 'stat'],
         of: 'max',
       }),
       series('Faults', ['faults_total'], { by: ['instance'] }),

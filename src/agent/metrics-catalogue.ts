@@ -352,9 +352,9 @@ export const agentMetrics = {
   event_loop_delay_seconds: {
     type: 'gauge',
     about: 'The agent itself',
-    help: 'Delay of the event loop over the last seconds; quantile 1 is the longest.',
+    help: 'Delay of the event loop over the last seconds.',
     unit: 'seconds',
-    labels: { quantile: ['0.99', '1'] },
+    labels: { stat: ['p99', 'max'] },
   },
   faults_total: {
     type: 'counter',

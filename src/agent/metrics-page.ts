@@ -173,8 +173,8 @@ const readers: { readonly [N in AgentMetricName]: Reader<N> } = {
   event_loop_delay_seconds: ({ guards }) => {
     const { p99, max } = guards.eventLoopDelayMs();
     return [
-      { labels: { quantile: '0.99' }, value: p99 / 1000 },
-      { labels: { quantile: '1' }, value: max / 1000 },
+      { labels: { stat: 'p99' }, value: p99 / 1000 },
+      { labels: { stat: 'max' }, value: max / 1000 },
     ];
   },
   faults_total: ({ metrics }) => metrics.faults,
