@@ -48,6 +48,6 @@ int main(int argc, char **argv) {
     if (got <= 0) return refuse("no answer");
     have += (size_t)got;
   }
-  answer[have] = '\0';
+  answer[sizeof "HTTP/1.1 200" - 1] = '\0';
   return strncmp(answer, "HTTP/1.", 7) == 0 && strncmp(answer + 8, " 200", 4) == 0 ? 0 : refuse(answer);
 }

@@ -15,6 +15,7 @@ import { createFaultEvents } from './fault-events.ts';
 import { silentOwnerMs } from './folder-owner.ts';
 import { createGuards } from './guards.ts';
 import { startHealthServer, type AgentState } from './health.ts';
+import { warnWithoutIcmp } from './icmp-notice.ts';
 import { createIntake } from './intake.ts';
 import { createLeases } from './leases.ts';
 import { machine } from './machine.ts';
@@ -228,6 +229,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   }
   const started = { healthUrl: health.url, lanes: lanes.slots, checkTypes: abilities.types(), version };
   log.info({ ...started, runtimes: host.runtimes(), engines: host.engines() }, 'agent started');
+  if (abilities.types().includes('ICMP')) void warnWithoutIcmp(log);
 
   const end = createAgentEnd({
     graceSeconds: config.shutdownGraceSeconds,
