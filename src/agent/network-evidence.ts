@@ -71,12 +71,15 @@ export function createNetworkEvidence(options: {
   const suspects = new Set<string>();
   let capturing = 0;
 
-  const arm = (job: Job, nameServers: readonly Endpoint[]): Capture | Unavailable | null => {
+  const arm = async (job: Job, nameServers: readonly Endpoint[]): Promise<Capture | Unavailable | null> => {
     if (!suspects.has(job.checkId)) return null;
     if (capturing >= mostCaptures) return { unavailable: `${mostCaptures} other captures were under way` };
-    const capture = openCapture(nameServers);
-    if ('unavailable' in capture) return capture;
     capturing += 1;
+    const capture = await openCapture(nameServers);
+    if ('unavailable' in capture) {
+      capturing -= 1;
+      return capture;
+    }
     return {
       ...capture,
       drop: () => {
@@ -101,7 +104,7 @@ export function createNetworkEvidence(options: {
     watch: async (job) => {
       if (!watchedTypes.has(job.checkType)) return null;
       const nameServers = suspects.has(job.checkId) ? await network.nameServers() : [];
-      const armed = arm(job, nameServers);
+      const armed = await arm(job, nameServers);
       const capture = armed !== null && 'take' in armed ? armed : null;
       const targets: Endpoint[] = [];
       const hostnames: string[] = [];
@@ -134,7 +137,7 @@ export function createNetworkEvidence(options: {
           remember(job.checkId, failed);
           if (!failed) return null;
           // At once: what comes later is no part of the attempt.
-          const taken = capture?.take({ targets, nameServers, hostnames }) ?? null;
+          const taken = (await capture?.take({ targets, nameServers, hostnames })) ?? null;
           const traceTo = await traceTargetOf(last, verdict, network);
           if (armed === null) return { traceTo };
           if (capture === null) return { traceTo, capture: armed as Unavailable }; // armed is one or the other

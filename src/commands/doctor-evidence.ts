@@ -31,13 +31,13 @@ async function traces(signal: AbortSignal): Promise<Verdict> {
 /** Captures what a trace sends. */
 async function captures(signal: AbortSignal): Promise<Verdict> {
   const { address, port } = itself;
-  const capture = openCapture([{ address, port }]);
+  const capture = await openCapture([{ address, port }]);
   if ('unavailable' in capture) {
     return note(capture.unavailable, 'without it failures of the network are reported without their packets');
   }
   try {
     await traceroute(itself, { signal, now: Date.now, times });
-    const taken = capture.take({ targets: [{ address, port }], nameServers: [], hostnames: [] });
+    const taken = await capture.take({ targets: [{ address, port }], nameServers: [], hostnames: [] });
     if (taken === null || taken.summary.packets === 0) {
       return note('the system allows it, but no packet came', 'a sandbox may hide packets from this process');
     }

@@ -73,11 +73,11 @@ export type Native = {
    * Captures what passes a filter (a classic BPF program over packets from their IP header on) on all interfaces: the first
    * 2048 packets, 160 bytes of each at most. -EPERM without NET_RAW.
    */
-  openCapture: (filter: Uint8Array) => NativeCapture | number;
+  openCapture: (filter: Uint8Array) => Promise<NativeCapture | number>;
   /** Another filter for what comes from now on. 0 or a negative errno. */
   filterCapture: (capture: NativeCapture, filter: Uint8Array) => number;
-  /** Ends the capture and hands out what it has; the form stands in capture.c. A negative errno when there is no memory. */
-  takeCapture: (capture: NativeCapture) => Buffer | number;
+  /** Ends the capture at once and hands out what it has; the form stands in capture.c. Or a negative errno. */
+  takeCapture: (capture: NativeCapture) => Promise<Buffer | number>;
   /** Other processes of the same user may then not read this one's memory, nor debug it. 0 or a negative errno. */
   setNonDumpable: () => number;
 };

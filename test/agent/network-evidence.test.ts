@@ -27,7 +27,7 @@ import { retryStrategy, tcpJob } from './protocol-peer.ts';
 
 /** When evidence of the network is gathered, and what becomes of results meanwhile. */
 
-const tried = openCapture([]);
+const tried = await openCapture([]);
 const canCapture = 'take' in tried;
 if ('take' in tried) tried.drop();
 

@@ -108,6 +108,15 @@ export function captureFilter(endpoints: readonly Endpoint[]): Uint8Array {
   return program.bytes();
 }
 
+/** The program that lets nothing pass. */
+export const nothing: Uint8Array = noPackets();
+
+function noPackets(): Uint8Array {
+  const program = assembler();
+  program.add({ code: done, k: 0 });
+  return program.bytes();
+}
+
 /** Instructions with named places to jump to; one without a place goes on with the next instruction. */
 function assembler() {
   const instructions: Instruction[] = [];

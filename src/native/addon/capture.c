@@ -1,6 +1,9 @@
 /*
  * Captures: the first packets that pass a filter, from all interfaces, kept by the kernel in a ring of a fixed size until
  * they are taken. Nothing runs in this process while they come in. Needs the capability NET_RAW.
+ *
+ * The kernel takes tens of milliseconds to set such a socket up and to close it, so both are done by libuv's threads: the
+ * event loop, which measures, does not stand still for it.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -29,7 +32,21 @@ enum {
 typedef struct {
   int fd;
   uint8_t *ring;
+  int references; /* JavaScript's, and that of work which is under way */
+  bool taken;
 } capture;
+
+/* Something that a thread of libuv does to a capture, and the promise for it. */
+typedef struct {
+  napi_async_work work;
+  napi_deferred promise;
+  capture *one;
+  void *program; /* of opening: a copy */
+  size_t instructions;
+  uint8_t *out; /* of taking */
+  size_t size;
+  int error;
+} task;
 
 static void close_ring(capture *one) {
   if (one->ring != NULL) munmap(one->ring, BLOCKS * BLOCK);
@@ -38,11 +55,16 @@ static void close_ring(capture *one) {
   one->fd = -1;
 }
 
+static void release(capture *one) {
+  if (--one->references > 0) return;
+  close_ring(one);
+  free(one);
+}
+
 static void on_collected(napi_env env, void *data, void *hint) {
   (void)env;
   (void)hint;
-  close_ring(data);
-  free(data);
+  release(data);
 }
 
 /* The kernel checks the program itself. */
@@ -84,10 +106,56 @@ static int start(capture *one, void *program, size_t instructions) {
   return bind(one->fd, (struct sockaddr *)&everywhere, sizeof everywhere) == 0 ? 0 : -errno;
 }
 
-/* openCapture(filter Uint8Array): a capture that runs, or a negative errno (EPERM: no NET_RAW). */
+/* Hands a task to a thread; its promise, or NULL with an exception pending. The task has a reference to the capture. */
+static napi_value begin(napi_env env, task *what, napi_async_execute_callback execute,
+                        napi_async_complete_callback complete) {
+  napi_value name, promise;
+  if (napi_create_string_utf8(env, "capture", NAPI_AUTO_LENGTH, &name) == napi_ok &&
+      napi_create_promise(env, &what->promise, &promise) == napi_ok &&
+      napi_create_async_work(env, NULL, name, execute, complete, what, &what->work) == napi_ok &&
+      napi_queue_async_work(env, what->work) == napi_ok) {
+    return promise;
+  }
+  release(what->one);
+  free(what->program);
+  free(what);
+  napi_throw_error(env, NULL, "no thread can be asked");
+  return NULL;
+}
+
+static void end(napi_env env, task *what, napi_value value) {
+  if (value == NULL) value = int_value(env, -ENOMEM);
+  napi_resolve_deferred(env, what->promise, value);
+  napi_delete_async_work(env, what->work);
+  release(what->one);
+  free(what->program);
+  free(what->out);
+  free(what);
+}
+
+static void open_on_thread(napi_env env, void *data) {
+  (void)env;
+  task *what = data;
+  what->error = start(what->one, what->program, what->instructions);
+  if (what->error != 0) close_ring(what->one);
+}
+
+static void on_opened(napi_env env, napi_status status, void *data) {
+  task *what = data;
+  if (status != napi_ok) what->error = -ECANCELED;
+  napi_value result = NULL;
+  if (what->error != 0) {
+    result = int_value(env, what->error);
+  } else if (napi_create_external(env, what->one, on_collected, NULL, &result) == napi_ok) {
+    what->one->references++;
+  }
+  end(env, what, result);
+}
+
+/* openCapture(filter Uint8Array): a promise of a capture that runs, or of a negative errno (EPERM: no NET_RAW). */
 static napi_value open_capture(napi_env env, napi_callback_info info) {
   size_t count = 1;
-  napi_value argument, result;
+  napi_value argument;
   void *program;
   size_t instructions;
   napi_get_cb_info(env, info, &count, &argument, NULL, NULL);
@@ -95,14 +163,22 @@ static napi_value open_capture(napi_env env, napi_callback_info info) {
     return refuse(env, "openCapture takes a filter of 1 to 1024 instructions");
   }
   capture *one = calloc(1, sizeof *one);
-  if (one == NULL) return int_value(env, -ENOMEM);
-  int error = start(one, program, instructions);
-  if (error != 0 || napi_create_external(env, one, on_collected, NULL, &result) != napi_ok) {
-    close_ring(one);
+  task *what = calloc(1, sizeof *what);
+  void *copy = malloc(instructions * sizeof(struct sock_filter));
+  if (one == NULL || what == NULL || copy == NULL) {
     free(one);
-    return int_value(env, error != 0 ? error : -ENOMEM);
+    free(what);
+    free(copy);
+    napi_throw_error(env, NULL, "no memory for a capture");
+    return NULL;
   }
-  return result;
+  memcpy(copy, program, instructions * sizeof(struct sock_filter));
+  one->fd = -1;
+  one->references = 1;
+  what->one = one;
+  what->program = copy;
+  what->instructions = instructions;
+  return begin(env, what, open_on_thread, on_opened);
 }
 
 static capture *capture_of(napi_env env, napi_value value) {
@@ -121,7 +197,7 @@ static napi_value filter_capture(napi_env env, napi_callback_info info) {
   if (one == NULL || !program_of(env, arguments[1], &program, &instructions)) {
     return refuse(env, "filterCapture takes a capture and a filter of 1 to 1024 instructions");
   }
-  return int_value(env, one->fd < 0 ? -EBADF : attach(one->fd, program, instructions));
+  return int_value(env, one->taken ? -EBADF : attach(one->fd, program, instructions));
 }
 
 static void put32(uint8_t *at, uint32_t value) { memcpy(at, &value, sizeof value); }
@@ -132,35 +208,19 @@ static bool is_packet(const struct tpacket2_hdr *frame, const struct sockaddr_ll
   return address->sll_hatype != ARPHRD_LOOPBACK || address->sll_pkttype != PACKET_OUTGOING;
 }
 
-/*
- * takeCapture(capture): ends it; a Buffer of a 32-bit count of packets that were lost, then records in the machine's byte
- * order: seconds, nanoseconds, length on the wire, captured length (16 bits), kind (8), unused (8), interface, the packet
- * from its IP header on.
- */
-static napi_value take_capture(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value argument, result;
-  napi_get_cb_info(env, info, &count, &argument, NULL, NULL);
-  capture *one = count == 1 ? capture_of(env, argument) : NULL;
-  if (one == NULL) return refuse(env, "takeCapture takes a capture");
-  size_t size = 4;
+static void read_ring(task *what) {
+  capture *one = what->one;
   struct tpacket_stats stats = {0};
   socklen_t stats_size = sizeof stats;
-  if (one->fd >= 0) {
-    /* Nothing more comes in while the ring is read. */
-    struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
-    attach(one->fd, &nothing, 1);
-    getsockopt(one->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &stats_size);
-    size += (size_t)FRAMES * (RECORD + FRAME);
-  }
-  uint8_t *out = malloc(size);
+  getsockopt(one->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &stats_size);
+  uint8_t *out = malloc(4 + (size_t)FRAMES * (RECORD + FRAME));
   if (out == NULL) {
-    close_ring(one);
-    return int_value(env, -ENOMEM);
+    what->error = -ENOMEM;
+    return;
   }
-  size_t at = 4;
   put32(out, stats.tp_drops);
-  for (size_t i = 0; one->ring != NULL && i < FRAMES; i++) {
+  size_t at = 4;
+  for (size_t i = 0; i < FRAMES; i++) {
     const struct tpacket2_hdr *frame = (const void *)(one->ring + i * FRAME);
     if ((__atomic_load_n(&frame->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER) == 0) break;
     const struct sockaddr_ll *address = (const void *)((const uint8_t *)frame + TPACKET_ALIGN(sizeof *frame));
@@ -176,10 +236,55 @@ static napi_value take_capture(napi_env env, napi_callback_info info) {
     memcpy(out + at + RECORD, (const uint8_t *)frame + frame->tp_net, captured);
     at += RECORD + captured;
   }
-  close_ring(one);
-  napi_status status = napi_create_buffer_copy(env, at, out, NULL, &result);
-  free(out);
-  return status == napi_ok ? result : NULL;
+  what->out = out;
+  what->size = at;
+}
+
+static void take_on_thread(napi_env env, void *data) {
+  (void)env;
+  task *what = data;
+  read_ring(what);
+  close_ring(what->one);
+}
+
+static void on_taken(napi_env env, napi_status status, void *data) {
+  task *what = data;
+  if (status != napi_ok) what->error = -ECANCELED;
+  napi_value result = NULL;
+  if (what->error != 0) result = int_value(env, what->error);
+  else if (napi_create_buffer_copy(env, what->size, what->out, NULL, &result) != napi_ok) result = NULL;
+  end(env, what, result);
+}
+
+/*
+ * takeCapture(capture): nothing more comes in from now on. A promise of a Buffer: a 32-bit count of packets that were lost,
+ * then records in the machine's byte order: seconds, nanoseconds, length on the wire, captured length (16 bits), kind (8),
+ * unused (8), interface, the packet from its IP header on. Or of a negative errno: EBADF where it was taken before.
+ */
+static napi_value take_capture(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value argument;
+  napi_get_cb_info(env, info, &count, &argument, NULL, NULL);
+  capture *one = count == 1 ? capture_of(env, argument) : NULL;
+  if (one == NULL) return refuse(env, "takeCapture takes a capture");
+  if (one->taken) {
+    napi_deferred promise;
+    napi_value result;
+    napi_create_promise(env, &promise, &result);
+    napi_resolve_deferred(env, promise, int_value(env, -EBADF));
+    return result;
+  }
+  task *what = calloc(1, sizeof *what);
+  if (what == NULL) {
+    napi_throw_error(env, NULL, "no memory for a capture");
+    return NULL;
+  }
+  struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  attach(one->fd, &nothing, 1);
+  one->taken = true;
+  one->references++;
+  what->one = one;
+  return begin(env, what, take_on_thread, on_taken);
 }
 
 bool export_capture(napi_env env, napi_value exports) {

@@ -16,15 +16,15 @@ import { readPcap } from '../../helpers/pcap.ts';
 
 /** Captures over loopback: what of real packets is kept, counted, cut away. */
 
-const tried = openCapture([]);
+const tried = await openCapture([]);
 if ('take' in tried) tried.drop();
 else process.stderr.write(`skipped here: packet captures: ${tried.unavailable}\n`);
 const can = 'take' in tried;
 
 const noTraffic: AttemptTraffic = { targets: [], nameServers: [], hostnames: [] };
 
-function capturing(endpoints: readonly Endpoint[]): Capture {
-  const capture = openCapture(endpoints);
+async function capturing(endpoints: readonly Endpoint[]): Promise<Capture> {
+  const capture = await openCapture(endpoints);
   if ('unavailable' in capture) throw new Error(capture.unavailable);
   return capture;
 }
@@ -46,7 +46,7 @@ test('the reason is told where there is none', () => {
   expect(tried).toEqual({ unavailable: expect.stringMatching(/NET_RAW|addon|capture/) as string });
 });
 
-test('a filter is as short as its jumps demand, however many addresses there are', () => {
+test('a filter is as short as its jumps demand, however many addresses there are', async () => {
   const many = Array.from({ length: 100 }, (_, index) => [
     { address: `10.0.${index}.1`, port: 1000 + index },
     { address: `2001:db8::${index.toString(16)}`, port: 1000 + index },
@@ -55,7 +55,7 @@ test('a filter is as short as its jumps demand, however many addresses there are
   // Two addresses and two ports of each packet are compared, in both families, and the one that an ICMP error is about.
   expect(program.length / 8).toBeLessThanOrEqual(60 + 10 * maxFilterAddresses);
   expect(captureFilter([]).length % 8).toBe(0);
-  if (can) capturing(many).drop();
+  if (can) (await capturing(many)).drop();
 });
 
 const hosts = ['127.0.0.1', ...(hasIpv6Loopback ? ['::1'] : [])];
@@ -64,11 +64,11 @@ test.skipIf(!can).each(hosts)(
   async (host) => {
     const [port, other] = [await closedPort(host), await closedPort(host)];
     const target = { address: host, port };
-    const capture = capturing([]);
+    const capture = await capturing([]);
     await refused(host, port); // before it was wanted
     capture.watch([target]);
     await Promise.all([refused(host, port), refused(host, other)]);
-    const taken = capture.take({ ...noTraffic, targets: [target] });
+    const taken = await capture.take({ ...noTraffic, targets: [target] });
     expect(taken?.summary).toMatchObject({ packets: 2, lost: 0, syn: 1, resets: 1, retransmissions: 0 });
     const { packets } = readPcap(taken?.pcap ?? Buffer.alloc(0));
     const header = host.includes(':') ? 40 : 20;
@@ -76,7 +76,7 @@ test.skipIf(!can).each(hosts)(
       packets.map(({ bytes }) => [bytes.readUInt16BE(header), bytes.readUInt16BE(header + 2)].includes(port)),
     ).toEqual([true, true]);
     expect(Math.abs((packets[0]?.seconds ?? 0) - Date.now() / 1000)).toBeLessThan(60);
-    expect(capture.take(noTraffic)).toBeNull();
+    expect(await capture.take(noTraffic)).toBeNull();
     capture.drop();
   },
 );
@@ -90,7 +90,7 @@ test.skipIf(!can)('headers alone are kept: of a request and its response not a w
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo; // a TCP server's
   const target = { address: '127.0.0.1', port };
-  const capture = capturing([target]);
+  const capture = await capturing([target]);
   const asked = request({
     port,
     host: '127.0.0.1',
@@ -99,7 +99,7 @@ test.skipIf(!can)('headers alone are kept: of a request and its response not a w
   });
   asked.end();
   await once(asked, 'response');
-  const taken = capture.take({ ...noTraffic, targets: [target] });
+  const taken = await capture.take({ ...noTraffic, targets: [target] });
   server.close();
   expect(taken?.summary).toMatchObject({ syn: 1, synAck: 1 });
   expect(taken?.summary.packets).toBeGreaterThan(4);
@@ -113,7 +113,7 @@ test.skipIf(!can)('headers alone are kept: of a request and its response not a w
 test.skipIf(!can)('questions and answers about the attempt’s own names, and about no others', async () => {
   const server = await startDnsServer({ answer: (query) => query.reply([], { rcode: 3 }) });
   const nameServer = { address: server.address, port: server.port };
-  const capture = capturing([nameServer]);
+  const capture = await capturing([nameServer]);
   const ask = async (name: string) => {
     const socket = createSocket(server.address.includes(':') ? 'udp6' : 'udp4');
     const labels = name
@@ -126,7 +126,7 @@ test.skipIf(!can)('questions and answers about the attempt’s own names, and ab
   };
   for (const name of ['Shop.example', 'other.example', 'shop.example.corp.internal', 'myshop.example'])
     await ask(name);
-  const taken = capture.take({ targets: [], nameServers: [nameServer], hostnames: ['shop.example'] });
+  const taken = await capture.take({ targets: [], nameServers: [nameServer], hostnames: ['shop.example'] });
   await server.close();
   expect(taken?.summary).toMatchObject({
     packets: 4,
@@ -143,11 +143,11 @@ test.skipIf(!can)('what there is no room for is counted', async () => {
   const socket = createSocket('udp4').bind(0, '127.0.0.1');
   await once(socket, 'listening');
   const { port } = socket.address();
-  const capture = capturing([{ address: '127.0.0.1', port }]);
+  const capture = await capturing([{ address: '127.0.0.1', port }]);
   for (let sent = 0; sent < 2500; sent++) {
     await new Promise((resolve) => socket.send(Buffer.alloc(600), port, '127.0.0.1', resolve));
   }
-  const taken = capture.take({ ...noTraffic, targets: [{ address: '127.0.0.1', port }] });
+  const taken = await capture.take({ ...noTraffic, targets: [{ address: '127.0.0.1', port }] });
   socket.close();
   // Datagrams to a target are no look-ups: they are not the attempt's.
   expect(taken?.summary.packets).toBe(0);
