@@ -5,17 +5,10 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { startHealthServer, type AgentState } from '../../src/agent/health.ts';
 import { readAgentConfig, type AgentConfig } from '../../src/config.ts';
 import { cases, key, least, longName } from './cases.ts';
+import { hasHelm, renderedByHelm } from './helm.ts';
 import { schemaFaults, unknownFields } from './kubernetes-schemas.ts';
 import { containerOf, deploymentsOf, envOf, only, podOf, type Deployment, type Labels } from './pods.ts';
-import {
-  buildRenderer,
-  canRender,
-  hasHelm,
-  renderAll,
-  renderedByHelm,
-  type Manifest,
-  type Success,
-} from './renderer.ts';
+import { buildRenderer, canRender, renderAll, type Manifest, type Success } from './renderer.ts';
 
 /**
  * The chart, rendered by what Helm is made of (renderer.ts; Helm itself only where it is on the PATH): what it makes of all

@@ -41,6 +41,11 @@ export const refusals: readonly [what: string, values: Values, told: string][] =
     'deployments.all.shutdownGraceSeconds: Must be less than or equal to 86400',
   ],
   [
+    'a label that the chart selects by',
+    { podLabels: { 'app.kubernetes.io/component': 'mine' } },
+    'podLabels: Property name of "app.kubernetes.io/component" does not match',
+  ],
+  [
     'a size that is none',
     { deployments: { all: { data: { sizeLimit: '10 GB' } } } },
     'deployments.all.data.sizeLimit: Does not match pattern',

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
@@ -15,23 +14,26 @@ export const chartFolder = join(root, 'charts', 'agent');
 const source = join(import.meta.dirname, 'render', 'main.go');
 const libraries = '/usr/share/gocode';
 
-const works = (command: string, ...args: string[]) =>
+/** Whether a program is there and ends well. */
+export const works = (command: string, ...args: string[]) =>
   spawnSync(command, args, { encoding: 'utf8' }).status === 0;
 
-function can(available: boolean, lack: string): boolean {
+/** Says in one line what is left out where something is missing. */
+export function can(available: boolean, lack: string): boolean {
   if (!available) process.stderr.write(`skipped here: ${lack}\n`);
   return available;
 }
 
-/** Go and the libraries of Helm, as Debian has them. */
+/** Go and the libraries of Helm, as Debian 12 has them; in other places they may lie elsewhere. */
 export const canRender = can(
-  ['github.com/Masterminds/sprig', 'github.com/xeipuuv/gojsonschema', 'sigs.k8s.io/yaml'].every((name) =>
-    existsSync(join(libraries, 'src', name)),
-  ) && works('go', 'version'),
+  [
+    'github.com/Masterminds/semver/version.go',
+    'github.com/Masterminds/sprig/functions.go',
+    'github.com/xeipuuv/gojsonschema/validation.go',
+    'sigs.k8s.io/yaml/yaml.go',
+  ].every((name) => existsSync(join(libraries, 'src', name))) && works('go', 'version'),
   'rendering of the Helm chart, which needs Go and the libraries sprig, yaml and gojsonschema',
 );
-/** Helm itself is not part of the set-up; where it is there, it has to agree. */
-export const hasHelm = can(works('helm', 'version', '--short'), 'rendering of the chart by Helm itself');
 
 export type Values = { readonly [name: string]: unknown };
 export type Release = {
@@ -117,24 +119,6 @@ export function renderAll<Name extends string>(releases: { readonly [N in Name]:
     return [name, answer];
   });
   return Object.fromEntries(found) as { [N in Name]: Success }; // one entry for each name
-}
-
-/** What `helm template` makes of it. */
-export function renderedByHelm({ name = 'berlin', namespace = 'monitoring', values }: Release): Manifest[] {
-  const temporary = mkdtempSync(join(tmpdir(), 'chart-values-'));
-  try {
-    const file = join(temporary, 'values.json');
-    writeFileSync(file, JSON.stringify(values));
-    const { status, stdout, stderr } = spawnSync(
-      'helm',
-      ['template', name, chartFolder, '--namespace', namespace, '--values', file],
-      { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
-    );
-    if (status !== 0) throw new Error(stderr);
-    return parseManifests(stdout);
-  } finally {
-    rmSync(temporary, { recursive: true, force: true });
-  }
 }
 
 /** The documents of a YAML text; throws for one that is none, or that has a key twice. */

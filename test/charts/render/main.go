@@ -45,9 +45,9 @@ type chart struct {
 }
 
 type testCase struct {
-	Release     string `json:"release"`
-	Namespace   string `json:"namespace"`
-	Values      Values `json:"values"`
+	Release     string   `json:"release"`
+	Namespace   string   `json:"namespace"`
+	Values      Values   `json:"values"`
 	APIVersions []string `json:"apiVersions"`
 }
 
@@ -339,4 +339,3 @@ func functions(root *template.Template, depth map[string]int) template.FuncMap {
 	}
 	return all
 }
-
