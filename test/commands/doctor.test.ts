@@ -83,6 +83,8 @@ test('with a service and its key, every part is looked at', async () => {
     'IPv6 route',
     'ICMP over IPv4',
     'ICMP over IPv6',
+    'traceroute',
+    'packet capture',
     'node',
     'cores',
     'memory',
@@ -99,6 +101,12 @@ test('with a service and its key, every part is looked at', async () => {
   expect(byName['service']).toMatchObject({ status: 'ok', message: `${service.url} directly` });
   expect(byName['key']).toMatchObject({ status: 'ok', message: 'accepted' });
   expect(byName['clock']).toMatchObject({ status: 'ok', message: 'agrees with the service' });
+  expect(byName['traceroute']).toMatchObject({ status: 'ok', message: 'without privileges, by TCP' });
+  expect(byName['packet capture']).toMatchObject(
+    byName['packet capture']?.status === 'ok'
+      ? { message: 'packet sockets (NET_RAW)', remedy: null }
+      : { status: 'note', message: expect.stringContaining('NET_RAW') as string },
+  );
   expect(byName['node']).toMatchObject({ status: 'ok', message: process.versions.node });
   expect(byName['data directory']?.message).toContain(folder);
 });

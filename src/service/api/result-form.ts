@@ -77,6 +77,7 @@ const httpForm = ({ details, timings, assertions, artifacts, log }: Parts): Json
     assertions,
     jobLog: jobLog(log),
     jobAssets: artifacts,
+    pcapDataUrl: urlsOf(artifacts, 'pcap')[0] ?? null,
   };
 };
 

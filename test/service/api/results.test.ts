@@ -185,6 +185,7 @@ describe.each(databases)('results ($name)', (database) => {
             assertions: [assertion],
             jobLog: { setup: [], request: log, teardown: [] },
             jobAssets: [],
+            pcapDataUrl: null,
           },
         },
       ]);
@@ -202,6 +203,7 @@ describe.each(databases)('results ($name)', (database) => {
           assertions: [],
           jobLog: { setup: [], request: [], teardown: [] },
           jobAssets: [],
+          pcapDataUrl: null,
         },
       ],
       [
