@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -195,6 +196,58 @@ describe('files in a bucket', () => {
     });
     const elsewhere = open({ SERVICE_ARTIFACT_STORE: 's3://nothing-here' });
     await expect(elsewhere).rejects.toThrow('there is no such bucket');
+  });
+
+  test('a wrong secret, as a store answers it: the start ends with the reason, and calls say who is refused', async () => {
+    const asked: string[] = [];
+    const refusing = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`);
+      request.resume().once('end', () => {
+        response.writeHead(403, { 'content-type': 'application/xml' });
+        response.end(
+          request.method === 'HEAD'
+            ? undefined
+            : '<?xml version="1.0" encoding="UTF-8"?><Error><Code>SignatureDoesNotMatch</Code><Message>The request signature ' +
+                'we calculated does not match the signature you provided.</Message></Error>',
+        );
+      });
+    });
+    await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve));
+    const { port: at } = refusing.address() as AddressInfo; // it listens on TCP
+    const more = {
+      S3_ENDPOINT: `http://127.0.0.1:${at}`,
+      S3_SECRET_ACCESS_KEY: 'not-the-secret-of-the-store',
+    };
+    try {
+      const starting = openArtifactStore({
+        config: { bucket: configOf(more), dataDir: folder },
+        log: silent,
+      });
+      const failure = await starting.catch((error: unknown) => error);
+      expect(failure).toMatchObject({
+        code: 'CONFIGURATION',
+        message: expect.stringContaining('are not accepted') as string,
+      });
+      expect(String(failure)).not.toContain('not-the-secret');
+      const files = openFiles(more);
+      const refused = {
+        statusCode: 503,
+        message: "The service's artifact store refuses its keys: try again later.",
+      };
+      const bytes = randomBytes(10);
+      const part = { at: 0, size: 10, body: bodyOf(bytes), signal: never };
+      asked.length = 0;
+      await expect(files.write(id, part)).rejects.toMatchObject(refused);
+      await expect(files.open(id)).rejects.toMatchObject(refused);
+      await expect(files.exists(id)).rejects.toMatchObject(refused);
+      await expect(files.partLength(id)).rejects.toMatchObject(refused);
+      await expect(files.remove(id)).rejects.toMatchObject(refused);
+      // No use to ask again: each has asked once.
+      expect(asked).toHaveLength(5);
+    } finally {
+      refusing.closeAllConnections();
+      await new Promise((resolve) => refusing.close(resolve));
+    }
   });
 
   test.each([

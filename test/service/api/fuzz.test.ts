@@ -175,6 +175,46 @@ test(
   },
 );
 
+test('calls of triggers: whatever stands in their parameters, they answer at once', async () => {
+  const { db } = service;
+  // There is nothing to run, so that a call waits for nothing.
+  await db.query('update checks set activated = false');
+  const names = [
+    ...['deployment', 'repository', 'sha', 'environmentUrl', 'ENVIRONMENT_URL', 'environmentName'],
+    ...['deploymentId', 'runLocation', '__proto__', 'a[b]', ''],
+  ];
+  const failures: string[] = [];
+  const seen = new Set<number>();
+  for (let round = 0; round < 120; round++) {
+    // More than ten in a minute would be refused before they are looked at.
+    if (round % 8 === 0) await db.query('update triggers set minute_calls = 0');
+    const chance = createChance(seed + round);
+    const path = everything.pathOf(
+      `/${chance.is(0.5) ? 'checks' : 'check-groups'}/{id}/trigger/{token}`.replace(
+        chance.is(0.1) ? /\{token\}/ : /$/,
+        chance.is(0.1) ? 'not-a-token' : '',
+      ),
+    );
+    const query = names
+      .filter(() => chance.is(0.3))
+      .flatMap((name) => inQuery(encodeURIComponent(name), chance.pick(hostileTexts), chance));
+    const begun = performance.now();
+    const answer = await fetch(`${service.url}${path}?${query.join('&')}`, {
+      method: chance.pick(['GET', 'POST']),
+      ...(chance.is(0.2) ? { headers: { 'content-type': 'application/json' } } : {}),
+    });
+    const text = await answer.text();
+    seen.add(answer.status);
+    const isKnown = [400, 404, 409, 414, 429, 431].includes(answer.status);
+    const isOurs = Object.keys(JSON.parse(text) as object).join() === 'message,attributes';
+    if (!isKnown || !isOurs || performance.now() - begun > slowestMs) {
+      failures.push(`${answer.status} ${path}?${query.join('&').slice(0, 300)}: ${text.slice(0, 200)}`);
+    }
+  }
+  expect(failures, `seed ${seed}`).toEqual([]);
+  expect([...seen]).toEqual(expect.arrayContaining([400, 409]));
+});
+
 test('what was found: a window that ends after the year 9999', async () => {
   const path = everything.pathOf('/v1/check-results/{checkId}?from=253402300799');
   expect((await service.call('GET', path)).status).toBe(200);

@@ -337,6 +337,45 @@ test('WEBHOOK: a type stands for a body where there is no template', async () =>
   });
 });
 
+test('a check, or a group, that is deleted while a notification waits: the alert is told as it was', async () => {
+  const target = await receiver();
+  const template = '{{CHECK_NAME}} {{GROUP_NAME}} {{ALERT_TYPE}}';
+  const id = await createChannel('WEBHOOK', { url: target.url, template, headers: [] });
+  const group = await service.call('POST', '/v2/check-groups', { body: { name: 'Shop' } });
+  const groupId = Number(group.body['id']);
+  const check = await service.call('POST', '/v1/checks/url', {
+    body: {
+      name: 'Page',
+      groupId,
+      locations: ['eu-west-1'],
+      request: { url: 'https://shop.example/' },
+      alertChannelSubscriptions: [{ alertChannelId: id, activated: true }],
+    },
+  });
+  const gone = String(check.body['id']);
+  await service.call('PUT', `/v1/alert-channels/${id}/subscriptions`, { body: { activated: true, groupId } });
+  await raise(id, { checkId: gone, checkName: 'Page', groupId, groupName: 'Shop' });
+  await raise(id, {
+    checkId: gone,
+    checkName: 'Page',
+    groupId,
+    groupName: 'Shop',
+    alertType: 'ALERT_RECOVERY',
+  });
+  expect((await service.call('DELETE', `/v1/checks/${gone}`)).status).toBe(204);
+  expect((await service.call('DELETE', `/v2/check-groups/${groupId}`)).status).toBe(204);
+  await background.tick();
+  expect(target.received.map(({ body }) => body).sort()).toEqual([
+    'Page Shop ALERT_FAILURE',
+    'Page Shop ALERT_RECOVERY',
+  ]);
+  const logged = await log(`&checkId=${gone}`);
+  expect(logged.map(({ status, checkId: of }) => [status, of])).toEqual([
+    ['SUCCESS', gone],
+    ['SUCCESS', gone],
+  ]);
+});
+
 test('WEBHOOK: an empty template is an empty body, signed too; a template that fails is told, once', async () => {
   const target = await receiver();
   await raise(await createChannel('WEBHOOK', { url: target.url, webhookSecret: 'key' }));
