@@ -180,8 +180,17 @@ test('calls of triggers: whatever stands in their parameters, they answer at onc
   // There is nothing to run, so that a call waits for nothing.
   await db.query('update checks set activated = false');
   const names = [
-    ...['deployment', 'repository', 'sha', 'environmentUrl', 'ENVIRONMENT_URL', 'environmentName'],
-    ...['deploymentId', 'runLocation', '__proto__', 'a[b]', ''],
+    'deployment',
+    'repository',
+    'sha',
+    'environmentUrl',
+    'ENVIRONMENT_URL',
+    'environmentName',
+    'deploymentId',
+    'runLocation',
+    '__proto__',
+    'a[b]',
+    '',
   ];
   const failures: string[] = [];
   const seen = new Set<number>();
