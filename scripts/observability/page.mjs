@@ -37,7 +37,7 @@ export function metricsPage({
     '| --- | --- |',
     '| `observability/location-agent.rules.yaml` | alert rules of Prometheus: `rule_files`                                  |',
     '| `observability/prometheus-rule.yaml` | the same for the Prometheus operator: `kubectl apply -f` |',
-    '| `observability/dashboard.json` | Grafana 10 or newer: Dashboards → New → Import; it asks for the data source |',
+    '| `observability/dashboard.json` | Grafana 10 or newer: Dashboards → New → Import; the data source is chosen at its top |',
     '',
     'The rules link to this page. `npm run observability -- --docs https://git.example/location-agent/docs/ --out DIR` writes them with',
     'links that your people can follow. The names of scrape jobs may be others: the rules find agents by what they tell.',
@@ -45,7 +45,7 @@ export function metricsPage({
     '## What an agent tells',
     '',
     `All names begin with \`${agentPrefix}\`. Histograms have \`_bucket\`, \`_sum\` and \`_count\`. The values of labels are a closed set but`,
-    'for `version`, `node` and `location`, of which an agent has one at a time: some 500 series at most, a good hundred where one lane is in use.',
+    'for `version`, `node` and `location`, of which an agent has one at a time: some 700 series at most, 200 where few types are in use.',
     '',
     ...metricSubjects.flatMap((subject) => [
       `### ${subject}`,

@@ -1,8 +1,9 @@
 /** The Helm chart as an archive, as `helm package` makes it, but the same bytes for the same files. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
+import ignore from 'ignore';
 import { pack } from 'tar-stream';
 import { parse } from 'yaml';
 
@@ -25,8 +26,10 @@ export async function chartArchive(folder, { version, time }) {
       throw new Error(`${field} in Chart.yaml is ${chart[field]}, but package.json says ${version}`);
     }
   }
+  const ignored = join(folder, '.helmignore');
+  const kept = ignore().add(existsSync(ignored) ? readFileSync(ignored, 'utf8') : '');
   const tar = pack();
-  for (const path of filesBelow(folder)) {
+  for (const path of filesBelow(folder).filter((file) => !kept.ignores(relative(folder, file)))) {
     const bytes = readFileSync(path);
     const name = `${chart.name}/${relative(folder, path)}`;
     const mode = statSync(path).mode & 0o111 ? 0o755 : 0o644;
