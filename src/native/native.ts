@@ -71,9 +71,10 @@ export type Native = {
   closeTrace: (trace: NativeTrace) => void;
   /**
    * Captures what passes a filter (a classic BPF program over packets from their IP header on) on all interfaces: the first
-   * 2048 packets, 160 bytes of each at most. -EPERM without NET_RAW.
+   * 2048 packets, 160 bytes of each at most. `helper` is asked for the socket where this process lacks NET_RAW
+   * (`rawSocketHelper`; empty = nobody is). -EPERM where neither may.
    */
-  openCapture: (filter: Uint8Array) => Promise<NativeCapture | number>;
+  openCapture: (filter: Uint8Array, helper: string) => Promise<NativeCapture | number>;
   /** Another filter for what comes from now on. 0 or a negative errno. */
   filterCapture: (capture: NativeCapture, filter: Uint8Array) => number;
   /** Ends the capture at once and hands out what it has; the form stands in capture.c. Or a negative errno. */
@@ -122,7 +123,7 @@ function loadOnce(): { native: Native | null; reason: string | null } {
 }
 
 /**
- * The program that opens raw ICMP sockets for an agent that may not (src/native/raw-socket), where its file may have the
+ * The program that opens raw ICMP and packet sockets for an agent that may not (src/native/raw-socket), where its file may have the
  * capability; null when it was not built.
  */
 export function rawSocketHelper(): string | null {

@@ -78,5 +78,5 @@ describe('scripts/native.mjs', () => {
     utimesSync(join(folder, 'src', 'native', 'addon', 'echo.c'), later, later);
     expect(build()).toEqual({ status: 0, stderr: '' });
     expect(statSync(addon()).ino).not.toBe(first);
-  });
+  }, 60_000);
 });

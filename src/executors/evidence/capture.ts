@@ -1,5 +1,11 @@
 import { getSystemErrorName } from 'node:util';
-import { loadNative, nativeProblem, type Native, type NativeCapture } from '../../native/native.ts';
+import {
+  loadNative,
+  nativeProblem,
+  rawSocketHelper,
+  type Native,
+  type NativeCapture,
+} from '../../native/native.ts';
 import { captureFilter, nothing, snapLength, type Endpoint } from './capture-filter.ts';
 import { summaryOf, type CaptureSummary } from './capture-summary.ts';
 import { keepPackets, readRecords, type AttemptTraffic } from './packets.ts';
@@ -26,7 +32,7 @@ export async function openCapture(
 ): Promise<Capture | { unavailable: string }> {
   const native = loadNative();
   if (native === null) return { unavailable: nativeProblem() ?? 'there is no native addon' };
-  const opened = await inTurn(() => native.openCapture(captureFilter(endpoints)));
+  const opened = await inTurn(() => native.openCapture(captureFilter(endpoints), rawSocketHelper() ?? ''));
   if (typeof opened === 'number') {
     const name = getSystemErrorName(opened);
     const why = name === 'EPERM' ? `${remedy}: ${name}` : `this host opens no capture: ${name}`;

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "addon.h"
+#include "raw_socket.h"
 
 enum {
   FRAME = 256, /* header of the ring's frames, address and 160 bytes of a packet */
@@ -43,6 +45,7 @@ typedef struct {
   capture *one;
   void *program; /* of opening: a copy */
   size_t instructions;
+  char helper[PATH_MAX];
   uint8_t *out; /* of taking */
   size_t size;
   int error;
@@ -86,10 +89,15 @@ static bool program_of(napi_env env, napi_value value, void **program, size_t *i
   return true;
 }
 
-static int start(capture *one, void *program, size_t instructions) {
+static int start(capture *one, void *program, size_t instructions, const char *helper) {
   /* No protocol yet: nothing comes in before the filter stands. */
   one->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (one->fd < 0) return -errno;
+  if (one->fd < 0) {
+    if (errno != EPERM || helper[0] == '\0') return -errno;
+    int given = open_by_helper(helper, AF_PACKET);
+    if (given < 0) return given;
+    one->fd = given;
+  }
   int version = TPACKET_V2;
   struct tpacket_req request = {
       .tp_block_size = BLOCK, .tp_block_nr = BLOCKS, .tp_frame_size = FRAME, .tp_frame_nr = FRAMES};
@@ -136,7 +144,7 @@ static void end(napi_env env, task *what, napi_value value) {
 static void open_on_thread(napi_env env, void *data) {
   (void)env;
   task *what = data;
-  what->error = start(what->one, what->program, what->instructions);
+  what->error = start(what->one, what->program, what->instructions, what->helper);
   if (what->error != 0) close_ring(what->one);
 }
 
@@ -152,15 +160,20 @@ static void on_opened(napi_env env, napi_status status, void *data) {
   end(env, what, result);
 }
 
-/* openCapture(filter Uint8Array): a promise of a capture that runs, or of a negative errno (EPERM: no NET_RAW). */
+/*
+ * openCapture(filter Uint8Array, helper): a promise of a capture that runs, or of a negative errno (EPERM: no NET_RAW).
+ * `helper` is the file of the raw-socket program, asked where this process may not; empty = there is none.
+ */
 static napi_value open_capture(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value argument;
+  size_t count = 2, length;
+  napi_value arguments[2];
   void *program;
   size_t instructions;
-  napi_get_cb_info(env, info, &count, &argument, NULL, NULL);
-  if (count != 1 || !program_of(env, argument, &program, &instructions)) {
-    return refuse(env, "openCapture takes a filter of 1 to 1024 instructions");
+  char helper[PATH_MAX];
+  napi_get_cb_info(env, info, &count, arguments, NULL, NULL);
+  if (count != 2 || !program_of(env, arguments[0], &program, &instructions) ||
+      napi_get_value_string_utf8(env, arguments[1], helper, sizeof helper, &length) != napi_ok) {
+    return refuse(env, "openCapture takes a filter of 1 to 1024 instructions and a path");
   }
   capture *one = calloc(1, sizeof *one);
   task *what = calloc(1, sizeof *what);
@@ -178,6 +191,7 @@ static napi_value open_capture(napi_env env, napi_callback_info info) {
   what->one = one;
   what->program = copy;
   what->instructions = instructions;
+  memcpy(what->helper, helper, sizeof helper);
   return begin(env, what, open_on_thread, on_opened);
 }
 

@@ -44,8 +44,8 @@ static int receive(int from) {
   return error > 0 ? -error : -EIO;
 }
 
-static int start(const char *file, char *family, int end, pid_t *pid) {
-  char *arguments[] = {(char *)"raw-socket", family, NULL};
+static int start(const char *file, const char *kind, int end, pid_t *pid) {
+  char *arguments[] = {(char *)"raw-socket", (char *)kind, NULL};
   char *environment[] = {NULL};
   posix_spawn_file_actions_t actions;
   if (posix_spawn_file_actions_init(&actions) != 0) return ENOMEM;
@@ -61,9 +61,9 @@ static int start(const char *file, char *family, int end, pid_t *pid) {
 int open_by_helper(const char *file, int family) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return -errno;
-  char version[] = {family == AF_INET ? '4' : '6', '\0'};
+  const char *kind = family == AF_PACKET ? "packets" : family == AF_INET ? "4" : "6";
   pid_t pid;
-  int error = start(file, version, ends[1], &pid);
+  int error = start(file, kind, ends[1], &pid);
   close(ends[1]);
   int result = -error;
   if (error == 0) {

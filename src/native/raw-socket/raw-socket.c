@@ -1,5 +1,6 @@
 /*
- * raw-socket 4 | 6: opens a raw socket of ICMP or ICMPv6, hands it to its parent over descriptor 3, and ends.
+ * raw-socket 4 | 6 | packets: opens a raw socket of ICMP or ICMPv6, or one for packets of all kinds that gets none yet, hands
+ * it to its parent over descriptor 3, and ends.
  *
  * An agent that is no root gets the capability NET_RAW only through a file that has it (setcap cap_net_raw+ep), and that file
  * must not be Node: a program with file capabilities ignores Node's variables for certificates and options, and a container
@@ -15,10 +16,17 @@
 enum { PARENT = 3 };
 
 int main(int argc, char **argv) {
-  int family = argc == 2 && strcmp(argv[1], "4") == 0 ? AF_INET : argc == 2 && strcmp(argv[1], "6") == 0 ? AF_INET6 : 0;
-  if (family == 0) return 64;
-  int fd = socket(family, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
-                  family == AF_INET ? (int)IPPROTO_ICMP : (int)IPPROTO_ICMPV6);
+  const char *kind = argc == 2 ? argv[1] : "";
+  int fd;
+  if (strcmp(kind, "4") == 0) {
+    fd = socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_ICMP);
+  } else if (strcmp(kind, "6") == 0) {
+    fd = socket(AF_INET6, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_ICMPV6);
+  } else if (strcmp(kind, "packets") == 0) {
+    fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  } else {
+    return 64;
+  }
   int error = fd < 0 ? errno : 0;
   struct iovec content = {&error, sizeof error};
   union {

@@ -1,7 +1,11 @@
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
   captureFilter,
@@ -45,6 +49,45 @@ test('the reason is told where there is none', () => {
   if (can) return;
   expect(tried).toEqual({ unavailable: expect.stringMatching(/NET_RAW|addon|capture/) as string });
 });
+
+const native = join(import.meta.dirname, '..', '..', '..', 'build', 'native');
+const canGrantByFile =
+  can && process.getuid?.() === 0 && spawnSync('setcap', ['-h'], { stdio: 'ignore' }).error === undefined;
+
+test.skipIf(!canGrantByFile)(
+  'an ordinary user gets the socket from the helper, if its file has NET_RAW',
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'location-agent-capture-'));
+    chmodSync(folder, 0o755);
+    for (const name of ['location_agent.node', 'raw-socket']) cpSync(join(native, name), join(folder, name));
+    cpSync(join(folder, 'raw-socket'), join(folder, 'granted'));
+    execFileSync('setcap', ['cap_net_raw+ep', join(folder, 'granted')]);
+    const script = `
+    const native = require('./location_agent.node');
+    const filter = new Uint8Array(new Uint16Array([6, 0, 160, 0]).buffer);
+    const open = async (helper) => {
+      const capture = await native.openCapture(filter, helper);
+      return typeof capture === 'number' ? capture : (await native.takeCapture(capture)).length >= 4;
+    };
+    (async () => {
+      const found = [];
+      for (const helper of ['', './raw-socket', './granted', './missing']) found.push(await open(helper));
+      console.log(JSON.stringify(found));
+    })();`;
+    const asNobody = ['--reuid', '65534', '--regid', '65534', '--clear-groups'];
+    const run = (...more: string[]) =>
+      execFileSync('setpriv', [...asNobody, ...more, process.execPath, '-e', script], {
+        cwd: folder,
+        encoding: 'utf8',
+        timeout: 30_000,
+      });
+    expect(JSON.parse(run())).toEqual([-1, -1, true, -2]);
+    // As what scripts start, and as a container without the capability.
+    expect(JSON.parse(run('--no-new-privs'))).toEqual([-1, -1, -1, -2]);
+    expect(JSON.parse(run('--bounding-set=-net_raw'))).toEqual([-1, -1, -1, -2]);
+    rmSync(folder, { recursive: true });
+  },
+);
 
 test('a filter is as short as its jumps demand, however many addresses there are', async () => {
   const many = Array.from({ length: 100 }, (_, index) => [
