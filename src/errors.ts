@@ -29,6 +29,7 @@ export type ErrorCode =
   | 'CONFIGURATION'
   | 'KEY_REFUSED'
   | 'DATABASE_IN_USE'
+  | 'DATABASE_BROKEN'
   | 'PORT_IN_USE';
 
 type ErrorOptions = { cause?: unknown };
@@ -85,7 +86,7 @@ export class ServiceError extends CodedError<'SERVICE_UNREACHABLE' | 'SERVICE_RE
 
 /** The process cannot go on: one clear line on standard error, then `exitCode`. */
 export class FatalError extends CodedError<
-  'CONFIGURATION' | 'KEY_REFUSED' | 'DATABASE_IN_USE' | 'PORT_IN_USE'
+  'CONFIGURATION' | 'KEY_REFUSED' | 'DATABASE_IN_USE' | 'DATABASE_BROKEN' | 'PORT_IN_USE'
 > {
   readonly exitCode: number;
   constructor(code: FatalError['code'], message: string, options: ErrorOptions & { exitCode: number }) {

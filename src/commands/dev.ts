@@ -20,6 +20,7 @@ import { createApiClient, type ApiClient } from './dev-api.ts';
 import { watchResults } from './dev-results.ts';
 import { installNewestRuntime } from './dev-runtime.ts';
 import { syncSamples, type KnownCheck } from './dev-samples.ts';
+import { leaveLastWords } from './last-words.ts';
 import { readableLine } from './readable-log.ts';
 import { sampleChecks } from './sample-checks.ts';
 import { startSampleHeartbeat } from './sample-heartbeat.ts';
@@ -44,6 +45,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
 
   const signals = watchSignals();
   const closers: (() => Promise<unknown>)[] = [];
+  let isAsItShould = (): void => undefined;
   try {
     const targets = await startTargets();
     closers.push(targets.close);
@@ -55,6 +57,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
       scrub: (line) => scrubber.text(line),
       destination: { write: (line) => print(readableLine(line.trimEnd(), 'service')) },
     });
+    isAsItShould = leaveLastWords(log, 'dev');
     const service = await startService({ config, log });
     closers.push(service.close);
     signals.stopped.throwIfAborted();
@@ -132,7 +135,17 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
     void suites.catch((error: unknown) => {
       if (!signals.stopped.aborted) print(`the sample suite could not be made: ${toError(error).message}`);
     });
-    return await untilTheEnd({ api, checks, scripts, suites, agent, stopped: signals.stopped, print });
+    const { failed } = service;
+    return await untilTheEnd({
+      api,
+      checks,
+      scripts,
+      suites,
+      agent,
+      failed,
+      stopped: signals.stopped,
+      print,
+    });
   } catch (error: unknown) {
     if (signals.stopped.aborted && error === signals.stopped.reason) return exitCodes.done;
     throw error;
@@ -142,6 +155,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
       await close().catch((error: unknown) => print(`not closed cleanly: ${toError(error).message}`));
     }
     signals.stop();
+    isAsItShould();
   }
 };
 
@@ -154,6 +168,8 @@ async function untilTheEnd(parts: {
   /** The one that comes once there are engines. */
   suites: Promise<KnownCheck[]>;
   agent: AgentProcess;
+  /** The service can not go on. */
+  failed: Promise<FatalError>;
   stopped: AbortSignal;
   print: (line: string) => void;
 }): Promise<number> {
@@ -174,7 +190,7 @@ async function untilTheEnd(parts: {
     if (stopped.aborted) resolve(null);
     stopped.addEventListener('abort', () => resolve(null));
   });
-  const end = await Promise.race([signalled, agent.ended]);
+  const end = await Promise.race([signalled, agent.ended, parts.failed]);
   if (end !== null) throw end;
   print('Ending: the agent drains, then the service closes.');
   return agent.stop();

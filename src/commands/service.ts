@@ -2,12 +2,13 @@ import { readLogLevel } from '../config.ts';
 import { readServiceConfig, type ServiceConfig } from '../config/service.ts';
 import type { Environment } from '../config/read.ts';
 import { exitCodes } from '../errors.ts';
-import { createLog } from '../log.ts';
+import { createLog, type Log } from '../log.ts';
 import { createScrubber } from '../secrets/scrubber.ts';
 import { Secret } from '../secrets/secret.ts';
 import type { Keys } from '../service/keys-file.ts';
-import { startService } from '../service/service.ts';
+import { startService, type RunningService } from '../service/service.ts';
 import { usageError, type Command } from './command.ts';
+import { leaveLastWords } from './last-words.ts';
 
 /** `service`: runs until SIGTERM or SIGINT. One line of JSON on standard output says that everything answers. */
 export const service: Command = async (args, { env, stdout }) => {
@@ -24,8 +25,16 @@ export async function runService(
   const config = readServiceConfig(env);
   let scrubber = createScrubber(secretsOf(config));
   const log = createLog({ level, scrub: (line) => scrubber.text(line) });
-  const stopped = nextSignal();
-  const running = await startService({ config, log });
+  const isAsItShould = leaveLastWords(log, 'the service');
+  const stopped = nextSignal(log);
+  let running: RunningService;
+  try {
+    running = await startService({ config, log });
+  } catch (error) {
+    // Told by who has called us.
+    isAsItShould();
+    throw error;
+  }
   if (running.keys !== null) scrubber = createScrubber([...secretsOf(config), ...generated(running.keys)]);
   try {
     const serviceUrl = config.publicUrl ?? running.url;
@@ -40,9 +49,12 @@ export async function runService(
       keysFile: running.keysFile,
     };
     stdout(`${JSON.stringify(ready)}\n`);
-    log.info({ signal: await stopped }, 'service stops');
+    const end = await Promise.race([stopped, running.failed]);
+    if (end instanceof Error) throw end;
+    log.info({ signal: end }, 'service stops');
   } finally {
-    await running.close();
+    await withinTime(running.close(), log);
+    isAsItShould();
   }
   return exitCodes.done;
 }
@@ -73,13 +85,34 @@ export function generated({ apiKey, locationKey, encryptionKey }: Keys): { name:
   );
 }
 
+/** Longer than all that waits for something at the end. */
+const closeMs = 60_000;
+
+/** What hangs does not keep the process. */
+async function withinTime(closing: Promise<void>, log: Log): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      log.error({ waitedMs: closeMs }, 'the service could not be closed in time: it ends as it is');
+      resolve();
+    }, closeMs);
+  });
+  await Promise.race([closing, late]).finally(() => clearTimeout(timer));
+}
+
 /** The first signal that asks for an end. A second one ends the process at once, as it does by default. */
-function nextSignal(): Promise<NodeJS.Signals> {
+function nextSignal(log: Log): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     const signals: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
+    let isFirst = true;
     const onSignal = (signal: NodeJS.Signals) => {
+      if (isFirst) {
+        isFirst = false;
+        return resolve(signal);
+      }
+      log.error({ signal }, 'told again: the service ends at once');
       for (const name of signals) process.off(name, onSignal);
-      resolve(signal);
+      process.kill(process.pid, signal);
     };
     for (const name of signals) process.on(name, onSignal);
   });

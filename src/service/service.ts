@@ -21,6 +21,8 @@ export type RunningService = {
   keysFile: string | null;
   keys: Keys | null;
   db: Db;
+  /** Settles when the service can not go on: its embedded database has broken down. */
+  failed: Promise<FatalError>;
   /** Stops scheduling, answers what is under way, closes the database. */
   close: () => Promise<void>;
 };
@@ -47,8 +49,16 @@ export async function startService(options: Options): Promise<RunningService> {
   const close = async () => {
     for (const closer of closers.splice(0).reverse()) await closer();
   };
+  let fail: (error: FatalError) => void = () => undefined;
+  const failed = new Promise<FatalError>((resolve) => (fail = resolve));
   try {
-    const db = await openDatabase({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
+    const { databaseUrl, dataDir } = config;
+    const db = await openDatabase({
+      databaseUrl,
+      dataDir,
+      log,
+      onBroken: (error) => fail(brokenDown(error)),
+    });
     closers.push(() => db.close());
     await migrate(db);
     const { accountId, keysFile, keys, encryption } = await bootstrap({ db, config, now, log });
@@ -106,12 +116,22 @@ export async function startService(options: Options): Promise<RunningService> {
     retention.start();
     work.start();
     log.info({ url, database: db.kind }, 'service listens');
-    return { url, accountId, keysFile, keys, db, close };
+    return { url, accountId, keysFile, keys, db, failed, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
+
+const brokenDown = (cause: Error) =>
+  new FatalError(
+    'DATABASE_BROKEN',
+    `the embedded database has broken down (${cause.message}): start the service again`,
+    {
+      exitCode: exitCodes.couldNotRun,
+      cause,
+    },
+  );
 
 type Listening = { listen: (options: { host: string; port: number }) => Promise<string> };
 

@@ -1,14 +1,41 @@
 import { PGlite, type Transaction } from '@electric-sql/pglite';
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { FatalError, toError } from '../../errors.ts';
 import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, type Db } from './database.ts';
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
 
+const settings = [
+  // Compiling a query costs more than running one here, and nothing here is parallel.
+  ...['-c', 'jit=off', '-c', 'timezone=UTC'],
+  // All of them are in use after some hours; what is not among them is in the system's own cache of files.
+  ...['-c', 'shared_buffers=64MB'],
+];
+
+/**
+ * Makes an empty database, in a thread of its own: the program that does so takes 400 MB, which the process would keep for
+ * long otherwise.
+ */
+async function makeCluster(folder: string): Promise<void> {
+  const library = createRequire(import.meta.url).resolve('@electric-sql/pglite');
+  const worker = new Worker(
+    `const { workerData } = require('node:worker_threads');
+     const { PGlite } = require(workerData.library);
+     PGlite.create({ dataDir: workerData.folder }).then((engine) => engine.close());`,
+    { eval: true, workerData: { library, folder } },
+  );
+  await new Promise<void>((resolve, reject) => {
+    worker.once('error', reject).once('exit', () => resolve());
+  });
+}
+
 /** Opens (and at first makes) the database in `dataDir`/database. Throws FatalError: DATABASE_IN_USE, or CONFIGURATION when its disk is full. */
 export async function openEmbeddedDatabase(
-  options: Pick<DatabaseOptions, 'dataDir' | 'onStatement'>,
+  options: Pick<DatabaseOptions, 'dataDir' | 'onStatement' | 'onBroken'>,
 ): Promise<Db> {
   const inMemory = options.dataDir === 'memory://';
   const unlock = inMemory
@@ -29,17 +56,25 @@ export async function openEmbeddedDatabase(
     } catch (error) {
       throw databaseUnusable(`SERVICE_DATA_DIR: ${toError(error).message}`, error);
     }
+    if (!inMemory && !existsSync(join(folder, 'PG_VERSION'))) await makeCluster(folder);
     const engine = await PGlite.create({
       dataDir: inMemory ? 'memory://' : folder,
       parsers: { ...valueParsers },
-      // Compiling a query costs more than running one here, and nothing here is parallel.
-      startParams: [...PGlite.defaultStartParams, '-c', 'jit=off', '-c', 'timezone=UTC'],
+      startParams: [...PGlite.defaultStartParams, ...settings],
     });
-    return embeddedDb(engine, { unlock, checkSpace, observe: options.onStatement });
+    const { onStatement: observe, onBroken = () => undefined } = options;
+    return embeddedDb(engine, { unlock, checkSpace, observe, onBroken });
   } catch (error) {
     await unlock();
     throw error;
   }
+}
+
+/** The engine itself has ended, or says that it can not go on: every further statement would fail. */
+function hasBrokenDown(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  const { name, severity } = error as { name?: unknown; severity?: unknown }; // any object may have these
+  return name === 'RuntimeError' || name === 'ExitStatus' || severity === 'PANIC' || severity === 'FATAL';
 }
 
 function embeddedDb(
@@ -48,20 +83,32 @@ function embeddedDb(
     unlock,
     checkSpace,
     observe,
-  }: { unlock: () => Promise<void>; checkSpace: () => void; observe: DatabaseOptions['onStatement'] },
+    onBroken,
+  }: {
+    unlock: () => Promise<void>;
+    checkSpace: () => void;
+    observe: DatabaseOptions['onStatement'];
+    onBroken: (error: Error) => void;
+  },
 ): Db {
   let closing: Promise<void> | null = null;
+  let isBroken = false;
   // The engine runs one statement after the other: a statement began when it was called, or when the one before ended.
   let previousEnd = 0;
   async function timed<T>(sql: string, run: () => Promise<T>): Promise<T> {
     checkSpace();
-    if (observe === undefined) return run();
     const called = performance.now();
     try {
       return await run();
+    } catch (error) {
+      if (!isBroken && hasBrokenDown(error)) {
+        isBroken = true;
+        onBroken(toError(error));
+      }
+      throw error;
     } finally {
       const end = performance.now();
-      observe({ sql, milliseconds: end - Math.max(called, previousEnd) });
+      observe?.({ sql, milliseconds: end - Math.max(called, previousEnd) });
       previousEnd = end;
     }
   }

@@ -41,6 +41,8 @@ export type DatabaseOptions = {
   dataDir: string;
   log?: Log;
   onStatement?: StatementObserver;
+  /** Told once when the embedded database can not be used any more. */
+  onBroken?: (error: Error) => void;
 };
 
 /** SQLSTATE of an error that a driver threw, or null. */

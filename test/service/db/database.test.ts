@@ -236,3 +236,22 @@ describe('lock of the embedded database', () => {
     await rm(dataDir, { recursive: true });
   });
 });
+
+it('an embedded database that breaks down says so once', { timeout: 60_000 }, async () => {
+  const broken: string[] = [];
+  const db = await openDatabase({
+    databaseUrl: null,
+    dataDir: 'memory://',
+    onBroken: ({ message }) => void broken.push(message),
+  });
+  await expect(db.query('select nothing')).rejects.toThrow('does not exist');
+  expect(broken).toEqual([]);
+  // What the engine can not bear: its stack runs out, and the error of that is interrupted.
+  await db.exec(`create function deeper(n int) returns int language sql as 'select deeper($1 + 1)'`);
+  await db.query('select deeper(1)').catch(() => undefined);
+  await db.query('select pg_cancel_backend(pg_backend_pid())').catch(() => undefined);
+  await db.query('select 1').catch(() => undefined);
+  await db.query('select 1').catch(() => undefined);
+  expect(broken).toHaveLength(1);
+  await db.close().catch(() => undefined);
+});
