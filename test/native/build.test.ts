@@ -69,14 +69,18 @@ describe('scripts/native.mjs', () => {
     expect(existsSync(addon())).toBe(false);
   });
 
-  it.skipIf(!hasCompiler)('builds without a warning, and again only when a source is newer', () => {
-    expect(build()).toEqual({ status: 0, stderr: '' });
-    const first = statSync(addon()).ino;
-    expect(build()).toEqual({ status: 0, stderr: '' });
-    expect(statSync(addon()).ino).toBe(first);
-    const later = new Date(Date.now() + 60_000);
-    utimesSync(join(folder, 'src', 'native', 'addon', 'echo.c'), later, later);
-    expect(build()).toEqual({ status: 0, stderr: '' });
-    expect(statSync(addon()).ino).not.toBe(first);
-  }, 60_000);
+  it.skipIf(!hasCompiler)(
+    'builds without a warning, and again only when a source is newer',
+    () => {
+      expect(build()).toEqual({ status: 0, stderr: '' });
+      const first = statSync(addon()).ino;
+      expect(build()).toEqual({ status: 0, stderr: '' });
+      expect(statSync(addon()).ino).toBe(first);
+      const later = new Date(Date.now() + 60_000);
+      utimesSync(join(folder, 'src', 'native', 'addon', 'echo.c'), later, later);
+      expect(build()).toEqual({ status: 0, stderr: '' });
+      expect(statSync(addon()).ino).not.toBe(first);
+    },
+    60_000,
+  );
 });
