@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { describeNetwork } from '../../src/service/analyses/network-evidence.ts';
 import { readPcap } from '../helpers/pcap.ts';
 import { canRouteHere, runRouted, type RoutedResult } from '../helpers/routed-network.ts';
 
@@ -154,6 +155,18 @@ describe.skipIf(!canRouteHere)('failures over two routers', () => {
     const { syn, packets, retransmissions } = packetCapture as { [name: string]: number };
     expect(syn).toBeGreaterThan(1);
     expect([packets, retransmissions]).toEqual([syn, (syn ?? 0) - 1]);
+  });
+
+  test('the service’s analyses find both', () => {
+    expect(describeNetwork(ran.hole.result.details)).toEqual([
+      'On the way to the target hop 1 (10.1.0.2) was the last that answered; none of the 5 beyond did.',
+      expect.stringMatching(
+        /^Captured packets: \d packets: \d SYNs, none of them accepted, \d retransmissions?/,
+      ),
+    ]);
+    expect(describeNetwork(ran.unprivileged.result.details)).toEqual([
+      'The way to the target was traced over 3 hops, to 10.3.0.2.',
+    ]);
   });
 
   test('a router that says no: which one, and why', () => {

@@ -132,6 +132,37 @@ test('pings are counted', () => {
   );
 });
 
+test('the way and the packets of a failure of the network', () => {
+  const times = { lastMs: 0.25, avgMs: 0.3, bestMs: 0.2, worstMs: 12.5, stddevMs: 0.1 };
+  const silent = { lastMs: null, avgMs: null, bestMs: null, worstMs: null, stddevMs: null };
+  const details = {
+    traceroute: {
+      way: 'tcp',
+      address: '10.3.0.2',
+      port: 443,
+      reached: true,
+      hops: [
+        { hop: 1, address: '10.1.0.2', name: 'gateway.example', lossPercent: 0, ...times },
+        { hop: 2, address: null, lossPercent: 100, ...silent },
+        { hop: 3, address: '10.3.0.2', lossPercent: 33.3, ...times, error: 'host prohibited' },
+      ],
+    },
+    packetCapture: { summary: '2 packets: 1 SYN, none of them accepted, 1 reset' },
+  };
+  expect(resultReport('x', [{ ...passed, details }])).toContain(`
+traceroute    10.3.0.2 port 443 by TCP: reached over 3 hops
+  hop  address                     loss     last      avg     best    worst   stddev
+    1  10.1.0.2                      0%      0.3      0.3      0.2     12.5      0.1  gateway.example
+    2  *                           100%        -        -        -        -        -
+    3  10.3.0.2                     33%      0.3      0.3      0.2     12.5      0.1  host prohibited
+packets       2 packets: 1 SYN, none of them accepted, 1 reset
+`);
+  const unavailable = { traceroute: { unavailable: 'no way' }, packetCapture: { unavailable: 'NET_RAW' } };
+  expect(resultReport('x', [{ ...passed, details: unavailable }])).toContain(
+    'traceroute    not available: no way\npackets       not captured: NET_RAW\n',
+  );
+});
+
 test('one line of a list', () => {
   expect(resultLine({ ...passed, reason: reasonOf('TIMEOUT', 'late'), status: 'failed' }, 'page')).toBe(
     `failed    URL        ${'page'.padEnd(40)}    40.0 ms  TIMEOUT`,

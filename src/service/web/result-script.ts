@@ -21,6 +21,27 @@ function bytes(value) {
   return value < 10_000_000 ? Math.round(value / 1000) + ' kB' : Math.round(value / 1e6) + ' MB';
 }
 
+// The way and the packets of an attempt that the network failed.
+function networkText(details) {
+  const trace = object(details.traceroute);
+  const packets = object(details.packetCapture);
+  const time = (value) => (typeof value === 'number' ? value.toFixed(1) : '-').padStart(9);
+  const hops = list(trace.hops).slice(0, 30).map(object).map((hop) =>
+    text(hop.hop, 3).padStart(3) + '  ' + text(hop.address ?? '*', 50).padEnd(24) + (text(hop.lossPercent, 5) + '%').padStart(6) +
+      [hop.lastMs, hop.avgMs, hop.bestMs, hop.worstMs, hop.stddevMs].map(time).join('') +
+      [hop.name, hop.error].filter(Boolean).map((word) => '  ' + text(word, 100)).join(''));
+  return [
+    ...(hops.length === 0 ? [] : [
+      'Way to ' + text(trace.address, 50) + ' port ' + text(trace.port, 5) + ' by ' + text(trace.way, 10).toUpperCase() +
+        (trace.reached === true ? '' : ': not reached'),
+      'hop  ' + 'address'.padEnd(24) + '  loss' + ['last', 'avg', 'best', 'worst', 'stddev'].map((word) => word.padStart(9)).join(''),
+      ...hops]),
+    ...(trace.unavailable ? ['No traceroute: ' + text(trace.unavailable, 300)] : []),
+    ...(packets.summary ? ['Packets: ' + text(packets.summary, 300)] : []),
+    ...(packets.unavailable ? ['No packets: ' + text(packets.unavailable, 300)] : []),
+  ].join('\n');
+}
+
 /** 'tools' are the page's own: element, milliseconds, download. */
 export function resultDetail(tools, result) {
   const { element, milliseconds, download } = tools;
@@ -86,6 +107,7 @@ export function resultDetail(tools, result) {
     element('div', {}, line(each.error ? 'failed' : 'passed', text([each.source, each.property, each.comparison, each.target].filter(Boolean).map((part) => text(part)).join(' '), 300), ''),
       each.error ? error(each.error) : null));
   const errors = !isSuite && list(details.tests).length > 0 ? [] : list(details.errors).slice(0, 20).map(error);
+  const network = networkText(details);
   const log = list(result.log).slice(0, 500).map(object).map((entry) => text(entry.msg)).join('\n');
   function file(artifact) {
     if (artifact.state !== 'stored' || !artifact.url) {
@@ -103,6 +125,7 @@ export function resultDetail(tools, result) {
     section('API calls', calls),
     section('Pages', pages),
     section('Assertions', assertions),
+    section('Network', network === '' ? [] : [element('pre', {}, network)]),
     section('Files', files),
     section('Log', log === '' ? [] : [element('pre', {}, log)]),
   ].filter((part) => part !== null);

@@ -301,6 +301,47 @@ describe('page', () => {
     expect(downloads).toHaveLength(3);
   });
 
+  test('shows the way and the packets of a failure of the network', () => {
+    const hop = {
+      sent: 3,
+      lossPercent: 0,
+      lastMs: 0.25,
+      avgMs: 0.3,
+      bestMs: 0.2,
+      worstMs: 0.4,
+      stddevMs: 0.1,
+    };
+    const silent = { lastMs: null, avgMs: null, bestMs: null, worstMs: null, stddevMs: null };
+    const traceroute = {
+      way: 'tcp',
+      address: '10.3.0.2',
+      port: 443,
+      reached: false,
+      hops: [
+        { hop: 1, address: '10.1.0.2', name: 'gateway.example', ...hop, error: 'host unreachable' },
+        { hop: 2, address: null, ...hop, lossPercent: 100, ...silent },
+      ],
+    };
+    const packetCapture = { packets: 2, summary: '2 packets: 1 SYN, none of them accepted, 1 reset' };
+    const { text } = shown(presentResult(rowOf('URL', { details: { traceroute, packetCapture } })));
+    for (const part of [
+      'Way to 10.3.0.2 port 443 by TCP: not reached',
+      '  1  10.1.0.2                    0%      0.3      0.3      0.2      0.4      0.1  gateway.example  host unreachable',
+      '  2  *                         100%        -',
+      'Packets: 2 packets: 1 SYN, none of them accepted, 1 reset',
+    ]) {
+      expect(text).toContain(part);
+    }
+    const unavailable = { unavailable: 'no <b>way</b>' };
+    const none = { details: { traceroute: unavailable, packetCapture: unavailable } };
+    const said = 'No traceroute: no <b>way</b>\nNo packets: no <b>way</b>';
+    expect(shown(presentResult(rowOf('URL', none))).text).toContain(said);
+    const odd = {
+      details: { traceroute: { hops: [1, null, { hop: {}, lossPercent: [] }] }, packetCapture: 7 },
+    };
+    expect(shown(presentResult(rowOf('URL', odd))).text).toContain('Way to');
+  });
+
   test('shows a suite: numbers, tools, stages, tests with their files, failed ones first', () => {
     const { text, downloads } = shown(
       presentResult(rowOf('PLAYWRIGHT', { details: suite, artifacts: suiteArtifacts })),
