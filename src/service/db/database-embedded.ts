@@ -9,12 +9,8 @@ import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, typ
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
 
-const settings = [
-  // Compiling a query costs more than running one here, and nothing here is parallel.
-  ...['-c', 'jit=off', '-c', 'timezone=UTC'],
-  // All of them are in use after some hours; what is not among them is in the system's own cache of files.
-  ...['-c', 'shared_buffers=64MB'],
-];
+/** jit: compiling a query costs more than running one here. Buffers: what is not in them is in the system's own cache of files. */
+const settings = ['-c', 'jit=off', '-c', 'timezone=UTC', '-c', 'shared_buffers=64MB'];
 
 /**
  * Makes an empty database, in a thread of its own: the program that does so takes 400 MB, which the process would keep for

@@ -35,24 +35,27 @@ const rules: readonly Rule[] = [
   ],
   [
     new RegExp(
-      `\\b(?:(?:${dayNames})[a-z]{0,6},? )?(?:\\d{1,2}[ -](?:${monthNames})[a-z]{0,6}|(?:${monthNames})[a-z]{0,6} \\d{1,2}(?:st|nd|rd|th)?\\b),?(?:[ -]\\d{4})?(?:,? (?:at )?\\d{1,2}:\\d\\d(?::\\d\\d)?(?: ?[ap]m)?)?(?: (?:GMT|UTC)(?:[+-]\\d{4})?)?`,
+      `\\b(?:(?:${dayNames})[a-z]{0,6},? )?(?:\\d{1,2}[ -](?:${monthNames})[a-z]{0,6}|(?:${monthNames})[a-z]{0,6} \\d{1,2}(?:st|nd|rd|th)?\\b),?(?:[ -]\\d{4})?(?:,? (?:at )?\\d{1,2}:\\d\\d(?::\\d\\d)?(?: ?[ap]m)?)?(?: (?:GMT|UTC)(?:[+-]\\d{4})?(?: \\([a-z][a-z ]{2,40}\\))?)?`,
       'gi',
     ),
     '<time>',
   ],
   [/\b\d{1,4}[/.]\d{1,2}[/.]\d{4}\b|\b\d{4}\/\d{1,2}\/\d{1,2}\b/g, '<time>'],
   [/\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[ap]m)?\b/gi, '<time>'],
+  [/\b\d{1,2}:\d\d ?[ap]m\b/gi, '<time>'],
+  [/\b\d{8}T\d{4,6}(?:[.,]\d+)?(?:Z|[+-]\d{4})?\b/g, '<time>'],
   // Addresses, with or without a port.
   [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, '<address>'],
   [
-    /\[[0-9a-f:]*:[0-9a-f:.]*\](?::\d{1,5})?|(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{1,4}(?![\w:])/gi,
+    /\[[0-9a-f:]*:[0-9a-f:.]*\](?::\d{1,5})?|(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{1,4}(?:%\w{1,20})?(?![\w:])/gi,
     '<address>',
   ],
 ];
 
 const url = /\b([a-z][a-z0-9+.-]{1,20}:\/\/)([^\s"'`<>()\\]+)/gi;
+const fileUrl = /\bfile:\/\/\/?[^\s"'`<>()]+/gi;
 const path =
-  /(?<![\w<>:/.-])(?:[a-z]:\\(?:[\w .$@-]+\\)*[\w.$@-]+|(?:~|\.{1,2})?\/(?:[\w.$@%+~-]+\/)+[\w.$@%+~-]*)(?::\d+){0,2}/gi;
+  /(?<![\w<>:/.-])(?:(?:[a-z]:|\\\\[\w.$-]+)\\(?:[\w .$@-]+\\)*[\w.$@-]+|[a-z]:\/(?:[\w.$@%+~-]+\/)*[\w.$@%+~-]+|(?:~|\.{1,2})?\/(?:[\w.$@%+~-]+\/)+[\w.$@%+~-]*)(?::\d+){0,2}/gi;
 const sourceFile =
   /\b([\w$@-]{1,80}(?:\.[\w$@-]{1,40}){0,4}\.(?:[cm]?[jt]sx?|py|go|java|rb|php|html?))(?::\d+){1,2}/g;
 
@@ -62,7 +65,15 @@ const laterRules: readonly Rule[] = [
   // Hexadecimal with a digit in it, and long tokens of letters and digits.
   [/\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b/gi, '<id>'],
   [/(?<![\w<-])(?=[\w-]{0,199}\d)(?=[\w-]{0,199}[a-z])[\w-]{20,}/gi, '<id>'],
-  [new RegExp(`(?<![\\w.])\\d+(?:[.,]\\d+)* ?(?:${units})\\b`, 'gi'), '<duration>'],
+  // Several in a row are one: `1h 30m`, `1m30s`.
+  [/(?<![\w.])\d+(?:\.\d+)?[dhm](?:\d+(?:\.\d+)?(?:ms|[hms])){1,4}\b/gi, '<duration>'],
+  [
+    new RegExp(
+      `(?<![\\w.])\\d+(?:[.,]\\d+)* ?(?:${units})\\b(?: \\d+(?:[.,]\\d+)* ?(?:${units})\\b){0,4}`,
+      'gi',
+    ),
+    '<duration>',
+  ],
   [new RegExp(`(?<![\\w.])\\d+(?:[.,]\\d+)* ?(?:${bytes})\\b`, 'gi'), '<size>'],
 ];
 
@@ -83,6 +94,7 @@ const found =
 export function cleanMessage(raw: string | null): string {
   let text = plain(raw ?? '');
   for (const [pattern, replacement] of surroundings) text = text.replace(pattern, replacement);
+  text = text.replace(fileUrl, '<path>');
   text = text.replace(url, (_all, scheme: string, rest: string) => scheme.toLowerCase() + cleanUrl(rest));
   for (const [pattern, replacement] of rules) text = text.replace(pattern, replacement);
   text = text.replace(path, '<path>').replace(sourceFile, '$1');
@@ -110,12 +122,16 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 /** Runs of blanks are one: patterns that begin with some would look at each of them again and again. */
 function plain(raw: string): string {
-  return raw
-    .slice(0, mostRaw)
-    .replace(colours, '')
-    .replace(controls, ' ')
-    .replace(/\p{Surrogate}/gu, ' ')
-    .replace(/[ \t]+/g, ' ');
+  return (
+    raw
+      .slice(0, mostRaw)
+      .replace(colours, '')
+      .replace(controls, ' ')
+      .replace(/\p{Surrogate}/gu, ' ')
+      // Digits of other scripts are digits, whichever they are.
+      .replace(/(?![0-9])\p{Nd}/gu, '0')
+      .replace(/[ \t]+/g, ' ')
+  );
 }
 
 /** Host and path of a URL; its query is gone, and a part of the path that has a digit is an id. */

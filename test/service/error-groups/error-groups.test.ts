@@ -119,6 +119,50 @@ describe.each(databases)('error groups on $name', (database) => {
       expect((await service.call('GET', path)).body).toMatchObject({ archiveForEver: true });
     });
 
+    test('a run that is followed late changes only what it can: when the error was seen first', async () => {
+      clock.advance(10 * minute);
+      await end([failed('took 12 ms')]);
+      await end([failed('took 11 ms')], start);
+      await end([failed('took 13 ms')], start + minute);
+      expect(await list()).toMatchObject([
+        {
+          rawErrorMessage: 'took 12 ms',
+          firstSeen: new Date(start).toISOString(),
+          lastSeen: new Date(start + 10 * minute).toISOString(),
+        },
+      ]);
+    });
+
+    test('archived by hand, and back by hand', async () => {
+      await end([failed('no button')]);
+      const [group] = await list();
+      const path = `/v1/error-groups/${group?.id}`;
+      for (const [body, expected] of [
+        [{ archiveForEver: true }, { archiveForEver: true, archivedUntilNextEvent: false }],
+        [{ archiveForEver: false }, { archiveForEver: false, archivedUntilNextEvent: false }],
+        [{ archivedUntilNextEvent: true }, { archiveForEver: false, archivedUntilNextEvent: true }],
+        [{}, { archiveForEver: false, archivedUntilNextEvent: true }],
+        [{ archivedUntilNextEvent: false }, { archiveForEver: false, archivedUntilNextEvent: false }],
+      ] as const) {
+        expect((await service.call('PATCH', path, { body })).body).toMatchObject(expected);
+        expect(await list()).toMatchObject([expected]);
+      }
+    });
+
+    test('the same error of another check is another group; one that is gone takes its groups along', async () => {
+      await end([failed('no button')]);
+      const [own] = await list();
+      const first = checkId;
+      checkId = await addCheck(db, { accountId: service.account.id, now: start });
+      await end([failed('no button')]);
+      const [other] = await list();
+      expect(other?.id).not.toBe(own?.id);
+      expect(other?.['errorHash']).toBe(own?.['errorHash']);
+      expect((await service.call('DELETE', `/v1/checks/${first}`)).status).toBe(204);
+      expect((await service.call('GET', `/v1/error-groups/${own?.id}`)).status).toBe(404);
+      expect((await service.call('GET', `/v1/error-groups/${other?.id}`)).status).toBe(200);
+    });
+
     test('what is not valid is named; what is foreign is not there', async () => {
       await end([failed('no button')]);
       const [group] = await list();
