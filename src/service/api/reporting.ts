@@ -5,7 +5,7 @@ import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { quickRanges } from '../analytics/ranges.ts';
 import { rolledUpHours } from '../analytics/spans.ts';
 import { dayMs, dayOf } from '../db/partitions.ts';
-import { reportedChecks, reportFigures } from '../db/reporting.ts';
+import { reportedChecks, reportFigures, type ReportRow } from '../db/reporting.ts';
 import { open, strict } from '../http/strict-schema.ts';
 import { csv, csvQuery, rangeFields, rangeOf } from './analytics-schemas.ts';
 import { errorResponses } from './api-errors.ts';
@@ -69,6 +69,8 @@ const ReportQuery = strict(
 
 /** Checks of one statement: it must not hold the embedded database up. */
 const atOnce = 50;
+/** Statements under way at once; the embedded database has one connection. */
+const statementsOf = { embedded: 1, server: 2 } as const;
 const rounded = (value: number | null) => (value === null ? null : Math.round(value * 10_000) / 10_000);
 
 export function registerReporting(
@@ -97,28 +99,34 @@ export function registerReporting(
         limit === null && page > 1
           ? []
           : await reportedChecks(db, { accountId, tags: filterByTags, deactivated, limit, offset });
-      const reports = [];
-      for (let from = 0; from < checks.length; from += atOnce) {
-        const some = checks.slice(from, from + atOnce);
-        const rows = await reportFigures(db, { checkIds: some.map(({ id }) => id), range, hours });
-        for (const { id, name, checkType, ...check } of some) {
-          const row = rows.find(({ checkId }) => checkId === id);
-          reports.push({
-            checkId: id,
-            name,
-            checkType,
-            deactivated: check.deactivated,
-            tags: check.tags,
-            aggregate: {
-              successRatio: row === undefined || row.runs === 0 ? null : rounded((row.up / row.runs) * 100),
-              avg: rounded(row?.avg ?? null),
-              p95: rounded(row?.p95 ?? null),
-              p99: rounded(row?.p99 ?? null),
-            },
-          });
-        }
-      }
-      return reports;
+      const found = new Map<string, ReportRow>();
+      const parts = Array.from({ length: Math.ceil(checks.length / atOnce) }, (_, part) =>
+        checks.slice(part * atOnce, (part + 1) * atOnce).map(({ id }) => id),
+      ).values();
+      await Promise.all(
+        Array.from({ length: statementsOf[db.kind] }, async () => {
+          for (const checkIds of parts) {
+            for (const row of await reportFigures(db, { checkIds, range, hours }))
+              found.set(row.checkId, row);
+          }
+        }),
+      );
+      return checks.map(({ id, name, checkType, ...check }) => {
+        const row = found.get(id);
+        return {
+          checkId: id,
+          name,
+          checkType,
+          deactivated: check.deactivated,
+          tags: check.tags,
+          aggregate: {
+            successRatio: row === undefined || row.runs === 0 ? null : rounded((row.up / row.runs) * 100),
+            avg: rounded(row?.avg ?? null),
+            p95: rounded(row?.p95 ?? null),
+            p99: rounded(row?.p99 ?? null),
+          },
+        };
+      });
     },
   );
 }
