@@ -31,7 +31,7 @@ RUN mkdir -p /out/app/src/service/db /out/app/build \
  && cp -a src/service/db/migrations /out/app/src/service/db/migrations \
  && if [ -e /out/app/build/native/raw-socket ]; then setcap cap_net_raw+ep /out/app/build/native/raw-socket; fi
 COPY LICENSE package.json /out/app/
-COPY docker/make-keys.mjs /out/app/docker/
+COPY docker/make-keys.mjs docker/chromium-authorities.mjs /out/app/docker/
 
 # ---- the packages of agent and service ------------------------------------------------------------------------------------
 FROM ${NODE_IMAGE} AS packages
@@ -59,7 +59,7 @@ RUN --mount=type=cache,target=/root/.npm \
 COPY docker/prune-packages.mjs docker/one-node.mjs docker/
 RUN node docker/prune-packages.mjs runtimes/*/node_modules engines/node_modules \
  && node docker/one-node.mjs /app 2026.04 /out/node/usr/local/bin/node \
- && rm -f runtimes/*/package-lock.json runtimes/*/.npmrc engines/package-lock.json \
+ && rm -f runtimes/.gitignore runtimes/*/package-lock.json runtimes/*/.npmrc engines/package-lock.json \
  && mkdir -p /out/runtimes/app /out/engines/app && mv runtimes /out/runtimes/app/ && mv engines /out/engines/app/
 
 # ---- the image ----------------------------------------------------------------------------------------------------------------
@@ -78,6 +78,9 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/apt /var/log/dpkg.log /var/log/alternatives.log \
       /usr/lib/*/libLLVM* /usr/lib/*/dri /usr/lib/*/libz3.so* /usr/share/icons/* /usr/share/themes/* \
       /usr/share/locale/* /usr/share/gtk-3.0 /usr/share/doc/* /usr/share/man/* /usr/share/info/* \
+      /usr/lib/chromium/libVkLayer_* /usr/lib/chromium/libVkICD_* /usr/lib/chromium/*.TOC \
+# No program of the image has to become somebody else.
+ && find / -xdev -perm /6000 -type f -exec chmod a-s {} + \
  && fc-cache -f \
  && groupadd --gid 10001 agent \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/location-agent --shell /usr/sbin/nologin agent \

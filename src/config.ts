@@ -48,7 +48,7 @@ export type AgentConfig = {
 
 /**
  * What package managers and `playwright install` need of this machine to reach a registry: proxies by both of their names, as
- * tools look for one or the other, authorities, registry and download host.
+ * tools look for one or the other, authorities, registry and download host; and to compile packages, Node's headers.
  */
 function installEnvironment(env: Environment): { readonly [name: string]: Secret } {
   const found: { [name: string]: Secret } = {};
@@ -64,7 +64,12 @@ function installEnvironment(env: Environment): { readonly [name: string]: Secret
   const authorities = text(env, 'NODE_EXTRA_CA_CERTS');
   // Installers have a working folder of their own.
   if (authorities !== null) found['NODE_EXTRA_CA_CERTS'] = new Secret(resolve(authorities));
-  for (const name of ['npm_config_registry', 'NPM_CONFIG_REGISTRY', 'PLAYWRIGHT_DOWNLOAD_HOST']) {
+  for (const name of [
+    'npm_config_registry',
+    'NPM_CONFIG_REGISTRY',
+    'npm_config_nodedir',
+    'PLAYWRIGHT_DOWNLOAD_HOST',
+  ]) {
     const value = text(env, name);
     if (value !== null) found[name] = new Secret(value);
   }
