@@ -82,6 +82,12 @@ export const presentUpdate = <Status extends string>(row: IncidentUpdateRow<Stat
   updated_at: row.updatedAt?.toISOString() ?? null,
 });
 
+const isPartial = Type.Optional(
+  Type.Boolean({
+    description: 'In a list with much text: of its updates only the first and the last are shown.',
+  }),
+);
+
 export const StatusPageIncident = open(
   Type.Object(
     {
@@ -90,6 +96,7 @@ export const StatusPageIncident = open(
       severity,
       services: Type.Array(Type.Object({ id, name: Type.String(), accountId: id })),
       incidentUpdates: Type.Array(Type.Ref('StatusPageIncidentUpdate'), { description: 'Oldest first.' }),
+      isPartial,
       lastUpdateStatus: status,
       duration: Nullable(
         Type.Number({
@@ -105,7 +112,7 @@ export const StatusPageIncident = open(
 );
 export const StatusPageIncidentPage = PageOf('StatusPageIncident', 'StatusPageIncidentPage');
 
-const ignoredFields = { id: ignored, created_at: ignored, updated_at: ignored };
+const ignoredFields = { id: ignored, created_at: ignored, updated_at: ignored, isPartial: ignored };
 const services = Type.Array(Type.Object({ id: anyId, name: ignored, accountId: ignored }), {
   maxItems: 100,
   uniqueItems: true,
@@ -142,6 +149,7 @@ export const Incident = open(
       incidentUpdates: Type.Array(Type.Ref('IncidentUpdate'), {
         description: 'The first one; with includeAllIncidentUpdates all of them, oldest first.',
       }),
+      isPartial,
       created_at: dateTime,
       updated_at: Nullable(dateTime),
     },

@@ -1,6 +1,11 @@
 import Type, { type Static } from 'typebox';
 import type { Db, Queryable } from '../db/database.ts';
-import { byIncident, findIncidentUpdates, insertIncidentUpdate } from '../db/incident-updates.ts';
+import {
+  byIncident,
+  findIncidentUpdates,
+  findListedUpdates,
+  insertIncidentUpdate,
+} from '../db/incident-updates.ts';
 import {
   deleteIncident,
   findIncident,
@@ -38,13 +43,18 @@ export async function dashboardIncidentOf(
   return row;
 }
 
-async function presentIncidents(db: Queryable, rows: readonly IncidentRow[], { all }: { all: boolean }) {
-  const updates = byIncident(
-    await findIncidentUpdates<DashboardStatus>(db, 'dashboard', {
-      incidentIds: rows.map(({ id }) => id),
-      onlyFirst: !all,
-    }),
-  );
+async function presentIncidents(
+  db: Queryable,
+  rows: readonly IncidentRow[],
+  { all, isList }: { all: boolean; isList: boolean },
+) {
+  const incidentIds = rows.map(({ id }) => id);
+  const options = { incidentIds, onlyFirst: !all };
+  const found =
+    all && isList
+      ? await findListedUpdates<DashboardStatus>(db, 'dashboard', incidentIds)
+      : { updates: await findIncidentUpdates<DashboardStatus>(db, 'dashboard', options), partial: null };
+  const updates = byIncident(found.updates);
   return rows.map((row) => ({
     id: row.id,
     name: row.name,
@@ -53,6 +63,7 @@ async function presentIncidents(db: Queryable, rows: readonly IncidentRow[], { a
     startedAt: row.startedAt.toISOString(),
     stoppedAt: row.stoppedAt?.toISOString() ?? null,
     incidentUpdates: (updates.get(row.id) ?? []).map((update) => presentUpdate(update)),
+    ...(found.partial?.has(row.id) === true ? { isPartial: true } : {}),
     created_at: row.createdAt.toISOString(),
     updated_at: row.updatedAt?.toISOString() ?? null,
   }));
@@ -109,7 +120,7 @@ export function registerIncidents(api: PublicApi, { db, now, background }: ApiDe
   const tags = ['Incidents'];
 
   async function present(queryable: Queryable, row: IncidentRow, all: boolean) {
-    const [shown] = await presentIncidents(queryable, [row], { all });
+    const [shown] = await presentIncidents(queryable, [row], { all, isList: false });
     if (shown === undefined) throw notFound('incident', row.id);
     return shown;
   }
@@ -130,7 +141,7 @@ export function registerIncidents(api: PublicApi, { db, now, background }: ApiDe
     async ({ accountId, query }) => {
       const { limit, includeAllIncidentUpdates: all } = query;
       const rows = await listIncidents(db, { accountId, limit, offset: offsetOf(query) });
-      return presentIncidents(db, rows, { all });
+      return presentIncidents(db, rows, { all, isList: true });
     },
   );
 

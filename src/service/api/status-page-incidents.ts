@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Db, Queryable } from '../db/database.ts';
-import { byIncident, findIncidentUpdates } from '../db/incident-updates.ts';
+import { byIncident, findIncidentUpdates, findListedUpdates } from '../db/incident-updates.ts';
 import {
   deleteStatusPageIncident,
   findStatusPageIncident,
@@ -43,16 +43,27 @@ export async function checkServices(
 }
 
 /** Incidents as they are shown, with services and all updates. */
-async function presentIncidents(db: Queryable, rows: readonly StatusPageIncidentRow[]) {
+async function presentIncidents(
+  db: Queryable,
+  rows: readonly StatusPageIncidentRow[],
+  { isList }: { isList: boolean },
+) {
   const incidentIds = rows.map(({ id }) => id);
   const services = byIncident(await servicesOfIncidents(db, incidentIds));
-  const updates = byIncident(await findIncidentUpdates<IncidentStatus>(db, 'status-page', { incidentIds }));
+  const found = isList
+    ? await findListedUpdates<IncidentStatus>(db, 'status-page', incidentIds)
+    : {
+        updates: await findIncidentUpdates<IncidentStatus>(db, 'status-page', { incidentIds }),
+        partial: null,
+      };
+  const updates = byIncident(found.updates);
   return rows.map((row) => ({
     id: row.id,
     name: row.name,
     severity: row.severity,
     services: (services.get(row.id) ?? []).map(({ id, name, accountId }) => ({ id, name, accountId })),
     incidentUpdates: (updates.get(row.id) ?? []).map((update) => presentUpdate(update)),
+    ...(found.partial?.has(row.id) === true ? { isPartial: true } : {}),
     lastUpdateStatus: row.lastUpdateStatus,
     duration: row.resolvedAt === null ? null : row.resolvedAt.getTime() - row.startedAt.getTime(),
     created_at: row.createdAt.toISOString(),
@@ -78,7 +89,7 @@ export function registerStatusPageIncidents(api: PublicApi, { db, now, backgroun
 
   async function present(queryable: Queryable, accountId: string, id: string) {
     const row = await incidentOf((named) => findStatusPageIncident(queryable, named), { accountId, id });
-    const [shown] = await presentIncidents(queryable, [row]);
+    const [shown] = await presentIncidents(queryable, [row], { isList: false });
     if (shown === undefined) throw notFound('incident', id);
     return shown;
   }
@@ -98,7 +109,7 @@ export function registerStatusPageIncidents(api: PublicApi, { db, now, backgroun
       pageOf(
         query,
         (page) => listStatusPageIncidents(db, { accountId, ...page }),
-        (rows) => presentIncidents(db, rows),
+        (rows) => presentIncidents(db, rows, { isList: true }),
       ),
   );
 

@@ -55,6 +55,43 @@ export async function findIncidentUpdates<Status extends string>(
   );
 }
 
+/** Bytes of descriptions, as stored, in one list; and what else of an update counts. */
+const listedBytes = 512 * 1024;
+const otherBytes = 200;
+
+/**
+ * As findIncidentUpdates, for a list: of an incident that comes after much text only the first and the last update, and its
+ * id among `partial`.
+ */
+export async function findListedUpdates<Status extends string>(
+  db: Queryable,
+  kind: IncidentKind,
+  incidentIds: readonly string[],
+): Promise<{ updates: IncidentUpdateRow<Status>[]; partial: Set<string> }> {
+  if (incidentIds.length === 0) return { updates: [], partial: new Set() };
+  type Listed = IncidentUpdateRow<Status> & { isShort: boolean; count: number };
+  const rows = await db.query<Listed>(
+    `select ${columns}, "isShort", count::integer from (
+       select u.*, coalesce(before, 0) + bytes > ${listedBytes} as "isShort", min(position) over own as first, max(position) over own as last,
+         count(*) over own as count
+       from (
+         select u.*, sum(pg_column_size(description) + ${otherBytes}) over (partition by incident_id) as bytes,
+           sum(pg_column_size(description) + ${otherBytes}) over (order by place range unbounded preceding exclude group) as before
+         from ${updateTables[kind]} u
+         join unnest($1::uuid[]) with ordinality as item (id, place) on item.id = u.incident_id
+       ) u window own as (partition by incident_id)
+     ) u where not "isShort" or position in (first, last)
+     order by incident_id, position`,
+    [[...incidentIds]],
+  );
+  return {
+    updates: rows,
+    partial: new Set(
+      rows.flatMap(({ isShort, count, incidentId }) => (isShort && count > 2 ? [incidentId] : [])),
+    ),
+  };
+}
+
 /** What belongs to each incident, in the order of `rows`. */
 export function byIncident<Row extends { incidentId: string }>(rows: readonly Row[]): Map<string, Row[]> {
   const found = new Map<string, Row[]>();

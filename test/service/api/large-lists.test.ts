@@ -100,6 +100,58 @@ describe.each(databases)('large members of lists ($name)', (database) => {
       ]);
     });
 
+    test('updates of incidents', async () => {
+      const { id: serviceId } = await service
+        .call('POST', '/v1/status-pages/services', { body: { name: 'Shop' } })
+        .then(({ body }) => body);
+      const page = await make('/v1/status-pages', { name: 'Acme', url: 'large' });
+      const kinds = [
+        ['/v1/status-pages/incidents', 'incident-updates', { services: [{ id: serviceId }] }],
+        ['/v1/incidents', 'updates', { dashboardId: page['id'] }],
+      ] as const;
+      for (const [path, updates, rest] of kinds) {
+        const ids: string[] = [];
+        for (const name of ['First', 'Second', 'Third']) {
+          const first = { status: 'INVESTIGATING', description: name };
+          const made = await make(path, { name, severity: 'MINOR', incidentUpdates: [first], ...rest });
+          ids.push(String(made['id']));
+          const of = `${path}/${String(made['id'])}/${updates}`;
+          for (let n = 0; n < 4; n++) await make(of, { status: 'MONITORING', description: `${name} ${n}` });
+        }
+        // The newest comes first in the list, and has as much text as a list takes.
+        const table = path === '/v1/incidents' ? 'incident_updates' : 'status_page_incident_updates';
+        await service.db.query(
+          `update ${table} set description = $2 where incident_id = $1 and description <> 'Third'`,
+          [ids[2], noise.slice(0, 400_000)],
+        );
+        const query = path === '/v1/incidents' ? 'includeAllIncidentUpdates=true' : 'limit=100';
+        type Listed = { id: string; isPartial?: boolean; incidentUpdates: { description: string }[] };
+        const { body } = await service.call<Listed[] | { entries: Listed[] }>('GET', `${path}?${query}`);
+        const listed = Array.isArray(body) ? body : body.entries;
+        const shown = listed.map(({ id, isPartial, incidentUpdates }) => [
+          id,
+          isPartial,
+          incidentUpdates.length,
+        ]);
+        expect(shown).toEqual([
+          [ids[2], true, 2],
+          [ids[1], true, 2],
+          [ids[0], true, 2],
+        ]);
+        expect(listed[1]?.incidentUpdates.map(({ description }) => description)).toEqual([
+          'Second',
+          'Second 3',
+        ]);
+        const whole = await service.call<Listed>(
+          'GET',
+          `${path}/${ids[2]}?${query.replace('limit=100', '')}`,
+        );
+        expect([whole.body.isPartial, whole.body.incidentUpdates.length]).toEqual([undefined, 5]);
+        const sent = await service.call('PUT', `${path}/${ids[2]}`, { body: listed[0] });
+        expect(sent.status).toBe(200);
+      }
+    });
+
     test('groups', async () => {
       const scripts = await make('/v1/check-groups', { name: 'Scripts', localTearDownScript: even });
       const apiCheckDefaults = {
