@@ -50,6 +50,8 @@ export type PacketCapture = (CaptureSummary & { artifact: string | null }) | Una
 const watchedTypes: ReadonlySet<JobType> = new Set<JobType>(['URL', 'API', 'TCP']);
 /** Captures at once: each costs every packet of this host a look, and half a megabyte of the kernel's memory. */
 const mostCaptures = 8;
+/** A check that fails for days need not show its packets each time. */
+const captureEveryMs = 60_000;
 /** Checks that are remembered as failing. */
 const mostSuspects = 2000;
 const mostAddresses = 16;
@@ -66,13 +68,14 @@ export function createNetworkEvidence(options: {
   now: () => number;
   times?: TraceTimes;
 }): NetworkEvidence {
-  const { network } = options;
-  /** Checks whose latest attempt here ended by a failure of the network. */
-  const suspects = new Set<string>();
+  const { network, now } = options;
+  /** Checks whose latest attempt here ended by a failure of the network, and when packets of theirs were last captured. */
+  const suspects = new Map<string, number>();
   let capturing = 0;
 
   const arm = async (job: Job, nameServers: readonly Endpoint[]): Promise<Capture | Unavailable | null> => {
-    if (!suspects.has(job.checkId)) return null;
+    const capturedAt = suspects.get(job.checkId);
+    if (capturedAt === undefined || now() - capturedAt < captureEveryMs) return null;
     if (capturing >= mostCaptures) return { unavailable: `${mostCaptures} other captures were under way` };
     capturing += 1;
     const capture = await openCapture(nameServers);
@@ -89,10 +92,11 @@ export function createNetworkEvidence(options: {
     };
   };
 
-  const remember = (checkId: string, failed: boolean) => {
+  const remember = (checkId: string, failed: boolean, captured: boolean) => {
+    const capturedAt = captured ? now() : (suspects.get(checkId) ?? -Infinity);
     suspects.delete(checkId);
-    if (failed) suspects.add(checkId);
-    for (const oldest of suspects) {
+    if (failed) suspects.set(checkId, capturedAt);
+    for (const oldest of suspects.keys()) {
       if (suspects.size <= mostSuspects) break;
       suspects.delete(oldest);
     }
@@ -134,7 +138,7 @@ export function createNetworkEvidence(options: {
         },
         conclude: async (verdict) => {
           const failed = verdict.status === 'failed' && isNetworkFailure(verdict.reason);
-          remember(job.checkId, failed);
+          remember(job.checkId, failed, capture !== null);
           if (!failed) return null;
           // At once: what comes later is no part of the attempt.
           const taken = (await capture?.take({ targets, nameServers, hostnames })) ?? null;

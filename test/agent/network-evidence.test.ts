@@ -99,7 +99,8 @@ const twice = { retryStrategy: retryStrategy({ baseBackoffSeconds: 0, maxRetries
 const itself = { unavailable: 'the target is this host itself' };
 
 test('packets are captured in the attempt after a failed one: the second of a run, or the first of the next run', async () => {
-  const evidence = createNetworkEvidence({ network, now: Date.now });
+  let time = Date.now();
+  const evidence = createNetworkEvidence({ network, now: () => time });
   const { made, results } = parts(evidence);
   const captured = canCapture
     ? { packets: 2, syn: 1, resets: 1, artifact: 'packets.pcap' }
@@ -114,6 +115,12 @@ test('packets are captured in the attempt after a failed one: the second of a ru
     expect(readdirSync(join(folder, 'kept'))).toEqual(['2-packets.pcap']);
   }
 
+  // Once a minute.
+  if (canCapture) {
+    await runJob(job(1), made);
+    expect(results.pop()?.details).not.toHaveProperty('packetCapture');
+  }
+  time += 60_000;
   await runJob(job(1), made);
   expect(results[2]?.details).toMatchObject({ packetCapture: captured });
 
