@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createSocket } from 'node:dgram';
 import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createTraces } from '../../../src/agent/traces.ts';
 import { addressBytes, addressText, plainAddress } from '../../../src/executors/evidence/addresses.ts';
@@ -160,6 +162,41 @@ describe('native traces', () => {
     },
   );
 });
+
+test.skipIf(native === null)(
+  'threads and processes end with probes on their way and captures that run',
+  () => {
+    const addon = join(import.meta.dirname, '..', '..', '..', 'build', 'native', 'location_agent.node');
+    const script = `
+    const { Worker, isMainThread } = require('node:worker_threads');
+    const native = require(${JSON.stringify(addon)});
+    const begin = () => {
+      const traces = [4, 80].map((ttl) => {
+        const trace = native.openTrace(4, ttl === 80, '192.0.2.1', 33434, new Uint8Array(4), () => {});
+        for (let index = 0; index < 20; index++) native.sendProbe(trace, index, index + 1);
+        return trace;
+      });
+      const filter = new Uint8Array(new Uint16Array([6, 0, 160, 0]).buffer);
+      void native.openCapture(filter, '');
+      void native.openCapture(filter, '').then((one) => typeof one === 'number' || native.takeCapture(one));
+      globalThis.kept = traces;
+    };
+    if (!isMainThread) begin();
+    else (async () => {
+      for (const wait of [0, 20, 60]) {
+        const worker = new Worker(__filename === '[eval]' ? process.argv[1] : __filename, { eval: true });
+        await new Promise((resolve) => setTimeout(resolve, wait));
+        await worker.terminate();
+      }
+      begin();
+      console.log('ends');
+    })();`;
+    // A worker gets the same text.
+    const args = ['-e', script, script];
+    expect(execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 })).toBe('ends\n');
+  },
+  40_000,
+);
 
 test('hops get the names that the system’s name servers know', async () => {
   const server = await startDnsServer({
