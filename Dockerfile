@@ -49,18 +49,18 @@ ARG RUNTIMES="2026.04"
 ARG ENGINES=runtime
 WORKDIR /app
 COPY scripts/install-packages.mjs scripts/lock.mjs scripts/runtime.mjs scripts/engines.mjs scripts/
-COPY runtimes runtimes
-RUN --mount=type=cache,target=/root/.npm \
-    for name in ${RUNTIMES}; do node scripts/runtime.mjs install "$name" || exit 1; done
-COPY engines engines
-RUN --mount=type=cache,target=/root/.npm \
-    if [ "${ENGINES}" = all ]; then node scripts/engines.mjs install; \
-    else npm ci --prefix engines --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund; fi
 COPY docker/prune-packages.mjs docker/one-node.mjs docker/
-RUN node docker/prune-packages.mjs runtimes/*/node_modules engines/node_modules \
- && node docker/one-node.mjs /app 2026.04 /out/node/usr/local/bin/node \
- && rm -f runtimes/.gitignore runtimes/*/package-lock.json runtimes/*/.npmrc engines/package-lock.json \
- && mkdir -p /out/runtimes/app /out/engines/app && mv runtimes /out/runtimes/app/ && mv engines /out/engines/app/
+COPY runtimes runtimes
+COPY engines engines
+# In one step, and where they stay: to take away or to move what an earlier layer has costs more than to install it.
+RUN --mount=type=cache,target=/root/.npm \
+    mkdir -p /out/app && cp -a runtimes engines /out/app/ && cd /out/app \
+ && for name in ${RUNTIMES}; do node /app/scripts/runtime.mjs install "$name" /out/app/runtimes || exit 1; done \
+ && if [ "${ENGINES}" = all ]; then node /app/scripts/engines.mjs install /out/app/engines; \
+    else npm ci --prefix engines --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund; fi \
+ && node /app/docker/prune-packages.mjs runtimes/*/node_modules engines/node_modules \
+ && node /app/docker/one-node.mjs /out/app 2026.04 /out/node/usr/local/bin/node \
+ && rm -f runtimes/.gitignore runtimes/*/package-lock.json runtimes/*/.npmrc engines/package-lock.json
 
 # ---- the image ----------------------------------------------------------------------------------------------------------------
 FROM ${DEBIAN_IMAGE}
@@ -74,6 +74,7 @@ RUN apt-get update \
         libglib2.0-0 libnspr4 libnss3 libpango-1.0-0 libx11-6 libxcb1 libxcomposite1 libxdamage1 libxext6 libxfixes3 \
         libxkbcommon0 libxrandr2'; fi \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+      -o Dpkg::Options::=--force-unsafe-io \
       ca-certificates fonts-liberation fonts-noto-color-emoji fonts-wqy-zenhei tini ${programs} \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/apt /var/log/dpkg.log /var/log/alternatives.log \
       /usr/lib/*/libLLVM* /usr/lib/*/dri /usr/lib/*/libz3.so* /usr/share/icons/* /usr/share/themes/* \
@@ -89,8 +90,8 @@ RUN apt-get update \
 # May be executed but not read: /proc then tells nobody but root its environment, which may hold the key.
  && chmod 0111 /usr/bin/tini
 COPY --from=runtimes /out/node /
-COPY --from=runtimes /out/runtimes /
-COPY --from=runtimes /out/engines /
+COPY --from=runtimes /out/app/runtimes /app/runtimes
+COPY --from=runtimes /out/app/engines /app/engines
 RUN if [ "${BROWSER}" = playwright ]; then \
       for cli in /app/runtimes/*/node_modules/playwright-core/cli.js; do \
         PLAYWRIGHT_BROWSERS_PATH=/ms-playwright node "$cli" install chromium || exit 1; \

@@ -94,5 +94,5 @@ for (const folder of folders) {
   });
 }
 process.stderr.write(
-  `${modules.size} modules, packages: ${[...packages].sort().join(' ')} (${folders.size} with theirs)\n`,
+  `${modules.size} modules, packages: ${[...packages].sort((a, b) => a.localeCompare(b)).join(' ')} (${folders.size} with theirs)\n`,
 );
