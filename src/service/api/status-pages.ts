@@ -120,7 +120,7 @@ async function presentPages(db: Queryable, rows: readonly StatusPageRow[]) {
 
 /** Throws 409. */
 async function checkNames(tx: Db, { id, page }: { id: string; page: StatusPageWrite }): Promise<void> {
-  const taken = await takenNames(tx, { id, ...page });
+  const taken = await takenNames(tx, { ...page, id });
   if (!taken.url && !taken.customDomain) return;
   throw conflict('Another status page has this name.', {
     ...(taken.url ? { url: ['is taken'] } : {}),

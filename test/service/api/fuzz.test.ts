@@ -224,6 +224,12 @@ test('calls of triggers: whatever stands in their parameters, they answer at onc
   expect([...seen]).toEqual(expect.arrayContaining([400, 409]));
 });
 
+test('what was found: a status page that is sent back under an id that is none', async () => {
+  const path = everything.pathOf('/v1/status-pages/{id}');
+  const answer = await service.call('PUT', path, { body: { id: 'abc', url: 'shop' } });
+  expect([answer.status, answer.body['id']]).toEqual([200, everything.ids['statusPage']]);
+});
+
 test('what was found: a window that ends after the year 9999', async () => {
   const path = everything.pathOf('/v1/check-results/{checkId}?from=253402300799');
   expect((await service.call('GET', path)).status).toBe(200);
