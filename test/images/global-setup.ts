@@ -42,9 +42,10 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
     service: service.getId(),
     targets: targets.getId(),
     targetsUrl: `http://${targets.getHost()}:${targets.getMappedPort(80)}`,
+    // testcontainers leaves containers with an alias in the default network, too.
     targetsAddress: await inspected(
       targets.getId(),
-      '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}',
+      `{{(index .NetworkSettings.Networks "${network}").IPAddress}}`,
     ),
     authorityFile,
   };

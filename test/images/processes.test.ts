@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../e2e/program.ts';
+import { startAgent, type Agent } from './containers.ts';
+import { processesOf } from './engine.ts';
+import { makeCheck, newLocation, resultsOf, told, trigger, world } from './world.ts';
+
+/** Many browser runs in one container: tini reaps what Chromium leaves, and nothing stays. */
+
+/** Runs in all, or as many as come in the time; IMAGE_TESTS_BROWSER_RUNS asks for all of a number. */
+const asked = process.env['IMAGE_TESTS_BROWSER_RUNS'];
+const mostRuns = Number(asked ?? 100);
+const longestMs = asked === undefined ? 60_000 : 3_600_000;
+
+const slug = 'browser-runs';
+const script = `
+  import { expect, test } from '@playwright/test';
+  test('shop', async ({ page }) => {
+    await page.goto('http://targets/shop');
+    await expect(page.getByRole('listitem')).toHaveCount(3);
+  });`;
+
+let agent: Agent;
+beforeAll(async () => {
+  const { key } = await newLocation(slug);
+  const env = { JOB_CONCURRENCY: '3' };
+  // As docs/docker.md has it, with all that it takes away.
+  const flags = { readOnly: true, capDropAll: true, securityOpt: ['no-new-privileges'] };
+  agent = await startAgent({ image: 'full', network: world.network, key, env, flags });
+});
+afterAll(() => agent.remove());
+
+test('no process and no zombie is left after many runs', { timeout: longestMs + 240_000 }, async () => {
+  const round = Math.min(5, mostRuns);
+  const checks = await Promise.all(
+    Array.from({ length: round }, (_, index) =>
+      makeCheck('browser', slug, { name: `visit ${index}`, script }),
+    ),
+  );
+  const ends = Date.now() + longestMs;
+  let runs = 0;
+  let afterFirst = 0;
+  while (runs < mostRuns && (runs === 0 || Date.now() < ends)) {
+    const sessions = await trigger(checks);
+    for (const result of (await Promise.all(sessions.map((session) => resultsOf(session)))).flat())
+      expect(result.status, told(result)).toBe('passed');
+    runs += round;
+    const left = await untilQuiet();
+    afterFirst ||= left.length;
+    // The warm process for the next run may stay: as many as after the first round.
+    expect(left.length, left.map(({ command }) => command).join('\n')).toBeLessThanOrEqual(afterFirst + 1);
+  }
+  process.stdout.write(`browser runs in one container: ${runs}, processes left: ${afterFirst}\n`);
+});
+
+/** The processes once no browser and no zombie is among them. */
+async function untilQuiet() {
+  let processes = await processesOf(agent.id);
+  const isGone = async () => {
+    processes = await processesOf(agent.id);
+    return processes.every(
+      ({ state, command }) => !state.startsWith('Z') && !/chrom|crashpad/i.test(command),
+    );
+  };
+  await until(isGone, `no browser and no zombie`, 30_000).catch((error: unknown) => {
+    const list = processes.map(({ pid, state, command }) => `${pid} ${state} ${command.slice(0, 120)}`);
+    throw new Error(`${String(error)}\n${list.join('\n')}`);
+  });
+  return processes;
+}
