@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import net, { type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,10 @@ async function startAgent(env: Record<string, string> = {}): Promise<Agent> {
   });
   const options = { config: config(env), log, version: '1.2.3', random: () => 0 };
   // What this machine has installed must not change what these tests see.
-  agent = createAgent({ ...options, runtimesFolder: join(folder, 'no-runtimes') });
+  // An agent that could run scripts, had it a runtime.
+  const runtimesFolder = join(folder, 'no-runtimes');
+  mkdirSync(runtimesFolder, { recursive: true });
+  agent = createAgent({ ...options, runtimesFolder });
   await agent.start();
   return agent;
 }
