@@ -67,7 +67,9 @@ const kinds: readonly Kind[] = [
       const row = checkId === null ? undefined : await lockCheck(tx, { accountId, id: checkId });
       if (row !== undefined && !runnableTypes.some((type) => type === row.checkType)) {
         throw badRequest({
-          checkId: [`names a check of type ${row.checkType}: it waits for pings and is not run, so it has no trigger`],
+          checkId: [
+            `names a check of type ${row.checkType}: it waits for pings and is not run, so it has no trigger`,
+          ],
         });
       }
       return row !== undefined;
