@@ -141,9 +141,13 @@ describe.each(databases)('sessions: $name', (database) => {
       await agent.report(resultOf(job, clock.now(), { status: 'failed', hasFailures: true }));
       const gone = await triggerCheck(dnsId);
       const test = await triggerTest({ metadata: { commitMessage: 'x'.repeat(8192) } });
+      // Runs in the service itself: it is no job of an agent.
+      const own = await triggerCheck(
+        await create('/v1/checks/agentic', { name: 'Buy', locations: ['eu-west-1'], prompt: 'Buy a book.' }),
+      );
       await api.call('DELETE', `/v1/checks/${dnsId}`);
       for (const [path, ids] of [
-        ['/v1/check-sessions', [gone, done]],
+        ['/v1/check-sessions', [own, gone, done]],
         ['/v1/test-sessions', [test]],
       ] as const) {
         const listed = (await api.call<Listed[]>('GET', path)).body;
@@ -156,10 +160,10 @@ describe.each(databases)('sessions: $name', (database) => {
         }
       }
       const states = (await api.call<Listed[]>('GET', '/v1/check-sessions')).body;
-      // A v1 that knows no CANCELLED: the check of the first one was deleted.
-      expect(states.map(({ status }) => status)).toEqual(['TIMED_OUT', 'FAILED']);
+      // A v1 that knows no CANCELLED: the check of the second one was deleted.
+      expect(states.map(({ status }) => status)).toEqual(['STARTED', 'TIMED_OUT', 'FAILED']);
       expect((await api.call('GET', '/v2/check-sessions')).body).toMatchObject({
-        entries: [{ status: 'CANCELLED' }, { status: 'FAILED' }],
+        entries: [{ status: 'STARTED' }, { status: 'CANCELLED' }, { status: 'FAILED' }],
       });
     });
 

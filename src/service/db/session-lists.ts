@@ -66,7 +66,7 @@ export async function runsOfSessions(
   return db.query<RunsAlike & { sessionId: string }>(
     `select r.session_id as "sessionId", r.check_type as "checkType", r.run_location as "runLocation", r.status, j.state,
        max(r.ended_at) as "endedAt"
-     from session_runs r left join jobs j on j.id = r.job_id
+     from session_runs r left join session_jobs j on j.id = r.job_id
      where r.session_id = any($1::uuid[])
      group by r.session_id, r.check_type, r.run_location, r.status, j.state order by r.session_id, r.run_location`,
     [[...sessionIds]],
