@@ -117,7 +117,9 @@ describe('agentic checks', { timeout: 120_000 }, () => {
   const results = async (query = '') =>
     (await service.call<Result[]>('GET', `/v1/check-results/${checkId}${query}`)).body;
   async function untilDue(): Promise<void> {
-    const [row] = await db.query<{ at: Date }>('select next_due_at as at from checks where id = $1', [checkId]);
+    const [row] = await db.query<{ at: Date }>('select next_due_at as at from checks where id = $1', [
+      checkId,
+    ]);
     clock.set(row!.at.getTime() + 1_000);
   }
   /** The next run that is due; its result. */
