@@ -60,7 +60,7 @@ async function startAgent(env: Record<string, string> = {}): Promise<Agent> {
   // An agent that could run scripts, had it a runtime.
   const runtimesFolder = join(folder, 'no-runtimes');
   mkdirSync(runtimesFolder, { recursive: true });
-  agent = createAgent({ ...options, runtimesFolder });
+  agent = createAgent({ ...options, runtimesFolder, enginesFolder: join(folder, 'no-engines') });
   await agent.start();
   return agent;
 }
