@@ -58,7 +58,8 @@ async function untilQuiet() {
   const isGone = async () => {
     processes = await processesOf(agent.id);
     return processes.every(
-      ({ state, command }) => !state.startsWith('Z') && !/chrom|crashpad/i.test(command),
+      ({ state, command }) =>
+        !state.startsWith('Z') && !/chrom|crashpad/i.test(command.split(' ', 1)[0] ?? ''),
     );
   };
   await until(isGone, `no browser and no zombie`, 30_000).catch((error: unknown) => {
