@@ -46,11 +46,14 @@ function checkNode() {
   }
 }
 
-/** npm ci when the lock file or the Node major (native modules) has changed since the last one. */
+/** npm ci when what is depended on or the Node major (native modules) has changed since the last one. */
 function installDependencies() {
   const stampFile = path('node_modules', '.setup-stamp');
+  const { dependencies, devDependencies, optionalDependencies, overrides } = JSON.parse(
+    readFileSync(path('package.json'), 'utf8'),
+  );
   const stamp = createHash('sha256')
-    .update(readFileSync(path('package.json')))
+    .update(JSON.stringify([dependencies, devDependencies, optionalDependencies, overrides]))
     .update(readFileSync(path('package-lock.json')))
     .update(`${process.versions.modules} ${process.platform} ${process.arch}`)
     .digest('hex');
