@@ -67,12 +67,13 @@ type AttemptOptions = {
 export async function attemptOnce(job: Job, options: AttemptOptions): Promise<Attempted> {
   const { parts, scrubber } = options;
   const files = parts.forFiles === undefined ? null : openAttemptFiles(parts.forFiles, scrubber);
+  const hasSecret = (text: string): boolean => scrubber.text(text) !== text;
   const watch = (await parts.evidence?.watch(job)) ?? null;
   try {
     const network = watch?.network ?? parts.network;
     const executed = await execution(job, options, { files, network });
     if (parts.detectSecrets === true) maskLikelySecrets(job, executed, scrubber);
-    const failure = (await watch?.conclude(executed.grade)) ?? null;
+    const failure = (await watch?.conclude(executed.grade, hasSecret)) ?? null;
     const attempted = await withFailure(executed, failure, files?.context ?? null);
     if (files === null || files.isEmpty()) return attempted;
     return { ...attempted, artifacts: await keptFiles(job, options, files, attempted) };

@@ -31,8 +31,11 @@ export type NetworkEvidence = {
 export type AttemptWatch = {
   /** The network that the attempt is to use. */
   network: Network;
-  /** What there is to tell once the verdict is known; null when the network did not fail. Never rejects. */
-  conclude: (verdict: Grade) => Promise<NetworkFailure | null>;
+  /**
+   * What there is to tell once the verdict is known; null when the network did not fail. `hasSecret` knows names that must not be
+   * shown. Never rejects.
+   */
+  conclude: (verdict: Grade, hasSecret?: (name: string) => boolean) => Promise<NetworkFailure | null>;
   /** Ends the watch, whatever became of the attempt. More than once is fine. */
   end: () => void;
 };
@@ -59,8 +62,19 @@ const mostAddresses = 16;
 const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
-const isLoopback = (address: string): boolean =>
-  loopback.check(address.replace(/%.*/, ''), isIPv6(address) ? 'ipv6' : 'ipv4');
+const groups = new BlockList();
+groups.addSubnet('224.0.0.0', 4, 'ipv4');
+groups.addAddress('255.255.255.255', 'ipv4');
+groups.addSubnet('ff00::', 8, 'ipv6');
+const isIn = (list: BlockList, address: string): boolean =>
+  list.check(address.replace(/%.*/, ''), isIPv6(address) ? 'ipv6' : 'ipv4');
+/** Why no way leads to an address and a port; null when one may. */
+function noWay(who: string, { address, port }: Endpoint): Unavailable | null {
+  if (isIn(loopback, address)) return { unavailable: `${who} is this host itself` };
+  if (isIn(groups, address)) return { unavailable: `${who} is the address of many hosts` };
+  if (port === 0) return { unavailable: 'nothing can listen on port 0' };
+  return null;
+}
 
 export function createNetworkEvidence(options: {
   network: Network;
@@ -72,17 +86,22 @@ export function createNetworkEvidence(options: {
   /** Checks whose latest attempt here ended by a failure of the network, and when packets of theirs were last captured. */
   const suspects = new Map<string, number>();
   let capturing = 0;
+  /** Why there was no capture the last time, and when: each attempt to open one may start a program. */
+  let refused: { at: number; why: Unavailable } | null = null;
 
   const arm = async (job: Job, nameServers: readonly Endpoint[]): Promise<Capture | Unavailable | null> => {
     const capturedAt = suspects.get(job.checkId);
     if (capturedAt === undefined || now() - capturedAt < captureEveryMs) return null;
     if (capturing >= mostCaptures) return { unavailable: `${mostCaptures} other captures were under way` };
+    if (refused !== null && now() - refused.at < captureEveryMs) return refused.why;
     capturing += 1;
     const capture = await openCapture(nameServers);
     if ('unavailable' in capture) {
       capturing -= 1;
+      refused = { at: now(), why: capture };
       return capture;
     }
+    refused = null;
     return {
       ...capture,
       drop: () => {
@@ -107,7 +126,7 @@ export function createNetworkEvidence(options: {
     traces,
     watch: async (job) => {
       if (!watchedTypes.has(job.checkType)) return null;
-      const nameServers = suspects.has(job.checkId) ? await network.nameServers() : [];
+      const nameServers = suspects.has(job.checkId) ? await network.nameServers().catch(() => []) : [];
       const armed = await arm(job, nameServers);
       const capture = armed !== null && 'take' in armed ? armed : null;
       const targets: Endpoint[] = [];
@@ -136,12 +155,13 @@ export function createNetworkEvidence(options: {
             capture.watch([...targets, ...nameServers]);
           },
         },
-        conclude: async (verdict) => {
+        conclude: async (verdict, hasSecret = () => false) => {
           const failed = verdict.status === 'failed' && isNetworkFailure(verdict.reason);
           remember(job.checkId, failed, capture !== null);
           if (!failed) return null;
           // At once: what comes later is no part of the attempt.
-          const taken = (await capture?.take({ targets, nameServers, hostnames })) ?? null;
+          const hidesNames = hostnames.some((name) => hasSecret(name));
+          const taken = (await capture?.take({ targets, nameServers, hostnames, hidesNames })) ?? null;
           const traceTo = await traceTargetOf(last, verdict, network);
           if (armed === null) return { traceTo };
           if (capture === null) return { traceTo, capture: armed as Unavailable }; // armed is one or the other
@@ -169,14 +189,13 @@ async function traceTargetOf(
     const [server] = await network.nameServers().catch(() => []);
     if (server === undefined) return { unavailable: 'the name has no address, and there is no name server' };
     const { address, port } = server;
-    if (isLoopback(address))
-      return { unavailable: 'the name has no address, and the name server is this host itself' };
-    return { address, port, family: isIPv6(address) ? 6 : 4, way: 'udp' };
+    const none = noWay('the name has no address, and the name server', { address, port });
+    return none ?? { address, port, family: isIPv6(address) ? 6 : 4, way: 'udp' };
   }
   const [first] = last.addresses;
   if (first === undefined) return { unavailable: 'the name has no address' };
-  if (isLoopback(first.address)) return { unavailable: 'the target is this host itself' };
-  return { address: first.address, family: first.family, port: last.port, way: 'tcp' };
+  const target = { address: first.address, family: first.family, port: last.port };
+  return noWay('the target', target) ?? { ...target, way: 'tcp' };
 }
 
 /** The attempt with what was seen of its failure; its packets become a file of it. */

@@ -1,3 +1,4 @@
+import { toError } from '../errors.ts';
 import type { Network } from '../executors/network.ts';
 import { withNames } from '../executors/evidence/hop-names.ts';
 import {
@@ -25,6 +26,7 @@ const atOnce = 4;
 /** Traces that wait for their turn: more would come too late for the results that they belong to. */
 const mostWaiting = 8;
 const mostKept = 500;
+const tooMany: Unavailable = { unavailable: 'too many other traces were under way' };
 /** Longest time of one trace, its turn and its names. */
 export const traceLimitMs = 5000;
 
@@ -66,10 +68,17 @@ export function createTraces(options: {
     limits.add(limit);
     await turn();
     try {
-      if (limit.signal.aborted) return { unavailable: 'too many other traces were under way' };
+      if (limit.signal.aborted) {
+        // Nothing was tried: whoever asks next may have more luck.
+        kept.delete(keyOf(target));
+        return tooMany;
+      }
       const options = { signal: limit.signal, now, ...(times === undefined ? {} : { times }) };
       const found = await traceroute(target, options);
       return 'unavailable' in found ? found : { ...found, hops: await withNames(found.hops, network) };
+    } catch (error) {
+      // A rejection that nobody waits for any more would end the agent.
+      return { unavailable: toError(error).message };
     } finally {
       clearTimeout(timer);
       limits.delete(limit);
@@ -94,7 +103,7 @@ export function createTraces(options: {
     to: (target, signal) => {
       const known = freshOf(target);
       if (known === null && waiting.length >= mostWaiting) {
-        return Promise.resolve({ unavailable: 'too many other traces were under way' });
+        return Promise.resolve(tooMany);
       }
       const { trace } = known ?? begin(target);
       return Promise.race([trace, stopped(signal)]);

@@ -149,6 +149,33 @@ test('a check that should fail, and one whose answer is wrong, have no failure o
   evidence.close();
 });
 
+const refusedThere = {
+  status: 'failed',
+  reason: { code: 'ECONNREFUSED', owner: 'target', message: '' },
+} as never;
+
+test.each([
+  ['192.0.2.1', 0, 'nothing can listen on port 0'],
+  ['224.0.0.1', 80, 'the target is the address of many hosts'],
+  ['255.255.255.255', 80, 'the target is the address of many hosts'],
+  ['ff02::1%lo', 80, 'the target is the address of many hosts'],
+])('no probe goes to %s, port %i', async (address, port, unavailable) => {
+  const evidence = createNetworkEvidence({ network, now: Date.now });
+  const watch = await evidence.watch(job(1));
+  const family = address.includes(':') ? 6 : 4;
+  watch?.network.connecting?.([{ address, family }], port);
+  expect(await watch?.conclude(refusedThere)).toEqual({ traceTo: { unavailable } });
+  evidence.close();
+});
+
+test('a trace that can not even be asked for says so, and does not end the agent', async () => {
+  const evidence = createNetworkEvidence({ network, now: Date.now });
+  const target = { address: '127.0.0.1', family: 4, port: 0, way: 'tcp' } as const;
+  const { signal } = new AbortController();
+  expect(await evidence.traces.to(target, signal)).toHaveProperty('unavailable');
+  evidence.close();
+});
+
 test.skipIf(!canCapture)('few captures run at once; the others say so', async () => {
   const evidence = createNetworkEvidence({ network, now: Date.now });
   const { made } = parts(evidence);

@@ -1,4 +1,5 @@
 import { getSystemErrorName } from 'node:util';
+import { toError } from '../../errors.ts';
 import {
   loadNative,
   nativeProblem,
@@ -32,7 +33,10 @@ export async function openCapture(
 ): Promise<Capture | { unavailable: string }> {
   const native = loadNative();
   if (native === null) return { unavailable: nativeProblem() ?? 'there is no native addon' };
-  const opened = await inTurn(() => native.openCapture(captureFilter(endpoints), rawSocketHelper() ?? ''));
+  const opened = await inTurn(() =>
+    native.openCapture(captureFilter(endpoints), rawSocketHelper() ?? ''),
+  ).catch(toError);
+  if (opened instanceof Error) return { unavailable: `this host opens no capture: ${opened.message}` };
   if (typeof opened === 'number') {
     const name = getSystemErrorName(opened);
     const why = name === 'EPERM' ? `${remedy}: ${name}` : `this host opens no capture: ${name}`;
@@ -56,7 +60,7 @@ function captureOf(native: Native, opened: NativeCapture): Capture {
     if (!open) return null;
     open = false;
     native.filterCapture(opened, nothing);
-    const taken = await inTurn(() => native.takeCapture(opened));
+    const taken = await inTurn(() => native.takeCapture(opened)).catch(() => null);
     return typeof taken === 'number' ? null : taken;
   };
   return {

@@ -57,6 +57,8 @@ export type AttemptTraffic = {
   targets: readonly Endpoint[];
   nameServers: readonly Endpoint[];
   hostnames: readonly string[];
+  /** A secret is part of a name: of look-ups, too, the headers alone are kept. Absent = false. */
+  hidesNames?: boolean;
 };
 
 /**
@@ -79,7 +81,7 @@ export function keepPackets(packets: readonly RawPacket[], traffic: AttemptTraff
     if (first !== packet.interface) return [];
     const facts = factsOf(packet, parsed, { ends, servers, names });
     if (facts === null) return [];
-    const isDns = facts.kind === 'udp' && facts.dns;
+    const isDns = facts.kind === 'udp' && facts.dns && traffic.hidesNames !== true;
     return [{ ...packet, bytes: isDns ? packet.bytes : packet.bytes.subarray(0, headers), facts }];
   });
 }

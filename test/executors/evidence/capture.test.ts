@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
+import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
@@ -180,6 +181,22 @@ test.skipIf(!can)('questions and answers about the attempt’s own names, and ab
   const text = taken?.pcap.toString('latin1') ?? '';
   expect(text).toContain('Shop\u0007example');
   expect(text).not.toMatch(/other|myshop/);
+});
+
+test.skipIf(!can)('of look-ups of a name with a secret in it the headers alone are kept', async () => {
+  const server = await startDnsServer({ answer: (query) => query.reply([], { rcode: 3 }) });
+  const nameServer = { address: server.address, port: server.port };
+  const capture = await capturing([nameServer]);
+  const resolver = new Resolver({ timeout: 10_000, tries: 1 });
+  const host = server.address.includes(':') ? `[${server.address}]` : server.address;
+  resolver.setServers([`${host}:${server.port}`]);
+  const name = 'very-secret.example';
+  await expect(resolver.resolve4(name)).rejects.toThrow('ENOTFOUND');
+  const traffic = { ...noTraffic, nameServers: [nameServer], hostnames: [name] };
+  const taken = await capture.take({ ...traffic, hidesNames: true });
+  await server.close();
+  expect(taken?.summary).toMatchObject({ packets: 2, dnsQueries: 1, dnsAnswers: 1 });
+  expect(taken?.pcap.toString('latin1')).not.toMatch(/very-secret|example/);
 });
 
 test.skipIf(!can)('what there is no room for is counted', async () => {
