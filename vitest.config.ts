@@ -1,9 +1,14 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/helpers/longest-first.ts';
 
+/** Files whose tests leave nothing behind in their process: they share processes, and the modules that these have loaded. */
+const sharing = ['test/service/**/*.test.ts', 'test/secrets/**/*.test.ts', 'test/protocol/**/*.test.ts'];
+
+/** Patterns of files that a run leaves out, between spaces. */
+const leftOut = (process.env['TESTS_LEFT_OUT'] ?? '').split(' ').filter((pattern) => pattern !== '');
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: 'test/helpers/global-setup.ts',
     pool: 'forks',
     // Most tests wait for sockets, timers and other processes: three files at a time keep two cores busy.
@@ -13,5 +18,16 @@ export default defineConfig({
     hookTimeout: 60_000,
     // All tests have ended by then.
     teardownTimeout: 2_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'apart',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/images/**', ...sharing, ...leftOut],
+        },
+      },
+      { extends: true, test: { name: 'sharing', include: sharing, exclude: leftOut, isolate: false } },
+    ],
   },
 });
