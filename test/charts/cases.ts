@@ -120,7 +120,7 @@ export const cases: { readonly [name: string]: Release } = {
       strategy: { rollingUpdate: { maxSurge: '25%' } },
       serviceAccount: { name: 'agents', annotations: { 'example.com/role': 'none' } },
       podAnnotations: { 'example.com/a': '1' },
-      podLabels: { zone: 'inner' },
+      podLabels: { zone: 'inner', team: 'agents' },
       nodeSelector: { 'kubernetes.io/os': 'linux' },
       tolerations: [{ key: 'monitoring', operator: 'Exists', effect: 'NoSchedule' }],
       affinity: {
@@ -181,6 +181,20 @@ export const cases: { readonly [name: string]: Release } = {
           data: { url: '{{ .Values.serviceUrl }}' },
         },
       ],
+    },
+  },
+  'agents that are never two, with limits as large as requests': {
+    values: {
+      ...least,
+      image: { repository: 'registry.example:5000/team/location-agent', tag: '0.1.0' },
+      strategy: { type: 'Recreate' },
+      deployments: {
+        all: {
+          replicas: 1,
+          resources: { requests: { cpu: 0.5, memory: '1.5Gi' }, limits: { cpu: '500m', memory: '1536Mi' } },
+          podDisruptionBudget: { maxUnavailable: 0 },
+        },
+      },
     },
   },
   "rules of one's own for the network": {

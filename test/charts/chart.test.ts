@@ -358,5 +358,20 @@ describe.skipIf(!canRender)('the chart', () => {
     expect(of('a deployment for each lane').notes).toContain('no agent of this release runs API checks');
     expect(of('nothing beyond what must be').notes).toContain('deployments.all has fewer than 2 agents');
     expect(of('volumes of all kinds').notes).toContain('share the claim agents, which must be ReadWriteMany');
+    const never = 'agents that are never two, with limits as large as requests';
+    expect(of(never).notes).toContain('maxUnavailable is 0: a node with one of its agents cannot be drained');
+    expect(of('a long name, with everything that is named after it').notes).toContain(
+      'name Prometheus in networkPolicy.metricsFrom',
+    );
+  });
+
+  test('gives a roll no bounds where there is none, and a label that is told twice once', () => {
+    const [alone] = deploymentsOf(of('agents that are never two, with limits as large as requests'));
+    expect(alone?.spec).toMatchObject({ replicas: 1 });
+    expect((alone?.spec as { strategy?: unknown }).strategy).toEqual({ type: 'Recreate' });
+    const [first] = deploymentsOf(of('everything'));
+    expect(first?.metadata.labels).toMatchObject({ team: 'observability' });
+    const { text } = of('everything');
+    expect(text.match(/team: "?agents"?/g)).toHaveLength(4);
   });
 });

@@ -103,5 +103,58 @@ export const refusals: readonly [what: string, values: Values, told: string][] =
     { extraEnv: [{ name: 'http_proxy', value: 'a' }] },
     'extraEnv: http_proxy is set by a value of its own',
   ],
+  [
+    'a tag in the name of the image',
+    { image: { repository: 'registry.example:5000/location-agent:1.0' } },
+    'image.repository: Does not match pattern',
+  ],
+  ['no image', { image: { repository: '' } }, 'deployments.all: image.repository is empty'],
+  ['a name that no object may have', { nameOverride: 'My_Agent' }, 'nameOverride: Does not match pattern'],
+  [
+    'a name that no Service may have',
+    { fullnameOverride: 'a.b' },
+    'fullnameOverride: Does not match pattern',
+  ],
+  [
+    'a roll that cannot move',
+    { strategy: { rollingUpdate: { maxSurge: '0%', maxUnavailable: 0 } } },
+    'strategy.rollingUpdate: maxSurge and maxUnavailable are both 0',
+  ],
+  [
+    'more than all agents away',
+    { deployments: { all: { podDisruptionBudget: { maxUnavailable: '150%' } } } },
+    'deployments.all.podDisruptionBudget.maxUnavailable',
+  ],
+  [
+    'a request above its limit',
+    { deployments: { all: { resources: { limits: { memory: '2048Mi' } } } } },
+    'deployments.all.resources: requests.memory (3Gi) is more than limits.memory (2048Mi)',
+  ],
+  [
+    'a share of a core above its limit',
+    { deployments: { all: { resources: { limits: { cpu: '900m' } } } } },
+    'deployments.all.resources: requests.cpu (1) is more than limits.cpu (900m)',
+  ],
+  [
+    'an address in place of a block',
+    { networkPolicy: { exceptIPv4: ['169.254.169.254'] } },
+    'networkPolicy.exceptIPv4.0: Does not match pattern',
+  ],
+  [
+    'a block of the other family',
+    { networkPolicy: { exceptIPv6: ['10.0.0.0/8'] } },
+    'networkPolicy.exceptIPv6.0: Does not match pattern',
+  ],
+  ['no name servers at all', { dnsPolicy: 'None' }, 'set dnsConfig.nameservers'],
+  [
+    'a liveness that must succeed twice',
+    { livenessProbe: { successThreshold: 2 } },
+    'livenessProbe.successThreshold: Must be less than or equal to 1',
+  ],
+  [
+    "a volume of the chart's name",
+    { extraVolumes: [{ name: 'data', emptyDir: {} }] },
+    'extraVolumes: data is the name of a volume of the chart',
+  ],
   ['a variable without a name', { extraEnv: [{ value: 'a' }] }, 'extraEnv.0: name is required'],
 ];

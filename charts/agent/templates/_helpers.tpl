@@ -50,6 +50,24 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
 {{- end -}}
 
+{{/* The same and others, which win over commonLabels. Takes root and more. */}}
+{{- define "location-agent.labelsWith" -}}
+{{- $labels := include "location-agent.labels" .root | fromYaml -}}
+{{- range $name, $value := .more -}}
+{{- $_ := set $labels $name $value -}}
+{{- end -}}
+{{- toYaml $labels -}}
+{{- end -}}
+
+{{/* Kubernetes refuses bounds for a roll that is none, and values.yaml has some. */}}
+{{- define "location-agent.strategy" -}}
+{{- $strategy := deepCopy .Values.strategy -}}
+{{- if eq $strategy.type "Recreate" -}}
+{{- $_ := unset $strategy "rollingUpdate" -}}
+{{- end -}}
+{{- toYaml $strategy -}}
+{{- end -}}
+
 {{/*
 What a deployment is made of, as YAML: its own values, and those that it shares with the others where it has none of its
 own. A value is taken whole, but for the image. Takes root and key.

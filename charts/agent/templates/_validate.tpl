@@ -19,6 +19,15 @@ manifest; fails with one line that names the value and the remedy.
 {{- if gt (len (compact (list $ca.pem $ca.existingConfigMap $ca.existingSecret))) 1 -}}
 {{- fail "caBundle: set one of pem, existingConfigMap and existingSecret" -}}
 {{- end -}}
+{{- $rolling := $values.strategy.rollingUpdate -}}
+{{- if and (eq $values.strategy.type "RollingUpdate") $rolling -}}
+{{- if and (has (toString $rolling.maxSurge) (list "0" "0%")) (has (toString $rolling.maxUnavailable) (list "0" "0%")) -}}
+{{- fail "strategy.rollingUpdate: maxSurge and maxUnavailable are both 0, so that no agent could be replaced; raise one" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq $values.dnsPolicy "None") (not (($values.dnsConfig).nameservers)) -}}
+{{- fail "dnsPolicy None needs name servers: set dnsConfig.nameservers" -}}
+{{- end -}}
 {{- $enabled := 0 -}}
 {{- range $key, $deployment := $values.deployments -}}
 {{- if $deployment.enabled -}}
@@ -56,9 +65,35 @@ manifest; fails with one line that names the value and the remedy.
   "NODE_EXTRA_CA_CERTS" "USE_OS_DNS_RESOLVER" "DEPENDENCY_CACHE" "EXTERNAL_OBSERVABILITY" "DETECT_SECRETS"
   "NETWORK_EVIDENCE" -}}
 {{- $settings := include "location-agent.settings" . | fromYaml -}}
+{{- if not $settings.image.repository -}}
+{{- fail (printf "%s: image.repository is empty: name the image of the agents" $where) -}}
+{{- end -}}
+{{- $limits := default dict ($settings.resources).limits -}}
+{{- range $name, $request := ($settings.resources).requests -}}
+{{- $limit := index $limits $name -}}
+{{- if and $limit $request -}}
+{{- if gt (include "location-agent.quantity" $request | float64) (include "location-agent.quantity" $limit | float64) -}}
+{{- fail (printf "%s.resources: requests.%s (%v) is more than limits.%s (%v); raise the limit or lower the request" $where $name $request $name $limit) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $volume := $settings.extraVolumes -}}
+{{- if has $volume.name (list "data" "tmp" "api-key" "shared-memory" "ca") -}}
+{{- fail (printf "extraVolumes: %s is the name of a volume of the chart; take another" $volume.name) -}}
+{{- end -}}
+{{- end -}}
 {{- range $variable := $settings.extraEnv -}}
 {{- if has (upper $variable.name) $own -}}
 {{- fail (printf "extraEnv: %s is set by a value of its own; see the chart's README" $variable.name) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/* A quantity of Kubernetes as a plain number. */}}
+{{- define "location-agent.quantity" -}}
+{{- $text := toString . -}}
+{{- $unit := regexFind "[A-Za-z]*$" $text -}}
+{{- $factors := dict "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12
+  "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
+{{- printf "%f" (mulf (trimSuffix $unit $text | float64) (default 1.0 (get $factors $unit))) -}}
 {{- end -}}
