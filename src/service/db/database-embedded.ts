@@ -1,16 +1,30 @@
 import { PGlite, type Transaction } from '@electric-sql/pglite';
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { FatalError, toError } from '../../errors.ts';
+import { remedyForFolder } from '../../folder-remedy.ts';
 import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, type Db } from './database.ts';
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
 
 /** jit: compiling a query costs more than running one here. Buffers: what is not in them is in the system's own cache of files. */
 const settings = ['-c', 'jit=off', '-c', 'timezone=UTC', '-c', 'shared_buffers=64MB'];
+
+/** As makeCluster; killed at any moment it leaves no half of a database in `folder`, which nothing could open. */
+async function makeWholeCluster(folder: string): Promise<void> {
+  if ((await readdir(folder)).length > 0) {
+    const text = `SERVICE_DATA_DIR: ${folder} has files in it that are no database: move them away`;
+    throw databaseUnusable(text, new Error('there is no PG_VERSION'));
+  }
+  const fresh = `${folder}.new`;
+  await rm(fresh, { recursive: true, force: true });
+  await mkdir(fresh, { mode: 0o700 });
+  await makeCluster(fresh);
+  await rename(fresh, folder);
+}
 
 /**
  * Makes an empty database, in a thread of its own: the program that does so takes 400 MB, which the process would keep for
@@ -40,7 +54,7 @@ export async function openEmbeddedDatabase(
         // The file system's errors have a code; a database in use is told by its own.
         const { code } = error as NodeJS.ErrnoException;
         if (error instanceof FatalError || code === undefined) throw error;
-        const text = `SERVICE_DATA_DIR: cannot write in ${options.dataDir} (${code}): name a folder that this user may write in`;
+        const text = `SERVICE_DATA_DIR: cannot write in ${options.dataDir} (${code}): ${remedyForFolder(code, options.dataDir)}`;
         throw databaseUnusable(text, error);
       });
   try {
@@ -52,7 +66,7 @@ export async function openEmbeddedDatabase(
     } catch (error) {
       throw databaseUnusable(`SERVICE_DATA_DIR: ${toError(error).message}`, error);
     }
-    if (!inMemory && !existsSync(join(folder, 'PG_VERSION'))) await makeCluster(folder);
+    if (!inMemory && !existsSync(join(folder, 'PG_VERSION'))) await makeWholeCluster(folder);
     const engine = await PGlite.create({
       dataDir: inMemory ? 'memory://' : folder,
       parsers: { ...valueParsers },

@@ -111,6 +111,12 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     text: 'The subscription has ended, or was never confirmed. You can subscribe again on the page.',
   };
 
+  /** The name of a private page is for its readers, and for those who subscribe to it. */
+  async function sendUnknownLink(request: FastifyRequest, reply: FastifyReply, page: StatusPageRow) {
+    await checkReader(request, reply, page);
+    return sendNotice(reply, page, unknownLink);
+  }
+
   const etag = `"${createHash('sha256').update(statusCss).digest('base64url')}"`;
   const schema = { hide: true };
   app.get('/web/status.css', { schema }, async (request, reply) => {
@@ -210,7 +216,7 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
         const page = await pageOf(request);
         const token = inQuery(request);
         const known = await subscriberOf(deps, { pageUrl: page.url, token });
-        if (known === undefined) return sendNotice(reply, page, unknownLink);
+        if (known === undefined) return sendUnknownLink(request, reply, page);
         const button = { text: ask.button, action: path, token };
         return sendNotice(reply, page, { title: ask.title, text: ask.text, button });
       });
@@ -219,7 +225,7 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
         const token =
           field(request, 'List-Unsubscribe') === 'One-Click' ? inQuery(request) : field(request, 'token');
         const known = await subscriberOf(deps, { pageUrl: page.url, token });
-        if (known === undefined) return sendNotice(reply, page, unknownLink);
+        if (known === undefined) return sendUnknownLink(request, reply, page);
         await act(deps, known);
         return sendNotice(reply, page, done);
       });

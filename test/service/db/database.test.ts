@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile, mkdir } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -235,6 +235,19 @@ describe('lock of the embedded database', () => {
     await second.close();
     await rm(dataDir, { recursive: true });
   });
+});
+
+it('what is no database is not taken for one, nor overwritten', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'location-agent-no-database-'));
+  const file = join(dataDir, 'database', 'notes');
+  await mkdir(join(dataDir, 'database'));
+  await writeFile(file, 'kept');
+  await expect(openDatabase({ databaseUrl: null, dataDir })).rejects.toMatchObject({
+    code: 'CONFIGURATION',
+    message: expect.stringContaining('are no database: move them away') as string,
+  });
+  expect(await readFile(file, 'utf8')).toBe('kept');
+  await rm(dataDir, { recursive: true });
 });
 
 it('an embedded database that breaks down says so once', { timeout: 60_000 }, async () => {

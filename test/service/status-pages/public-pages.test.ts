@@ -276,7 +276,15 @@ describe('status pages in public', () => {
   });
 
   test('a private page is for keys of its account; a custom domain shows its page at /', async () => {
-    await addPage('secret', { isPrivate: true });
+    await addPage('secret', { isPrivate: true, name: 'Hidden name' });
+    // Not even by links that are of no use.
+    for (const method of ['GET', 'POST']) {
+      for (const link of ['confirm?token=x', 'unsubscribe?token=x']) {
+        const guessed = await read(`/status/secret/${link}`, { method });
+        expect(guessed.status).toBe(401);
+        expect(guessed.text).not.toContain('Hidden name');
+      }
+    }
     const basic = (key: string) => ({
       headers: { authorization: `Basic ${Buffer.from(`me:${key}`).toString('base64')}` },
     });
