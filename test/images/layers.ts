@@ -68,13 +68,17 @@ async function searchLayer(stream: AsyncIterable<unknown>, { texts, names }: Sea
     }
   };
   let searched: Promise<void> | null = null;
+  let isArchive: boolean | null = null;
   for await (const part of stream) {
     const chunk = part as Buffer; // as above
-    if (searched === null && chunk.subarray(257, 262).toString('latin1') !== 'ustar') return null;
+    isArchive ??= chunk.subarray(257, 262).toString('latin1') === 'ustar';
+    // Read to its end all the same: an entry that is left half-way ends the whole archive.
+    if (!isArchive) continue;
     searched ??= search();
     hash.update(chunk);
     if (!inner.write(chunk)) await Promise.race([once(inner, 'drain'), searched]);
   }
+  if (searched === null) return null;
   inner.end(undefined);
   await searched;
   const digest = `sha256:${hash.digest('hex')}`;
