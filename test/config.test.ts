@@ -51,6 +51,15 @@ describe('a malformed value of the agent is one line and 78', () => {
   });
 });
 
+test('a file of a key that can not be read is told with the remedy', () => {
+  const read = (file: string) => told(() => readAgentConfig({ API_KEY_FILE: file }));
+  expect(read('/nowhere')).toEqual([78, 'API_KEY_FILE: cannot read /nowhere (ENOENT)']);
+  expect(read('/')).toEqual([
+    78,
+    'API_KEY_FILE: cannot read / (EISDIR): name a file; a container engine makes a folder where the file to mount is missing',
+  ]);
+});
+
 describe('and so is one of the service', () => {
   test.each([
     ['SERVICE_PORT', 'x', 'SERVICE_PORT must be a whole number from 0 to 65535, but is "x"'],

@@ -168,7 +168,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
       throw uselessDataDir(dataDir, error);
     },
   );
-  const sender = createResultSender({ ...common, outbox });
+  const sender = createResultSender({ ...common, outbox, ending: stopped.signal });
   const artifacts = createArtifactDelivery({ ...common, dataDir, serviceUrl, transport, onKeyRefused: fail });
 
   // What there is by now; more may come. Engines have folders in the data directory, which is known to be good from here on.

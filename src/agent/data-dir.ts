@@ -1,11 +1,12 @@
 import { accessSync, constants } from 'node:fs';
 import { exitCodes, FatalError, toError } from '../errors.ts';
+import { remedyForFolder } from '../config/folder-remedy.ts';
 import { makeFolder } from './folder-owner.ts';
 
 /** Why nobody can live in a data directory. */
 export function uselessDataDir(dataDir: string, error: unknown): FatalError {
   const { code, message } = toError(error) as NodeJS.ErrnoException; // the file system's errors have a code
-  const text = `AGENT_DATA_DIR: cannot write in ${dataDir} (${code ?? message}): name a folder that this user may write in`;
+  const text = `AGENT_DATA_DIR: cannot write in ${dataDir} (${code ?? message}): ${remedyForFolder(code, dataDir)}`;
   return new FatalError('CONFIGURATION', text, { exitCode: exitCodes.configuration, cause: error });
 }
 

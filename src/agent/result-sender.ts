@@ -38,6 +38,8 @@ export function createResultSender(options: {
   metrics: AgentMetrics;
   fault: (error: Error, message: string) => void;
   random: () => number;
+  /** Aborted when the agent stops: nothing that fails from then on is a fault. */
+  ending: AbortSignal;
 }): ResultSender {
   const { outbox, client, session, log, metrics } = options;
   const stopped = new AbortController();
@@ -165,7 +167,7 @@ export function createResultSender(options: {
       try {
         failures = await turn(failures);
       } catch (error) {
-        if (stopped.signal.aborted || error instanceof FatalError) return;
+        if (stopped.signal.aborted || options.ending.aborted || error instanceof FatalError) return;
         options.fault(toError(error), 'sending results failed');
         failures += 1;
         await pause(backoffMs(failures, options.random), stopped.signal);

@@ -57,6 +57,12 @@ export function url(env: Environment, name: string, fallback: string, protocols:
   return parsed;
 }
 
+/** What mends a file that can't be read, where its code alone does not say it: mounts of containers that went wrong. */
+const fileRemedies: { readonly [code: string]: string } = {
+  EACCES: `: make it readable for this user${process.getuid === undefined ? '' : ` (${process.getuid()})`}`,
+  EISDIR: ': name a file; a container engine makes a folder where the file to mount is missing',
+};
+
 /** The value of NAME, or the first line of the file that NAME_FILE names. */
 export function secret(env: Environment, name: string): Secret | null {
   const value = text(env, name);
@@ -68,7 +74,8 @@ export function secret(env: Environment, name: string): Secret | null {
   try {
     content = readFileSync(file, 'utf8');
   } catch (error) {
-    return fail(`${name}_FILE: cannot read ${file} (${(error as NodeJS.ErrnoException).code})`); // readFileSync throws ErrnoException
+    const { code } = error as NodeJS.ErrnoException; // readFileSync throws nothing else
+    return fail(`${name}_FILE: cannot read ${file} (${code})${fileRemedies[code ?? ''] ?? ''}`);
   }
   const first = content.split(/\r?\n/, 1)[0]?.trim() ?? '';
   return first === '' ? fail(`${name}_FILE: ${file} is empty`) : new Secret(first);

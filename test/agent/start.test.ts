@@ -55,6 +55,14 @@ async function startLongJob(program: Program): Promise<void> {
   await until(() => sockets.size > 0, 'the connection of the job');
 }
 
+test('one that the service has never answered ends without a word of faults', async () => {
+  const program = start({ SERVICE_URL: 'http://127.0.0.1:9' });
+  await until(() => program.stderr().includes('hello not accepted'), 'a hello in vain');
+  program.kill('SIGTERM');
+  expect(await program.exited).toBe(0);
+  expect(program.stderr()).not.toContain('"level":"ERROR"');
+});
+
 test('SIGTERM ends an idle agent with 0, and the key is in no line', async () => {
   const program = start();
   await until(() => program.stderr().includes('hello accepted'), 'hello');

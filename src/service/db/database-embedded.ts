@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { FatalError, toError } from '../../errors.ts';
-import { remedyForFolder } from '../../folder-remedy.ts';
+import { remedyForFolder } from '../../config/folder-remedy.ts';
 import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, type Db } from './database.ts';
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
