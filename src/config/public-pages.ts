@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { isIP } from 'node:net';
 import { fail, integer, text, type Environment } from './read.ts';
 
 /** What the service lets everybody do who has no key: read status pages. */
@@ -20,7 +21,9 @@ export function readPublicPages(env: Environment): PublicPagesConfig {
     .map((part) => part.trim())
     .filter((part) => part !== '');
   for (const proxy of proxies) {
-    if (ipaddr.isValid(proxy) || ipaddr.isValidCIDR(proxy)) continue;
+    const [address = ''] = proxy.split('/', 1);
+    // Short forms of addresses would take a `1` that is meant as a switch for one.
+    if (isIP(address) !== 0 && (address === proxy || ipaddr.isValidCIDR(proxy))) continue;
     fail(
       `SERVICE_TRUSTED_PROXIES must be addresses and networks, like "10.0.0.5, 10.1.0.0/16", but has "${proxy}"`,
     );

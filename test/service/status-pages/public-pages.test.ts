@@ -270,9 +270,11 @@ describe('status pages in public', () => {
     expect(readPublicPages({})).toEqual({ perMinute: 300, cacheMs: 3000, trustedProxies: [] });
     const set = { SERVICE_TRUSTED_PROXIES: '10.0.0.5, fd00::/8', SERVICE_PUBLIC_RATE_LIMIT: '0' };
     expect(readPublicPages(set)).toMatchObject({ perMinute: 0, trustedProxies: ['10.0.0.5', 'fd00::/8'] });
-    expect(() => readPublicPages({ SERVICE_TRUSTED_PROXIES: 'proxy.example' })).toThrow(
-      'SERVICE_TRUSTED_PROXIES must be addresses and networks, like "10.0.0.5, 10.1.0.0/16", but has "proxy.example"',
-    );
+    for (const wrong of ['proxy.example', '1', 'true', '10/8', '10.0.0.0/33']) {
+      expect(() => readPublicPages({ SERVICE_TRUSTED_PROXIES: wrong })).toThrow(
+        `SERVICE_TRUSTED_PROXIES must be addresses and networks, like "10.0.0.5, 10.1.0.0/16", but has "${wrong}"`,
+      );
+    }
   });
 
   test('a private page is for keys of its account; a custom domain shows its page at /', async () => {
