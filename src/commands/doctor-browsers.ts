@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { toError } from '../errors.ts';
@@ -48,6 +50,15 @@ async function verdict(
   }
   const message = `${version.slice(0, 100)}, ${ownBuild ? "Playwright's own build" : chromium}`;
   if (ffmpeg === null) return note(`${message}; no videos`, 'install the package ffmpeg');
+  const isWritable = await access(tmpdir(), constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!isWritable)
+    return note(
+      `${message}; ${tmpdir()} can not be written, where programs that scripts start keep files`,
+      'make it writable; in a container with --read-only: --tmpfs /tmp',
+    );
   const sandbox = await canSandbox(runtime, tmpdir());
   if (sandbox.works) return ok(`${message}, in its own sandbox`);
   const remedy =

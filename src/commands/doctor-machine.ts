@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access, mkdtemp, open, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { availableParallelism, freemem, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
+import { remedyForFolder } from '../config/folder-remedy.ts';
 import { note, ok, problem, type Probe } from './doctor-finding.ts';
 
 /** Bytes in a megabyte, as people read disk and memory sizes. */
@@ -59,13 +60,12 @@ async function fileDescriptors(uptimeConcurrency: number) {
 
 async function dataDirectory(dataDir: string) {
   const existing = await nearestExisting(dataDir);
-  const remedy = `make it writable for this user, or set AGENT_DATA_DIR to a directory that is`;
   try {
     await access(existing, constants.W_OK | constants.X_OK);
     if (existing === dataDir) await writeOnce(dataDir);
   } catch (error: unknown) {
     const { code } = error as NodeJS.ErrnoException; // the file system throws nothing else
-    return problem(`${dataDir} can not be written (${code})`, remedy);
+    return problem(`${dataDir} can not be written (${code})`, remedyForFolder(code, dataDir));
   }
   const { bavail, bsize } = await statfs(existing);
   const free = bavail * bsize;

@@ -8,5 +8,6 @@ export function remedyForFolder(code: string | undefined, folder: string): strin
   if (owner !== null && (code === 'EACCES' || code === 'EPERM'))
     return `make it this user's (chown ${owner} ${folder}, or on the volume that is mounted there), or name a folder that user ${user} may write in`;
   if (code === 'EROFS') return 'it is mounted read-only: mount it for writing, or name another folder';
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'free some space there, or name another folder';
   return 'name a folder that this user may write in';
 }

@@ -22,5 +22,6 @@ test.runIf(process.platform === 'linux')("one that is somebody else's is told wi
   const owner = `${process.getuid?.()}:${process.getgid?.()}`;
   expect(told('EACCES')).toContain(`(EACCES): make it this user's (chown ${owner} /data, or on the volume`);
   expect(told('EROFS')).toContain('(EROFS): it is mounted read-only');
+  expect(told('ENOSPC')).toContain('(ENOSPC): free some space there');
   expect(told('EIO')).toContain('(EIO): name a folder that this user may write in');
 });

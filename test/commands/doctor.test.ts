@@ -166,6 +166,27 @@ test('a data directory that can not be written is a finding', async () => {
   expect(byName['data directory']).toMatchObject({ status: 'problem' });
 });
 
+test.skipIf(runtimesHere.length === 0)(
+  'a folder for temporary files that can not be written is told',
+  async () => {
+    const before = process.env['TMPDIR'];
+    process.env['TMPDIR'] = join(folder, 'nowhere');
+    try {
+      const { byName } = await findings({});
+      const browser = byName[`browser ${runtimesHere[0]?.name}`];
+      // Where there is no Chromium that is what it says.
+      if (browser?.status !== 'problem')
+        expect(browser).toMatchObject({
+          status: 'note',
+          remedy: expect.stringContaining('--tmpfs /tmp') as string,
+        });
+    } finally {
+      if (before === undefined) delete process.env['TMPDIR'];
+      else process.env['TMPDIR'] = before;
+    }
+  },
+);
+
 test('probes are bounded in time, and one that throws hides no other', async () => {
   const forever = () => new Promise<never>(() => undefined);
   const found = await runProbes(
