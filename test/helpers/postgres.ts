@@ -23,6 +23,10 @@ const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 const user = isRoot ? { uid: nobody, gid: nobody } : {};
 
+/** A server does not outlive tests that are killed. */
+const setpriv = '/usr/bin/setpriv';
+const endsWithTests = existsSync(setpriv) ? [setpriv, '--pdeathsig', 'INT'] : [];
+
 /** Folder of `initdb` and `postgres`: Debian's oldest version (the oldest supported is 15), else the one from npm; null = none. */
 export async function postgresBinaries(): Promise<string | null> {
   const debian = '/usr/lib/postgresql';
@@ -83,11 +87,13 @@ export async function startPostgres(
     ...settings,
   ];
   const start = async (): Promise<ChildProcess> => {
-    const child = spawn(
+    const [command = '', ...args] = [
+      ...endsWithTests,
       join(folder, 'postgres'),
-      ['-D', dataDir, '-p', String(port), ...all.flatMap((setting) => ['-c', setting])],
-      { ...user, stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' },
-    );
+      ...['-D', dataDir, '-p', String(port)],
+      ...all.flatMap((setting) => ['-c', setting]),
+    ];
+    const child = spawn(command, args, { ...user, stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' });
     await ready(child);
     return child;
   };
