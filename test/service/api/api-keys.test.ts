@@ -121,3 +121,21 @@ test('another account neither finds nor counts them', async () => {
   }
   expect((await service.call<Key[]>('GET', path, { key })).body).toHaveLength(1);
 });
+
+test('of two keys that delete each other at once one stays', async () => {
+  const first = service.foreign.key;
+  const made = await service.call<Key>('POST', path, { key: first, body: { name: 'Second' } });
+  const second = made.body.rawKey;
+  const all = (await service.call<Key[]>('GET', path, { key: first })).body;
+  const firstId = all.find(({ id }) => id !== made.body.id)?.id ?? '';
+  expect(all).toHaveLength(2);
+  expect(await statusWith(second)).toBe(200); // known from now on
+  const answers = await Promise.all([
+    service.call('DELETE', `${path}/${made.body.id}`, { key: first }),
+    service.call('DELETE', `${path}/${firstId}`, { key: second }),
+  ]);
+  expect(answers.map(({ status }) => status).sort()).toEqual([204, 409]);
+  const isFirst = answers[0].status === 204;
+  const left = (await service.call<Key[]>('GET', path, { key: isFirst ? first : second })).body;
+  expect(left.map(({ id }) => id)).toEqual([isFirst ? firstId : made.body.id]);
+});
