@@ -134,7 +134,7 @@ test('of two keys that delete each other at once one stays', async () => {
     service.call('DELETE', `${path}/${made.body.id}`, { key: first }),
     service.call('DELETE', `${path}/${firstId}`, { key: second }),
   ]);
-  expect(answers.map(({ status }) => status).sort()).toEqual([204, 409]);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([204, 409]));
   const isFirst = answers[0].status === 204;
   const left = (await service.call<Key[]>('GET', path, { key: isFirst ? first : second })).body;
   expect(left.map(({ id }) => id)).toEqual([isFirst ? firstId : made.body.id]);
