@@ -1,6 +1,7 @@
 /*
  * health-probe [PORT [PATH]]: asks 127.0.0.1 for a page and ends with 0 when the answer is 200, else with 1. For HEALTHCHECK,
- * in images that have neither a shell nor curl. Without arguments it asks the agent's liveness on AGENT_HEALTH_PORT.
+ * in images that have neither a shell nor curl. Without arguments it asks the agent's liveness on AGENT_HEALTH_PORT; where
+ * nothing listens there, the container may be one of the service, which is asked on SERVICE_PORT.
  *
  * It is a program of its own because of the agent's key: a HEALTHCHECK gets the container's whole environment, and what
  * /proc tells of a process could be read by a script of the same user. Its file is executable but not readable, so the kernel
@@ -14,40 +15,50 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-static int refuse(const char *why) {
-  fprintf(stderr, "health-probe: %s\n", why);
-  return 1;
-}
-
-int main(int argc, char **argv) {
-  const char *told = getenv("AGENT_HEALTH_PORT");
-  const char *port_text = argc > 1 ? argv[1] : told != NULL && *told != '\0' ? told : "8081";
-  const char *path = argc > 2 ? argv[2] : "/-/liveness";
+/* Null = the answer was 200; else why not. */
+static const char *ask(const char *port_text, const char *path, int *is_deaf) {
+  static char answer[16];
   char *end;
   long port = strtol(port_text, &end, 10);
-  if (*end != '\0' || port < 1 || port > 65535) return refuse("no port number");
+  if (*end != '\0' || port < 1 || port > 65535) return "no port number";
 
   char request[512];
   int length = snprintf(request, sizeof request, "GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n", path);
-  if (length < 0 || (size_t)length >= sizeof request) return refuse("the path is too long");
+  if (length < 0 || (size_t)length >= sizeof request) return "the path is too long";
 
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return refuse("no socket");
+  if (fd < 0) return "no socket";
   struct timeval limit = {.tv_sec = 3};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) return refuse("nothing listens");
-  if (write(fd, request, (size_t)length) != length) return refuse("the request was not sent");
+  if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+    *is_deaf = 1;
+    return "nothing listens";
+  }
+  if (write(fd, request, (size_t)length) != length) return "the request was not sent";
 
-  char answer[16];
   size_t have = 0;
   while (have < sizeof "HTTP/1.1 200" - 1) {
     ssize_t got = read(fd, answer + have, sizeof answer - 1 - have);
-    if (got <= 0) return refuse("no answer");
+    if (got <= 0) return "no answer";
     have += (size_t)got;
   }
   answer[sizeof "HTTP/1.1 200" - 1] = '\0';
-  return strncmp(answer, "HTTP/1.", 7) == 0 && strncmp(answer + 8, " 200", 4) == 0 ? 0 : refuse(answer);
+  return strncmp(answer, "HTTP/1.", 7) == 0 && strncmp(answer + 8, " 200", 4) == 0 ? NULL : answer;
+}
+
+static const char *variable(const char *name, const char *otherwise) {
+  const char *told = getenv(name);
+  return told != NULL && *told != '\0' ? told : otherwise;
+}
+
+int main(int argc, char **argv) {
+  int is_deaf = 0;
+  const char *why = ask(argc > 1 ? argv[1] : variable("AGENT_HEALTH_PORT", "8081"), argc > 2 ? argv[2] : "/-/liveness", &is_deaf);
+  if (why != NULL && is_deaf && argc == 1 && ask(variable("SERVICE_PORT", "4400"), "/health", &is_deaf) == NULL) return 0;
+  if (why == NULL) return 0;
+  fprintf(stderr, "health-probe: %s\n", why);
+  return 1;
 }

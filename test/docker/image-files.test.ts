@@ -103,6 +103,26 @@ describe('docker/health-probe.c', () => {
     expect(await run(probe, [port])).toEqual({ code: 1, output: 'health-probe: nothing listens\n' });
     expect(await run(probe, ['0'])).toEqual({ code: 1, output: 'health-probe: no port number\n' });
   });
+
+  it.skipIf(!compiled)('asks the service where no agent listens, unless it is told whom to ask', async () => {
+    const asked: string[] = [];
+    let status = 200;
+    const service = createServer((request, response) => {
+      asked.push(request.url ?? '');
+      response.writeHead(status).end('{}');
+    });
+    service.listen(0, '127.0.0.1');
+    await once(service, 'listening');
+    const SERVICE_PORT = String((service.address() as AddressInfo).port);
+    const nobody = { AGENT_HEALTH_PORT: '1', SERVICE_PORT };
+    expect(await run(probe, [], nobody)).toEqual({ code: 0, output: '' });
+    status = 503;
+    expect(await run(probe, [], nobody)).toEqual({ code: 1, output: 'health-probe: nothing listens\n' });
+    expect(await run(probe, ['1'], nobody)).toMatchObject({ code: 1 });
+    expect(asked).toEqual(['/health', '/health']);
+    service.closeAllConnections();
+    service.close();
+  });
 });
 
 // It hands the files to the containers' user.

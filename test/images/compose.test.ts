@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiOf, until, type Api } from '../e2e/program.ts';
-import { run, type Said } from './engine.ts';
+import { inspected, run, type Said } from './engine.ts';
 
 /** docker/compose.yaml: one command brings up PostgreSQL, the service and two agents, and checks run through all of it. */
 
@@ -86,6 +86,36 @@ describe.runIf(tool !== null)('compose', { timeout: 300_000 }, () => {
       "require('dns').lookup('postgres', (e) => console.log(e?.code))",
     );
     expect(out.stdout.trim()).toMatch(/ENOTFOUND|EAI_AGAIN/);
+  });
+
+  test('a service that is killed comes back, and a system that was taken down goes on with its keys and checks', async () => {
+    const ready = async () => {
+      const key = (await compose('exec', '-T', 'service', 'cat', '/run/keys/api-key')).stdout.trim();
+      const address = (await compose('port', 'service', '4400')).stdout.trim();
+      if (key === '' || address === '') return null;
+      const checks = await apiOf(`http://${address}`, key)<{ name: string }[]>('GET', '/v1/checks').catch(
+        () => null,
+      );
+      if (checks?.status !== 200) return null;
+      return { key, names: checks.body.map(({ name }) => name).toSorted((a, b) => a.localeCompare(b)) };
+    };
+    const before = await until(ready, 'the service', 60_000);
+    expect(before.names).toEqual(['browser', 'icmp', 'url']);
+    const id = (await compose('ps', '-q', 'service')).stdout.trim();
+    const startedAt = () => inspected(id, '{{.State.StartedAt}}');
+    const first = await startedAt();
+    // tini ends with the one child that it has.
+    const kill = `
+      const { readFileSync } = require('node:fs');
+      for (const pid of readFileSync('/proc/1/task/1/children', 'latin1').trim().split(' ')) process.kill(Number(pid), 'SIGKILL');`;
+    await compose('exec', '-T', 'service', 'node', '-e', kill);
+    await until(async () => (await startedAt()) !== first, 'another start', 60_000);
+    expect(await until(ready, 'the service again', 60_000)).toEqual(before);
+
+    expect((await compose('down', '--timeout', '20')).code).toBe(0);
+    const up = await compose('up', '-d', '--no-build');
+    expect(up.code, up.stderr).toBe(0);
+    expect(await until(ready, 'the system again', 60_000)).toEqual(before);
   });
 });
 
