@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -41,6 +41,8 @@ export class BrowserGone extends Error {}
 /** A page of a browser of its own. `program`: null = what is found on this machine. Rejects with NoBrowser. */
 export async function openBrowser(program: string | null): Promise<OpenBrowser> {
   const { library, program: chromium, readable } = await locate(program);
+  swept ??= removeLeftFolders(tmpdir(), Date.now());
+  await swept;
   const folder = await mkdtemp(join(tmpdir(), folderPrefix));
   try {
     const sandbox = await sandboxWorks(folder);
@@ -59,6 +61,21 @@ export async function openBrowser(program: string | null): Promise<OpenBrowser> 
   } catch (error) {
     await rm(folder, { recursive: true, force: true }).catch(() => undefined);
     throw error;
+  }
+}
+
+/** Longer than any run: what is older was left behind by a service that was killed. */
+const leftAfterMs = 3_600_000;
+let swept: Promise<void> | undefined;
+
+/** Removes the folders in `parent` that no browser uses any more at `now` (milliseconds since the epoch). Never rejects. */
+export async function removeLeftFolders(parent: string, now: number): Promise<void> {
+  const names = await readdir(parent).catch((): string[] => []);
+  for (const name of names.filter((one) => one.startsWith(folderPrefix))) {
+    const folder = join(parent, name);
+    const found = await lstat(folder).catch(() => null);
+    if (found === null || !found.isDirectory() || now - found.mtimeMs < leftAfterMs) continue;
+    await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
