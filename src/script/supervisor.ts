@@ -35,6 +35,8 @@ export function listenToSupervisor(line: Duplex, env: { readonly [name: string]:
         what === 'code'
           ? { code: Number(number), signal: null }
           : { code: null, signal: signalName(Number(number)) };
+      // On a busy machine the kernel's own limit may come before the supervisor's look.
+      if (end.signal === 'SIGXCPU') exceeded ??= 'cpuSeconds';
     }
   });
   line.on('data', (chunk: Buffer) => lines.push(chunk));
