@@ -114,9 +114,7 @@ export function buildNative() {
     const consequences = stale.map(({ consequence }) => consequence).join('; ');
     return `no C compiler for ${names}: install gcc and libc6-dev; until then ${consequences}`;
   }
-  const reasons = stale.map((part) =>
-    part === addon ? buildAddon(compiler) : buildProgram(compiler, part),
-  );
+  const reasons = stale.map((part) => (part === addon ? buildAddon(compiler) : buildProgram(compiler, part)));
   return reasons.filter((reason) => reason !== null).join('\n') || null;
 }
 

@@ -34,9 +34,13 @@ export const hasRawSocketPackage = ((): boolean => {
 
 /** The helper is built, and its file can be given the capability (Debian: libcap2-bin). */
 export const canGrantByFile =
-  canUseNamespaces && existsSync(helper) && spawnSync('setcap', ['-h'], { stdio: 'ignore' }).error === undefined;
+  canUseNamespaces &&
+  existsSync(helper) &&
+  spawnSync('setcap', ['-h'], { stdio: 'ignore' }).error === undefined;
 if (canUseNamespaces && !canGrantByFile) {
-  process.stderr.write('skipped here: raw sockets by their helper, for which setcap (libcap2-bin) is missing\n');
+  process.stderr.write(
+    'skipped here: raw sockets by their helper, for which setcap (libcap2-bin) is missing\n',
+  );
 }
 
 export type ChildFolder = { withAddon: string; withoutAddon: string; remove: () => void };

@@ -179,24 +179,27 @@ describe.skipIf(!canUseNamespaces)('ping socket in a network of its own', () => 
     ).toEqual([{ way: 'raw' }, { way: 'raw' }]);
   });
 
-  it.skipIf(!canGrantByFile)('takes a raw socket from the helper whose file may have the capability', async () => {
-    const granted = grantByFile(folder('withAddon'));
-    const echoes = [
-      { kind: 'echo', family: 4, address: '127.0.0.1', timeoutMs: 2000, count: 3 },
-      { kind: 'echo', family: 6, address: '::1', timeoutMs: 2000 },
-    ] as const;
-    expect(await inNamespace({ folder: granted, unprivileged: 'by file', orders: [...echoes] })).toEqual([
-      { way: 'raw', replies: Array.from({ length: 3 }, () => ({ ...answered, ttl: 64, type: 0 })) },
-      { way: 'raw', replies: [{ ...answered, ttl: 64, type: 129 }] },
-    ]);
-    // A container without NET_RAW can't even start it.
-    const orders = [{ kind: 'open', family: 4 } as const];
-    const [refused] = await inNamespace({ folder: granted, unprivileged: true, orders });
-    expect(refused).toMatchObject({
-      code: 'ICMP_UNAVAILABLE',
-      error: expect.stringContaining('raw socket by its helper: EPERM (the capability') as string,
-    });
-  });
+  it.skipIf(!canGrantByFile)(
+    'takes a raw socket from the helper whose file may have the capability',
+    async () => {
+      const granted = grantByFile(folder('withAddon'));
+      const echoes = [
+        { kind: 'echo', family: 4, address: '127.0.0.1', timeoutMs: 2000, count: 3 },
+        { kind: 'echo', family: 6, address: '::1', timeoutMs: 2000 },
+      ] as const;
+      expect(await inNamespace({ folder: granted, unprivileged: 'by file', orders: [...echoes] })).toEqual([
+        { way: 'raw', replies: Array.from({ length: 3 }, () => ({ ...answered, ttl: 64, type: 0 })) },
+        { way: 'raw', replies: [{ ...answered, ttl: 64, type: 129 }] },
+      ]);
+      // A container without NET_RAW can't even start it.
+      const orders = [{ kind: 'open', family: 4 } as const];
+      const [refused] = await inNamespace({ folder: granted, unprivileged: true, orders });
+      expect(refused).toMatchObject({
+        code: 'ICMP_UNAVAILABLE',
+        error: expect.stringContaining('raw socket by its helper: EPERM (the capability') as string,
+      });
+    },
+  );
 
   it('without any permission says what was tried and how to grant it', async () => {
     const [v4, v6] = await inNamespace({
