@@ -368,7 +368,7 @@ describe.skipIf(!canRender)('the chart', () => {
   test('gives a roll no bounds where there is none, and a label that is told twice once', () => {
     const [alone] = deploymentsOf(of('agents that are never two, with limits as large as requests'));
     expect(alone?.spec).toMatchObject({ replicas: 1 });
-    expect((alone?.spec as { strategy?: unknown }).strategy).toEqual({ type: 'Recreate' });
+    expect((alone?.spec as { strategy?: unknown } | undefined)?.strategy).toEqual({ type: 'Recreate' });
     const [first] = deploymentsOf(of('everything'));
     expect(first?.metadata.labels).toMatchObject({ team: 'observability' });
     const { text } = of('everything');

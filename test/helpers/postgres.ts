@@ -90,7 +90,10 @@ export async function startPostgres(
     const [command = '', ...args] = [
       ...endsWithTests,
       join(folder, 'postgres'),
-      ...['-D', dataDir, '-p', String(port)],
+      '-D',
+      dataDir,
+      '-p',
+      String(port),
       ...all.flatMap((setting) => ['-c', setting]),
     ];
     const child = spawn(command, args, { ...user, stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' });
