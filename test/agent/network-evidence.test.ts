@@ -13,7 +13,6 @@ import { parseJob } from '../../src/agent/parse-job.ts';
 import { runJob, type RunParts } from '../../src/agent/run-job.ts';
 import { createWorkDirs } from '../../src/agent/work-dir.ts';
 import { keepInFolder } from '../../src/commands/run-artifacts.ts';
-import { JobAborted } from '../../src/errors.ts';
 import { openCapture } from '../../src/executors/evidence/capture.ts';
 import type { Traceroute, Unavailable } from '../../src/executors/evidence/traceroute.ts';
 import type { Executor } from '../../src/executors/executor.ts';
@@ -24,6 +23,7 @@ import type { Job } from '../../src/protocol/job.ts';
 import type { Result } from '../../src/protocol/result.ts';
 import { createScrubber } from '../../src/secrets/scrubber.ts';
 import { retryStrategy, tcpJob } from './protocol-peer.ts';
+import { testLeases } from './test-leases.ts';
 
 /** When evidence of the network is gathered, and what becomes of results meanwhile. */
 
@@ -45,28 +45,7 @@ function parts(evidence: NetworkEvidence) {
   const made: RunParts = {
     version: '1.2.3',
     lanes,
-    leases: {
-      hold: (job) => {
-        const hold: Hold = {
-          ...job,
-          phase: 'queued',
-          stage: null,
-          lines: null,
-          leaving: false,
-          released: false,
-          aborted: null,
-          onAbort: null,
-          abort: (code) => {
-            hold.aborted ??= new JobAborted(code);
-            hold.onAbort?.();
-          },
-          end: () => undefined,
-        };
-        holds.push(hold);
-        return hold;
-      },
-      release: () => Promise.resolve(),
-    },
+    leases: testLeases(holds),
     metrics: createMetrics(),
     executorOf: () => executeTcp as Executor<JobType>, // all jobs here are of its type
     network,

@@ -5,7 +5,7 @@ import { createMetrics } from '../../src/agent/metrics.ts';
 import { jobScrubbers } from '../../src/agent/own-secrets.ts';
 import { parseJob } from '../../src/agent/parse-job.ts';
 import { runJob, type RunParts } from '../../src/agent/run-job.ts';
-import { AgentError, JobAborted } from '../../src/errors.ts';
+import { AgentError } from '../../src/errors.ts';
 import type { Executor, Outcome } from '../../src/executors/executor.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import type { JobType } from '../../src/protocol/check-types.ts';
@@ -13,6 +13,7 @@ import type { Job } from '../../src/protocol/job.ts';
 import type { Result } from '../../src/protocol/result.ts';
 import { createScrubber } from '../../src/secrets/scrubber.ts';
 import { retryStrategy, tcpJob } from './protocol-peer.ts';
+import { testLeases } from './test-leases.ts';
 
 /** What becomes of a job when its executor misbehaves: executors of the test's own, everything else as in the agent. */
 
@@ -27,28 +28,7 @@ function parts(execute: Executor<JobType>, more: Partial<RunParts> = {}) {
   const made: RunParts = {
     version: '1.2.3',
     lanes,
-    leases: {
-      hold: (job) => {
-        const hold: Hold = {
-          ...job,
-          phase: 'queued',
-          stage: null,
-          lines: null,
-          leaving: false,
-          released: false,
-          aborted: null,
-          onAbort: null,
-          abort: (code) => {
-            hold.aborted ??= new JobAborted(code);
-            hold.onAbort?.();
-          },
-          end: () => undefined,
-        };
-        holds.push(hold);
-        return hold;
-      },
-      release: () => Promise.resolve(),
-    },
+    leases: testLeases(holds),
     metrics: createMetrics(),
     executorOf: () => execute,
     network,
