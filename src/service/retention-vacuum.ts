@@ -5,24 +5,33 @@ import { createLoop, type Loop } from './scheduling/loop.ts';
 /**
  * What a server does by itself and the embedded database does not. It has no autovacuum: rows that were changed or
  * deleted keep their space until someone gives it back. Tables that change much are kept small, and a small table takes
- * milliseconds. And it makes no checkpoints: its write-ahead log would grow until the disk is full.
+ * milliseconds. Nor does it look at what is in them: without figures of a table the planner takes it for a few rows, and joins
+ * thousands row by row. And it makes no checkpoints: its write-ahead log would grow until the disk is full.
  */
 const everyMs = 1_000;
 /** Rows without use that make it worth while: so many, and this share of the table. */
 const deadRows = 1_000;
 const deadShare = 0.2;
+/** Rows changed since the table was looked at that make it worth while again, and this share of the table. */
+const changedRows = 500;
+const changedShare = 0.2;
 /** Log since the last checkpoint that makes one worth while: small enough for one to take milliseconds. */
 const logBytes = 4 * 1024 * 1024;
 
 export function createVacuum({ db, log }: { db: Db; log: Log }): Loop {
-  /** Of all tables, those of the background work too: any may come to be changed much. */
-  async function worthWhile(): Promise<string[]> {
-    const rows = await db.query<{ name: string }>(
-      `select relid::regclass::text as name from pg_stat_user_tables
-       where n_dead_tup > $1::float8 + $2::float8 * n_live_tup order by 1`,
-      [deadRows, deadShare],
+  /**
+   * Of all tables, those of the background work too: any may come to be changed much. Partitions of events and results need no
+   * figures: they are read by time and by check.
+   */
+  async function worthWhile(): Promise<{ name: string; ofSpace: boolean; ofFigures: boolean }[]> {
+    return db.query(
+      `select * from (
+         select t.relid::regclass::text as name, n_dead_tup > $1::float8 + $2::float8 * n_live_tup as "ofSpace",
+           n_mod_since_analyze > $3::float8 + $4::float8 * n_live_tup and not c.relispartition as "ofFigures"
+         from pg_stat_user_tables t join pg_class c on c.oid = t.relid
+       ) as tables where "ofSpace" or "ofFigures" order by name`,
+      [deadRows, deadShare, changedRows, changedShare],
     );
-    return rows.map(({ name }) => name);
   }
 
   async function logSinceCheckpoint(): Promise<number> {
@@ -48,7 +57,10 @@ export function createVacuum({ db, log }: { db: Db; log: Log }): Loop {
     work: async () => {
       if (!reserved) await reserveLog();
       reserved = true;
-      for (const name of await worthWhile()) await db.exec(`vacuum ${name}`);
+      for (const { name, ofSpace, ofFigures } of await worthWhile()) {
+        if (ofSpace) await db.exec(`vacuum ${name}`);
+        if (ofFigures) await db.exec(`analyze ${name}`);
+      }
       if ((await logSinceCheckpoint()) > logBytes) await db.exec('checkpoint');
       return everyMs;
     },

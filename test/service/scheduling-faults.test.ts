@@ -91,6 +91,27 @@ describe('on the embedded database', () => {
     await db.exec('delete from little');
     expect(await vacuumed('little')).toBe(0);
   });
+
+  test('the planner learns what is in a table once it has grown', async () => {
+    const vacuum = createVacuum({ db, log: silent });
+    const expected = async (table: string) => {
+      await db.query('select pg_stat_force_next_flush()');
+      await vacuum.tick();
+      const [row] = await db.query<{ rows: number }>(
+        'select reltuples::float8 as rows from pg_class where relname = $1',
+        [table],
+      );
+      return row?.rows;
+    };
+    await db.exec('create table learnt (n integer); insert into learnt select generate_series(1, 400)');
+    expect(await expected('learnt')).toBe(-1);
+    await db.exec('insert into learnt select generate_series(401, 2000)');
+    expect(await expected('learnt')).toBe(2000);
+    await db.exec('insert into learnt select generate_series(2001, 2400)');
+    expect(await expected('learnt')).toBe(2000);
+    await db.exec('insert into learnt select generate_series(2401, 4000)');
+    expect(await expected('learnt')).toBe(4000);
+  });
 });
 
 describe.skipIf(server === undefined || server.unavailable !== null)(
