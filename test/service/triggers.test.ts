@@ -1,6 +1,9 @@
 import { fastify } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { readAnalysisConfig } from '../../src/config/analysis.ts';
+import { createAgenticChecks } from '../../src/service/agentic/run-checks.ts';
 import type { Db } from '../../src/service/db/database.ts';
+import { createPartitions } from '../../src/service/db/partitions.ts';
 import { registerErrorHandlers } from '../../src/service/http/errors.ts';
 import { ErrorBody } from '../../src/service/api/api-errors.ts';
 import { createGroupRuns } from '../../src/service/triggers/group-runs.ts';
@@ -163,6 +166,62 @@ describe.each(databases)('triggers: $name', (database) => {
       expect(await answer).toEqual({ status: 503, body: { hasFailures: true } });
       await tick();
       expect(await db.query('select id from jobs')).toEqual([]);
+    });
+
+    it('an agentic check takes its turn, and the next one waits for its end', async () => {
+      const groupId = Number(await group({ concurrency: 1 }));
+      await page({ name: 'first', groupId, groupOrder: 1 });
+      const asks = { name: 'asks', prompt: 'Open the shop.', groupId, groupOrder: 2 };
+      const agentic = await create('/v1/checks/agentic', asks);
+      await page({ name: 'last', groupId, groupOrder: 3 });
+      const checks = createAgenticChecks({
+        db,
+        encryption,
+        now: clock.now,
+        log: silent,
+        config: readAnalysisConfig({}),
+        partitions: createPartitions(db),
+      });
+      const run = async () => {
+        await checks.tick();
+        await checks.idle();
+      };
+      const answer = call(await trigger(`check-groups/${groupId}`));
+      const first = await claim(1);
+      await run();
+      const states = () => db.query('select state from agentic_runs');
+      expect(await states()).toEqual([{ state: 'blocked' }]);
+      const [session] = await db.query<{ id: string }>('select id from check_sessions where check_id = $1', [
+        agentic,
+      ]);
+      const read = async () => (await api.call('GET', `/v2/check-sessions/${session?.id ?? ''}`)).body;
+      expect(await read()).toMatchObject({ inProgress: [{ checkId: agentic, state: 'QUEUED' }] });
+      await end(first);
+      await tick();
+      expect(await states()).toEqual([{ state: 'queued' }]);
+      expect(await agent.claim()).toEqual([]);
+      // Without a model it ends as errored: an end all the same.
+      await run();
+      expect(await states()).toEqual([]);
+      await tick();
+      await end(await claim(1));
+      expect(await answer).toEqual({ status: 503, body: { hasFailures: true } });
+      expect(await read()).toMatchObject({ status: 'FAILED', results: [{ hasErrors: true }] });
+    });
+
+    it('an agentic check that waits for its turn is cancelled at once', async () => {
+      const groupId = Number(await group({ concurrency: 1 }));
+      await page({ name: 'first', groupId, groupOrder: 1 });
+      await create('/v1/checks/agentic', { name: 'asks', prompt: 'Open.', groupId, groupOrder: 2 });
+      const answer = call(await trigger(`check-groups/${groupId}`));
+      const first = await claim(1);
+      const [session] = await db.query<{ id: string }>(
+        `select s.id from check_sessions s join agentic_runs r on r.session_id = s.id`,
+      );
+      expect((await api.call('POST', `/v1/check-sessions/${session?.id ?? ''}/cancel`)).status).toBe(204);
+      expect(await db.query('select 1 from agentic_runs')).toEqual([]);
+      await end(first);
+      expect(await answer).toEqual({ status: 503, body: { hasFailures: true } });
     });
 
     it('a group of checks that run in parallel counts checks, not their runs', async () => {

@@ -288,7 +288,7 @@ function missingVariables(prompt: string, named: ReadonlyMap<string, string>): A
     .filter((name) => !named.has(name))
     .slice(0, 5)
     .map((name) => ({
-      summary: `The prompt names {{${name}}}, but neither the check nor the account has a variable of that name: create it.`,
+      summary: `The prompt names {{${name}}}, but neither the check, its group nor the account has a variable of that name: create it.`,
       prompt: `{{${name}}}`,
       promptReplacement: null,
       secrets: [name],

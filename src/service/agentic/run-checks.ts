@@ -13,6 +13,7 @@ import {
   type AgenticRun,
 } from '../db/agentic-runs.ts';
 import { settingsOfSession } from '../db/check-sessions.ts';
+import { findCheckGroup } from '../db/check-groups.ts';
 import { findCheck, type CheckRow } from '../db/checks.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
@@ -136,7 +137,7 @@ async function runOne(
   const check = await findCheck(db, { accountId: run.accountId, id: run.checkId });
   // Deleted meanwhile, and its runs with it.
   if (check === undefined) return;
-  if (run.sessionId === null && !check.activated) {
+  if (run.sessionId === null && !(await isSwitchedOn(db, run.accountId, check))) {
     await endAgenticRuns(db, { ids: [run.id], token });
     return;
   }
@@ -152,6 +153,16 @@ async function runOne(
       await saveAgenticScript(tx, { checkId: run.checkId, promptHash, actions });
     }),
   );
+}
+
+async function isSwitchedOn(
+  db: Db,
+  accountId: string,
+  { activated, groupId }: Pick<CheckRow, 'activated' | 'groupId'>,
+): Promise<boolean> {
+  if (!activated || groupId === null) return activated;
+  const group = await findCheckGroup(db, { accountId, id: groupId });
+  return group?.activated !== false;
 }
 
 type TaskOfCheck = { prompt: string; skills: string[]; promptHash: string };

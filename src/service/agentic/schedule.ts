@@ -54,7 +54,7 @@ async function makeSome(tx: Db, { now, partitions }: Deps): Promise<number> {
     runLocation: serviceLocation,
   });
   for (const check of due) {
-    const { id, accountId, tags } = check;
+    const { id, accountId, tags, isOn } = check;
     const input = {
       ...check,
       nextDueAt: check.nextDueAt.getTime(),
@@ -66,7 +66,7 @@ async function makeSome(tx: Db, { now, partitions }: Deps): Promise<number> {
     next.push({ id, nextDueAt: new Date(plan.nextDueAt), rotation: 0 });
     const maintenance = effects.get(accountId) ?? (await maintenanceAt(tx, { accountId, at: new Date(at) }));
     effects.set(accountId, maintenance);
-    if (maintenance.pauses(tags)) continue;
+    if (!isOn || maintenance.pauses(tags)) continue;
     if (plan.missed !== null) {
       const { from, to, count } = plan.missed;
       missed.push({ ...missedOf(check), from, to, count, code: 'NOT_SCHEDULED' });

@@ -3,6 +3,7 @@ import { serviceTypes, type ServiceType } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
 import { frequenciesOf } from '../scheduling/schedule-rules.ts';
 import { IntegerEnum } from './check-fields.ts';
+import { ignored } from './ignored-fields.ts';
 
 /** Fields of checks that the service runs itself: no agent ever gets them (facts, 2.7, 2.11 and 5.9). */
 
@@ -14,12 +15,6 @@ const doubleCheck = Type.Boolean({
   deprecated: true,
   description: 'Not for this type: it has no retries.',
 });
-
-const ignored = Type.Optional(
-  Type.Unknown({
-    description: 'Set by the service and ignored here, so that a check can be sent back as read.',
-  }),
-);
 
 const timing = {
   period: Type.Integer({ minimum: 1, maximum: 31_536_000, description: '30 seconds to 365 days.' }),
@@ -69,7 +64,8 @@ export const agenticFields = {
   prompt: Type.String({
     minLength: 1,
     maxLength: promptLength,
-    description: 'What is to be done and what must hold. {{NAME}} is a variable of the check or the account.',
+    description:
+      'What is to be done and what must hold. {{NAME}} is a variable of the check, its group or the account.',
   }),
   agentRuntime: Type.Object(
     {

@@ -65,8 +65,6 @@ function checkInapplicable(type: ServiceType, body: Refusable, problems: Problem
     refuse('locations', (body.locations ?? []).length > 0, 'empty', locations);
     return;
   }
-  refuse('groupId', body.groupId !== null, 'null', `${what} can not be in a group`);
-  refuse('groupOrder', body.groupOrder !== null, 'null', `${what} can not be in a group`);
   refuse('triggerIncident', body.triggerIncident !== null, 'null', `${what} opens no incidents`);
 }
 

@@ -16,7 +16,11 @@ export type AgenticRun = {
   begunAt: Date | null;
 };
 
-export type NewAgenticRun = Omit<AgenticRun, 'begunAt'> & { expiresAt: Date };
+export type NewAgenticRun = Omit<AgenticRun, 'begunAt'> & {
+  expiresAt: Date;
+  /** It is blocked until the run of its group lets it go. */
+  groupRun?: { id: string; position: number };
+};
 
 const columns = (run: string) => `${run}.id, ${run}.run_id as "runId", ${run}.sequence_id as "sequenceId",
   ${run}.account_id as "accountId", ${run}.check_id as "checkId", ${run}.session_id as "sessionId",
@@ -26,10 +30,13 @@ const columns = (run: string) => `${run}.id, ${run}.run_id as "runId", ${run}.se
 export async function insertAgenticRuns(tx: Queryable, runs: readonly NewAgenticRun[]): Promise<Set<string>> {
   if (runs.length === 0) return new Set();
   const rows = await tx.query<{ id: string }>(
-    `insert into agentic_runs (id, run_id, sequence_id, account_id, check_id, session_id, test_session, due_at, expires_at)
-     select r.id, r."runId", r."sequenceId", r."accountId", r."checkId", r."sessionId", r."testSession", r."dueAt", r."expiresAt"
+    `insert into agentic_runs (id, run_id, sequence_id, account_id, check_id, session_id, test_session, due_at, expires_at,
+       state, group_run_id, group_position)
+     select r.id, r."runId", r."sequenceId", r."accountId", r."checkId", r."sessionId", r."testSession", r."dueAt", r."expiresAt",
+       case when r."groupRun" is null then 'queued' else 'blocked' end, (r."groupRun"->>'id')::uuid,
+       (r."groupRun"->>'position')::integer
      from jsonb_to_recordset($1::jsonb) as r (id uuid, "runId" uuid, "sequenceId" uuid, "accountId" uuid, "checkId" uuid,
-       "sessionId" uuid, "testSession" boolean, "dueAt" timestamptz, "expiresAt" timestamptz)
+       "sessionId" uuid, "testSession" boolean, "dueAt" timestamptz, "expiresAt" timestamptz, "groupRun" jsonb)
      on conflict (check_id) where session_id is null do nothing returning id`,
     [JSON.stringify(runs)],
   );
@@ -95,7 +102,7 @@ export async function cancelAgenticRuns(tx: Queryable, ids: readonly string[]): 
      returning ${columns('r')}, r.state`,
     [[...ids]],
   );
-  return rows.filter(({ state }) => state === 'queued');
+  return rows.filter(({ state }) => state !== 'running');
 }
 
 export type StaleRun = AgenticRun & { state: 'queued' | 'running'; tries: number; cancelRequested: boolean };

@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { checksWithGroups } from './effective-checks.ts';
 import { toJsonb } from './store-result.ts';
 
 /** Statements on agentic checks: which are due, and what their runs have found. */
@@ -6,7 +7,10 @@ import { toJsonb } from './store-result.ts';
 export type DueAgentic = {
   id: string;
   accountId: string;
+  /** Its own and those of its group. */
   tags: string[];
+  /** False = its group is switched off: the moment passes. */
+  isOn: boolean;
   intervalSeconds: number;
   offsetSeconds: number;
   nextDueAt: Date;
@@ -18,10 +22,11 @@ export async function lockDueAgentic(
   { now, limit }: { now: Date; limit: number },
 ): Promise<DueAgentic[]> {
   return tx.query<DueAgentic>(
-    `select id, account_id as "accountId", tags, interval_seconds as "intervalSeconds", offset_seconds as "offsetSeconds",
-       next_due_at as "nextDueAt"
-     from checks where activated and next_due_at <= $1 and check_type = 'AGENTIC'
-     order by next_due_at limit $2 for no key update skip locked`,
+    `select c.id, c.account_id as "accountId", c.tags || coalesce(g.tags, '{}') as tags,
+       g.activated is not false as "isOn", c.interval_seconds as "intervalSeconds", c.offset_seconds as "offsetSeconds",
+       c.next_due_at as "nextDueAt"
+     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type = 'AGENTIC'
+     order by c.next_due_at limit $2 for no key update of c skip locked`,
     [now, limit],
   );
 }

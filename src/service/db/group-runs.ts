@@ -14,8 +14,8 @@ export async function insertGroupRun(
   ]);
 }
 
-/** SQL on `group_runs g`: how many of its checks run or wait for an agent. */
-const under = `(select count(distinct j.check_id) from jobs j
+/** SQL on `group_runs g`: how many of its checks run, or wait for whoever runs them. */
+const under = `(select count(distinct j.check_id) from group_run_jobs j
   where j.group_run_id = g.id and j.state in ('queued', 'leased'))`;
 
 /**
@@ -28,7 +28,7 @@ export async function lockBlockedGroupRuns(
 ): Promise<{ id: string; concurrency: number }[]> {
   return tx.query(
     `select g.id, g.concurrency from group_runs g
-     where g.id in (select j.group_run_id from jobs j where j.group_run_id is not null and j.state = 'blocked')
+     where g.id in (select j.group_run_id from group_run_jobs j where j.state = 'blocked')
        and ${under} < g.concurrency
      order by g.id limit $1 for update skip locked`,
     [limit],
@@ -37,29 +37,33 @@ export async function lockBlockedGroupRuns(
 
 /** Whether a run of a group has checks that wait for their turn. */
 export async function isSomethingBlocked(db: Queryable): Promise<boolean> {
-  const rows = await db.query(
-    `select id from jobs where group_run_id is not null and state = 'blocked' limit 1`,
-  );
+  const rows = await db.query(`select 1 from group_run_jobs where state = 'blocked' limit 1`);
   return rows.length > 0;
 }
 
-/** Queues the jobs of the next checks, as many as there is room for; ids of the locations that got some. */
+/**
+ * Queues the jobs, and the runs of the service itself, of the next checks, as many as there is room for; ids of the locations
+ * that got some. Those of the service may wait until `ownExpiry`.
+ */
 export async function releaseNextChecks(
   tx: Queryable,
-  { groupRun, now }: { groupRun: { id: string; concurrency: number }; now: Date },
+  { groupRun, now, ownExpiry }: { groupRun: { id: string; concurrency: number }; now: Date; ownExpiry: Date },
 ): Promise<string[]> {
   const rows = await tx.query<{ locationId: string }>(
     `with next as (
-       select check_id from jobs where group_run_id = $1 and state = 'blocked' and check_id not in (
-         select check_id from jobs where group_run_id = $1 and state in ('queued', 'leased'))
+       select check_id from group_run_jobs where group_run_id = $1 and state = 'blocked' and check_id not in (
+         select check_id from group_run_jobs where group_run_id = $1 and state in ('queued', 'leased'))
        group by check_id order by min(group_position) limit greatest(0, $2 - (
-         select count(distinct check_id) from jobs where group_run_id = $1 and state in ('queued', 'leased')))
+         select count(distinct check_id) from group_run_jobs where group_run_id = $1 and state in ('queued', 'leased')))
+     ), own as (
+       update agentic_runs set state = 'queued', expires_at = $4
+       where group_run_id = $1 and state = 'blocked' and check_id in (select check_id from next)
      )
      update jobs set state = 'queued', not_before = $3,
        expires_at = $3::timestamptz + make_interval(secs => claim_window_seconds)
      where group_run_id = $1 and state = 'blocked' and check_id in (select check_id from next)
      returning location_id as "locationId"`,
-    [groupRun.id, groupRun.concurrency, now],
+    [groupRun.id, groupRun.concurrency, now, ownExpiry],
   );
   return [...new Set(rows.map(({ locationId }) => locationId))];
 }

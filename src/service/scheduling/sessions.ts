@@ -175,7 +175,7 @@ function jobsOf(
   { now, groupRun }: { now: number; groupRun: NewJob['groupRun'] | undefined },
 ): NewRun[] {
   const runId = uuidv7(now);
-  if (runsInService(check)) return [agenticRunOf(check, session, { runId, now })];
+  if (runsInService(check)) return [agenticRunOf(check, session, { runId, now, groupRun })];
   const type = jobTypes.find((candidate) => candidate === check.checkType);
   if (type === undefined) return [];
   return places.flatMap((place): NewRun[] => {
@@ -229,7 +229,7 @@ const runsInService = ({ checkType }: Pick<TargetCheck, 'checkType'>) => checkTy
 function agenticRunOf(
   check: TargetCheck,
   session: NewSession,
-  { runId, now }: { runId: string; now: number },
+  { runId, now, groupRun }: { runId: string; now: number; groupRun: NewJob['groupRun'] | undefined },
 ): NewRun {
   const ids = { sessionId: session.id, sequenceId: uuidv7(now), checkId: check.id };
   const jobId = uuidv7(now);
@@ -243,6 +243,7 @@ function agenticRunOf(
       testSession: session.kind === 'test',
       dueAt: new Date(now),
       expiresAt: sessionExpiry(now),
+      ...(groupRun === undefined ? {} : { groupRun }),
     },
     run: { ...ids, jobId, checkType: check.checkType, checkName: check.name, runLocation: serviceLocation },
   };

@@ -1,4 +1,5 @@
 import type { Log } from '../../log.ts';
+import { sessionExpiry } from '../agentic/schedule.ts';
 import type { Db } from '../db/database.ts';
 import { isSomethingBlocked, lockBlockedGroupRuns, releaseNextChecks } from '../db/group-runs.ts';
 import { jobsChannel } from '../db/jobs.ts';
@@ -21,7 +22,9 @@ export async function releaseGroupRuns({ db, now }: { db: Db; now: () => number 
     const runs = await lockBlockedGroupRuns(tx, { limit: batch });
     const woken = new Set<string>();
     for (const groupRun of runs) {
-      const locations = await releaseNextChecks(tx, { groupRun, now: new Date(now()) });
+      const at = now();
+      const released = { groupRun, now: new Date(at), ownExpiry: sessionExpiry(at) };
+      const locations = await releaseNextChecks(tx, released);
       for (const locationId of locations) woken.add(locationId);
     }
     for (const locationId of woken) await tx.notify(jobsChannel, locationId);

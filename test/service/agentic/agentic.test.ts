@@ -469,6 +469,33 @@ describe('agentic checks', { timeout: 120_000 }, () => {
       expect(missed).toMatchObject({ reason: { code: 'NOT_CLAIMED' }, details: { count: 1 } });
     });
 
+    test('a check of a group runs by its own places, with the variables of the group, as long as that is on', async () => {
+      const { body } = await service.call<{ id: number }>('POST', '/v2/check-groups', {
+        body: {
+          name: 'Shop',
+          locations: ['eu-west-1'],
+          environmentVariables: [{ key: 'SHOP', value: 'https://shop.example/' }],
+        },
+      });
+      await db.query(
+        `update checks set group_id = $2, definition = definition || '{"prompt": "Open {{SHOP}} with {{PASSWORD}}."}'
+         where id = $1`,
+        [checkId, body.id],
+      );
+      // Without a suggestion: the variable is there.
+      const of = { runLocation: 'service', details: { suggestions: [] } };
+      expect(await run()).toMatchObject({ ...errored, ...of });
+      await untilDue();
+      await db.query('update check_groups set activated = false');
+      await checks.tick();
+      await checks.idle();
+      expect(await results()).toHaveLength(1);
+      expect(await db.query('select 1 from agentic_runs')).toEqual([]);
+      await db.query('update check_groups set activated = true');
+      await run();
+      expect(await results()).toHaveLength(2);
+    });
+
     test('a check that is switched off while it waits is not run', async () => {
       clock.advance(5 * 60_000);
       await db.query(

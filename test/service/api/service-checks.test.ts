@@ -156,11 +156,8 @@ describe('checks of the service itself', () => {
   });
 
   test('AGENTIC: what it can not have is refused by name', async () => {
-    const group = await service.call<{ id: number }>('POST', '/v1/check-groups', { body: { name: 'G' } });
     const given = {
       ...inapplicable,
-      groupId: group.body.id,
-      groupOrder: 1,
       triggerIncident: { serviceId: 's', name: 'n' },
     };
     // The service that it names does not exist either.
@@ -172,21 +169,37 @@ describe('checks of the service itself', () => {
     expect((await create('agentic', { ...agentic, prompt: 'x'.repeat(10_000) })).status).toBe(201);
   });
 
-  test("a heartbeat of a group keeps to itself: the group's locations and retries are for runs", async () => {
-    const group = await service.call<{ id: number }>('POST', '/v1/check-groups', {
-      body: { name: 'Nightly', locations: ['eu-west-1'], muted: true },
-    });
-    const { body } = await create('heartbeat', { ...heartbeat, groupId: group.body.id });
-    const applied = await service.call('GET', `/v1/checks/${body.id}?applyGroupSettings=true`);
-    expect(applied.body).toMatchObject({
-      locations: [],
-      retryStrategy: null,
-      doubleCheck: false,
-      muted: true,
-    });
-    const members = await service.call<Check[]>('GET', `/v1/check-groups/${group.body.id}/checks`);
-    expect(members.body).toEqual([applied.body]);
-  });
+  test.each(['heartbeat', 'agentic'] as const)(
+    'a check in a group keeps to itself what is for runs of agents: its locations, retries, runtime (%s)',
+    async (path) => {
+      const group = await service.call<{ id: number }>('POST', '/v2/check-groups', {
+        body: {
+          name: 'Nightly',
+          locations: ['eu-west-1'],
+          muted: true,
+          runParallel: true,
+          runtimeId: '2026.04',
+          retryStrategy: { type: 'FIXED' },
+          environmentVariables: [{ key: 'SHOP', value: 'https://shop.example/' }],
+        },
+      });
+      const own = path === 'heartbeat' ? heartbeat : agentic;
+      const { body } = await create(path, { ...own, groupId: group.body.id, groupOrder: 3 });
+      expect(body).toMatchObject({ groupId: group.body.id, groupOrder: 3, muted: false });
+      const applied = await service.call('GET', `/v1/checks/${body.id}?applyGroupSettings=true`);
+      expect(applied.body).toMatchObject({
+        locations: [],
+        retryStrategy: null,
+        doubleCheck: false,
+        runParallel: false,
+        runtimeId: null,
+        muted: true,
+        environmentVariables: [expect.objectContaining({ key: 'SHOP' })],
+      });
+      const members = await service.call<Check[]>('GET', `/v1/check-groups/${group.body.id}/checks`);
+      expect(members.body).toEqual([applied.body]);
+    },
+  );
 
   test('the scheduler makes no jobs of either, and leaves the moment of an agentic check to its executor', async () => {
     await service.db.exec('truncate checks cascade');
