@@ -25,10 +25,11 @@ const files = filesBelow(src).map((file) => ({
 const partOf = (name: string): string =>
   name.includes('/') ? name.slice(0, name.indexOf('/')) : name.replace(/\.ts$/, '');
 
-// Everyone may import errors; `version` is a constant.
-const common = ['errors', 'version'];
+// Everyone may import errors and time limits; `version` is a constant.
+const common = ['errors', 'time-limit', 'version'];
 const mayImport: Record<string, readonly string[]> = {
   errors: [],
+  'time-limit': [],
   version: [],
   protocol: [],
   secrets: [],

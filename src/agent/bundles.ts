@@ -4,6 +4,7 @@ import { AgentError, FatalError, ServiceError, toError } from '../errors.ts';
 import { bundlePath } from '../protocol/agent-calls.ts';
 import type { FetchBundle } from '../script/suite/suite-run.ts';
 import { backoffMs, pause } from './backoff.ts';
+import { withTimeLimit } from '../time-limit.ts';
 import { createBundleShelf, type BundleShelf } from './bundle-shelf.ts';
 import { classify } from './service-client.ts';
 import type { Transport } from './transport.ts';
@@ -94,7 +95,7 @@ type DownloadOptions = BundleFetcherOptions & {
 async function downloadOnce(bundle: Bundle, options: DownloadOptions): Promise<void> {
   const { shelf, random } = options;
   const timeoutMs = options.timeoutMs ?? longestMs;
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
+  const signal = withTimeLimit(options.signal, timeoutMs);
   const draft = await shelf.openDraft(bundle);
   try {
     let failures = 0;

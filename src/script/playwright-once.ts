@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { AgentError, toError } from '../errors.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
+import { withTimeLimit } from '../time-limit.ts';
 import type { ChildLimits } from './child-process.ts';
 import { beforeItsTurn } from './child-slots.ts';
 import { needsModuleLoader, refusedSetting, scriptPathOf } from './playwright-config.ts';
@@ -107,7 +108,7 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
 
 /** Waits until the process can take the run. Rejects with AgentError when it can't, or `signal.reason`. */
 async function readyOrAborted(warm: WarmProcess, signal: AbortSignal): Promise<void> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(readyMs)]);
+  const limit = withTimeLimit(signal, readyMs);
   const aborted = new Promise<never>((_, reject) => {
     limit.addEventListener(
       'abort',

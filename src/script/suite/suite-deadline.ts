@@ -1,4 +1,5 @@
 import { AgentError, JobAborted } from '../../errors.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 
 /** The one clock of a run: from the bundle to the end of its tests. */
 export type SuiteDeadline = {
@@ -48,10 +49,7 @@ export function startDeadline(options: {
         : null;
     },
     throwIfLost: () => later.signal.throwIfAborted(),
-    after: (afterMs) => {
-      const limit = AbortSignal.timeout(afterMs);
-      return AbortSignal.any([later.signal, limit]);
-    },
+    after: (afterMs) => withTimeLimit(later.signal, afterMs),
     stop: () => {
       clearTimeout(timer);
       options.signal.removeEventListener('abort', onAbort);

@@ -1,0 +1,22 @@
+/**
+ * A signal that fires with `signal` and its reason, or after `limitMs` with a DOMException named TimeoutError. Instead of
+ * AbortSignal.any with AbortSignal.timeout: nothing but the combined signal refers to that timeout, so that it may be
+ * collected before it fires. It keeps no process alive.
+ */
+export function withTimeLimit(signal: AbortSignal, limitMs: number): AbortSignal {
+  const either = new AbortController();
+  const end = (reason: unknown) => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+    either.abort(reason);
+  };
+  const onAbort = () => end(signal.reason);
+  const timer = setTimeout(
+    () => end(new DOMException(`not done within ${limitMs} ms`, 'TimeoutError')),
+    limitMs,
+  );
+  timer.unref();
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort);
+  return either.signal;
+}
