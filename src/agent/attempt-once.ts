@@ -8,12 +8,13 @@ import { reasonOf } from '../protocol/reasons.ts';
 import type { Artifact, LogEntry } from '../protocol/result.ts';
 import { suiteAfterMs } from '../protocol/suite.ts';
 import { maskLikelyIn, maskLikelySecrets } from './detect-secrets.ts';
+import type { Attempted } from './attempted.ts';
 import { createAttemptLog, logBounds } from './attempt-log.ts';
 import { openAttemptFiles, type AttemptFiles, type FileParts } from './attempt-files.ts';
 import { cancelledGrade, erroredGrade, grade, type Grade } from './grade.ts';
 import type { Hold } from './leases.ts';
 import { createLiveLog } from './live-log.ts';
-import { withFailure, type NetworkEvidence, type NetworkFailure } from './network-evidence.ts';
+import { withFailure, type NetworkEvidence } from './network-evidence.ts';
 import type { JobScrubber } from './own-secrets.ts';
 import { scrubbedLine } from './result.ts';
 import { within } from './within.ts';
@@ -34,18 +35,6 @@ export type AttemptParts = {
   fault: (error: Error, message: string) => void;
   /** Milliseconds since the epoch. */
   now: () => number;
-};
-
-/** One attempt that has ended: what was seen, or why there was nothing to see, and the verdict. */
-export type Attempted = {
-  outcome: Outcome;
-  grade: Grade;
-  artifacts: Artifact[];
-  log: LogEntry[];
-  startedAt: number;
-  stoppedAt: number;
-  /** Where the network failed; absent when it did not. */
-  traceTo?: NetworkFailure['traceTo'];
 };
 
 /** Time in which an executor must return after its signal fired; then it is abandoned. */

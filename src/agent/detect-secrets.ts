@@ -1,6 +1,6 @@
 import type { Job } from '../protocol/job.ts';
 import { likelySecrets } from '../secrets/likely-secrets.ts';
-import type { Attempted } from './attempt-once.ts';
+import type { Attempted } from './attempted.ts';
 import type { JobScrubber } from './own-secrets.ts';
 
 /** What is looked through at most, in characters: it costs time of the main thread. */

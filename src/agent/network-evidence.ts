@@ -12,7 +12,7 @@ import type { Network, ResolvedAddress } from '../executors/network.ts';
 import type { JobType } from '../protocol/check-types.ts';
 import type { Job } from '../protocol/job.ts';
 import { isNetworkFailure } from './attempts.ts';
-import type { Attempted } from './attempt-once.ts';
+import type { Attempted, NetworkFailure } from './attempted.ts';
 import type { Grade } from './grade.ts';
 import type { Hold } from './leases.ts';
 import { createTraces, traceLimitMs, type Traces } from './traces.ts';
@@ -38,13 +38,6 @@ export type AttemptWatch = {
   conclude: (verdict: Grade, hasSecret?: (name: string) => boolean) => Promise<NetworkFailure | null>;
   /** Ends the watch, whatever became of the attempt. More than once is fine. */
   end: () => void;
-};
-
-export type NetworkFailure = {
-  /** Where the way broke off, as far as that can be traced. */
-  traceTo: TraceTarget | Unavailable;
-  /** Absent when no packets were captured because nobody knew that it would fail. */
-  capture?: { pcap: Buffer; summary: CaptureSummary } | Unavailable;
 };
 
 /** What `details.packetCapture` of a result says. */

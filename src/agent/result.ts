@@ -4,7 +4,7 @@ import { reasonOf } from '../protocol/reasons.ts';
 import type { LogEntry, Result } from '../protocol/result.ts';
 import { withoutArchives } from '../secrets/packed-in-text.ts';
 import { maskPrintedHeaders } from '../secrets/sensitive-headers.ts';
-import type { Attempted } from './attempt-once.ts';
+import type { Attempted } from './attempted.ts';
 import { shorterDetails } from './shorten-suite.ts';
 
 /** The part of a scrubber that results need. */

@@ -1,6 +1,7 @@
 import { AgentError, toError } from '../errors.ts';
 import { childFile } from './child-file.ts';
-import { startChild, type Child, type ChildEnd } from './child-process.ts';
+import { startChild } from './child-process.ts';
+import type { Child, ChildEnd } from './program.ts';
 import { foldersOf, type Runtime } from './runtimes.ts';
 
 /** A process for setup and teardown scripts: it waits for its run, serves that one, and is killed. */

@@ -1,7 +1,7 @@
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import { endText, memoryMegabytes } from './api-scripts-child.ts';
 import type { FromChild } from './child/api-script-messages.ts';
-import type { ChildEnd } from './child-process.ts';
+import type { ChildEnd } from './program.ts';
 
 /** Why a setup or teardown script failed, in words for whoever wrote it. `who` names the script, as a subject. */
 

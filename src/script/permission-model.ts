@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { AgentError } from '../errors.ts';
-import type { ChildOptions } from './child-process.ts';
+import type { ChildOptions } from './program.ts';
 import { ownFiles } from './reach.ts';
 
 const versions = new Map<string, Promise<string>>();

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { AgentError } from '../errors.ts';
-import type { ChildEnd, ChildLimits } from './child-process.ts';
+import type { ChildEnd, ChildLimits } from './program.ts';
 import type { WarmProcess } from './playwright-process.ts';
 import type { PlaywrightOptions } from './scripts.ts';
 

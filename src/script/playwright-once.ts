@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { AgentError, toError } from '../errors.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import { withTimeLimit } from '../time-limit.ts';
-import type { ChildLimits } from './child-process.ts';
+import type { ChildLimits } from './program.ts';
 import { beforeItsTurn } from './child-slots.ts';
 import { needsModuleLoader, refusedSetting, scriptPathOf } from './playwright-config.ts';
 import { isFull, isRefusedByDisk } from './full-disk.ts';

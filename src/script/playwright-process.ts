@@ -6,7 +6,8 @@ import { AgentError, toError } from '../errors.ts';
 import { isRefusedByDisk } from './full-disk.ts';
 import type { Browsers } from './browsers.ts';
 import { childFile } from './child-file.ts';
-import { startChild, type Child, type ChildEnd, type ChildLimits } from './child-process.ts';
+import { startChild } from './child-process.ts';
+import type { Child, ChildEnd, ChildLimits } from './program.ts';
 import { removeTree } from './remove-tree.ts';
 import { foldersOf, type Runtime } from './runtimes.ts';
 

@@ -1,7 +1,7 @@
 import { AgentError, InvalidJobError } from '../errors.ts';
 import { browsersFor, findBrowsers, type Browsers, type BrowsersOptions } from './browsers.ts';
 import { beforeItsTurn, childSlots } from './child-slots.ts';
-import type { ChildLimits } from './child-process.ts';
+import type { ChildLimits } from './program.ts';
 import { canSandbox } from './playwright-sandbox.ts';
 import { removeLeftFolders, startProcess, type WarmProcess } from './playwright-process.ts';
 import { runOnce } from './playwright-once.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Confinement } from './confinement.ts';
-import type { Reach } from './child-process.ts';
+import type { Reach } from './program.ts';
 
 /**
  * What every program needs of the system, read-only. Of /etc only names that hold no secret: no shadow, no keys, and not

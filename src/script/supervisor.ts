@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { readLines } from './bounded-lines.ts';
-import type { ChildLimits } from './child-process.ts';
+import type { ChildLimits } from './program.ts';
 import { noteMissing } from './confinement.ts';
 
 /** What the supervisor (src/native/launcher/supervise.c) tells over its line. */

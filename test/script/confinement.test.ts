@@ -12,7 +12,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startChild, type Child, type ChildEnd, type ChildLimits } from '../../src/script/child-process.ts';
+import { startChild } from '../../src/script/child-process.ts';
+import type { Child, ChildEnd, ChildLimits } from '../../src/script/program.ts';
 import { confinement, type Confinement } from '../../src/script/confinement.ts';
 
 /** Bounds of a child and of all that it starts, and that nothing of it stays. */

@@ -1,6 +1,6 @@
 import type { Reason } from '../../protocol/reasons.ts';
 import type { SuiteEngine } from '../../protocol/suite.ts';
-import type { ChildLimits } from '../child-process.ts';
+import type { ChildLimits } from '../program.ts';
 
 /** What the stages of a suite's run share: its folders, its engine, its package manager, and the way to run a program. */
 

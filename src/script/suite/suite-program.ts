@@ -1,6 +1,7 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { JobAborted } from '../../errors.ts';
-import { startProgram, type ChildLimits, type Program } from '../child-process.ts';
+import { startProgram } from '../child-process.ts';
+import type { ChildLimits, Program } from '../program.ts';
 import type { Confinement } from '../confinement.ts';
 import type { ProgramEnd, RunProgram, SuitePlace } from './suite-place.ts';
 

@@ -6,7 +6,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AgentError } from '../../errors.ts';
 import { findBrowsers } from '../../script/browsers.ts';
-import { startChild, type Child } from '../../script/child-process.ts';
+import { startChild } from '../../script/child-process.ts';
+import type { Child } from '../../script/program.ts';
 import { canSandbox } from '../../script/playwright-sandbox.ts';
 import { actionMs, launchMs, type BrowserRequest, type Page } from './page.ts';
 
@@ -159,6 +160,7 @@ function pageOf({ ask }: BrowserProcess): Page {
     url: () => call('url'),
     title: () => call('title'),
     visibleText: async (most) => (await call('visibleText', most)).slice(0, most),
+    screenshot: (secrets) => call('screenshot', ...secrets),
   };
 }
 
