@@ -7,6 +7,7 @@ import { handleAnalyses } from './analyses/analyse.ts';
 import { analyseNewGroups } from './analyses/queue.ts';
 import { createLocationSampling, createQueueWaits, type QueueWaits } from './analytics/location-sampling.ts';
 import { createRollupLoop, handleRollups, noteRollups } from './analytics/rollup-work.ts';
+import type { ArtifactFiles } from './artifacts/files.ts';
 import { createBackground, type Background } from './background.ts';
 import type { Db } from './db/database.ts';
 import { createPartitions } from './db/partitions.ts';
@@ -39,6 +40,8 @@ type Deps = {
   db: Db;
   encryption: Encryption;
   config: ServiceConfig;
+  /** Where files of runs lie. */
+  files: ArtifactFiles;
   log: Log;
   now: () => number;
   random: () => number;
@@ -65,6 +68,7 @@ export async function createOwnWork(deps: Deps): Promise<OwnWork> {
       log,
       config: config.analysis,
       partitions: createPartitions(db),
+      files: deps.files,
     }),
     createMaintenanceLoop({ db, background, now, log }),
     createAlertTimers({ ...alerting, db, log }),

@@ -73,7 +73,7 @@ export async function startService(options: Options): Promise<RunningService> {
     // Known when it listens.
     let localAddress: string | null = null;
     const publicUrl = () => config.publicUrl ?? localAddress ?? `http://${config.host}:${config.port}`;
-    const work = await createOwnWork({ db, encryption, config, log, now, random, publicUrl });
+    const work = await createOwnWork({ db, encryption, config, files, log, now, random, publicUrl });
     closers.push(() => work.stop());
     const app = await buildApp(
       {

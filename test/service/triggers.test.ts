@@ -1,6 +1,7 @@
 import { fastify } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readAnalysisConfig } from '../../src/config/analysis.ts';
+import { createArtifactFiles } from '../../src/service/artifacts/files.ts';
 import { createAgenticChecks } from '../../src/service/agentic/run-checks.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { createPartitions } from '../../src/service/db/partitions.ts';
@@ -181,6 +182,7 @@ describe.each(databases)('triggers: $name', (database) => {
         log: silent,
         config: readAnalysisConfig({}),
         partitions: createPartitions(db),
+        files: createArtifactFiles('/nowhere'),
       });
       const run = async () => {
         await checks.tick();

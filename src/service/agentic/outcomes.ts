@@ -1,5 +1,5 @@
 import { reasonOf, type Reason } from '../../protocol/reasons.ts';
-import type { ResultStatus } from '../../protocol/result.ts';
+import type { Artifact, ResultStatus } from '../../protocol/result.ts';
 import { endAgenticRuns, type AgenticRun } from '../db/agentic-runs.ts';
 import { endSessionRuns } from '../db/check-sessions.ts';
 import type { Db } from '../db/database.ts';
@@ -20,6 +20,9 @@ export type AgenticEnd = {
   /** Milliseconds since the epoch. */
   begun: number;
   ended: number;
+  /** Its files, and by what they are known. */
+  artifacts: Artifact[];
+  filesToken: string | null;
 };
 
 /** Ends runs with their results, once each: those that are gone, or no longer of `token`, are left out. Ids of the ended. */
@@ -61,10 +64,20 @@ export function unperformed(
   },
 ): AgenticEnd {
   const { status, code, message, now } = end;
-  return { run, status, reason: reasonOf(code, message), details: {}, begun: now, ended: now };
+  return {
+    run,
+    status,
+    reason: reasonOf(code, message),
+    details: {},
+    begun: now,
+    ended: now,
+    artifacts: [],
+    filesToken: null,
+  };
 }
 
-function resultOf({ run, status, reason, details, begun, ended }: AgenticEnd): ResultToStore {
+function resultOf(end: AgenticEnd): ResultToStore {
+  const { run, status, reason, details, begun, ended, artifacts, filesToken } = end;
   return {
     id: uuidv7(begun),
     startedAt: begun,
@@ -72,6 +85,7 @@ function resultOf({ run, status, reason, details, begun, ended }: AgenticEnd): R
     accountId: run.accountId,
     checkId: run.checkId,
     jobId: run.id,
+    ...(filesToken === null ? {} : { leaseToken: filesToken }),
     sequenceId: run.sequenceId,
     isTest: run.testSession,
     checkType: 'AGENTIC',
@@ -87,7 +101,7 @@ function resultOf({ run, status, reason, details, begun, ended }: AgenticEnd): R
     attempts: 0,
     reason: reason === null ? null : toJsonb(reason),
     // Assertions of other types have another form: these stand in the details.
-    body: toJsonb({ assertions: [], timings: null, details, artifacts: [], log: [] }),
+    body: toJsonb({ assertions: [], timings: null, details, artifacts, log: [] }),
     sslDaysRemaining: null,
   };
 }

@@ -9,9 +9,11 @@ export type Page = {
   title(): Promise<string>;
   /** The text that is seen, of at most `most` characters, which is all that leaves the browser. */
   visibleText(most: number): Promise<string>;
+  /** What is seen, as a JPEG in base64. Where there are `secrets`, all fields and whatever text has one of them are covered. */
+  screenshot(secrets: readonly string[]): Promise<string>;
 };
 
-export const pageCalls = ['goto', 'click', 'fill', 'url', 'title', 'visibleText'] as const;
+export const pageCalls = ['goto', 'click', 'fill', 'url', 'title', 'visibleText', 'screenshot'] as const;
 export type PageCall = (typeof pageCalls)[number];
 
 /** What the process of the browser is told, one JSON a line. */
@@ -31,6 +33,8 @@ export type BrowserAnswer = { id: number; value: string } | { id: number; error:
 /** Milliseconds: of one action of a page, and of the start. */
 export const actionMs = 15_000;
 export const launchMs = 30_000;
+/** Bytes of a screenshot; what is larger is none. */
+export const mostScreenshot = 2 * 1024 ** 2;
 
 /** Host of a URL of the web; empty for what needs no network, null for what is neither. */
 export function hostOf(url: string): string | null {

@@ -3,6 +3,7 @@ import type { AnalysisConfig } from '../../config/analysis.ts';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
+import type { ArtifactFiles } from '../artifacts/files.ts';
 import { variablesOfCheck } from '../analyses/secrets-of-check.ts';
 import { findAgenticScript, saveAgenticScript } from '../db/agentic.ts';
 import {
@@ -23,6 +24,7 @@ import { uuidv7 } from '../ids.ts';
 import { createLoop, type Loop } from '../scheduling/loop.ts';
 import { endRuns, type AgenticEnd } from './outcomes.ts';
 import { Cancelled, perform, type Performed, type usualLimits } from './perform.ts';
+import { storeRunFiles } from './run-files.ts';
 import { clearUpRuns, makeDueRuns } from './schedule.ts';
 
 /** Agentic checks, which the service runs itself: whichever replica is free. */
@@ -45,6 +47,8 @@ type Deps = {
   log: Log;
   config: AnalysisConfig;
   partitions: Partitions;
+  /** Where the files of runs go. */
+  files: ArtifactFiles;
   limits?: typeof usualLimits;
 };
 
@@ -145,11 +149,23 @@ async function runOne(
   const begun = now();
   const performed = await performTask(deps, run, { check, prompt, skills, promptHash, signal });
   const { status, reason, details, actions } = performed;
-  const end: AgenticEnd = { run, status, reason, details, begun, ended: now() };
+  const ended = now();
+  const filesOf = { accountId: run.accountId, jobId: run.id, leaseToken: uuidv7(ended) };
+  const artifacts = await storeRunFiles(deps, filesOf, performed.files);
+  const end: AgenticEnd = {
+    run,
+    status,
+    reason,
+    details,
+    begun,
+    ended,
+    artifacts,
+    filesToken: filesOf.leaseToken,
+  };
   await partitions.withDays(() =>
     db.tx(async (tx) => {
-      const ended = await endRuns(tx, { token, partitions, now: now() }, [end]);
-      if (!ended.has(run.id) || actions === null || run.testSession) return;
+      const endedRuns = await endRuns(tx, { token, partitions, now: now() }, [end]);
+      if (!endedRuns.has(run.id) || actions === null || run.testSession) return;
       await saveAgenticScript(tx, { checkId: run.checkId, promptHash, actions });
     }),
   );
@@ -213,6 +229,6 @@ async function performTask(
       steps: [],
       errors: [reason.message],
     };
-    return { status: 'errored', reason, details: { ...details, replayed: false }, actions: null };
+    return { status: 'errored', reason, details: { ...details, replayed: false }, actions: null, files: [] };
   }
 }

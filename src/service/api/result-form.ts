@@ -162,12 +162,17 @@ const agenticForm = ({ details, artifacts }: Parts): Json => ({
   steps: list(details['steps']),
   errors: list(details['errors']),
   artifactManifest: Object.fromEntries(
-    artifacts.map(object).map(({ name, type }) => [String(name), describeArtifact(String(type))]),
+    artifacts
+      .map(object)
+      .filter(({ state }) => state === 'stored')
+      .map(({ name }) => [name, agenticFiles[String(name)] ?? 'A file of the run'] as const),
   ),
 });
 
-const describeArtifact = (type: string): string =>
-  type === 'screenshot' ? 'The page as the run left it' : `A file of the run (${type})`;
+const agenticFiles: { readonly [name: string]: string } = {
+  'screenshot.jpg': 'The page as the run left it',
+  'script.json': 'The actions of the run, which later runs do again',
+};
 
 const suiteFacts = [
   'playwrightVersion',

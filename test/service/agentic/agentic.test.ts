@@ -1,12 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
 import { openBrowser } from '../../../src/service/agentic/browser.ts';
 import { usualLimits } from '../../../src/service/agentic/perform.ts';
 import { createAgenticChecks, type AgenticChecks } from '../../../src/service/agentic/run-checks.ts';
+import { createArtifactFiles, type ArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import { createEncryption } from '../../../src/service/encryption.ts';
@@ -51,8 +55,12 @@ describe('agentic checks', { timeout: 120_000 }, () => {
   let checkId = '';
   let config: AnalysisConfig = unset;
   let url = '';
+  let folder = '';
+  let stored: ArtifactFiles;
+  let files: ArtifactFiles;
 
   beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'agentic-files-'));
     db = await database!.open();
     model = await startModel();
     shop = createServer((request, response) => {
@@ -82,10 +90,15 @@ describe('agentic checks', { timeout: 120_000 }, () => {
       get limits() {
         return limits;
       },
+      get files() {
+        return files;
+      },
     });
-    service = await startTestService(db, { now: clock.now, encryption });
+    stored = createArtifactFiles(folder);
+    service = await startTestService(db, { now: clock.now, encryption, files: stored });
   });
   beforeEach(async () => {
+    files = stored;
     config = { ...unset, endpoint: model.endpoint };
     limits = usualLimits;
     button = 'Sign in';
@@ -112,6 +125,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
     shop.closeAllConnections();
     await new Promise((resolve) => shop.close(resolve));
     await database!.close();
+    await rm(folder, { recursive: true, force: true });
   });
 
   const results = async (query = '') =>
@@ -172,11 +186,38 @@ describe('agentic checks', { timeout: 120_000 }, () => {
         suggestions: [],
         steps: first.details.steps,
         errors: [],
-        artifactManifest: {},
+        artifactManifest: {
+          'screenshot.jpg': 'The page as the run left it',
+          'script.json': 'The actions of the run, which later runs do again',
+        },
       });
+      const [picture, script] = await Promise.all(
+        (whole.body['artifacts'] as { url: string }[]).map(async (artifact) => {
+          const answer = await fetch(artifact.url, { headers: { authorization: `Bearer ${service.account.key}` } });
+          return Buffer.from(await answer.arrayBuffer());
+        }),
+      );
+      expect(picture!.subarray(0, 3)).toEqual(Buffer.from([0xff, 0xd8, 0xff]));
+      expect(JSON.parse(script!.toString())).toEqual([
+        { tool: 'navigate', input: { url } },
+        { tool: 'type', input: { selector: '#password', text: '{{PASSWORD}}' } },
+        { tool: 'click', input: { selector: 'text="Sign in"' } },
+        expect.objectContaining({ tool: 'assert' }),
+      ]);
       expect(JSON.stringify([first, whole.body, model.asked.map(({ body }) => body)])).not.toContain(secret);
 
+      // A disk that is full costs the files, not the run.
+      files = createArtifactFiles(folder, { reserveBytes: Number.MAX_SAFE_INTEGER });
       const second = await run();
+      files = stored;
+      const ofSecond = await service.call('GET', `/v1/check-results/${checkId}/${String(second['id'])}`);
+      expect(ofSecond.body).toMatchObject({
+        agenticCheckResult: { artifactManifest: {} },
+        artifacts: [
+          { name: 'screenshot.jpg', state: 'lost', url: null },
+          { name: 'script.json', state: 'lost', url: null },
+        ],
+      });
       expect(second).toMatchObject({ status: 'passed', details: { replayed: true } });
       expect(model.asked).toHaveLength(4);
 
@@ -441,6 +482,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
         now: clock.now,
         log: silent,
         partitions: createPartitions(db),
+        files,
         get config(): AnalysisConfig {
           throw new Error('it dies here');
         },

@@ -8,6 +8,7 @@ import {
   actionMs,
   hostOf,
   launchMs,
+  mostScreenshot,
   type BrowserAnswer,
   type BrowserRequest,
   type PageCall,
@@ -24,6 +25,8 @@ type LibraryPage = {
   url(): string;
   title(): Promise<string>;
   locator(selector: string): Locator;
+  getByText(text: string): Locator;
+  screenshot(options: object): Promise<Buffer>;
   setDefaultTimeout(ms: number): void;
   close(): Promise<void>;
 };
@@ -110,6 +113,13 @@ const calls: {
     return page
       .locator('body')
       .evaluate((body, length) => body.innerText.slice(0, length), Number(most), options);
+  },
+  screenshot: async (page, ...secrets) => {
+    const fields = secrets.length === 0 ? [] : [page.locator('input, textarea, [contenteditable]')];
+    const mask = [...fields, ...secrets.map((secret) => page.getByText(String(secret)))];
+    const picture = await page.screenshot({ type: 'jpeg', quality: 60, animations: 'disabled', mask });
+    if (picture.length > mostScreenshot) throw new Error('the screenshot is too large');
+    return picture.toString('base64');
   },
 };
 

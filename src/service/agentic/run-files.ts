@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { Artifact, ArtifactType } from '../../protocol/result.ts';
+import type { ArtifactFiles } from '../artifacts/files.ts';
+import { announceArtifact, settleArtifact } from '../db/artifacts.ts';
+import type { Db } from '../db/database.ts';
+import { uuidv7 } from '../ids.ts';
+
+/** Files that the service's own runs leave, stored as agents' files are. */
+
+export type RunFile = { name: string; type: ArtifactType; contentType: string; bytes: Buffer };
+
+/** Of one performance of a run: its result names its files by both. */
+export type FilesOf = { accountId: string; jobId: string; leaseToken: string };
+
+const storeMs = 30_000;
+
+/** As the result lists them. What can't be stored (the disk is full, the bucket is away) is lost, and no more than that. */
+export async function storeRunFiles(
+  deps: { db: Db; files: ArtifactFiles; now: () => number; log: Log },
+  of: FilesOf,
+  runFiles: readonly RunFile[],
+): Promise<Artifact[]> {
+  const stored: Artifact[] = [];
+  for (const file of runFiles) {
+    const { name, type, bytes } = file;
+    const state = await storeOne(deps, of, file);
+    stored.push({ name, type, size: bytes.length, state, url: null });
+  }
+  return stored;
+}
+
+async function storeOne(
+  { db, files, now, log }: { db: Db; files: ArtifactFiles; now: () => number; log: Log },
+  of: FilesOf,
+  { name, type, contentType, bytes }: RunFile,
+): Promise<'stored' | 'lost'> {
+  const id = uuidv7(now());
+  const sha256 = createHash('sha256').update(bytes).digest();
+  const row = { ...of, id, attempt: 1, name, type, contentType, size: bytes.length, sha256 };
+  await announceArtifact(db, { ...row, state: 'pending', now: new Date(now()) });
+  let state: 'stored' | 'lost' = 'stored';
+  try {
+    await files.write(id, {
+      at: 0,
+      size: bytes.length,
+      body: Readable.from([bytes]),
+      signal: AbortSignal.timeout(storeMs),
+    });
+    await files.finish(id);
+  } catch (error) {
+    log.warn({ artifact: name, error: toError(error).message }, 'a file of an agentic run was not stored');
+    await files.remove(id).catch(() => undefined);
+    state = 'lost';
+  }
+  await settleArtifact(db, { id, state, now: new Date(now()) });
+  return state;
+}
