@@ -1,5 +1,6 @@
 # The agent with all check types, and the monitoring service (`location-agent service`). docs/docker.md has flags, sizes and
-# build arguments; scripts/images.mjs builds and measures it. With RUNTIMES="2024.09 2025.04 2026.04" it is the migration image.
+# build arguments; scripts/images.mjs builds and measures it. With RUNTIMES="2024.09 2025.04 2026.04" it is the migration image:
+# the same layers, and one more.
 
 ARG NODE_IMAGE=node:24-bookworm-slim
 ARG DEBIAN_IMAGE=debian:bookworm-slim
@@ -43,24 +44,39 @@ COPY docker/prune-packages.mjs docker/
 RUN node docker/prune-packages.mjs node_modules
 
 # ---- what scripts and suites run on -----------------------------------------------------------------------------------------
-FROM ${NODE_IMAGE} AS runtimes
-ARG RUNTIMES="2026.04"
+FROM ${NODE_IMAGE} AS installers
+WORKDIR /app
+COPY scripts/install-packages.mjs scripts/lock.mjs scripts/runtime.mjs scripts/
+COPY docker/prune-packages.mjs docker/
+COPY runtimes runtimes
+
+FROM installers AS runtimes
 # `runtime`: suites run on the runtime's Node. `all`: also on Node 22, 24, 26 and Bun as docs/suites.md lists them (0.5 GB more).
 ARG ENGINES=runtime
-WORKDIR /app
-COPY scripts/install-packages.mjs scripts/lock.mjs scripts/runtime.mjs scripts/engines.mjs scripts/
-COPY docker/prune-packages.mjs docker/one-node.mjs docker/
-COPY runtimes runtimes
+COPY scripts/engines.mjs scripts/
+COPY docker/one-node.mjs docker/
 COPY engines engines
 # In one step, and where they stay: to take away or to move what an earlier layer has costs more than to install it.
 RUN --mount=type=cache,target=/root/.npm \
     mkdir -p /out/app && cp -a runtimes engines /out/app/ && cd /out/app \
- && for name in ${RUNTIMES}; do node /app/scripts/runtime.mjs install "$name" /out/app/runtimes || exit 1; done \
+ && node /app/scripts/runtime.mjs install 2026.04 /out/app/runtimes \
  && if [ "${ENGINES}" = all ]; then node /app/scripts/engines.mjs install /out/app/engines; \
     else npm ci --prefix engines --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund; fi \
  && node /app/docker/prune-packages.mjs runtimes/*/node_modules engines/node_modules \
  && node /app/docker/one-node.mjs /out/app 2026.04 /out/node/usr/local/bin/node \
  && rm -f runtimes/.gitignore runtimes/*/package-lock.json runtimes/*/.npmrc engines/package-lock.json
+
+# The others, each with its own Node; none in the plain image.
+FROM installers AS older-runtimes
+ARG RUNTIMES="2026.04"
+RUN --mount=type=cache,target=/root/.npm \
+    mkdir -p /out/runtimes \
+ && for name in ${RUNTIMES}; do \
+      if [ "$name" != 2026.04 ]; then \
+        { node scripts/runtime.mjs install "$name" && mkdir "/out/runtimes/$name" \
+          && mv "runtimes/$name/node_modules" "/out/runtimes/$name/"; } || exit 1; \
+      fi; done \
+ && node docker/prune-packages.mjs /out/runtimes
 
 # ---- the image ----------------------------------------------------------------------------------------------------------------
 FROM ${DEBIAN_IMAGE}
@@ -92,6 +108,7 @@ RUN apt-get update \
 COPY --from=runtimes /out/node /
 COPY --from=runtimes /out/app/runtimes /app/runtimes
 COPY --from=runtimes /out/app/engines /app/engines
+COPY --from=older-runtimes /out/runtimes /app/runtimes
 RUN if [ "${BROWSER}" = playwright ]; then \
       for cli in /app/runtimes/*/node_modules/playwright-core/cli.js; do \
         PLAYWRIGHT_BROWSERS_PATH=/ms-playwright node "$cli" install chromium || exit 1; \

@@ -16,8 +16,7 @@ const { values, positionals: files } = parseArgs({
   allowPositionals: true,
   options: { 'no-build': { type: 'boolean', default: false } },
 });
-/** Those that the tests start; the migration image is the full one with more runtimes. */
-const images = ['uptime', 'full', 'dev'];
+const images = ['uptime', 'full', 'dev', 'migrate'];
 const label = 'location-agent.image-tests';
 const run = randomBytes(3).toString('hex');
 

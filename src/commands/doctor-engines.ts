@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { toError } from '../errors.ts';
 import { installedEngines } from '../script/suite/engines.ts';
 import { note, ok, problem, type Finding, type Probe } from './doctor-finding.ts';
+import { enginesRemedy } from './doctor-install.ts';
 
 /** Whether what Playwright suites run on is installed in `enginesFolder` (absent = the package's own), and runs here. */
 export function engineProbes(enginesFolder?: string): Probe[] {
@@ -13,7 +14,7 @@ async function verdict(
   enginesFolder: string | undefined,
   signal: AbortSignal,
 ): Promise<Omit<Finding, 'name'>> {
-  const remedy = 'node scripts/engines.mjs install';
+  const remedy = enginesRemedy();
   const engines = installedEngines(enginesFolder);
   if (engines.length === 0) return note('not installed: Playwright suites do not run', remedy);
   for (const { name, version, program } of engines) {

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { toError } from '../errors.ts';
 import { findRuntimes, type FoundRuntime } from '../script/runtimes.ts';
 import { note, ok, problem, type Finding, type Probe } from './doctor-finding.ts';
+import { runtimeRemedy } from './doctor-install.ts';
 
 /** Which runtimes of `runtimesFolder` are installed, whether their Node runs here, and how to get the others. */
 export function runtimeProbes(runtimesFolder: string): Probe[] {
@@ -19,7 +20,7 @@ async function verdict(
   { name, stage, state }: FoundRuntime,
   signal: AbortSignal,
 ): Promise<Omit<Finding, 'name'>> {
-  const remedy = `node scripts/runtime.mjs install ${name}`;
+  const remedy = runtimeRemedy(name);
   if (state.is === 'broken') return problem(state.reason, remedy);
   if (state.is === 'missing') {
     // One that checks should leave is no loss.

@@ -17,6 +17,15 @@ const scaling = { prometheusUrl: 'http://prometheus.monitoring:9090', location: 
 const pem = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
 export const longName = 'a-release-with-a-name-that-is-as-long-as-helm-allows53';
 
+/** Names that Helm takes for a release, and Kubernetes not for a Service. */
+export const oddNames = [
+  '1st',
+  '2026.berlin',
+  'b',
+  `a-${'-'.repeat(49)}b`,
+  `${'9'.repeat(33)}--${'x'.repeat(18)}`,
+];
+
 export const cases: { readonly [name: string]: Release } = {
   'the least': { values: least },
   'a key as a value': { values: { ...least, apiKey: { value: key } } },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { startHealthServer, type AgentState } from '../../src/agent/health.ts';
 import { readAgentConfig, type AgentConfig } from '../../src/config.ts';
-import { cases, key, least, longName } from './cases.ts';
+import { cases, key, least, longName, oddNames } from './cases.ts';
 import { hasHelm, renderedByHelm } from './helm.ts';
 import { schemaFaults, unknownFields } from './kubernetes-schemas.ts';
 import { containerOf, deploymentsOf, envOf, only, podOf, type Deployment, type Labels } from './pods.ts';
@@ -61,6 +61,26 @@ describe.skipIf(!canRender)('the chart', () => {
       ({ metadata }) => metadata.name,
     );
     expect(names).not.toContain(only(other.other).metadata.name);
+  });
+
+  test('takes each name that Helm does: what begins with a digit, has dots, or would be cut at a dash', async () => {
+    const more = {
+      ...least,
+      caBundle: { pem: '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n' },
+      metrics: { serviceMonitor: { enabled: true } },
+      nameOverride: 'n'.repeat(61) + '-n-n',
+    };
+    const releases = Object.fromEntries(oddNames.map((name) => [name, { name, values: more }]));
+    for (const [name, { manifests }] of Object.entries(renderAll(releases))) {
+      expect(await schemaFaults(manifests), name).toEqual([]);
+      for (const { kind, metadata } of manifests) {
+        expect(metadata.name, `${kind} of ${name}`).toMatch(/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/);
+        for (const value of Object.values(metadata.labels ?? {}))
+          expect(value, name).toMatch(/^[A-Za-z0-9]([-.\w]{0,61}[A-Za-z0-9])?$/);
+      }
+    }
+    const short = renderAll({ digit: { name: '1st', values: least } }).digit;
+    expect(only(short).metadata.name).toBe('agent-1st-location-agent');
   });
 
   test.skipIf(!hasHelm)(

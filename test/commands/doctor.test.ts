@@ -12,6 +12,7 @@ import {
   runProbes,
   type Finding,
 } from '../../src/commands/doctor-finding.ts';
+import { enginesRemedy, runtimeRemedy } from '../../src/commands/doctor-install.ts';
 import { nodeVersion } from '../../src/commands/doctor-machine.ts';
 import { createAuthority } from '../../src/targets/certificates.ts';
 import { startHttpTarget, type HttpTarget } from '../../src/targets/http-target.ts';
@@ -229,4 +230,15 @@ test('wrong arguments and malformed variables end with their code', async () => 
   await expect(call(doctor, ['--nope'])).rejects.toMatchObject({ exitCode: 64 });
   await expect(call(doctor, ['more'])).rejects.toMatchObject({ exitCode: 64 });
   await expect(call(doctor, [], { SERVICE_URL: 'nonsense' })).rejects.toMatchObject({ exitCode: 78 });
+});
+
+test('what is missing is told as this package can have it: by its scripts, or, in an image, by another image', () => {
+  expect([runtimeRemedy('2025.04'), enginesRemedy()]).toEqual([
+    'node scripts/runtime.mjs install 2025.04',
+    'node scripts/engines.mjs install',
+  ]);
+  const inImage = [runtimeRemedy('2025.04', folder), enginesRemedy(folder)].join('\n');
+  expect(inImage).not.toContain('scripts/');
+  expect(inImage).toContain('tag <version>-migrate-202409-202604');
+  expect(inImage).toContain('RUNTIMES="2025.04 2026.04"');
 });

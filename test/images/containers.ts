@@ -4,7 +4,7 @@ import { docker, inspected, logsOf, runLabel, runName } from './engine.ts';
 
 /** Containers of the images under test. */
 
-export const images = ['uptime', 'full', 'dev'] as const;
+export const images = ['uptime', 'full', 'dev', 'migrate'] as const;
 export type Image = (typeof images)[number];
 
 /** What `docker run` is told besides; all of it as a user would say it. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startAgent, type Image } from './containers.ts';
+import { images, startAgent, type Image } from './containers.ts';
 import { docker, dockerRun, run } from './engine.ts';
 import { suiteEnvironment, uploadSuite } from './suite-bundle.ts';
 import { newLocation, runCheck, told, world } from './world.ts';
@@ -30,7 +30,7 @@ test('sizes, memory and the time to readiness', { timeout: 240_000 }, async () =
   expect(code, stderr).toBe(0);
 });
 
-test.each(['uptime', 'full', 'dev'] as const)('%s: user, probe, first process, labels', async (image) => {
+test.each(images)('%s: user, probe, first process, labels', async (image) => {
   type Config = {
     User: string;
     Entrypoint: string[];

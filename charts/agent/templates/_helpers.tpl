@@ -1,20 +1,23 @@
 {{/* The short name of the program, in labels. */}}
 {{- define "location-agent.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- regexReplaceAll "-+$" (default .Chart.Name .Values.nameOverride | trunc 63) "" -}}
 {{- end -}}
 
 {{/*
 The name that all others begin with: at most 45 characters, since "-browser" and the "keda-hpa-" of KEDA come to it. A
-longer one is cut and told apart by a hash of the whole.
+longer one is cut and told apart by a hash of the whole. Services take neither a digit at the beginning nor a dot, both of which
+Helm allows in the name of a release.
 */}}
 {{- define "location-agent.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
-{{- $full = default $full .Values.fullnameOverride -}}
+{{- $full = default $full .Values.fullnameOverride | replace "." "-" -}}
+{{- if regexMatch "^[0-9]" $full -}}{{- $full = printf "agent-%s" $full -}}{{- end -}}
 {{- if gt (len $full) 45 -}}
-{{- printf "%s-%s" ($full | trunc 36 | trimSuffix "-") ($full | sha256sum | trunc 8) -}}
+{{- $hash := sha256sum $full | trunc 8 -}}
+{{- printf "%s-%s" (regexReplaceAll "-+$" ($full | trunc 36) "") $hash -}}
 {{- else -}}
-{{- $full | trimSuffix "-" -}}
+{{- $full -}}
 {{- end -}}
 {{- end -}}
 
