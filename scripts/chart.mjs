@@ -1,12 +1,17 @@
 /**
- * Writes the table of values in charts/agent/README.md from values.yaml: a line `# -- …` above a key is its meaning. `--check` only
- * says whether it is up to date (exit 1 if not).
+ * node scripts/chart.mjs [--check]: writes the table of values in charts/agent/README.md from values.yaml: a line `# -- …` above a key is its meaning. `--check`
+ * only says whether it is up to date (exit 1 if not).
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { parse } from 'yaml';
+import { readCommandLine } from './command-line.mjs';
+
+const { values: given } = readCommandLine('chart', {
+  options: { check: { type: 'boolean', default: false } },
+});
 
 const folder = join(dirname(dirname(fileURLToPath(import.meta.url))), 'charts', 'agent');
 const readme = join(folder, 'README.md');
@@ -57,7 +62,7 @@ if (tail === undefined) throw new Error(`${readme} needs the lines ${begin} and 
 const made = `${head}${begin}\n\n${table(readFileSync(join(folder, 'values.yaml'), 'utf8'))}\n\n${end}${tail}`;
 const after = await format(made, { ...(await resolveConfig(readme)), parser: 'markdown' });
 if (after === before) process.exit(0);
-if (process.argv.includes('--check')) {
+if (given.check) {
   process.stderr.write('chart: charts/agent/README.md is out of date; run node scripts/chart.mjs\n');
   process.exit(1);
 }

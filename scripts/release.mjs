@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { misused, readCommandLine } from './command-line.mjs';
 import { changelogMistakes } from './release/changelog.mjs';
 import { buildImages, buildxArguments, images } from './release/images.mjs';
 import { builderOf, provenance, publicRemote } from './release/provenance.mjs';
@@ -21,17 +21,48 @@ const say = (line) => process.stderr.write(`release: ${line}\n`);
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const started = new Date().toISOString();
 
-const { values, positionals } = parseArgs({
+/** What each command takes beside --out. */
+const commands = {
+  check: { run: check, takes: ['tag'] },
+  images: { run: publishImages, takes: ['repository', 'push', 'dry-run'] },
+  pack: { run: packAll, takes: ['image', 'uncommitted'] },
+};
+const { values: given, positionals } = readCommandLine('release', {
   allowPositionals: true,
   options: {
     tag: { type: 'string' },
-    repository: { type: 'string', default: 'location-agent' },
-    push: { type: 'boolean', default: false },
-    'dry-run': { type: 'boolean', default: false },
-    image: { type: 'string', multiple: true, default: [] },
-    uncommitted: { type: 'boolean', default: false },
-    out: { type: 'string', default: 'dist-release' },
+    repository: { type: 'string' },
+    push: { type: 'boolean' },
+    'dry-run': { type: 'boolean' },
+    image: { type: 'string', multiple: true },
+    uncommitted: { type: 'boolean' },
+    out: { type: 'string' },
   },
+});
+const [command = '', ...more] = positionals;
+if (!Object.hasOwn(commands, command) || more.length > 0) {
+  const names = Object.keys(commands).join(', ');
+  misused('release', `which of ${names}? The head of scripts/release.mjs tells what each does`);
+}
+const idle = Object.keys(given).find((name) => name !== 'out' && !commands[command].takes.includes(name));
+if (idle !== undefined) {
+  const owner = Object.keys(commands).find((name) => commands[name].takes.includes(idle));
+  misused('release', `--${idle} is an option of ${owner}, not of ${command}`);
+}
+const values = { repository: 'location-agent', push: false, image: [], out: 'dist-release', ...given };
+// As registries take it: a host with a port, and names in lower case.
+const part = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
+if (!new RegExp(`^(?:[A-Za-z0-9.-]+(?::\\d+)?/)?${part}(?:/${part})*$`).test(values.repository))
+  misused(
+    'release',
+    `--repository ${values.repository}: a name without tag is needed, in lower case, such as registry.example/location-agent`,
+  );
+if (values.out === '') misused('release', '--out takes a folder');
+const digests = values.image.map((text) => {
+  const found = /^(\S+)@sha256:([0-9a-f]{64})$/.exec(text);
+  if (found === null)
+    misused('release', `--image ${text}: NAME@sha256:… with 64 hexadecimal digits is needed`);
+  return { name: found[1], sha256: found[2] };
 });
 const out = resolve(root, values.out);
 
@@ -65,6 +96,9 @@ function npmPack() {
   return JSON.parse(done.stdout)[0].filename;
 }
 
+/** What `pack` and `images` leave. */
+const ofRelease =
+  /^([\w.-]+\.tgz|sbom-[\w.-]+\.cdx\.json|provenance\.intoto\.json|SHA256SUMS|images\.json|\.image-\d+\.json)$/;
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
 function check() {
@@ -92,12 +126,11 @@ function publishImages() {
   const { repository, push } = values;
   const options = { repository, version, commit: source.commit, time: source.time, push };
   if (values['dry-run']) {
-    for (const image of images) {
+    const lines = images.map((image) => {
       const { args } = buildxArguments(image, { ...options, metadataFile: 'image.json' });
-      process.stdout.write(
-        `docker ${args.map((text) => (/\s/.test(text) ? `'${text}'` : text)).join(' ')}\n`,
-      );
-    }
+      return `docker ${args.map((text) => (/\s/.test(text) ? `'${text}'` : text)).join(' ')}\n`;
+    });
+    process.stdout.write(lines.join(''));
     return;
   }
   mkdirSync(out, { recursive: true });
@@ -110,13 +143,7 @@ function publishImages() {
 function imageDigests() {
   const file = join(out, 'images.json');
   const built = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : [];
-  const given = values.image.map((text) => {
-    const found = /^(\S+)@sha256:([0-9a-f]{64})$/.exec(text);
-    if (found === null)
-      throw new Error(`--image ${text}: NAME@sha256:… with 64 hexadecimal digits is needed`);
-    return { name: found[1], sha256: found[2] };
-  });
-  return [...built, ...given];
+  return [...built, ...digests];
 }
 
 async function packAll() {
@@ -126,9 +153,12 @@ async function packAll() {
   }
   const subjects = imageDigests();
   mkdirSync(out, { recursive: true });
-  for (const name of readdirSync(out).filter((file) => file !== 'images.json')) {
-    rmSync(join(out, name), { recursive: true });
-  }
+  const before = readdirSync(out);
+  // Whoever names a folder of something else is not to lose it.
+  const strange = before.find((name) => !ofRelease.test(name));
+  if (strange !== undefined)
+    throw new Error(`--out ${out}: ${strange} there is of no release: name a folder of its own`);
+  for (const name of before.filter((file) => file !== 'images.json')) rmSync(join(out, name));
   const written = [];
   const keep = (name, bytes) => {
     writeFileSync(join(out, name), bytes);
@@ -169,14 +199,8 @@ async function packAll() {
   keep('SHA256SUMS', written.map(({ name, sha256: digest }) => `${digest}  ${name}\n`).join(''));
 }
 
-const commands = { check, images: publishImages, pack: packAll };
-const [command = '', ...more] = positionals;
-if (!Object.hasOwn(commands, command) || more.length > 0) {
-  say(`which of ${Object.keys(commands).join(', ')}? The head of scripts/release.mjs tells what each does`);
-  process.exit(64);
-}
 try {
-  await commands[command]();
+  await commands[command].run();
 } catch (error) {
   say(error.message);
   process.exitCode = 1;

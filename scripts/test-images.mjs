@@ -9,10 +9,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readCommandLine } from './command-line.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const { values, positionals: files } = parseArgs({
+const { values, positionals: files } = readCommandLine('test-images', {
   allowPositionals: true,
   options: { 'no-build': { type: 'boolean', default: false } },
 });

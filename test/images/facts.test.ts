@@ -11,23 +11,31 @@ import { newLocation, runCheck, told, world } from './world.ts';
 const root = join(import.meta.dirname, '../..');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
 const megabyte = 1e6;
-type Measured = { name: Image; bytes: number; readyMs: number; rssBytes: number };
+type Measured = { name: Image; bytes: number; readyMs: number; startsMs: number[]; rssBytes: number };
+
+/**
+ * Limits of size and memory, in bytes, hold as they are. 1 s and 2 s to readiness are those of `node scripts/images.mjs` on a machine
+ * with nothing else to do; here other tests share it, so the best of three may take four times as long.
+ */
+const limits = {
+  uptime: { bytes: 200 * megabyte, rssBytes: 110 * megabyte, readyMs: 4_000 },
+  full: { bytes: 2000 * megabyte, rssBytes: Infinity, readyMs: 8_000 },
+};
 
 test('sizes, memory and the time to readiness', { timeout: 240_000 }, async () => {
   const script = join(root, 'scripts/images.mjs');
-  const args = [script, '--no-build', '--json', 'uptime', 'full'];
-  const { stdout, stderr, code } = await run(process.execPath, args, { timeoutMs: 200_000 });
+  const args = [script, '--no-build', '--json', '--starts', '3', ...Object.keys(limits)];
+  const { stdout, stderr } = await run(process.execPath, args, { timeoutMs: 200_000 });
   // Each layer with its size and purpose, for the log of CI.
   process.stdout.write(stderr);
   const report = JSON.parse(stdout) as Measured[]; // images.mjs writes it
-  const [uptime, full] = (['uptime', 'full'] as const).map((name) => report.find((one) => one.name === name));
-  expect(uptime?.bytes).toBeLessThanOrEqual(200 * megabyte);
-  expect(full?.bytes).toBeLessThanOrEqual(2000 * megabyte);
-  expect(uptime?.rssBytes).toBeLessThanOrEqual(110 * megabyte);
-  // 1 s and 2 s on a machine that has nothing else to do; tests are such a thing.
-  expect(uptime?.readyMs).toBeLessThanOrEqual(10_000);
-  expect(full?.readyMs).toBeLessThanOrEqual(20_000);
-  expect(code, stderr).toBe(0);
+  expect(report.map(({ name }) => name).toSorted()).toEqual(['full', 'uptime']);
+  for (const { name, startsMs, ...measured } of report) {
+    expect(startsMs, name).toHaveLength(3);
+    for (const [figure, limit] of Object.entries(limits[name as keyof typeof limits]))
+      expect(measured[figure as keyof typeof measured], `${name}: ${figure}`).toBeLessThanOrEqual(limit);
+  }
+  expect(stderr).not.toContain('NOT DESCRIBED');
 });
 
 test.each(images)('%s: user, probe, first process, labels', async (image) => {

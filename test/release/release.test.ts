@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -257,16 +257,46 @@ test("the chart's archive holds its files under its name, and is the same each t
   );
 });
 
-test('what is not committed is not released, and digests of images must be whole', () => {
+/** Ends it at once: none of these may come as far as a build. */
+const called = (...args: string[]) => {
+  const [script = '', ...more] = args;
+  const done = spawnSync(process.execPath, [`scripts/${script}`, ...more], { cwd: root, encoding: 'utf8' });
+  return { code: done.status, stderr: done.stderr, stdout: done.stdout };
+};
+
+test.each([
+  ['release: --image a@sha256:12: NAME@sha256:… with 64 hexadecimal', 'release.mjs pack --image a@sha256:12'],
+  ['release: which of check, images, pack?', 'release.mjs'],
+  ['release: which of check, images, pack?', 'release.mjs check pack'],
+  ["release: Unknown option '--psuh'", 'release.mjs images --psuh'],
+  ["release: Option '--tag <value>' argument missing", 'release.mjs check --tag'],
+  ['release: --push is an option of images, not of check', 'release.mjs check --push'],
+  [
+    'release: --repository Mine/agent:1: a name without tag is needed',
+    'release.mjs images --repository Mine/agent:1',
+  ],
+  ["images: Unknown option '--no-biuld'", 'images.mjs --no-biuld'],
+  ['images: "small" is none of full, uptime, dev, migrate', 'images.mjs --no-build small'],
+  ['images: --starts takes a number from 1 to 50', 'images.mjs --no-build --starts 0'],
+  ["test-images: Unknown option '--fast'", 'test-images.mjs --fast'],
+  ["chart: Unknown option '--chekc'", 'chart.mjs --chekc'],
+])('%s: one line, and exit code 64', (line, command) => {
+  const { code, stderr, stdout } = called(...command.split(' '));
+  expect(stderr).toMatch(/^[^\n]+\n$/);
+  expect(stderr).toContain(line);
+  expect([code, stdout]).toEqual([64, '']);
+});
+
+test('a folder with other things in it is left alone', () => {
   const folder = mkdtempSync(join(tmpdir(), 'release-'));
   try {
-    const done = spawnSync(
-      process.execPath,
-      ['scripts/release.mjs', 'pack', '--uncommitted', '--out', folder, '--image', 'a@sha256:12'],
-      { cwd: root, encoding: 'utf8' },
+    writeFileSync(join(folder, 'diary.txt'), 'dear');
+    const { code, stderr } = called('release.mjs', 'pack', '--uncommitted', '--out', folder);
+    expect(stderr).toMatch(
+      /^release: --out .*: diary\.txt there is of no release: name a folder of its own\n$/,
     );
-    expect(done.status).toBe(1);
-    expect(done.stderr).toContain('--image a@sha256:12: NAME@sha256:… with 64 hexadecimal digits is needed');
+    expect(code).toBe(1);
+    expect(readFileSync(join(folder, 'diary.txt'), 'utf8')).toBe('dear');
   } finally {
     rmSync(folder, { recursive: true });
   }
