@@ -1,10 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { createArtifactFiles } from '../../src/service/artifacts/files.ts';
 import { createBackground, type Background } from '../../src/service/background.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
 import { createAuthority } from '../../src/targets/certificates.ts';
 import { silent } from './agent-service.ts';
-import type { Fields, TestService } from './service.ts';
+import { databases } from './database.ts';
+import { startTestService, type Fields, type TestService } from './service.ts';
 import { storeRuns } from './stored-results.ts';
 
 /**
@@ -38,6 +43,29 @@ export async function idleBackground(db: Db): Promise<Background> {
   }
   await background.prepare();
   return background;
+}
+
+/** A service over the embedded database whose first account has one of everything. */
+export async function startServiceWithEverything(): Promise<{
+  service: TestService;
+  everything: Everything;
+  close: () => Promise<void>;
+}> {
+  const [database] = databases;
+  if (database === undefined) throw new Error('no database');
+  const folder = mkdtempSync(join(tmpdir(), 'everything-'));
+  const db = await database.open();
+  const bundles = createArtifactFiles(folder, { reserveBytes: 0 });
+  const service = await startTestService(db, { bundles, background: await idleBackground(db) });
+  return {
+    service,
+    everything: await makeOneOfEverything(service),
+    close: async () => {
+      await service.close();
+      await database.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 /** The first path segments decide what the parameters of a path are: longest first. */

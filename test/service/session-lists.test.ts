@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from '../../src/service/db/database.ts';
 import { createArtifactFiles } from '../../src/service/artifacts/files.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
+import { checkStatuses, testStatuses } from '../../src/service/scheduling/session-rules.ts';
 import {
   addLocation,
   connectAgent,
@@ -165,6 +166,103 @@ describe.each(databases)('sessions: $name', (database) => {
       expect((await api.call('GET', '/v2/check-sessions')).body).toMatchObject({
         entries: [{ status: 'STARTED' }, { status: 'CANCELLED' }, { status: 'FAILED' }],
       });
+      expect(await list('/v1/check-sessions?status=TIMED_OUT')).toEqual([gone]);
+      expect((await api.call('GET', '/v1/check-sessions?status=CANCELLED')).status).toBe(400);
+    });
+
+    it('are listed by what their runs have come to', async () => {
+      // Each by the statuses of its runs, or by the states of their jobs: a list must find what it shows.
+      const sessions = [
+        ['passed'],
+        ['passed', 'degraded'],
+        ['failed', 'missed'],
+        ['passed', 'missed'],
+        ['errored'],
+        ['failed', 'cancelled'],
+        ['queued'],
+        ['queued', 'leased'],
+        ['passed', 'queued'],
+        ['degraded', 'queued'],
+        ['errored', 'leased'],
+        ['vanished', 'passed'],
+        ['vanished', 'queued'],
+      ];
+      const { id: accountId } = api.account;
+      // A job to make others of.
+      const model = await triggerCheck(pageId);
+      await db.query('delete from check_sessions where id = $1', [model]);
+      const rows = ['check', 'test'].flatMap((kind) =>
+        sessions.map((runs) => {
+          clock.advance(1000);
+          const at = new Date(clock.now()).toISOString();
+          const session = {
+            id: uuidv7(clock.now()),
+            account_id: accountId,
+            kind,
+            check_id: pageId,
+            started_at: at,
+          };
+          const ofSession = runs.map((run) => {
+            const isOver = !['queued', 'leased', 'vanished'].includes(run);
+            const [job_id, sequence_id] = [uuidv7(), uuidv7()];
+            const ended = { status: isOver ? run : null, ended_at: isOver ? at : null };
+            const named = { check_type: 'URL', check_name: 'Page', run_location: 'office', check_id: pageId };
+            const job = { id: job_id, run_id: uuidv7(), session_id: session.id, state: run };
+            return {
+              run: { session_id: session.id, sequence_id, job_id, ...named, ...ended },
+              jobs: isOver || run === 'vanished' ? [] : [job],
+            };
+          });
+          return {
+            ...session,
+            name: runs.join(),
+            run_source: 'TRIGGER_API',
+            refresh_cache: false,
+            runs: ofSession,
+          };
+        }),
+      );
+      const insert = (table: string, of: readonly object[]) =>
+        db.query(`insert into ${table} select * from jsonb_populate_recordset(null::${table}, $1::jsonb)`, [
+          JSON.stringify(of),
+        ]);
+      await insert('check_sessions', rows);
+      await insert(
+        'session_runs',
+        rows.flatMap(({ runs }) => runs.map(({ run }) => run)),
+      );
+      await db.query(
+        `insert into jobs select (jsonb_populate_record(model.j, changed)).*
+         from (select j from jobs j limit 1) as model, jsonb_array_elements($1::jsonb) as changed`,
+        [JSON.stringify(rows.flatMap(({ runs }) => runs.flatMap(({ jobs }) => jobs)))],
+      );
+      const named = async (path: string) => {
+        const { status, body } = await api.call<Listed[] | { entries: Listed[] }>('GET', path);
+        expect([path, status]).toEqual([path, 200]);
+        return (Array.isArray(body) ? body : body.entries).map((one) => [one['name'], one.status]);
+      };
+      for (const [path, statuses] of [
+        ['/v1/check-sessions', [...checkStatuses].filter((status) => status !== 'CANCELLED')],
+        ['/v2/check-sessions', checkStatuses],
+        ['/v1/test-sessions', testStatuses],
+      ] as const) {
+        // Before anything is read in whole: what has vanished is found all the same.
+        const found = new Map<string, unknown>();
+        for (const status of statuses) found.set(status, await named(`${path}?limit=100&status=${status}`));
+        const all = await named(`${path}?limit=100`);
+        expect(all).toHaveLength(sessions.length);
+        for (const status of statuses) {
+          const those = all.filter(([, own]) => own === status);
+          expect([path, status, found.get(status)]).toEqual([path, status, those]);
+          expect([path, status, those.length > 0]).toEqual([path, status, true]);
+        }
+      }
+      const second = await api.call<{ entries: Listed[]; nextId: string | null }>(
+        'GET',
+        '/v2/check-sessions?status=FAILED&limit=1',
+      );
+      expect(second.body.entries).toHaveLength(1);
+      expect(second.body.nextId).toEqual(expect.any(String));
     });
 
     it('are deleted once they are over: results of a check stay, those of a test go with their files', async () => {

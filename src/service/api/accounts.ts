@@ -9,6 +9,7 @@ import type { ApiDeps, PublicApi } from './public-api.ts';
 import { errorResponses } from './api-errors.ts';
 import { AlertSettings } from './check-fields.ts';
 import { paginationFields } from './pagination.ts';
+import { ignoredStamps } from './ignored-fields.ts';
 
 const settable = {
   name: Type.String({ minLength: 1, maxLength: 1024 }),
@@ -32,10 +33,7 @@ export const Account = open(
   ),
 );
 
-const ignored = Type.Optional(Type.Unknown({ description: 'Set by the service and ignored here.' }));
-const ChangeBody = strictPartial(
-  Type.Object({ ...settable, id: ignored, created_at: ignored, updated_at: ignored }),
-);
+const ChangeBody = strictPartial(Type.Object({ ...settable, ...ignoredStamps }));
 
 const presentAccount = ({ id, name, runtimeId, alertSettings, createdAt, updatedAt }: AccountRow) => ({
   id,

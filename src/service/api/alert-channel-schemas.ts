@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { channelConfigs, channelTypes } from '../notifications/channel-configs.ts';
 import { open, strict, strictPartial } from '../http/strict-schema.ts';
+import { ignored, ignoredStamps } from './ignored-fields.ts';
 
 /** The bodies of alert channels and subscriptions (specification, "Alert channel"). */
 
@@ -29,12 +30,6 @@ export const ChannelConfigs = channelTypes.map((type) => ({
 }));
 
 const groupId = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
-const ignored = Type.Optional(
-  Type.Unknown({
-    description: 'Set by the service and ignored here, so that what was read can be sent back.',
-  }),
-);
-
 const subscription = {
   activated: Type.Boolean(),
   checkId: Type.Optional(
@@ -111,9 +106,7 @@ export const ChangeChannel = strictPartial(
           'As read: subscriptions are not all that there are, and are left alone; so is what the config leaves out.',
       }),
     ),
-    id: ignored,
-    created_at: ignored,
-    updated_at: ignored,
+    ...ignoredStamps,
   }),
 );
 export type ChangeChannel = Static<typeof ChangeChannel>;

@@ -15,10 +15,12 @@ import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { uuidv7 } from '../ids.ts';
 import { errorResponses } from './api-errors.ts';
-import { dateTime, ignored } from './cursor.ts';
+import {} from './cursor.ts';
+import { dateTime } from './dates.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
+import { ignored } from './ignored-fields.ts';
 
 /** API keys of the account. A key is shown when it is made, and stored as a hash. */
 

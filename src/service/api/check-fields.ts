@@ -5,6 +5,8 @@ import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { incidentSeverities } from '../incidents/span.ts';
 import { RuntimeId, scriptBytes } from '../../protocol/script.ts';
 import { defaultFrequency, frequencies } from '../scheduling/schedule-rules.ts';
+import { ignored } from './ignored-fields.ts';
+import { date, dateTime } from './dates.ts';
 
 /** Fields that checks of every type share (specification, "Check"), as clients send them. */
 
@@ -199,15 +201,9 @@ const Subscribers = Type.Object({
 export const responseFields = {
   id: Type.String({ format: 'uuid' }),
   alertChannels: Subscribers,
-  created_at: Type.String({ format: 'date' }),
-  updated_at: Nullable(Type.String({ format: 'date-time' })),
+  created_at: date,
+  updated_at: Nullable(dateTime),
 };
-
-const ignored = Type.Optional(
-  Type.Unknown({
-    description: 'Set by the service and ignored here, so that a check can be sent back as read.',
-  }),
-);
 
 /** The same fields in the body of a change. */
 export const ignoredFields = {

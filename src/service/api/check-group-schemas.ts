@@ -15,6 +15,7 @@ import {
   PublicVariable,
   tags,
 } from './check-fields.ts';
+import { ignoredStamps } from './ignored-fields.ts';
 
 /**
  * The bodies of check groups, in two generations: in a group of `/v1` some settings always take the place of the checks'
@@ -84,22 +85,15 @@ const second = {
   }),
 };
 
-const ignored = Type.Optional(
-  Type.Unknown({
-    description: 'Set by the service and ignored here, so that a group can be sent back as read.',
-  }),
-);
-const ignoredFields = { id: ignored, created_at: ignored, updated_at: ignored };
-
 export const groupSchemas = {
   v1: {
     create: strict(Type.Object(first)),
-    change: strictPartial(Type.Object({ ...first, ...ignoredFields })),
+    change: strictPartial(Type.Object({ ...first, ...ignoredStamps })),
   },
   v2: {
     create: strict(Type.Object(second)),
     // What was read has the field of the first generation too.
-    change: strictPartial(Type.Object({ ...second, ...ignoredFields, doubleCheck: first.doubleCheck })),
+    change: strictPartial(Type.Object({ ...second, ...ignoredStamps, doubleCheck: first.doubleCheck })),
   },
 };
 

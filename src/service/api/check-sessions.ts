@@ -5,7 +5,7 @@ import { StringEnum } from '../../protocol/schema.ts';
 import { HttpError } from '../http/errors.ts';
 import { uuidPattern, uuidv7 } from '../ids.ts';
 import { listSessions, type SessionInShort } from '../scheduling/session-lists.ts';
-import { checkSessionStatus, checkStatuses } from '../scheduling/session-rules.ts';
+import { checkSessionStatus, checkStatuses, type CheckSessionStatus } from '../scheduling/session-rules.ts';
 import { checkRoom, planSessionRuns, startSessions } from '../scheduling/sessions.ts';
 import { open, strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
@@ -61,16 +61,24 @@ const filterFields = {
   runSource: Type.Optional(StringEnum(runSources, { description: 'Started by this.' })),
   ...spanFields,
 };
-const ListQuery = strict(Type.Object({ ...paginationFields, ...filterFields }));
+/** Under /v1 a session that was cancelled is one that timed out. */
+const v1Statuses = checkStatuses.filter((status) => status !== 'CANCELLED');
+const ListQuery = strict(
+  Type.Object({ ...paginationFields, ...filterFields, status: Type.Optional(StringEnum(v1Statuses)) }),
+);
 const CursorListQuery = strict(
-  Type.Object({ ...cursorFields, limit: paginationFields.limit, ...filterFields }),
+  Type.Object({ ...cursorFields, ...filterFields, status: Type.Optional(StringEnum(checkStatuses)) }),
 );
 export const CheckSessionPage = PageOf('StartedCheckSession', 'CheckSessionPage');
 
 const kind = 'check' as const;
 const tag = 'Check sessions';
 
-type Filter = { checkId?: string; runSource?: string };
+type Filter = { checkId?: string; runSource?: string; status?: CheckSessionStatus };
+
+function statusesOf(version: 'v1' | 'v2', status: CheckSessionStatus): CheckSessionStatus[] {
+  return version === 'v1' && status === 'TIMED_OUT' ? [status, 'CANCELLED'] : [status];
+}
 
 /** The same routes under both versions; they differ in one status, and in how the list goes on. */
 export function registerCheckSessions(api: PublicApi, deps: SessionDeps): void {
@@ -160,6 +168,7 @@ function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'
     kind,
     checkId: query.checkId ?? null,
     runSource: query.runSource ?? null,
+    statuses: query.status === undefined ? null : statusesOf(version, query.status),
   });
   if (version === 'v1') {
     api.get(

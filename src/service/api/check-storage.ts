@@ -8,6 +8,7 @@ import { checkSchemas } from './check-schemas.ts';
 import type { SettledScriptCheck } from './script-rules.ts';
 import type { HeartbeatTiming, SettledServiceCheck } from './service-check-rules.ts';
 import type { SettledSuite } from './suite-rules.ts';
+import { dayOf } from './dates.ts';
 
 /**
  * A check's way into the database and back. Columns hold what statements select by; `code` holds scripts and their files,
@@ -160,7 +161,7 @@ export function presentCheck(
       : {}),
     alertChannels: channels.alertChannels,
     // The specification's created_at is a date, its updated_at a date-time.
-    created_at: row.createdAt.toISOString().slice(0, 10),
+    created_at: dayOf(row.createdAt),
     updated_at: row.updatedAt?.toISOString() ?? null,
   });
 }

@@ -18,6 +18,7 @@ import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
+import { ignored } from './ignored-fields.ts';
 
 /** Client certificates (mTLS) that API checks offer: by host, an exact name before a pattern, of equals the newest. */
 
@@ -76,7 +77,6 @@ export const ClientCertificateSchema = open(
   ),
 );
 
-const ignored = Type.Optional(Type.Unknown({ description: 'Set by the service and ignored here.' }));
 const CreateBody = strict(Type.Object(writable));
 const ChangeBody = strictPartial(
   Type.Object({

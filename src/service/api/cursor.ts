@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { Nullable } from '../../protocol/schema.ts';
 import { uuidPattern } from '../ids.ts';
 import { open, strict } from '../http/strict-schema.ts';
+import { paginationFields } from './pagination.ts';
 
 /** Lists by cursor: `{length, entries, nextId}`, whose order does not shift while rows come and go. */
 
@@ -9,7 +10,7 @@ import { open, strict } from '../http/strict-schema.ts';
 const mostAtOnce = 1000;
 
 export const cursorFields = {
-  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Entries of one page.' }),
+  limit: paginationFields.limit,
   nextId: Type.Optional(
     Type.String({
       pattern: uuidPattern.source,
@@ -37,8 +38,6 @@ export function PageOf(entry: string, title: string) {
   );
 }
 
-export const dateTime = Type.String({ format: 'date-time' });
-export const ignored = Type.Optional(Type.Unknown({ description: 'Set by the service and ignored here.' }));
 /** A uuid, or what is no id at all: whether it names something is looked up. */
 export const anyId = Type.String({ minLength: 1, maxLength: 64 });
 

@@ -15,6 +15,7 @@ import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
+import { ignored } from './ignored-fields.ts';
 
 const time = Type.String({ format: 'date-time' });
 const archives = {
@@ -51,7 +52,6 @@ export const ErrorGroup = open(
   ),
 );
 
-const ignored = Type.Optional(Type.Unknown({ description: 'Set by the service and ignored here.' }));
 const ChangeBody = strictPartial(
   Type.Object({
     ...archives,

@@ -32,6 +32,8 @@ export function registerExporter(api: PublicApi, { db, now }: Pick<ApiDeps, 'db'
         operationId: 'getPrometheusMetrics',
         tags: ['Analytics'],
         summary: 'Locations and checks as they stand, for Prometheus; made anew every 10 seconds at most',
+        // Scrapers add parameters of their own.
+        querystring: Type.Object({}, { additionalProperties: true }),
         response: {
           200: { description: 'Text format 0.0.4', content: { 'text/plain': { schema: Type.String() } } },
           ...errorResponses(),

@@ -8,7 +8,9 @@ import {
   incidentStatuses,
 } from '../incidents/span.ts';
 import { open, strict, strictPartial } from '../http/strict-schema.ts';
-import { anyId, dateTime, ignored, PageOf } from './cursor.ts';
+import { anyId, PageOf } from './cursor.ts';
+import { dateTime } from './dates.ts';
+import { ignored, ignoredStamps } from './ignored-fields.ts';
 
 /** Schemas of incidents and their updates: those of services, and those of a dashboard. */
 
@@ -112,7 +114,7 @@ export const StatusPageIncident = open(
 );
 export const StatusPageIncidentPage = PageOf('StatusPageIncident', 'StatusPageIncidentPage');
 
-const ignoredFields = { id: ignored, created_at: ignored, updated_at: ignored, isPartial: ignored };
+const ignoredFields = { ...ignoredStamps, isPartial: ignored };
 const services = Type.Array(Type.Object({ id: anyId, name: ignored, accountId: ignored }), {
   maxItems: 100,
   uniqueItems: true,

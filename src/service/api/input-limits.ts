@@ -57,6 +57,14 @@ function coerced(value: unknown, schema: { type?: unknown }): unknown {
 
 type QuerySchema = { properties?: { [name: string]: { type?: unknown } } };
 
+/** Parameters of a query string where the route has none. */
+function refuseParameters(query: { [name: string]: unknown }): void {
+  const unknown = Object.keys(query).slice(0, 100);
+  if (unknown.length > 0) {
+    throw badRequest(Object.fromEntries(unknown.map((name) => [name || 'query', ['is not a known field']])));
+  }
+}
+
 /** preValidation hook of the public API: refuses what can't be stored, and gives query strings their types. */
 export async function checkInput(request: FastifyRequest): Promise<void> {
   const problem =
@@ -66,6 +74,7 @@ export async function checkInput(request: FastifyRequest): Promise<void> {
   if (problem !== null) throw badRequest(problem);
   const schema = request.routeOptions.schema?.querystring as QuerySchema | undefined; // routes give TypeBox objects
   const query = request.query as { [name: string]: unknown }; // the parser's own object, ours to change
+  if (schema === undefined) refuseParameters(query);
   for (const [name, property] of Object.entries(schema?.properties ?? {})) {
     if (query[name] !== undefined) query[name] = coerced(query[name], property);
   }

@@ -6,6 +6,8 @@ import { repeatUnits } from '../maintenance/recurrence.ts';
 import { maintenanceStatuses } from '../maintenance/status.ts';
 import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { tags } from './check-fields.ts';
+import { ignored, ignoredStamps } from './ignored-fields.ts';
+import { date, dateTime } from './dates.ts';
 
 /** Schemas of maintenance windows and of their occurrences. */
 
@@ -66,8 +68,6 @@ const writable = {
   repeatEndsAt: Nullable(moment, { default: null }),
 };
 
-const dateTime = Type.String({ format: 'date-time' });
-
 export const MaintenanceWindow = open(
   Type.Object(
     {
@@ -76,15 +76,14 @@ export const MaintenanceWindow = open(
       startsAt: dateTime,
       endsAt: dateTime,
       repeatEndsAt: Nullable(dateTime),
-      created_at: dateTime,
-      updated_at: Nullable(dateTime),
+      created_at: date,
+      updated_at: Nullable(date),
     },
     { $id: 'MaintenanceWindow', title: 'MaintenanceWindow' },
   ),
 );
 
-const ignored = Type.Optional(Type.Unknown({ description: 'Set by the service and ignored here.' }));
-const fields = Type.Object({ ...writable, id: ignored, created_at: ignored, updated_at: ignored });
+const fields = Type.Object({ ...writable, ...ignoredStamps });
 export const CreateWindowBody = strict(fields);
 export const ChangeWindowBody = strictPartial(fields);
 

@@ -21,6 +21,7 @@ import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, numberId } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { readQueryObjects } from './query-objects.ts';
+import { dayOf } from './dates.ts';
 
 /** Of an account: the scheduler and every alert look at those that are not over. */
 export const mostWindows = 500;
@@ -40,8 +41,8 @@ const presentWindow = (row: MaintenanceWindowRow) => ({
   silenceAllAlerts: row.silenceAllAlerts,
   silenceAlertsTags: row.silenceAlertsTags,
   statusPageVisibility: row.statusPageVisibility,
-  created_at: row.createdAt.toISOString(),
-  updated_at: row.updatedAt?.toISOString() ?? null,
+  created_at: dayOf(row.createdAt),
+  updated_at: dayOf(row.updatedAt),
 });
 
 /** The window that a path names, of this account. Throws 404. */

@@ -24,6 +24,7 @@ import { agentFields, agentsByLocation } from './location-agents.ts';
 import { addLocationKey, LocationKey, presentKey } from './location-keys.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';
+import { ignored } from './ignored-fields.ts';
 
 const writable = {
   name: Type.String({ minLength: 1, maxLength: 255 }),
@@ -54,8 +55,20 @@ export const PrivateLocation = open(
   ),
 );
 
+const ChangeBody = strictPartial(
+  Type.Object({
+    ...writable,
+    id: ignored,
+    keys: ignored,
+    agentCount: ignored,
+    lastSeen: ignored,
+    minAgentVersion: ignored,
+    runningAgents: ignored,
+    created_at: ignored,
+    updated_at: ignored,
+  }),
+);
 const CreateBody = strict(Type.Object(writable));
-const ChangeBody = strictPartial(Type.Object(writable));
 
 /** The password between `user:` and the last @; everything else of a proxy's URL may be seen. */
 function masked(proxyUrl: string | null): string | null {

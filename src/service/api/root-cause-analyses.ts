@@ -10,6 +10,7 @@ import { errorResponses } from './api-errors.ts';
 import { IdParams, isUuid } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { bodyOrNone } from './session-form.ts';
+import { date, dayOf } from './dates.ts';
 
 /** Why the results of an error group fail, as far as they tell (specification, "Root cause analysis"). */
 
@@ -39,7 +40,7 @@ export const RootCauseAnalysis = open(
         ),
         referenceLinks: Type.Array(Type.Object({ url: text, title: text })),
       }),
-      created_at: Type.String({ format: 'date-time' }),
+      created_at: date,
     },
     { $id: 'RootCauseAnalysis', title: 'RootCauseAnalysis' },
   ),
@@ -71,7 +72,7 @@ const presentAnalysis = (row: AnalysisRow) => ({
   checkId: row.checkId,
   errorGroupId: row.errorGroupId,
   analysis: row.analysis,
-  created_at: row.createdAt.toISOString(),
+  created_at: dayOf(row.createdAt),
 });
 
 export function registerRootCauseAnalyses(api: PublicApi, { db, background, now }: ApiDeps): void {

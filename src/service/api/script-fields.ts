@@ -58,7 +58,14 @@ export const scriptFields = {
   }),
   dependencies,
   playwrightConfig,
-  sslCheckDomain: Nullable(Type.String({ maxLength: 253 }), { default: null }),
+  sslCheckDomain: Nullable(
+    Type.String({
+      maxLength: 253,
+      pattern: '^(?:[^\\s/@:?#]+(?::[0-9]{1,5})?)?$',
+      description: 'a domain name, like shop.example, or one with a port',
+    }),
+    { default: null },
+  ),
 };
 
 export const isScriptType = (type: string): type is ScriptType => scriptTypes.some((known) => known === type);

@@ -18,6 +18,7 @@ import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, numberId } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
+import { ignoredStamps } from './ignored-fields.ts';
 
 /** Of an account: a run that requires snippets gets them all. */
 export const snippetLimits = { count: 200, length: 2 * 1024 * 1024 };
@@ -44,11 +45,8 @@ export const Snippet = open(
   ),
 );
 
-const ignored = Type.Optional(Type.Unknown({ description: 'Set by the service and ignored here.' }));
 const CreateBody = strict(Type.Object(writable));
-const ChangeBody = strictPartial(
-  Type.Object({ ...writable, id: ignored, created_at: ignored, updated_at: ignored }),
-);
+const ChangeBody = strictPartial(Type.Object({ ...writable, ...ignoredStamps }));
 
 const presentSnippet = ({ id, name, script, createdAt, updatedAt }: SnippetRow) => ({
   id,

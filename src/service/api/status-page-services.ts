@@ -14,15 +14,17 @@ import { badRequest, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
 import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
-import { CursorQuery, ignored, pageOf, PageOf } from './cursor.ts';
+import { cursorFields, pageOf, PageOf } from './cursor.ts';
+import { paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
+import { ignored } from './ignored-fields.ts';
+import { date, dayOf } from './dates.ts';
 
 /** Of an account. */
 export const mostServices = 500;
 
 const name = Type.String({ minLength: 1, maxLength: 255 });
-const date = Type.String({ format: 'date' });
 
 export const StatusPageService = open(
   Type.Object(
@@ -46,16 +48,18 @@ const fields = Type.Object({
   updated_at: ignored,
 });
 const CreateBody = strict(fields);
+// The one list whose usual page the specification makes longer.
+const ListQuery = strict(
+  Type.Object({ ...cursorFields, limit: Type.Integer({ ...paginationFields.limit, default: 20 }) }),
+);
 const ChangeBody = strictPartial(fields);
-
-const day = (at: Date) => at.toISOString().slice(0, 10);
 
 const presentService = (row: StatusPageServiceRow) => ({
   id: row.id,
   accountId: row.accountId,
   name: row.name,
-  created_at: day(row.createdAt),
-  updated_at: row.updatedAt === null ? null : day(row.updatedAt),
+  created_at: dayOf(row.createdAt),
+  updated_at: dayOf(row.updatedAt),
 });
 
 /** Services that status pages show, and that incidents are about. */
@@ -75,7 +79,7 @@ export function registerStatusPageServices(api: PublicApi, { db, now }: ApiDeps)
         operationId: 'listStatusPageServices',
         tags,
         summary: 'Services that status pages show, oldest first',
-        querystring: CursorQuery,
+        querystring: ListQuery,
         response: { 200: Type.Ref('StatusPageServicePage'), ...errorResponses(400) },
       },
     },

@@ -12,10 +12,12 @@ import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { mailAddress, mostSubscribers, subscribe } from '../status-pages/subscriptions.ts';
 import { open, strict } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
-import { CursorQuery, dateTime, ignored, pageOf, PageOf } from './cursor.ts';
+import { CursorQuery, pageOf, PageOf } from './cursor.ts';
+import { dateTime } from './dates.ts';
 import { IdParams, isUuid } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { statusPageOf } from './status-pages.ts';
+import { ignored } from './ignored-fields.ts';
 
 export const StatusPageSubscription = open(
   Type.Object(

@@ -20,10 +20,12 @@ import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
 import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
-import { anyId, CursorQuery, dateTime, ignored, pageOf, PageOf } from './cursor.ts';
+import { anyId, CursorQuery, pageOf, PageOf } from './cursor.ts';
+import { dateTime } from './dates.ts';
 import { IdParams, isUuid } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { checkServices } from './status-page-incidents.ts';
+import { ignored } from './ignored-fields.ts';
 
 /** Of an account. */
 export const mostPages = 100;

@@ -5,7 +5,7 @@ import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { sealVariables } from '../encryption.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
-import { testSessionStatus, testStatuses } from '../scheduling/session-rules.ts';
+import { checkStatusesOf, testSessionStatus, testStatuses } from '../scheduling/session-rules.ts';
 import { listSessions, type SessionInShort } from '../scheduling/session-lists.ts';
 import { checkRoom, planSessionRuns, startSessions } from '../scheduling/sessions.ts';
 import { open, strict } from '../http/strict-schema.ts';
@@ -91,7 +91,9 @@ const TriggerBody = strict(
     metadata: Type.Optional(metadata),
   }),
 );
-const ListQuery = strict(Type.Object({ ...paginationFields, ...spanFields }));
+const ListQuery = strict(
+  Type.Object({ ...paginationFields, ...spanFields, status: Type.Optional(StringEnum(testStatuses)) }),
+);
 
 const kind = 'test';
 const tag = 'Test sessions';
@@ -184,7 +186,15 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
     },
     async (request) => {
       const { accountId, query } = request;
-      const filter = { accountId, kind, checkId: null, runSource: null, ...pageOfSpan(query) } as const;
+      const statuses = query.status === undefined ? null : checkStatusesOf[query.status];
+      const filter = {
+        accountId,
+        kind,
+        checkId: null,
+        runSource: null,
+        statuses,
+        ...pageOfSpan(query),
+      } as const;
       return (await listSessions(deps, filter)).map((session) => ({
         ...present(session, request),
         ...(session.isPartial ? { isPartial: true } : {}),

@@ -19,10 +19,10 @@ import { isUuid, numberId } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
 import { baseUrl } from './result-artifacts.ts';
 import { bodyOrNone } from './session-form.ts';
+import { date, dayOf } from './dates.ts';
 
 /** Triggers: of each check and each group at most one (specification, "Check trigger"). */
 
-const date = Type.String({ format: 'date' });
 const trigger = <S extends TSchema>(title: string, name: string, id: S) =>
   open(
     Type.Object(
@@ -103,7 +103,6 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
   const response = Type.Ref(title);
 
   const present = (row: TriggerRow, base: string) => {
-    const day = (at: Date | null) => at?.toISOString().slice(0, 10) ?? null;
     const token = encryption.open(row.token);
     const id = row.checkId ?? row.groupId;
     return {
@@ -111,9 +110,9 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
       token,
       [parameter]: id,
       url: `${base}/${kind.path}/${String(id)}/trigger/${token}`,
-      created_at: day(row.createdAt),
-      called_at: day(row.calledAt),
-      updated_at: day(row.updatedAt),
+      created_at: dayOf(row.createdAt),
+      called_at: dayOf(row.calledAt),
+      updated_at: dayOf(row.updatedAt),
     };
   };
 

@@ -17,6 +17,7 @@ import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
+import { ignored } from './ignored-fields.ts';
 
 /** Of an account: every run gets them all. */
 export const variableLimits = { count: 500, length: 1024 * 1024 };
@@ -43,7 +44,6 @@ export const Variable = open(
   ),
 );
 
-const ignored = Type.Optional(Type.Unknown({ description: 'Set by the service and ignored here.' }));
 const CreateBody = strict(Type.Object({ key, ...settable }));
 const ChangeBody = strictPartial(Type.Object({ key, ...settable, created_at: ignored, updated_at: ignored }));
 const KeyParams = strict(Type.Object({ key: Type.String() }));

@@ -1,5 +1,6 @@
 import { firstUuidv7 } from '../ids.ts';
 import type { SessionKind, SessionRow, SessionRunRow } from './check-sessions.ts';
+import type { CheckSessionStatus } from '../scheduling/session-rules.ts';
 import type { Queryable } from './database.ts';
 
 /** Statements on many sessions at once, and on what goes with one that is deleted. */
@@ -18,6 +19,8 @@ export type SessionFilter = {
   /** Null = of any. */
   checkId: string | null;
   runSource: string | null;
+  /** What their runs have come to is one of these; null = any. */
+  statuses: readonly CheckSessionStatus[] | null;
   from: Date | null;
   to: Date | null;
   /** Those that are older than the session of this id. */
@@ -26,21 +29,41 @@ export type SessionFilter = {
   offset: number;
 };
 
+/** `checkSessionStatus` of a session `s`. A run whose job is gone counts as cancelled, as it will be called when it is read. */
+const statusOfSession = `(
+  select case
+    when bool_and(r.status is not null) is not false then case
+      when bool_or(r.status = 'cancelled') then 'CANCELLED'
+      when bool_or(r.status in ('failed', 'errored')) then 'FAILED'
+      when bool_or(r.status = 'missed') then 'TIMED_OUT'
+      when bool_or(r.status = 'degraded') then 'DEGRADED'
+      else 'PASSED' end
+    when bool_or(r.status in ('failed', 'errored')) then 'PROGRESS_FAILED'
+    when bool_or(r.status = 'degraded') then 'PROGRESS_DEGRADED'
+    when bool_or(r.status is not null or r.state = 'leased') then 'PROGRESS'
+    else 'STARTED' end
+  from (
+    select coalesce(r.status, case when j.id is null then 'cancelled' end) as status, j.state
+    from session_runs r left join session_jobs j on j.id = r.job_id where r.session_id = s.id
+  ) as r
+)`;
+
 /** A page of sessions, newest first. `isPartial`: their metadata is too long for a list. */
 export async function listSessionRows(
   db: Queryable,
   filter: SessionFilter,
 ): Promise<(SessionRow & { isPartial: boolean })[]> {
-  const { from, to } = filter;
+  const { from, to, statuses } = filter;
   return db.query<SessionRow & { isPartial: boolean }>(
     `select id, check_id as "checkId", name, run_source as "runSource", refresh_cache as "refreshCache",
        case when octet_length(metadata::text) <= ${listedMetadata} then metadata end as metadata,
        coalesce(octet_length(metadata::text) > ${listedMetadata}, false) as "isPartial", started_at as "startedAt"
-     from check_sessions
+     from check_sessions s
      where account_id = $1 and kind = $2
        and ($3::uuid is null or check_id = $3) and ($4::text is null or run_source = $4)
        and started_at >= coalesce($5::timestamptz, '-infinity') and started_at <= coalesce($6::timestamptz, 'infinity')
        and id >= $7 and id < $8 and ($9::uuid is null or id < $9)
+       ${statuses === null ? '' : `and ${statusOfSession} = any($12::text[])`}
      order by id desc limit $10 offset $11`,
     [
       filter.accountId,
@@ -54,6 +77,7 @@ export async function listSessionRows(
       filter.after,
       filter.limit,
       filter.offset,
+      ...(statuses === null ? [] : [[...statuses]]),
     ],
   );
 }

@@ -67,6 +67,14 @@ export function testSessionStatus(runs: readonly RunState[]): TestSessionStatus 
   return status === 'PASSED' || status === 'DEGRADED' ? 'PASSED' : 'FAILED';
 }
 
+/** Statuses of check sessions that are this one of a test session. */
+export const checkStatusesOf: { readonly [S in TestSessionStatus]: readonly CheckSessionStatus[] } = {
+  RUNNING: ['STARTED', 'PROGRESS', 'PROGRESS_FAILED', 'PROGRESS_DEGRADED'],
+  PASSED: ['PASSED', 'DEGRADED'],
+  FAILED: ['FAILED', 'TIMED_OUT'],
+  CANCELLED: ['CANCELLED'],
+};
+
 /** The last of `lines` that fit: at most so many, of so many characters together. */
 export function lastLines(lines: readonly string[], most: { lines: number; chars: number }): string[] {
   let from = lines.length;

@@ -1,26 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
-import { databases } from '../../helpers/database.ts';
-import { idleBackground, makeOneOfEverything, type Everything } from '../../helpers/one-of-everything.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { startServiceWithEverything, type Everything } from '../../helpers/one-of-everything.ts';
+import type { Fields, TestService } from '../../helpers/service.ts';
 
 /** One account never sees another's data: every route of the document, tried with a key of another account. */
 
-const [database] = databases;
-const folder = mkdtempSync(join(tmpdir(), 'foreign-'));
 let service: TestService;
 let everything: Everything;
+let close: () => Promise<void>;
 let operations: { method: string; path: string }[];
 
 beforeAll(async () => {
-  if (database === undefined) throw new Error('no database');
-  const db = await database.open();
-  const bundles = createArtifactFiles(folder, { reserveBytes: 0 });
-  service = await startTestService(db, { bundles, background: await idleBackground(db) });
-  everything = await makeOneOfEverything(service);
+  ({ service, everything, close } = await startServiceWithEverything());
   const { body } = await service.call<{ paths: { [path: string]: object } }>('GET', '/openapi.json');
   operations = Object.entries(body.paths)
     .filter(([path]) => /^\/v[12]\//.test(path))
@@ -28,11 +18,7 @@ beforeAll(async () => {
       Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })),
     );
 });
-afterAll(async () => {
-  await service.close();
-  await database?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(async () => close());
 
 /** What all accounts have: runtimes and data centres. */
 const shared = ['/v1/runtimes/{id}', '/v1/locations/{code}/keys'];

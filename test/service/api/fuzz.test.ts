@@ -1,9 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
-import { databases } from '../../helpers/database.ts';
 import {
   createChance,
   fitting,
@@ -14,8 +9,8 @@ import {
   type Components,
   type Schema,
 } from '../../helpers/fuzz-input.ts';
-import { idleBackground, makeOneOfEverything, type Everything } from '../../helpers/one-of-everything.ts';
-import { startTestService, type TestService } from '../../helpers/service.ts';
+import { startServiceWithEverything, type Everything } from '../../helpers/one-of-everything.ts';
+import type { TestService } from '../../helpers/service.ts';
 
 /**
  * Every route of the document with inputs made from its schemas: no 5xx, no answer later than 5 s, none that the document does
@@ -29,23 +24,14 @@ const budgetMs = Number(FUZZ_SECONDS ?? 8) * 1000;
 const slowestMs = 5000;
 const atOnce = 4;
 
-const [database] = databases;
-const folder = mkdtempSync(join(tmpdir(), 'fuzz-'));
 let service: TestService;
 let everything: Everything;
+let close: () => Promise<void>;
 
 beforeAll(async () => {
-  if (database === undefined) throw new Error('no database');
-  const db = await database.open();
-  const bundles = createArtifactFiles(folder, { reserveBytes: 0 });
-  service = await startTestService(db, { bundles, background: await idleBackground(db) });
-  everything = await makeOneOfEverything(service);
+  ({ service, everything, close } = await startServiceWithEverything());
 });
-afterAll(async () => {
-  await service.close();
-  await database?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(async () => close());
 
 type Parameter = { name: string; in: string; required?: boolean; schema?: Schema };
 type Operation = {

@@ -1,31 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { databases } from '../../helpers/database.ts';
-import { idleBackground, makeOneOfEverything, type Everything } from '../../helpers/one-of-everything.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
-import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { startServiceWithEverything, type Everything } from '../../helpers/one-of-everything.ts';
+import type { Fields, TestService } from '../../helpers/service.ts';
 
 /** Every limit and every sentence of the specification about what an endpoint takes and does, asked of a running service. */
 
-const [database] = databases;
-const folder = mkdtempSync(join(tmpdir(), 'limits-'));
 let service: TestService;
 let everything: Everything;
+let close: () => Promise<void>;
 
 beforeAll(async () => {
-  if (database === undefined) throw new Error('no database');
-  const db = await database.open();
-  const bundles = createArtifactFiles(folder, { reserveBytes: 0 });
-  service = await startTestService(db, { bundles, background: await idleBackground(db) });
-  everything = await makeOneOfEverything(service);
+  ({ service, everything, close } = await startServiceWithEverything());
 });
-afterAll(async () => {
-  await service.close();
-  await database?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(async () => close());
 
 const dns = (fields: Fields = {}): Fields => ({
   name: 'Name',

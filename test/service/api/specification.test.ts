@@ -417,7 +417,7 @@ describe.each(rows)(
   },
 );
 
-test('every list has pages of 1 to 100, 10 unless told otherwise; status pages and theirs 20', () => {
+test('every list has pages of 1 to 100, 10 unless told otherwise; services of status pages 20', () => {
   const lists = Object.entries(document.paths).flatMap(([path, methods]) =>
     (methods['get']?.parameters ?? [])
       .filter(({ name }) => name === 'limit')
@@ -426,7 +426,7 @@ test('every list has pages of 1 to 100, 10 unless told otherwise; status pages a
   expect(lists.length).toBeGreaterThan(40);
   for (const { path, schema } of lists) {
     // A report is whole unless a page of it is asked for.
-    const usual = path.startsWith('/v1/status-pages') ? 20 : path === '/v1/reporting' ? undefined : 10;
+    const usual = path === '/v1/status-pages/services' ? 20 : path === '/v1/reporting' ? undefined : 10;
     const { minimum, maximum, default: own } = schema as { [keyword: string]: unknown };
     expect([path, minimum, maximum, own]).toEqual([path, 1, 100, usual]);
   }
