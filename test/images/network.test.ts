@@ -47,6 +47,33 @@ test.each(['uptime', 'full'] as const)('%s: only a proxy leads out', async (imag
 const authority = '/etc/own-authority.pem';
 
 test.each(['uptime', 'full'] as const)(
+  '%s: a service over TLS with an authority of its own, through a tunnel of the proxy',
+  async (image) => {
+    const slug = `tunnelled-${image}`;
+    const { key } = await newLocation(slug, { proxyUrl: 'http://proxy:3128' });
+    const agent = await started({
+      image,
+      network: inner,
+      key,
+      serviceUrl: 'https://targets:4443',
+      env: { HTTPS_PROXY: 'http://proxy:3128', NODE_EXTRA_CA_CERTS: authority },
+      mounts: { [authority]: world.authorityFile },
+      hasPorts: false,
+    });
+    const result = await runCheck('url', slug, { request: { url: 'https://targets/ok' } });
+    expect(result.status, `${told(result)}\n${await agent.logs()}`).toBe('passed');
+    const asked = await targets<string[]>('/proxied');
+    expect(asked).toContain('CONNECT targets:4443');
+    expect(asked).toContain('CONNECT targets:443');
+    // The name is the proxy's to resolve; what the container says of itself is asked over loopback, which no proxy stands before.
+    expect((await agent.container.exec(['health-probe'])).exitCode).toBe(0);
+    const { output } = await agent.container.exec(['location-agent', 'doctor']);
+    expect(output).toMatch(/ok +service +https:\/\/targets:4443 through the proxy proxy:3128/);
+    expect(output).toMatch(/ok +key +accepted/);
+  },
+);
+
+test.each(['uptime', 'full'] as const)(
   '%s: an authority of its own, for the service and for targets',
   async (image) => {
     const slug = `authority-${image}`;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../e2e/program.ts';
 import { startAgent, type Agent } from './containers.ts';
-import { processesOf } from './engine.ts';
+import { processesOf, type Process } from './engine.ts';
 import { makeCheck, newLocation, resultsOf, told, trigger, world } from './world.ts';
 
 /** Many browser runs in one container: tini reaps what Chromium leaves, and nothing stays. */
@@ -37,19 +37,36 @@ test('no process and no zombie is left after many runs', { timeout: longestMs + 
     ),
   );
   const ends = Date.now() + longestMs;
+  const idle = figuresOf(await untilQuiet());
   let runs = 0;
-  let afterFirst = 0;
+  let afterFirst = idle;
+  let last = idle;
   while (runs < mostRuns && (runs === 0 || Date.now() < ends)) {
     const sessions = await trigger(checks);
     for (const result of (await Promise.all(sessions.map((session) => resultsOf(session)))).flat())
       expect(result.status, told(result)).toBe('passed');
     runs += round;
     const left = await untilQuiet();
-    afterFirst ||= left.length;
+    last = figuresOf(left);
+    if (runs === round) afterFirst = last;
     // The warm process for the next run may stay: as many as after the first round.
-    expect(left.length, left.map(({ command }) => command).join('\n')).toBeLessThanOrEqual(afterFirst + 1);
+    expect(left.length, left.map(({ command }) => command).join('\n')).toBeLessThanOrEqual(
+      afterFirst.processes + 1,
+    );
   }
-  process.stdout.write(`browser runs in one container: ${runs}, processes left: ${afterFirst}\n`);
+  const figures = [idle, afterFirst, last].map(
+    ({ processes, megabytes }) => `${processes} (${megabytes} MB)`,
+  );
+  process.stdout.write(
+    `browser runs in one container: ${runs}; processes and resident memory before: ${figures[0]}, after ${round} runs: ${figures[1]}, after all: ${figures[2]}\n`,
+  );
+  // What the agent keeps of past runs is bounded; half as much again is what garbage may wait for.
+  expect(last.megabytes).toBeLessThan(afterFirst.megabytes * 1.5);
+});
+
+const figuresOf = (processes: Process[]) => ({
+  processes: processes.length,
+  megabytes: Math.round(processes.reduce((sum, { rssBytes }) => sum + rssBytes, 0) / 1e6),
 });
 
 /** The processes once no browser and no zombie is among them. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startAgent, type Agent } from './containers.ts';
 import { dockerRun } from './engine.ts';
+import { uploadSuite } from './suite-bundle.ts';
 import { newLocation, runCheck, told, world, type CheckKind } from './world.ts';
 
 /** Dockerfile.uptime: the four types that it has, and how it refuses all else. */
@@ -32,6 +33,8 @@ test('other types are refused by a result that says why', async () => {
   const script = "import { test } from '@playwright/test'; test('a', () => {});";
   const refused: [CheckKind, string, object][] = [
     ['api', 'API', { request: { url: 'http://targets/ok' } }],
+    ['api', 'API', { name: 'with a script', request: { url: 'http://targets/ok' }, localSetupScript: '1;' }],
+    ['playwright', 'PLAYWRIGHT', { codeBundlePath: await uploadSuite({ 'a.spec.ts': script }) }],
     ['browser', 'BROWSER', { script }],
     ['multistep', 'MULTI_STEP', { script }],
   ];
