@@ -2,7 +2,11 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/helpers/longest-first.ts';
 
 /** Files whose tests leave nothing behind in their process: they share processes, and the modules that these have loaded. */
-const sharing = ['test/service/**/*.test.ts', 'test/secrets/**/*.test.ts', 'test/protocol/**/*.test.ts'];
+const sharing = ['agent', 'executors', 'protocol', 'secrets', 'service'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+);
+/** Its statements are timed. */
+const timed = 'test/service/db/volume.test.ts';
 
 /** Patterns of files that a run leaves out, between spaces. */
 const leftOut = (process.env['TESTS_LEFT_OUT'] ?? '').split(' ').filter((pattern) => pattern !== '');
@@ -27,7 +31,18 @@ export default defineConfig({
           exclude: ['test/images/**', ...sharing, ...leftOut],
         },
       },
-      { extends: true, test: { name: 'sharing', include: sharing, exclude: leftOut, isolate: false } },
+      { extends: true, test: { name: 'timed', include: [timed], exclude: leftOut } },
+      {
+        extends: true,
+        test: {
+          name: 'sharing',
+          include: sharing,
+          exclude: [timed, ...leftOut],
+          isolate: false,
+          // Embedded databases that live for seconds: to optimise their WebAssembly would take more time than it saves.
+          execArgv: ['--liftoff-only'],
+        },
+      },
     ],
   },
 });
