@@ -8,6 +8,7 @@ import { readServiceConfig } from '../../src/config/service.ts';
 import { createLog } from '../../src/log.ts';
 import { packBundle } from '../../src/script/suite/pack-bundle.ts';
 import { startService, type RunningService } from '../../src/service/service.ts';
+import { servicePlace, type ServicePlace } from '../helpers/database.ts';
 import { hasSuites } from '../helpers/suites.ts';
 
 /**
@@ -30,17 +31,19 @@ type Session = {
 
 describe.runIf(hasSuites)('a suite through the service', { timeout: 120_000 }, () => {
   let folder: string;
+  let place: ServicePlace;
   let service: RunningService;
   let agent: Agent;
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'suites-service-'));
+    place = await servicePlace();
     service = await startService({
       config: readServiceConfig({
         SERVICE_PORT: '0',
         // Tests ask again and again.
         SERVICE_RATE_LIMIT: '0',
-        SERVICE_DATA_DIR: join(folder, 'service'),
+        ...place.env,
         SERVICE_API_KEY: apiKey,
         SERVICE_LOCATION_KEY: locationKey,
         SERVICE_LOCATION_SLUG: 'here',
@@ -66,6 +69,7 @@ describe.runIf(hasSuites)('a suite through the service', { timeout: 120_000 }, (
     await agent.drain();
     await service.close();
     rmSync(folder, { recursive: true, force: true });
+    await place.remove();
   });
 
   async function api<T>(method: string, path: string, body?: Fields | Buffer): Promise<T> {

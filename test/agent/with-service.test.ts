@@ -8,12 +8,14 @@ import { readAgentConfig } from '../../src/config.ts';
 import { readServiceConfig } from '../../src/config/service.ts';
 import { createLog } from '../../src/log.ts';
 import { startService, type RunningService } from '../../src/service/service.ts';
+import { servicePlace, type ServicePlace } from '../helpers/database.ts';
 
 /** The agent and the real service, with its embedded database, in one process. */
 
 const apiKey = 'key_of-the-test-with-the-service';
 const locationKey = 'pl_key-of-the-test-location';
 let folder: string;
+let place: ServicePlace;
 let service: RunningService;
 let agent: Agent;
 let port: number;
@@ -24,12 +26,13 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'with-service-'));
   await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
   port = (target.address() as AddressInfo).port;
+  place = await servicePlace({ embedded: true });
   service = await startService({
     config: readServiceConfig({
       SERVICE_PORT: '0',
       // Tests ask again and again.
       SERVICE_RATE_LIMIT: '0',
-      SERVICE_DATA_DIR: join(folder, 'service'),
+      ...place.env,
       SERVICE_API_KEY: apiKey,
       SERVICE_LOCATION_KEY: locationKey,
       SERVICE_LOCATION_SLUG: 'here',
@@ -44,6 +47,7 @@ afterAll(async () => {
   await service.close();
   target.close();
   rmSync(folder, { recursive: true, force: true });
+  await place.remove();
 });
 
 function configWith(key: string) {

@@ -1,22 +1,23 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { builtProgram } from '../helpers/build.ts';
+import { servicePlace, type ServicePlace } from '../helpers/database.ts';
 import { killAll, readyLine, startProgram, until, type Program, type ReadyLine } from './program.ts';
 
 /** Code bundles and the whole service as a process: how much memory an upload takes, and what a killed one leaves. */
 
+let place: ServicePlace;
 let folder = '';
 let program: Program;
 let ready: ReadyLine;
 
 async function start(): Promise<void> {
   const env = {
-    SERVICE_DATA_DIR: folder,
+    ...place.env,
     SERVICE_PORT: '0',
     SERVICE_RATE_LIMIT: '0',
     LOG_LEVEL: 'ERROR',
@@ -26,12 +27,14 @@ async function start(): Promise<void> {
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'service-'));
+  // Its memory is measured with its database in it.
+  place = await servicePlace({ embedded: true });
+  folder = place.env.SERVICE_DATA_DIR;
   await start();
 }, 120_000);
-afterAll(() => {
+afterAll(async () => {
   killAll();
-  rmSync(folder, { recursive: true, force: true });
+  await place.remove();
 });
 
 const filesBelow = () =>

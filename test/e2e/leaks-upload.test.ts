@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { builtProgram } from '../helpers/build.ts';
-import { emptyDataDir } from '../helpers/database.ts';
+import { servicePlace, type ServicePlace } from '../helpers/database.ts';
 import { hasPlaywright } from '../helpers/playwright.ts';
 import { makeZip } from '../secrets/make-zip.ts';
 import { leaksIn } from '../secrets/open-everything.ts';
@@ -102,7 +102,7 @@ test('calls', async ({ request }) => {
 
 describe.runIf(hasPlaywright)('what a service gets from an agent', { timeout: 150_000 }, () => {
   let folder: string;
-  let serviceDir: string;
+  let place: ServicePlace;
   let target: Server;
   let url: string;
   let keys: Keys;
@@ -117,12 +117,12 @@ describe.runIf(hasPlaywright)('what a service gets from an agent', { timeout: 15
     target = createServer();
     const main = await builtProgram();
     folder = mkdtempSync(join(tmpdir(), 'leaks-upload-'));
-    serviceDir = await emptyDataDir();
+    place = await servicePlace();
     service = startProgram(main, ['service'], {
       SERVICE_PORT: '0',
       // Tests ask again and again.
       SERVICE_RATE_LIMIT: '0',
-      SERVICE_DATA_DIR: serviceDir,
+      ...place.env,
       LOG_LEVEL: 'DEBUG',
     });
     const ready = await readyLine(service);
@@ -170,11 +170,12 @@ describe.runIf(hasPlaywright)('what a service gets from an agent', { timeout: 15
     });
   }, 180_000);
 
-  afterAll(() => {
+  afterAll(async () => {
     killAll();
     target.closeAllConnections();
     target.close();
-    for (const own of [folder, serviceDir]) rmSync(own, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
+    await place.remove();
   });
 
   async function make<T>(path: string, body: object): Promise<T> {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startHttpTarget, type HttpTarget } from '../../src/targets/http-target.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { emptyDataDir } from '../helpers/database.ts';
+import { servicePlace, type ServicePlace } from '../helpers/database.ts';
 import { apiOf, killAll, readyLine, startProgram, until, type Api, type Program } from './program.ts';
 
 /** The promises that hold when one side dies: nothing is lost, somebody else takes over, nobody gives up. */
@@ -24,7 +24,8 @@ beforeAll(async () => {
 afterAll(async () => {
   killAll();
   await Promise.all(targets.map((target) => target.close()));
-  for (const own of [folder, ...servicePlaces]) rmSync(own, { recursive: true, force: true });
+  await Promise.all(servicePlaces.map(({ remove }) => remove()));
+  rmSync(folder, { recursive: true, force: true });
 });
 
 let places = 0;
@@ -36,20 +37,20 @@ function place(): string {
   return own;
 }
 
-/** The folder of a service whose database is made already: making one takes seconds, and is tested with `dev`. */
-async function servicePlace(): Promise<string> {
-  const own = await emptyDataDir();
-  servicePlaces.push(own);
-  return own;
+/** Where a service's database is made already, and need not be the embedded one. */
+async function madePlace(options?: { embedded: boolean }): Promise<ServicePlace['env']> {
+  const made = await servicePlace(options);
+  servicePlaces.push(made);
+  return made.env;
 }
-const servicePlaces: string[] = [];
+const servicePlaces: ServicePlace[] = [];
 
 type Service = { program: Program; url: string; keys: Keys; api: Api };
 
-async function startService(dataDir: string, port = 0): Promise<Service> {
+async function startService(place: ServicePlace['env'], port = 0): Promise<Service> {
   const program = startProgram(main, ['service'], {
     SERVICE_PORT: String(port),
-    SERVICE_DATA_DIR: dataDir,
+    ...place,
     SERVICE_RATE_LIMIT: '0',
   });
   const ready = await readyLine(program);
@@ -111,8 +112,8 @@ test.concurrent(
   'a refused key ends the agent with 77 and one line; an unreachable service never does',
   async () => {
     const port = await freePort();
-    const serviceDir = await servicePlace();
-    const { keys, program } = await startService(serviceDir, port);
+    const made = await madePlace();
+    const { keys, program } = await startService(made, port);
     const refused = startAgent(`http://127.0.0.1:${port}`, `pl_${'0'.repeat(32)}`);
     expect(await refused.program.exited).toBe(77);
     const plain = refused.program
@@ -135,7 +136,7 @@ test.concurrent(
     }).toEqual({ readiness: 503, liveness: 200, health: 200 });
 
     // It is there when the service is.
-    const again = await startService(serviceDir, port);
+    const again = await startService(made, port);
     expect(again.keys).toEqual(keys);
     await isReady(agent);
     agent.program.kill('SIGTERM');
@@ -157,7 +158,7 @@ test.concurrent(
         if (asked.length > 1) response.end('here');
       },
     });
-    const service = await startService(await servicePlace());
+    const service = await startService(await madePlace());
     const first = startAgent(service.url, service.keys.locationKey);
     await isReady(first);
     const body = soonOnce('held', service.keys.locationSlug, `${target.url}/held`);
@@ -195,7 +196,8 @@ test.concurrent(
         response.end('at last');
       },
     });
-    const dataDir = place();
+    // The embedded database, killed in the middle.
+    const dataDir = await madePlace({ embedded: true });
     const port = await freePort();
     const service = await startService(dataDir, port);
     const agent = startAgent(service.url, service.keys.locationKey);

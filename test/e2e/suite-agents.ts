@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { packBundle } from '../../src/script/suite/pack-bundle.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { emptyDataDir } from '../helpers/database.ts';
+import { servicePlace } from '../helpers/database.ts';
 import {
   apiOf,
   killAll,
@@ -47,16 +47,16 @@ export type SuiteAgents = {
   results: (checkId: string) => Promise<SuiteResult[]>;
   /** The result of a check once it is there: there must be one, a final one. */
   onlyResult: (checkId: string) => Promise<SuiteResult>;
-  close: () => void;
+  close: () => Promise<void>;
 };
 
 export async function startSuiteService(): Promise<SuiteAgents> {
   const main = await builtProgram();
   const folder = mkdtempSync(join(tmpdir(), 'suite-agents-'));
-  const serviceDir = await emptyDataDir();
+  const place = await servicePlace();
   const program = startProgram(main, ['service'], {
     SERVICE_PORT: '0',
-    SERVICE_DATA_DIR: serviceDir,
+    ...place.env,
     SERVICE_RATE_LIMIT: '0',
   });
   const ready = await readyLine(program);
@@ -125,9 +125,10 @@ export async function startSuiteService(): Promise<SuiteAgents> {
       expect(all.map(({ resultType }) => resultType)).toEqual(['FINAL']);
       return all[0] as SuiteResult;
     },
-    close: () => {
+    close: async () => {
       killAll();
-      for (const own of [folder, serviceDir]) rmSync(own, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true });
+      await place.remove();
     },
   };
 }

@@ -76,8 +76,8 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
       }),
     );
   }, 180_000);
-  afterAll(() => {
-    bench.close();
+  afterAll(async () => {
+    await bench.close();
     for (const server of servers) server.close().closeAllConnections();
   });
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packBundle } from '../../src/script/suite/pack-bundle.ts';
 import type { SuiteDetails } from '../../src/script/suite/suite-run.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { emptyDataDir } from '../helpers/database.ts';
+import { servicePlace, type ServicePlace } from '../helpers/database.ts';
 import { privatePackage, startPrivateRegistry, type PrivateRegistry } from '../helpers/private-registry.ts';
 import { noDownloads, reachesRegistry, registryVariables } from '../helpers/suite-registry.ts';
 import { hasSuites, makeProject } from '../helpers/suites.ts';
@@ -99,7 +99,7 @@ export default defineConfig({ workers: 1, retries: 0 });`;
 
 describe.runIf(runs)('what a service gets of suites', { timeout: 240_000 }, () => {
   let folder: string;
-  let serviceDir: string;
+  let place: ServicePlace;
   let registry: PrivateRegistry;
   let target: Server;
   let url: string;
@@ -114,7 +114,7 @@ describe.runIf(runs)('what a service gets of suites', { timeout: 240_000 }, () =
   beforeAll(async () => {
     const main = await builtProgram();
     folder = mkdtempSync(join(tmpdir(), 'suites-leaks-'));
-    serviceDir = await emptyDataDir();
+    place = await servicePlace();
     registry = await startPrivateRegistry(secrets.npmToken);
     target = createServer((request, response) => {
       seen += `${request.url} ${JSON.stringify(request.headers)}\n`;
@@ -127,7 +127,7 @@ describe.runIf(runs)('what a service gets of suites', { timeout: 240_000 }, () =
       SERVICE_PORT: '0',
       // Tests ask again and again.
       SERVICE_RATE_LIMIT: '0',
-      SERVICE_DATA_DIR: serviceDir,
+      ...place.env,
       LOG_LEVEL: 'DEBUG',
     });
     const ready = await readyLine(service);
@@ -161,7 +161,8 @@ describe.runIf(runs)('what a service gets of suites', { timeout: 240_000 }, () =
     target.closeAllConnections();
     target.close();
     await registry.close();
-    for (const own of [folder, serviceDir]) rmSync(own, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
+    await place.remove();
   });
 
   /** A check of a project that needs the private package besides Playwright. */

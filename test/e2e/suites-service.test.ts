@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packBundle } from '../../src/script/suite/pack-bundle.ts';
 import type { SuiteDetails } from '../../src/script/suite/suite-run.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { emptyDataDir } from '../helpers/database.ts';
+import { servicePlace, type ServicePlace } from '../helpers/database.ts';
 import { noDownloads, reachesRegistry, registryVariables } from '../helpers/suite-registry.ts';
 import { zipNames } from '../helpers/suite-results.ts';
 import { hasSuites, makeProject } from '../helpers/suites.ts';
@@ -79,7 +79,7 @@ test('never begun', () => {});`;
 
 describe.runIf(runs)('suites from the service through an agent', { timeout: 240_000 }, () => {
   let folder: string;
-  let serviceDir: string;
+  let place: ServicePlace;
   let keys: Keys;
   let api: Api;
   let base: string;
@@ -88,12 +88,12 @@ describe.runIf(runs)('suites from the service through an agent', { timeout: 240_
   beforeAll(async () => {
     const main = await builtProgram();
     folder = mkdtempSync(join(tmpdir(), 'suites-service-'));
-    serviceDir = await emptyDataDir();
+    place = await servicePlace();
     const service = startProgram(main, ['service'], {
       SERVICE_PORT: '0',
       // Tests ask again and again.
       SERVICE_RATE_LIMIT: '0',
-      SERVICE_DATA_DIR: serviceDir,
+      ...place.env,
       LOG_LEVEL: 'DEBUG',
     });
     const ready = await readyLine(service);
@@ -112,9 +112,10 @@ describe.runIf(runs)('suites from the service through an agent', { timeout: 240_
     });
     spoken.push(agent.stderr, agent.stdout, service.stderr);
   }, 180_000);
-  afterAll(() => {
+  afterAll(async () => {
     killAll();
-    for (const own of [folder, serviceDir]) rmSync(own, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
+    await place.remove();
   });
 
   /** Packs and uploads a project with these tests, and makes a check of it. */

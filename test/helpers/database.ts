@@ -88,6 +88,35 @@ async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close();
 }
 
+/** Of a service that is a program of its own: variables of a database that is made already, and of its data folder. */
+export type ServicePlace = {
+  env: { SERVICE_DATA_DIR: string; [name: string]: string };
+  remove: () => Promise<void>;
+};
+
+/**
+ * On the tests' server where there is one, which takes a fraction of the processor time that an embedded database in each
+ * program takes: for tests whose subject is not the database.
+ */
+export async function servicePlace({ embedded = url === null } = {}): Promise<ServicePlace> {
+  const remove = (folder: string) => rm(folder, { recursive: true, force: true });
+  if (embedded) {
+    const folder = await dataDirOf({ migrated: true });
+    return { env: { SERVICE_DATA_DIR: folder }, remove: () => remove(folder) };
+  }
+  const name = `service_${process.pid}_${++servicePlaces}`;
+  const admin = await openDatabase({ databaseUrl: new Secret(`${url}postgres`), dataDir: '' });
+  await admin.exec(`create database ${name} template ${migratedDatabase}`);
+  await admin.close();
+  const folder = await mkdtemp(join(tmpdir(), 'location-agent-test-'));
+  const encryption = { SERVICE_ENCRYPTION_KEY: 'a key for tests of a service as a program' };
+  return {
+    env: { SERVICE_DATA_DIR: folder, DATABASE_URL: `${url}${name}`, ...encryption },
+    remove: () => remove(folder),
+  };
+}
+let servicePlaces = 0;
+
 /** A data directory with an empty embedded database. */
 export const emptyDataDir = (): Promise<string> => dataDirOf({ migrated: false });
 
