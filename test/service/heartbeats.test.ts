@@ -121,6 +121,25 @@ describe.each(databases)('heartbeats: $name', (database) => {
       );
     const change = (path: string, body: Fields) => service.call('PUT', path, { body });
 
+    it('a clock that was wrong and is set back puts no failure off; pings of one moment are each recorded', async () => {
+      const heartbeat = await create();
+      const loop = createHeartbeatTimers({ db, now: clock.now, log: silent });
+      clock.advance(86_400 * second);
+      await loop.tick();
+      // The first starts the timer, whichever it is.
+      const both = await Promise.all([ping(heartbeat), ping(heartbeat)]);
+      expect(both.map(({ state }) => state).sort()).toEqual(['EARLY', 'RECEIVED']);
+      expect(await states()).toHaveLength(2);
+      clock.set(start);
+      await loop.tick();
+      clock.advance(660 * second - 1);
+      await loop.tick();
+      expect(await states()).toHaveLength(2);
+      clock.advance(1);
+      await loop.tick();
+      expect((await results()).filter(({ status }) => status === 'failed')).toHaveLength(1);
+    });
+
     it('waits for the first ping, fails once when none follows, and again after the same time', async () => {
       const heartbeat = await create();
       clock.advance(86_400 * second);

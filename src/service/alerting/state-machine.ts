@@ -99,6 +99,8 @@ const transitions: { readonly [from in CheckStatus]: { readonly [to in CheckStat
 /** Of reminders: as many as it takes. */
 const unlimited = 100_000;
 const minuteMs = 60_000;
+/** Clocks of replicas differ by less. */
+const clockSkewMs = minuteMs;
 
 export function step(state: AlertState, settings: AlertSettings, event: AlertEvent): Step {
   const {
@@ -140,9 +142,12 @@ function run(state: AlertState, settings: AlertSettings, event: AlertEvent & { k
   return isDue ? raised(begun, { alertType: transitions[from][verdict], silenced, now }) : unchanged(begun);
 }
 
-/** A run that was followed before, another part of it, or one that is older than what has been followed. */
-const isKnown = (state: AlertState, { at, runId }: { at: number; runId: string }) =>
-  runId === state.lastRunId || (state.lastRunAt !== null && at < state.lastRunAt);
+/**
+ * A run that was followed before, another part of it, or one that is older than what has been followed. What has been followed
+ * in the future counts no more: the clock was wrong and has been set back.
+ */
+const isKnown = ({ lastRunId, lastRunAt }: AlertState, { at, runId, now }: AlertEvent & { kind: 'run' }) =>
+  runId === lastRunId || (lastRunAt !== null && at < lastRunAt && lastRunAt <= now + clockSkewMs);
 
 function passed(state: AlertState, silenced: boolean): Changed {
   const { status: from, told, toldFailure, hasIncident, lastRunAt, lastRunId } = state;

@@ -60,7 +60,8 @@ export async function followQuietChecks(
     `update alert_states s set last_run_at = r.at, last_run_id = r.run_id
      from unnest($1::uuid[], $2::timestamptz[], $3::uuid[]) as r (check_id, at, run_id)
      left join check_statuses st on st.check_id = r.check_id
-     where s.check_id = r.check_id and s.status = 'passing' and (s.last_run_at is null or s.last_run_at <= r.at)
+     where s.check_id = r.check_id and s.status = 'passing' and (s.last_run_at is null or s.last_run_at <= r.at
+       or s.last_run_at > $4::timestamptz + interval '1 minute')
      returning s.check_id as "checkId", ${looksAtSsl('$4')} as "looksAtSsl"`,
     [
       runs.map(({ checkId }) => checkId),

@@ -107,6 +107,16 @@ export async function restartTimers(
   );
 }
 
+/** Starts timers anew that were started in the future, by a clock that was wrong. */
+export async function bringTimersBack(db: Queryable, now: Date): Promise<void> {
+  await db.query(
+    `update heartbeats set timer_from = $1::timestamptz,
+       due_at = $1::timestamptz + make_interval(secs => period_seconds + grace_seconds)
+     where timer_from > $1::timestamptz + interval '1 minute'`,
+    [now],
+  );
+}
+
 export type HeartbeatEvent = {
   id: string;
   state: HeartbeatState;

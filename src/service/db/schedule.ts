@@ -48,6 +48,16 @@ export async function earliestDue(db: Queryable): Promise<Date | null> {
   return rows[0]?.due ?? null;
 }
 
+/** Has checks come in time that a wrong clock has put off for more than their interval: by whole intervals, so that they stay spread. */
+export async function bringChecksBack(db: Queryable, now: Date): Promise<void> {
+  await db.query(
+    `update checks set next_due_at = next_due_at - make_interval(secs => interval_seconds
+       * (ceil(extract(epoch from next_due_at - $1::timestamptz)::float8 / interval_seconds) - 1))
+     where activated and next_due_at > $1::timestamptz + make_interval(secs => interval_seconds) + interval '1 minute'`,
+    [now],
+  );
+}
+
 /** Ids of locations by account and slug; slugs that name none are absent. */
 export async function findLocationIds(
   tx: Queryable,

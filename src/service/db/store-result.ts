@@ -165,7 +165,9 @@ export async function updateStatuses(
          case when newer then coalesce(excluded.ssl_days_remaining, s.ssl_days_remaining) else s.ssl_days_remaining end,
          case when newer then excluded.reason else s.reason end,
          $2::timestamptz
-         from (select excluded.last_started_at >= s.last_started_at as newer) as age)`,
+         from (select excluded.last_started_at >= s.last_started_at
+           -- The clock was wrong and has been set back.
+           or s.last_started_at > $2::timestamptz + interval '1 minute' as newer) as age)`,
     [JSON.stringify(records), now],
   );
 }

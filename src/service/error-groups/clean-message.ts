@@ -14,6 +14,8 @@ type Rule = readonly [pattern: RegExp, replacement: string];
 const units =
   'ms|msecs?|milliseconds?|µs|us|ns|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|weeks?|months?|years?';
 const bytes = 'bytes?|[kmgt]i?b';
+/** Of so few parts that a list of thousands is not looked through from each of its numbers on. */
+const amount = String.raw`(?<![\w.])\d{1,40}(?:[.,]\d{1,40}){0,5}`;
 const monthNames = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec';
 const dayNames = 'mon|tue|wed|thu|fri|sat|sun';
 
@@ -67,14 +69,8 @@ const laterRules: readonly Rule[] = [
   [/(?<![\w<-])(?=[\w-]{0,199}\d)(?=[\w-]{0,199}[a-z])[\w-]{20,}/gi, '<id>'],
   // Several in a row are one: `1h 30m`, `1m30s`.
   [/(?<![\w.])\d+(?:\.\d+)?[dhm](?:\d+(?:\.\d+)?(?:ms|[hms])){1,4}\b/gi, '<duration>'],
-  [
-    new RegExp(
-      `(?<![\\w.])\\d+(?:[.,]\\d+)* ?(?:${units})\\b(?: \\d+(?:[.,]\\d+)* ?(?:${units})\\b){0,4}`,
-      'gi',
-    ),
-    '<duration>',
-  ],
-  [new RegExp(`(?<![\\w.])\\d+(?:[.,]\\d+)* ?(?:${bytes})\\b`, 'gi'), '<size>'],
+  [new RegExp(`${amount} ?(?:${units})\\b(?: ${amount} ?(?:${units})\\b){0,4}`, 'gi'), '<duration>'],
+  [new RegExp(`${amount} ?(?:${bytes})\\b`, 'gi'), '<size>'],
 ];
 
 /** Names that have a digit and are no number. */
@@ -120,7 +116,7 @@ const colours = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b
 // oxlint-disable-next-line eslint/no-control-regex -- as above
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
-/** Runs of blanks are one: patterns that begin with some would look at each of them again and again. */
+/** Runs of blanks, and of empty lines, are one: patterns that begin with some would look at each of them again and again. */
 function plain(raw: string): string {
   return (
     raw
@@ -131,6 +127,7 @@ function plain(raw: string): string {
       // Digits of other scripts are digits, whichever they are.
       .replace(/(?![0-9])\p{Nd}/gu, '0')
       .replace(/[ \t]+/g, ' ')
+      .replace(/\n(?: ?\n)+/g, '\n')
   );
 }
 

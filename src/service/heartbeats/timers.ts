@@ -1,6 +1,7 @@
 import type { Log } from '../../log.ts';
 import type { Db } from '../db/database.ts';
 import {
+  bringTimersBack,
   earliestHeartbeat,
   lockDueHeartbeats,
   restartTimers,
@@ -9,6 +10,7 @@ import {
 } from '../db/heartbeats.ts';
 import { createPartitions, type Partitions } from '../db/partitions.ts';
 import { maintenanceAt } from '../maintenance/effects.ts';
+import { createClockWatch } from '../scheduling/clock-watch.ts';
 import { createLoop, type Loop } from '../scheduling/loop.ts';
 import { storeOutcomes } from './outcomes.ts';
 
@@ -27,10 +29,12 @@ type Deps = { db: Db; now: () => number; log: Log };
 
 export function createHeartbeatTimers({ db, now, log }: Deps): Loop {
   const partitions = createPartitions(db);
+  const watchClock = createClockWatch(now, (at) => bringTimersBack(db, at));
   return createLoop({
     name: 'heartbeats',
     log,
     work: async () => {
+      await watchClock();
       for (;;) {
         const done = await partitions.withDays(() => db.tx((tx) => endDue(tx, { now: now(), partitions })));
         if (done < batch) break;

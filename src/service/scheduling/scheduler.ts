@@ -4,13 +4,21 @@ import { isSuiteType } from '../api/suite-fields.ts';
 import type { Db } from '../db/database.ts';
 import { findScheduledRuns, insertJobs, jobsChannel, type NewJob } from '../db/jobs.ts';
 import { createPartitions, type Partitions } from '../db/partitions.ts';
-import { advanceChecks, earliestDue, findLocationIds, lockDueChecks, type DueCheck } from '../db/schedule.ts';
+import {
+  advanceChecks,
+  bringChecksBack,
+  earliestDue,
+  findLocationIds,
+  lockDueChecks,
+  type DueCheck,
+} from '../db/schedule.ts';
 import { scheduledRunId, uuidv7 } from '../ids.ts';
 import { createFindPauses, withoutPauses, type FindPauses } from '../maintenance/pauses.ts';
-import { claimWindowSeconds } from './schedule-rules.ts';
+import { createClockWatch } from './clock-watch.ts';
 import { createLoop } from './loop.ts';
 import { recordMissed, type Missed } from './outcomes.ts';
 import { planRuns, splitRun, type Plan } from './plan.ts';
+import { claimWindowSeconds } from './schedule-rules.ts';
 import { createSweep } from './sweep.ts';
 
 /**
@@ -47,7 +55,10 @@ export function createScheduler({ db, now, log, random }: SchedulerDeps): Schedu
   const partitions = createPartitions(db);
   const findPauses = createFindPauses();
 
+  const watchClock = createClockWatch(now, (at) => bringChecksBack(db, at));
+
   async function makeDueRuns(): Promise<number> {
+    await watchClock();
     for (;;) {
       const made = await partitions.withDays(() =>
         db.tx((tx) => makeRuns(tx, { now: now(), partitions, findPauses })),

@@ -367,6 +367,14 @@ describe('runs that change nothing', () => {
     expect(next).toMatchObject({ alert: null, incident: null });
     expect(next.state).toEqual(failing.state);
   });
+
+  test('a clock that is set back by more than a minute silences nobody until it has caught up', () => {
+    const earlier = { kind: 'run', runId: 'b', verdict: 'passing', silenced: false } as const;
+    const at5 = step(failing.state, settings, { ...earlier, at: 5 * minute, now: 5 * minute });
+    expect(at5.alert).toMatchObject({ alertType: 'ALERT_RECOVERY' });
+    const skewed = step(failing.state, settings, { ...earlier, at: at - 1000, now: at - 500 });
+    expect(skewed.alert).toBeNull();
+  });
 });
 
 describe('the verdict of a run', () => {

@@ -108,6 +108,9 @@ describe('cleaned messages', () => {
       `https://${'%'.repeat(40_000)}`,
       '\ud800'.repeat(9000),
       `${'\n |'.repeat(9000)}`,
+      ',0'.repeat(9000),
+      '\\"'.repeat(9000),
+      '\n'.repeat(9000),
     ];
     const begun = performance.now();
     for (const raw of hostile) {
