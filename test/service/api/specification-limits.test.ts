@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startServiceWithEverything, type Everything } from '../../helpers/one-of-everything.ts';
 import type { Fields, TestService } from '../../helpers/service.ts';
+import { browserInFull, browserPath, channelConfigs, dns, dnsPath, limits } from './specification-limits.ts';
 
 /** Every limit and every sentence of the specification about what an endpoint takes and does, asked of a running service. */
 
@@ -12,155 +13,6 @@ beforeAll(async () => {
   ({ service, everything, close } = await startServiceWithEverything());
 });
 afterAll(async () => close());
-
-const dns = (fields: Fields = {}): Fields => ({
-  name: 'Name',
-  locations: ['eu-west-1'],
-  request: { query: 'shop.example' },
-  heartbeat: {},
-  script: '',
-  ...fields,
-});
-const browser = (fields: Fields = {}): Fields => ({
-  name: 'Page',
-  locations: ['eu-west-1'],
-  script: 'import "x"',
-  ...fields,
-});
-const variables = (count: number) => Array.from({ length: count }, (_, n) => ({ key: `V${n}`, value: '' }));
-
-type Limit = [
-  what: string,
-  method: string,
-  path: string,
-  body: Fields | undefined,
-  status: number,
-  field?: string,
-];
-const dnsPath = '/v1/checks/dns';
-const browserPath = '/v1/checks/browser';
-const multistep = '/v1/analytics/multistep-checks/{id}?metrics=availability';
-const window = (query: string) => `/v1/maintenance-windows?${query}`;
-
-const limits: Limit[] = [
-  ['a description of 500', 'POST', dnsPath, dns({ description: 'x'.repeat(500) }), 201],
-  ['a description of 501', 'POST', dnsPath, dns({ description: 'x'.repeat(501) }), 400, 'description'],
-  ['no description', 'POST', dnsPath, dns({ description: null }), 201],
-  ['100 variables', 'POST', browserPath, browser({ environmentVariables: variables(100) }), 201],
-  [
-    '101 variables',
-    'POST',
-    browserPath,
-    browser({ environmentVariables: variables(101) }),
-    400,
-    'environmentVariables',
-  ],
-  ['degraded at 0', 'POST', dnsPath, dns({ degradedResponseTime: 0, maxResponseTime: 5000 }), 201],
-  ['degraded below 0', 'POST', dnsPath, dns({ degradedResponseTime: -1 }), 400, 'degradedResponseTime'],
-  ['failed above 5000', 'POST', dnsPath, dns({ maxResponseTime: 5001 }), 400, 'maxResponseTime'],
-  ['no limits', 'POST', dnsPath, dns({ degradedResponseTime: null, maxResponseTime: null }), 201],
-  ['a place in the group of 0', 'POST', dnsPath, dns({ groupOrder: 0 }), 201],
-  ['a place in the group below 0', 'POST', dnsPath, dns({ groupOrder: -1 }), 400, 'groupOrder'],
-  ['every 20 seconds', 'POST', dnsPath, dns({ frequency: 0, frequencyOffset: 20 }), 201],
-  ['every 15 seconds', 'POST', dnsPath, dns({ frequency: 0, frequencyOffset: 15 }), 400, 'frequencyOffset'],
-  ['an offset of 10 × 1', 'POST', dnsPath, dns({ frequency: 1, frequencyOffset: 10 }), 201],
-  ['above it', 'POST', dnsPath, dns({ frequency: 1, frequencyOffset: 11 }), 400, 'frequencyOffset'],
-  ['an offset of 10 × 60', 'POST', dnsPath, dns({ frequency: 60, frequencyOffset: 600 }), 201],
-  ['above that', 'POST', dnsPath, dns({ frequency: 60, frequencyOffset: 601 }), 400, 'frequencyOffset'],
-  ['an offset of 120 / 60', 'POST', dnsPath, dns({ frequency: 120, frequencyOffset: 2 }), 201],
-  ['above that, too', 'POST', dnsPath, dns({ frequency: 120, frequencyOffset: 3 }), 400, 'frequencyOffset'],
-  ['an offset of 0', 'POST', dnsPath, dns({ frequencyOffset: 0 }), 400, 'frequencyOffset'],
-  ['a minute that is none', 'POST', dnsPath, dns({ frequency: 7 }), 400, 'frequency'],
-  ['a browser every few seconds', 'POST', browserPath, browser({ frequency: 0 }), 400, 'frequency'],
-  ['a browser each minute', 'POST', browserPath, browser({ frequency: 1 }), 201],
-  ['a browser without a script', 'POST', browserPath, { name: 'x', locations: ['eu-west-1'] }, 400, 'script'],
-  ['a name server without a query', 'POST', dnsPath, dns({ request: {} }), 400, 'request.query'],
-  [
-    'an expiry of 0 days',
-    'PUT',
-    '/v1/alert-channels/{id}',
-    { sslExpiryThreshold: 0 },
-    400,
-    'sslExpiryThreshold',
-  ],
-  ['of 1 day', 'PUT', '/v1/alert-channels/{id}', { sslExpiryThreshold: 1 }, 200],
-  ['of 30 days', 'PUT', '/v1/alert-channels/{id}', { sslExpiryThreshold: 30 }, 200],
-  ['of 31 days', 'PUT', '/v1/alert-channels/{id}', { sslExpiryThreshold: 31 }, 400, 'sslExpiryThreshold'],
-  ['a channel without a config', 'POST', '/v1/alert-channels', { type: 'EMAIL' }, 400, 'config'],
-  [
-    'a subscription of a check and a group',
-    'PUT',
-    '/v1/alert-channels/{id}/subscriptions',
-    { activated: true, checkId: 'x', groupId: 1 },
-    400,
-    'checkId',
-  ],
-  ['of neither', 'PUT', '/v1/alert-channels/{id}/subscriptions', { activated: true }, 400, 'checkId'],
-  [
-    'one that does not say whether it is active',
-    'PUT',
-    '/v1/alert-channels/{id}/subscriptions',
-    { groupId: 1 },
-    400,
-    'activated',
-  ],
-  ['a list of none', 'GET', '/v1/check-groups/{id}/checks?limit=0', undefined, 400, 'limit'],
-  ['a list of 101', 'GET', '/v1/check-groups/{id}/checks?limit=101', undefined, 400, 'limit'],
-  ['a list of 100', 'GET', '/v1/check-groups/{id}/checks?limit=100&page=1', undefined, 200],
-  ['services, 100 at once', 'GET', '/v1/status-pages/services?limit=100&paginated=false', undefined, 200],
-  ['services, 101 at once', 'GET', '/v1/status-pages/services?limit=101', undefined, 400, 'limit'],
-  [
-    'windows by their beginning',
-    'GET',
-    window('startsAt[gte]=2026-01-01&endsAt[lt]=2027-01-01'),
-    undefined,
-    200,
-  ],
-  ['windows by no comparison', 'GET', window('startsAt[above]=2026-01-01'), undefined, 400, 'startsAt.above'],
-  ['an interval of 1 minute', 'GET', `${multistep}&aggregationInterval=1`, undefined, 200],
-  ['of none', 'GET', `${multistep}&aggregationInterval=0`, undefined, 400, 'aggregationInterval'],
-  ['of 43200', 'GET', `${multistep}&aggregationInterval=43200`, undefined, 200],
-  ['of 43201', 'GET', `${multistep}&aggregationInterval=43201`, undefined, 400, 'aggregationInterval'],
-  ['no metric', 'GET', multistep.split('?', 1)[0] ?? '', undefined, 400, 'metrics'],
-  ['a metric that is none', 'GET', multistep.replace('availability', 'moon'), undefined, 400, 'metrics.0'],
-  ['the status of failures', 'GET', `${multistep}&filterByStatus=failure`, undefined, 200],
-  ['by the place', 'GET', `${multistep}&groupBy=runLocation`, undefined, 200],
-  ['by something else', 'GET', `${multistep}&groupBy=moon`, undefined, 400, 'groupBy'],
-  [
-    'a context of 256',
-    'POST',
-    '/v1/root-cause-analyses/error-groups/{errorGroupId}',
-    { userContext: 'x'.repeat(256) },
-    202,
-  ],
-  [
-    'a context of 257',
-    'POST',
-    '/v1/root-cause-analyses/error-groups/{errorGroupId}',
-    { userContext: 'x'.repeat(257) },
-    400,
-    'userContext',
-  ],
-  [
-    'no run to cancel',
-    'POST',
-    '/v1/check-sessions/{checkSessionId}/cancel',
-    { sequenceId: [] },
-    400,
-    'sequenceId',
-  ],
-  ['all runs', 'POST', '/v1/check-sessions/{checkSessionId}/cancel', undefined, 204],
-  [
-    'an unknown session',
-    'POST',
-    '/v1/check-sessions/0196e0d4-0000-7000-8000-000000000000/cancel',
-    undefined,
-    404,
-    'checkSessionId',
-  ],
-  ['a service', 'POST', '/v1/status-pages/services', { name: 'Another' }, 200],
-  ['a service without a name', 'POST', '/v1/status-pages/services', {}, 400, 'name'],
-];
 
 test.each(limits)('%s: %s %s', async (_what, method, path, body, status, field) => {
   const [named = '', query] = path.split('?', 2);
@@ -224,6 +76,208 @@ describe('what is said of endpoints', () => {
     expect(await read(`/v1/check-groups/${groupId}/checks/${id}`)).toEqual(applied);
   });
 
+  test('every frequency, location and runtime of the specification', async () => {
+    const frequencies = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440];
+    const set = async (type: string, change: Fields) => {
+      const path = everything.pathOf(`/v1/checks/${type}/{id}`);
+      const { status, body } = await service.call('PUT', path, { body: change });
+      expect([status, body]).toEqual([200, expect.objectContaining(change)]);
+    };
+    await set('dns', { frequency: 0, frequencyOffset: 10 });
+    for (const frequency of frequencies) {
+      await set('dns', { frequency, frequencyOffset: 1 });
+      await set('browser', { frequency, frequencyOffset: 1 });
+    }
+    for (const runtimeId of [
+      '2026.04',
+      '2025.04',
+      '2024.09',
+      '2024.02',
+      '2023.09',
+      '2023.02',
+      '2022.10',
+      null,
+    ]) {
+      await set('browser', { runtimeId });
+    }
+    const { body } = await service.call<{ code: string }[]>('GET', '/v1/locations');
+    expect(body).toHaveLength(22);
+    await set('dns', { locations: body.map(({ code }) => code) });
+  });
+
+  test('a browser check keeps what it was sent, but for what is secret', async () => {
+    const { group = '', service: serviceId = '' } = everything.ids;
+    const sent = browserInFull({ groupId: Number(group), serviceId });
+    const created = await service.call<Fields & { id: string }>('POST', browserPath, { body: sent });
+    const { body: read } = await service.call(
+      'GET',
+      `/v1/checks/${created.body.id}?includeDependencies=true`,
+    );
+    const variablesShown = [
+      { key: 'SHOWN', value: 'a', locked: true, secret: false },
+      { key: 'HIDDEN', value: '', locked: false, secret: true },
+    ];
+    for (const check of [created.body, read]) {
+      expect(check).toMatchObject({ ...sent, environmentVariables: variablesShown, checkType: 'BROWSER' });
+      expect(JSON.stringify(check)).not.toContain('not to be seen');
+    }
+  });
+
+  test('a check shows the channels that are told of it', async () => {
+    const subscriptions: Fields[] = [];
+    for (const [type, config] of Object.entries(channelConfigs)) {
+      const { status, body } = await service.call('POST', '/v1/alert-channels', { body: { type, config } });
+      const flags = { sslExpiry: false, sslExpiryThreshold: 30, autoSubscribe: false, subscriptions: [] };
+      expect([status, body]).toEqual([201, expect.objectContaining({ type, ...flags })]);
+      subscriptions.push({ alertChannelId: body['id'], activated: true });
+    }
+    const { body } = await service.call<Fields & { id: string }>(
+      'POST',
+      `${dnsPath}?autoAssignAlerts=false`,
+      {
+        body: dns({ alertChannelSubscriptions: subscriptions }),
+      },
+    );
+    expect(body['alertChannels']).toEqual({
+      email: [channelConfigs['EMAIL']],
+      webhook: [channelConfigs['WEBHOOK']],
+      chat_a: [channelConfigs['CHAT_A']],
+      sms: [channelConfigs['SMS']],
+    });
+    // The specification's words for a subscription: of a check or of a group.
+    const path = `/v1/alert-channels/${String(subscriptions[0]?.['alertChannelId'])}/subscriptions`;
+    for (const [sent, expected] of [
+      [
+        { checkId: body.id, activated: false },
+        { checkId: body.id, groupId: null, activated: false },
+      ],
+      [
+        { groupId: Number(everything.ids['group']), activated: true },
+        { checkId: null, groupId: 1, activated: true },
+      ],
+    ]) {
+      const answer = await service.call('PUT', path, { body: sent });
+      expect([answer.status, answer.body]).toEqual([
+        200,
+        expect.objectContaining({ ...expected, id: expect.any(Number) as number }),
+      ]);
+      expect((await service.call('PUT', path, { body: answer.body })).body).toEqual(answer.body);
+    }
+    for (const { alertChannelId } of subscriptions) {
+      expect((await service.call('DELETE', `/v1/alert-channels/${String(alertChannelId)}`)).status).toBe(204);
+    }
+  });
+
+  test('a check of any of the ten types is retrieved by its id', async () => {
+    const types = new Set<unknown>();
+    for (const [name, id] of Object.entries(everything.ids)) {
+      if (!name.startsWith('check/')) continue;
+      const { status, body } = await service.call(
+        'GET',
+        `/v1/checks/${id}?includeDependencies=true&applyGroupSettings=true`,
+      );
+      expect([status, body['id']]).toEqual([200, id]);
+      types.add(body['checkType']);
+    }
+    expect(types).toEqual(
+      new Set('AGENTIC API BROWSER HEARTBEAT ICMP MULTI_STEP TCP PLAYWRIGHT URL DNS'.split(' ')),
+    );
+  });
+
+  test('lists have pages of ten, that of services of twenty', async () => {
+    const { body: group } = await service.call('POST', '/v2/check-groups', { body: { name: 'Large' } });
+    const groupId = Number(group['id']);
+    for (let n = 0; n < 11; n++)
+      await service.call('POST', dnsPath, { body: dns({ groupId, groupOrder: n }) });
+    for (let n = 0; n < 20; n++)
+      await service.call('POST', '/v1/status-pages/services', { body: { name: `S${n}` } });
+    const list = async (path: string) => (await service.call<Fields[]>('GET', path)).body;
+    const members = `/v1/check-groups/${groupId}/checks`;
+    const first = await list(members);
+    expect(first.map((check) => check['groupOrder'])).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(await list(`${members}?page=2`)).toHaveLength(1);
+    expect(await list(`${members}?page=3`)).toEqual([]);
+    expect(await list(`${members}?limit=11`)).toHaveLength(11);
+    type Page = { length: number; entries: { id: string; name: string }[]; nextId: string | null };
+    const services = async (query: string) =>
+      (await service.call<Page>('GET', `/v1/status-pages/services${query}`)).body;
+    const all = await services('?paginated=false&limit=1');
+    expect([all.length > 20, all.length, all.nextId]).toEqual([true, all.entries.length, null]);
+    const usual = await services('');
+    expect([usual.length, usual.entries]).toEqual([20, all.entries.slice(0, 20)]);
+    expect((await services(`?nextId=${usual.nextId}`)).entries).toEqual(all.entries.slice(20));
+    expect((await services('?paginated=true&limit=1')).length).toBe(1);
+  });
+
+  test('every range and every metric of a multi-step check', async () => {
+    const path = everything.pathOf('/v1/analytics/multistep-checks/{id}');
+    type Analytics = Fields & { from: string; to: string; metadata: { [metric: string]: { label: string } } };
+    const ask = async (query: string) => {
+      const { status, body } = await service.call<Analytics>('GET', `${path}?${query}`);
+      expect([query, status]).toEqual([query, 200]);
+      return body;
+    };
+    const aggregations = ['avg', 'max', 'median', 'min', 'p50', 'p90', 'p95', 'p99', 'stddev', 'sum'];
+    const metrics = [
+      'responseTime',
+      'availability',
+      'retries',
+      ...aggregations.map((name) => `responseTime_${name}`),
+    ];
+    for (const metric of metrics)
+      expect(Object.keys((await ask(`metrics=${metric}`)).metadata)).toEqual([metric]);
+    const several = metrics.slice(1);
+    const whole = await ask(`metrics=${several.join(',')}&limit=7&page=2`);
+    expect(whole).toMatchObject({
+      checkId: everything.ids['check/multistep'],
+      name: 'A check',
+      checkType: 'MULTI_STEP',
+      activated: true,
+      muted: false,
+      frequency: 10,
+      tags: ['shop'],
+      series: expect.any(Array) as unknown,
+      pagination: { page: 2, limit: 7 },
+      metadata: Object.fromEntries(
+        several.map((metric) => [metric, { label: expect.any(String) as string }]),
+      ),
+    });
+    const hours = ({ from, to }: Analytics) => (Date.parse(to) - Date.parse(from)) / 3_600_000;
+    expect(hours(await ask('metrics=availability'))).toBe(24);
+    for (const [range, least, most] of [
+      ['last24Hours', 24, 24],
+      ['last7Days', 168, 168],
+      ['last30Days', 720, 720],
+      ['thisWeek', 0, 168],
+      ['thisMonth', 0, 744],
+      ['lastWeek', 168, 168],
+      ['lastMonth', 672, 744],
+    ] as const) {
+      const found = hours(await ask(`metrics=availability&quickRange=${range}`));
+      expect([range, found >= least && found <= most]).toEqual([range, true]);
+    }
+    const own = await ask('metrics=availability&quickRange=last30Days&from=1700000000&to=1700003600');
+    expect([own.from, own.to]).toEqual(['2023-11-14T22:13:20.000Z', '2023-11-14T23:13:20.000Z']);
+  });
+
+  test('a trigger of a check is read and deleted', async () => {
+    const path = everything
+      .pathOf('/v1/triggers/checks/{checkId}')
+      .replace(/[^/]+$/, everything.ids['check/tcp'] ?? '');
+    expect((await service.call('GET', path)).status).toBe(404);
+    const made = await service.call('POST', path);
+    expect((await service.call('GET', path)).body).toEqual(made.body);
+    expect(made.body).toMatchObject({
+      checkId: everything.ids['check/tcp'],
+      called_at: null,
+      updated_at: null,
+    });
+    expect([
+      (await service.call('DELETE', path)).status,
+      (await service.call('DELETE', path)).status,
+    ]).toEqual([204, 404]);
+  });
+
   test('of an incident the first update, or all of them', async () => {
     const path = everything.pathOf('/v1/incidents/{id}');
     const updates = async (query: string) =>
@@ -251,5 +305,89 @@ describe('what is said of endpoints', () => {
     expect(await ask({ 'x-service-account': service.foreign.id })).toBe(403);
     expect(await ask({}, null)).toBe(401);
     expect(await ask({ authorization: service.account.key }, null)).toBe(401);
+  });
+});
+
+describe('what holds for every resource', () => {
+  type Operations = { [method: string]: { parameters?: { name: string; in: string }[]; responses: Fields } };
+  let paths: { [path: string]: Operations };
+  beforeAll(async () => {
+    ({ paths } = (await service.call<{ paths: typeof paths }>('GET', '/openapi.json')).body);
+  });
+  const ofApi = () => Object.entries(paths).filter(([path]) => /^\/v[12]\//.test(path));
+
+  test('what was read may be sent back, and changes nothing', async () => {
+    const both = ofApi().filter(([, { get, put }]) => get !== undefined && put !== undefined);
+    expect(both.length).toBeGreaterThan(14);
+    const pairs = both.map(([path]) => [path, everything.pathOf(path)]);
+    for (const type of Object.keys(paths).filter((path) => /^\/v1\/checks\/[a-z]+\/\{id\}$/.test(path))) {
+      pairs.push([
+        `${everything.pathOf(type).replace(/\/[a-z]+\/(?=[^/]+$)/, '/')}?includeDependencies=true`,
+        everything.pathOf(type),
+      ]);
+    }
+    for (const [from = '', to = ''] of pairs) {
+      const source = from.includes('{') ? to : from;
+      const read = async () => {
+        // Lists of subscriptions are no resource that is sent back as a whole.
+        const { status, body } = await service.call<Fields>('GET', source);
+        expect([source, status]).toEqual([source, 200]);
+        const { updated_at: _updatedAt, lastUsedAt: _lastUsedAt, ...rest } = body;
+        return rest;
+      };
+      if (from.endsWith('/subscriptions')) continue;
+      const before = await read();
+      const sent = await service.call('PUT', to, { body: { ...before, updated_at: null } });
+      expect([to, sent.status, sent.status === 200 ? null : sent.body]).toEqual([to, 200, null]);
+      expect(await read()).toEqual(before);
+    }
+  });
+
+  test('what can be created can be changed and deleted', () => {
+    // Keys and tokens are replaced, never changed; what has happened stays as it was.
+    const unchanging =
+      /keys|triggers|playwright-bundles|sessions|\{id\}\/subscriptions$|alert-channels\/\{id\}\/test|heartbeats|root-cause|analytics/;
+    const created = ofApi().filter(
+      ([path, { post }]) => post !== undefined && !/(trigger|cancel|test)$/.test(path),
+    );
+    expect(created.length).toBeGreaterThan(25);
+    for (const [path] of created) {
+      if (/heartbeats|root-cause|analytics|check-sessions/.test(path)) continue;
+      const parts = Object.entries(paths).filter(
+        ([other]) => other === path || other.replace(/\/\{[^}]+\}$/, '') === path,
+      );
+      const methods = new Set(parts.flatMap(([, operations]) => Object.keys(operations)));
+      // One DELETE serves the checks of every type.
+      if (/^\/v1\/checks\/[a-z]+$/.test(path)) methods.add('delete');
+      expect([path, methods.has('delete')]).toEqual([path, true]);
+      if (!unchanging.test(path)) expect([path, methods.has('put')]).toEqual([path, true]);
+    }
+  });
+
+  test('every list takes 1 to 100, and no parameter that it does not have', async () => {
+    for (const [path, { get }] of ofApi()) {
+      // Badges are images, and scrapers of metrics have parameters of their own.
+      if (get === undefined || path === '/v1/metrics') continue;
+      const url = everything.pathOf(path);
+      const ask = async (query: string) => service.call<Fields>('GET', `${url}?${query}`);
+      const unknown = await ask('colour=red');
+      expect([path, unknown.status, unknown.body['attributes']]).toEqual([
+        path,
+        400,
+        expect.objectContaining({ colour: ['is not a known field'] }),
+      ]);
+      if (get.parameters?.some(({ name }) => name === 'limit') !== true) continue;
+      const needed = path.startsWith('/v1/analytics/') ? 'metrics=availability&' : '';
+      for (const bad of ['0', '101', '1&limit=2']) {
+        const { status, body } = await ask(`${needed}limit=${bad}`);
+        expect([path, bad, status, Object.keys((body['attributes'] ?? {}) as Fields)]).toEqual([
+          path,
+          bad,
+          400,
+          ['limit'],
+        ]);
+      }
+      expect([path, (await ask(`${needed}limit=1`)).status]).toEqual([path, 200]);
+    }
   });
 });
