@@ -128,7 +128,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
       await loop.tick();
       // The first starts the timer, whichever it is.
       const both = await Promise.all([ping(heartbeat), ping(heartbeat)]);
-      expect(both.map(({ state }) => state).sort()).toEqual(['EARLY', 'RECEIVED']);
+      expect(new Set(both.map(({ state }) => state))).toEqual(new Set(['EARLY', 'RECEIVED']));
       expect(await states()).toHaveLength(2);
       clock.set(start);
       await loop.tick();

@@ -141,6 +141,6 @@ function parseAnswer(text: string, promptLength: number): ChatAnswer {
   if (content === '' && toolCalls.length === 0)
     throw new ChatError('the answer of the model endpoint is empty');
   const { total_tokens: total } = object(parsed['usage']);
-  const tokens = typeof total === 'number' ? total : Math.ceil((promptLength + text.length) / 4);
+  const tokens = typeof total === 'number' && total > 0 ? total : Math.ceil((promptLength + text.length) / 4);
   return { content, toolCalls, tokens };
 }

@@ -1,3 +1,4 @@
+import { connect, type Socket } from 'node:net';
 import { createTransport } from 'nodemailer';
 import type { NotificationConfig } from '../../config/notifications.ts';
 import { toError } from '../../errors.ts';
@@ -21,32 +22,24 @@ export type Mail = {
 
 export type SendMail = (mail: Mail) => Promise<Outcome>;
 
-/** Of each step of a conversation with a mail server. */
+/** Of each step of a conversation with a mail server; and of all of it, for one that trickles. */
 const stepMs = 10_000;
+const wholeMs = 60_000;
 
 /** How mail leaves: by SMTP_URL, from SMTP_FROM. `publicUrl` gives the host's name where nothing else does. */
 export function createMailer(
   { smtpUrl, smtpFrom }: Pick<NotificationConfig, 'smtpUrl' | 'smtpFrom'>,
   publicUrl: () => string,
+  { longestMs = wholeMs }: { longestMs?: number } = {},
 ): SendMail {
   if (smtpUrl === null) return async () => notConfigured('SMTP_URL');
-  const transport = createTransport(
-    {
-      url: smtpUrl.reveal(),
-      connectionTimeout: stepMs,
-      greetingTimeout: stepMs,
-      socketTimeout: stepMs,
-      dnsTimeout: stepMs,
-    },
-    // Nothing of a mail is ever read from a file or an address.
-    { disableFileAccess: true, disableUrlAccess: true },
-  );
   return async ({ to, subject, text, html, id, headers }) => {
     const host = hostOf(publicUrl());
     const from = smtpFrom ?? `Monitoring <monitoring@${host}>`;
     const domain = /@([^\s>]+)>?$/.exec(from)?.[1] ?? host;
+    const conversation = converse(smtpUrl.reveal(), longestMs);
     try {
-      const sent = await transport.sendMail({
+      const sent = await conversation.transport.sendMail({
         from,
         to: { name: '', address: to },
         subject: subject.replaceAll(/[\r\n]+/g, ' '),
@@ -57,13 +50,53 @@ export function createMailer(
       });
       return { delivered: true, result: String(sent.response).slice(0, 500) };
     } catch (error) {
+      if (conversation.isLate()) {
+        const result = `the mail server had not taken the mail after ${longestMs / 1000} s`;
+        return { delivered: false, result, retry: true };
+      }
       const { message } = toError(error);
       const code =
         typeof error === 'object' && error !== null && 'responseCode' in error ? error.responseCode : 0;
       // 5xx of a mail server is final (RFC 5321, 4.2.1).
       return { delivered: false, result: message.slice(0, 500), retry: !(Number(code) >= 500) };
+    } finally {
+      conversation.end();
     }
   };
+}
+
+/** One connection to the mail server, which is gone after `longestMs` whatever goes on there. */
+function converse(url: string, longestMs: number) {
+  let socket: Socket | undefined;
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    socket?.destroy(new Error('the mail server is too slow'));
+  }, longestMs);
+  const transport = createTransport(
+    {
+      url,
+      greetingTimeout: stepMs,
+      socketTimeout: stepMs,
+      getSocket: ({ host = 'localhost', port, secure = false }, callback) => {
+        const opened = connect({ host, port: Number(port) || (secure ? 465 : 587), timeout: stepMs });
+        socket = opened;
+        const failed = (error: Error) => callback(error);
+        opened.once('error', failed).once('timeout', () => opened.destroy(new Error('Connection timeout')));
+        opened.once('connect', () => {
+          opened.removeAllListeners('timeout').off('error', failed).setTimeout(0);
+          callback(null, { connection: opened });
+        });
+      },
+    },
+    // Nothing of a mail is ever read from a file or an address.
+    { disableFileAccess: true, disableUrlAccess: true },
+  );
+  const end = () => {
+    clearTimeout(timer);
+    socket?.destroy();
+  };
+  return { transport, isLate: () => isLate, end };
 }
 
 function hostOf(url: string): string {

@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import PostalMime from 'postal-mime';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readNotificationConfig, type NotificationConfig } from '../../../src/config/notifications.ts';
@@ -521,6 +523,38 @@ test('EMAIL: a mail with text and HTML, in which nothing of the alert is markup'
   expect(String(logged!['notificationResult'])).toMatch(/^250 /);
 });
 
+test('EMAIL: a mail server that says nothing, or trickles without end, is left', async () => {
+  const sockets = new Set<Socket>();
+  const closed: Promise<unknown>[] = [];
+  const trickling = createServer((socket) => {
+    sockets.add(socket);
+    closed.push(new Promise((resolve) => socket.once('close', resolve)));
+    socket.on('error', () => undefined);
+    if (sockets.size === 1) return;
+    socket.write('220 hello\r\n');
+    const timer = setInterval(() => socket.write('250-and more\r\n'), 20);
+    socket.once('close', () => clearInterval(timer));
+  });
+  trickling.listen(0, '127.0.0.1');
+  await once(trickling, 'listening');
+  const { port } = trickling.address() as AddressInfo; // it listens on TCP
+  const urls = { SMTP_URL: `smtp://127.0.0.1:${port}` };
+  const send = createMailer(readNotificationConfig(urls), () => 'https://monitoring.example', {
+    longestMs: 300,
+  });
+  const mail = { to: 'ops@shop.example', subject: 's', text: 't', html: 'h', id: 'x' };
+  for (let time = 1; time <= 2; time++) {
+    expect(await send(mail)).toEqual({
+      delivered: false,
+      result: 'the mail server had not taken the mail after 0.3 s',
+      retry: true,
+    });
+    expect(sockets.size).toBe(time);
+    await closed[time - 1];
+  }
+  trickling.close();
+});
+
 test('EMAIL: a mail server that refuses for ever, for now, or is not there', async () => {
   const id = await createChannel('EMAIL', { address: 'nobody@shop.example' });
   const outcome = async () => {
@@ -695,6 +729,25 @@ test('an alert of many channels takes as many statements as one of a single chan
   expect(statements).toBe(2);
   await background.tick();
   expect(await log('&status=FAILURE')).toHaveLength(30);
+});
+
+test('two replicas that look at once tell each channel once', async () => {
+  const second = createQueue();
+  await second.prepare();
+  const target = await receiver();
+  const channels: number[] = [];
+  for (let index = 0; index < 30; index++) {
+    channels.push(await createChannel('WEBHOOK', { url: `${target.url}/${index}` }));
+  }
+  for (const channel of channels) await raise(channel);
+  await Promise.all([background.tick(), second.tick(), background.tick(), second.tick()]);
+  await allTries();
+  await second.stop();
+  expect(target.received).toHaveLength(30);
+  expect(new Set(target.received.map(({ headers }) => headers['x-service-delivery'])).size).toBe(30);
+  expect((await log()).map(({ status, attempts }) => `${String(status)} ${String(attempts)}`)).toEqual(
+    Array.from({ length: 30 }, () => 'SUCCESS 1'),
+  );
 });
 
 test('a process that ends between the call and the log: told again with the same id, logged once', async () => {
