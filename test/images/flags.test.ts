@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { startAgent, type Flags } from './containers.ts';
 import { docker, dockerRun, inspected, processesOf } from './engine.ts';
@@ -5,19 +8,31 @@ import { newLocation, runCheck, told, world, type CheckKind } from './world.ts';
 
 /** Every image with what `docker run` may take away from it: it runs as 10001 and checks all the same. */
 
-const combinations: { [name: string]: Flags } = {
-  'as it comes': {},
+const limits: { [name: string]: Flags } = {
   'read-only': { readOnly: true },
   'no capability': { capDropAll: true },
   'no new privileges': { securityOpt: ['no-new-privileges'] },
-  'all at once': { readOnly: true, capDropAll: true, securityOpt: ['no-new-privileges'] },
-  'all but NET_RAW': {
-    readOnly: true,
-    capDropAll: true,
-    securityOpt: ['no-new-privileges'],
-    capAdd: ['NET_RAW'],
-  },
 };
+/** Each of them or not, which is eight ways; and all but one capability. */
+const combinations = Object.entries(limits).reduce<[string, Flags][]>(
+  (ways, [name, flags]) => [
+    ...ways,
+    ...ways.map(([before, others]): [string, Flags] => [
+      before === 'as it comes' ? name : `${before}, ${name}`,
+      { ...others, ...flags },
+    ]),
+  ],
+  [['as it comes', {}]],
+);
+const all = combinations.at(-1)?.[1] ?? {};
+combinations.push(['all but NET_RAW', { ...all, capAdd: ['NET_RAW'] }]);
+/** As an ordinary user has them; sysctls and AppArmor may forbid them to containers of all kinds. */
+const asUser =
+  process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
+const [command, ...args] = [...asUser, 'unshare', '--user', 'true'];
+const hostHasUserNamespaces = spawnSync(command, args).status === 0;
+if (!hostHasUserNamespaces)
+  process.stderr.write("skipped here: Chromium's own sandbox in a container, which needs user namespaces\n");
 const visit = `
   import { expect, test } from '@playwright/test';
   test('the shop is there', async ({ page }) => {
@@ -29,30 +44,74 @@ const probes: [CheckKind, object][] = [
   ['icmp', { request: { hostname: 'targets', pingCount: 1 } }],
 ];
 
-describe.each(['uptime', 'full'] as const)('%s', (image) => {
-  const checks: [CheckKind, object][] =
-    image === 'full' ? [...probes, ['browser', { script: visit }]] : probes;
-
-  test.each(Object.entries(combinations))('%s', async (name, flags) => {
-    const slug = `${image}-${name.replaceAll(/[ _]/g, '-')}`;
-    const { key } = await newLocation(slug);
-    const agent = await startAgent({ image, network: world.network, key, flags });
-    try {
-      expect(await inspected(agent.id, '{{.Config.User}}')).toBe('10001:10001');
-      const results = await Promise.all(checks.map(([kind, fields]) => runCheck(kind, slug, fields)));
-      for (const result of results)
-        expect(result.status, `${result.checkType}: ${told(result)}`).toBe('passed');
-      const processes = await processesOf(agent.id);
-      expect([...new Set(processes.map(({ uid }) => uid))]).toEqual(['10001']);
-      expect((await docker('diff', agent.id)).split('\n').filter(isOurs)).toEqual([]);
-    } finally {
-      await agent.remove();
-    }
-  });
+test.each(combinations)('%s', async (name, flags) => {
+  // A location's name may have 30 characters.
+  const way = combinations.findIndex(([one]) => one === name);
+  const images = ['uptime', 'full'] as const;
+  await Promise.all(images.map((image) => runsAsItIsTold(image, `${image}-way-${way}`, flags)));
 });
+
+async function runsAsItIsTold(image: 'uptime' | 'full', slug: string, flags: Flags): Promise<void> {
+  // Two limits at a time take nothing from a browser that neither of them nor all three do.
+  const isPair = combinations.some(([name, each]) => each === flags && name.split(', ').length === 2);
+  const checks: [CheckKind, object][] =
+    image === 'full' && !isPair ? [...probes, ['browser', { script: visit }]] : probes;
+  const { key } = await newLocation(slug);
+  const agent = await startAgent({ image, network: world.network, key, flags });
+  try {
+    expect(await inspected(agent.id, '{{.Config.User}}')).toBe('10001:10001');
+    const results = await Promise.all(checks.map(([kind, fields]) => runCheck(kind, slug, fields)));
+    for (const result of results)
+      expect(result.status, `${image}: ${result.checkType}: ${told(result)}`).toBe('passed');
+    const processes = await processesOf(agent.id);
+    expect([...new Set(processes.map(({ uid }) => uid))]).toEqual(['10001']);
+    expect((await docker('diff', agent.id)).split('\n').filter(isOurs)).toEqual([]);
+  } finally {
+    await agent.remove();
+  }
+}
 
 /** What the agent wrote beside its volume and /tmp, which a read-only container would have refused. */
 const isOurs = (line: string) => line !== '' && !/^[AC] \/(tmp|var\/lib\/location-agent)?(\/|$)/.test(line);
+
+describe("Chromium's own sandbox", () => {
+  /** How a browser check ends, and what the log and doctor tell of the sandbox. */
+  const toldOfSandbox = async (slug: string, securityOpt: string[]) => {
+    const { key } = await newLocation(slug);
+    const flags = { ...all, securityOpt };
+    const agent = await startAgent({ image: 'full', network: world.network, key, flags });
+    try {
+      const { status } = await runCheck('browser', slug, { script: visit });
+      const line = /^.* browser 2026\.04 .*$/m.exec(
+        await docker('exec', agent.id, 'location-agent', 'doctor'),
+      )?.[0];
+      return {
+        status,
+        logged: (await agent.logs()).includes('Chromium runs without its own sandbox'),
+        doctor: /(in|without) its own sandbox.*$/.exec(line ?? '')?.[0],
+      };
+    } finally {
+      await agent.remove();
+    }
+  };
+
+  test('with the default profile: there is none, and the log and doctor say so', async () => {
+    expect(await toldOfSandbox('sandbox-none', ['no-new-privileges'])).toEqual({
+      status: 'passed',
+      logged: true,
+      doctor: 'without its own sandbox: user namespaces are not available here',
+    });
+  });
+
+  test.skipIf(!hostHasUserNamespaces)('with docker/seccomp.json: it is on', async () => {
+    const profile = readFileSync(join(import.meta.dirname, '../../docker/seccomp.json'), 'utf8');
+    expect(await toldOfSandbox('sandbox-own', ['no-new-privileges', `seccomp=${profile}`])).toEqual({
+      status: 'passed',
+      logged: false,
+      doctor: 'in its own sandbox',
+    });
+  });
+});
 
 describe('ICMP where no ping socket is allowed', () => {
   const sysctls = { 'net.ipv4.ping_group_range': '1 0' };
