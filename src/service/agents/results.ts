@@ -1,9 +1,6 @@
-import { Compile } from 'typebox/compile';
-import { defaultRetention } from '../../config/retention.ts';
 import type { Log } from '../../log.ts';
 import type { Reason } from '../../protocol/reasons.ts';
-import { Result } from '../../protocol/result.ts';
-import { protocolLimits, type ResponseOf } from '../../protocol/routes.ts';
+import type { Result } from '../../protocol/result.ts';
 import type { AgentLocation } from '../db/agents.ts';
 import { endSessionRuns } from '../db/check-sessions.ts';
 import { sqlState, type Db } from '../db/database.ts';
@@ -17,14 +14,14 @@ import {
   type LockedJob,
 } from '../db/jobs.ts';
 import { closeMissed } from '../db/missed.ts';
-import { dayMs, type Partitions } from '../db/partitions.ts';
+import type { Partitions } from '../db/partitions.ts';
 import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../db/store-result.ts';
-import { uuidPattern, uuidv7 } from '../ids.ts';
+import { uuidv7 } from '../ids.ts';
 import { totalsOf } from '../suite-totals.ts';
+import { readResult, type Answer, type Readable } from './read-result.ts';
 
 /** Results of agents: each is judged on its own, and they are stored in transactions of bounded size. */
 
-type Answer = ResponseOf<'results'>['items'][number];
 type Deps = {
   db: Db;
   partitions: Partitions;
@@ -35,17 +32,9 @@ type Deps = {
 };
 type From = Pick<AgentLocation, 'locationId' | 'accountId' | 'slugName'>;
 
-/** A result that can be read: what is left is whether it may count. */
-type Readable = { index: number; result: Result; startedAt: number; stoppedAt: number; body: string };
-
-const validator = Compile(Result);
 /** Most results, and most bytes of them, in one transaction: it must not hold the embedded database up. */
 const chunkItems = 100;
 const chunkBytes = 1024 * 1024;
-/** Of a whole result. Neither the database's parser nor ours has a stack for any depth. */
-const maxDepth = 33;
-const longestRunMs = dayMs;
-
 /** Stores a batch; one answer per item, in order. Rejects only when the database fails. */
 export async function storeResults(deps: Deps, from: From, items: readonly unknown[]): Promise<Answer[]> {
   const answers: Answer[] = [];
@@ -74,56 +63,6 @@ function* chunksOf(readable: readonly Readable[]): Generator<Readable[]> {
     bytes += item.body.length;
   }
   if (chunk.length > 0) yield chunk;
-}
-
-function readResult(
-  item: unknown,
-  index: number,
-  { now: clock, resultDays = defaultRetention.resultDays }: Pick<Deps, 'now' | 'resultDays'>,
-): Readable | Answer {
-  const reject = (reason: string): Answer => ({ ...namesOf(item), outcome: 'rejected', reason });
-  if (!validator.Check(item)) {
-    const [error] = validator.Errors(item);
-    const where = error?.instancePath.slice(1).replaceAll('/', '.') ?? '';
-    return reject(`malformed: ${where} ${error?.message ?? 'is not a result'}`.slice(0, 500));
-  }
-  const result = item as Result; // the schema leaves the code of a reason open, for newer agents
-  if (!uuidPattern.test(result.jobId)) return reject('malformed: jobId must be a UUID');
-  if (!uuidPattern.test(result.leaseToken)) return reject('malformed: leaseToken must be a UUID');
-  if (result.attempt > 100) return reject('malformed: attempt must be at most 100');
-  const startedAt = Date.parse(result.startedAt);
-  const stoppedAt = Date.parse(result.stoppedAt);
-  if (Number.isNaN(startedAt)) return reject('malformed: startedAt must be a time');
-  if (Number.isNaN(stoppedAt)) return reject('malformed: stoppedAt must be a time');
-  if (isDeeper(result, maxDepth)) return reject(`malformed: nested deeper than ${maxDepth} levels`);
-  const { assertions, timings, details, artifacts, log } = result;
-  const body = toJsonb({ assertions, timings, details, artifacts, log });
-  if (Buffer.byteLength(body) > protocolLimits.resultBytes) {
-    return reject(`larger than ${protocolLimits.resultBytes} bytes`);
-  }
-  // An agent's clock may be anywhere: nothing starts in the future, nor before what partitions are kept for.
-  const now = clock();
-  const earliest = now - (resultDays - 1) * dayMs;
-  const clamped = Math.round(Math.min(Math.max(startedAt, earliest), now));
-  const duration = Math.round(Math.min(Math.max(0, stoppedAt - startedAt), longestRunMs));
-  return { index, result, startedAt: clamped, stoppedAt: clamped + duration, body };
-}
-
-/** What an answer names a result by, as far as it can be read. */
-function namesOf(item: unknown): { jobId: string; attempt: number } {
-  const fields: { jobId?: unknown; attempt?: unknown } =
-    typeof item === 'object' && item !== null ? item : {};
-  return {
-    jobId: typeof fields.jobId === 'string' ? fields.jobId.slice(0, 64) : '',
-    attempt: Number.isSafeInteger(fields.attempt) ? Number(fields.attempt) : 0,
-  };
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  for (const inner of Object.values(value)) if (isDeeper(inner, levels - 1)) return true;
-  return false;
 }
 
 /** One transaction; if the database refuses a value within, each result gets a transaction of its own. */

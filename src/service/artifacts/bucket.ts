@@ -7,7 +7,7 @@ import {
   HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  S3Client,
+  type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
@@ -18,6 +18,7 @@ import type { BucketConfig } from '../../config/storage.ts';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { WrongPlace, type ArtifactFiles } from './files.ts';
+import { statusOf } from './bucket-client.ts';
 import { createPlaces } from './call-places.ts';
 import { HttpError } from '../http/errors.ts';
 import { uploadBody } from './upload-body.ts';
@@ -46,42 +47,6 @@ class NotThere extends Error {
   readonly code = 'ENOENT';
 }
 class Unusable extends Error {}
-
-/** A client of the bucket, for both of its kinds of files. */
-export function createBucketClient(config: BucketConfig): S3Client {
-  return new S3Client({
-    region: config.region,
-    ...(config.endpoint === null ? {} : { endpoint: config.endpoint }),
-    forcePathStyle: config.forcePathStyle,
-    credentials: { accessKeyId: config.accessKeyId, secretAccessKey: config.secretAccessKey.reveal() },
-    maxAttempts: 3,
-    // Stores that are only compatible know none of the newer checksums.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: { connectionTimeout: 5_000, requestTimeout: 60_000 },
-  });
-}
-
-/** Whether the bucket can be used: null, or why not, and whether that is for good. */
-export async function bucketTrouble(
-  client: S3Client,
-  bucket: string,
-): Promise<{ message: string; isForGood: boolean } | null> {
-  try {
-    // Unlike a HEAD, its refusal has a body that says why.
-    await client.send(new ListObjectsV2Command({ Bucket: bucket, MaxKeys: 1 }));
-    return null;
-  } catch (error) {
-    const status = statusOf(error);
-    const reasons: { [status: number]: string } = {
-      301: 'it belongs to another S3_REGION',
-      403: 'S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY are not accepted, or may not use it',
-      404: 'there is no such bucket',
-    };
-    const reason = reasons[status ?? 0];
-    return { message: reason ?? toError(error).message, isForGood: reason !== undefined };
-  }
-}
 
 export function createBucketFiles(options: {
   client: S3Client;
@@ -330,9 +295,3 @@ export function createBucketFiles(options: {
 }
 
 const brokenOff = () => Object.assign(new Error('nothing came any more'), { code: 'ECONNRESET' });
-
-/** The HTTP status of an answer that the client has made an error; null = there was none. */
-function statusOf(error: unknown): number | null {
-  const { $metadata } = error as { $metadata?: { httpStatusCode?: number } }; // of the client's own errors
-  return $metadata?.httpStatusCode ?? null;
-}

@@ -25,7 +25,8 @@ export async function openArtifactStore({
     };
   }
   // Megabytes of program that a service without a bucket does not load.
-  const { bucketTrouble, createBucketClient, createBucketFiles } = await import('./bucket.ts');
+  const { bucketTrouble, createBucketClient } = await import('./bucket-client.ts');
+  const { createBucketFiles } = await import('./bucket.ts');
   const client = createBucketClient(config);
   const trouble = await bucketTrouble(client, config.bucket);
   if (trouble?.isForGood === true) {

@@ -1,5 +1,4 @@
 import { jobTypes, laneOf } from '../../protocol/check-types.ts';
-import { isSuiteType } from '../api/suite-fields.ts';
 import {
   countSessionJobs,
   endVanishedRuns,
@@ -14,21 +13,18 @@ import {
   type SessionRunRow,
 } from '../db/check-sessions.ts';
 import type { Db } from '../db/database.ts';
-import { requestCancel } from '../db/jobs-lease.ts';
 import { insertJobs, jobsChannel, type NewJob } from '../db/jobs.ts';
-import type { Partitions } from '../db/partitions.ts';
 import { findLocationIds } from '../db/schedule.ts';
 import { findTargetChecks, shareLock, type TargetCheck } from '../db/session-targets.ts';
 import { HttpError } from '../http/errors.ts';
 import { uuidv7 } from '../ids.ts';
-import { cancelRuns, sessionExpiry } from '../agentic/schedule.ts';
+import { sessionExpiry } from '../agentic/schedule.ts';
 import { insertAgenticRuns, type NewAgenticRun } from '../db/agentic-runs.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
-import { endJobs } from './outcomes.ts';
 import { locationsOfRun } from './plan.ts';
 import { idsOfTarget, matchesTags, type Target } from './session-rules.ts';
 
-/** Runs that somebody asks for: made now, beside the scheduled ones, watched and cancelled as one session. */
+/** Runs that somebody asks for: made now, beside the scheduled ones, and watched as one session. */
 
 type Deps = { db: Db; now: () => number };
 
@@ -38,8 +34,6 @@ const claimWindowSeconds = 360;
 const mostRuns = 20_000;
 /** Sessions made in one transaction: it must not hold the embedded database up. */
 const sessionsAtOnce = 100;
-/** And runs cancelled in one. */
-const cancelledAtOnce = 100;
 
 /** Where a run takes place; null = in the service itself. */
 type Place = { id: string | null; slug: string };
@@ -260,59 +254,4 @@ export async function readSession(
   if (runs.every(({ status, state }) => status !== null || state !== null)) return { session, runs };
   await endVanishedRuns(db, { sessionIds: [session.id], now: new Date(now()) });
   return { session, runs: await runsOfSession(db, session.id) };
-}
-
-/** What can be cancelled: runs that take minutes. */
-const isCancellable = (checkType: string) => isSuiteType(checkType) || checkType === 'AGENTIC';
-
-/**
- * Cancels runs of suites and agentic checks that go on: queued ones end at once, who runs one is told at the next renewal of
- * its lease. Others go on. `sequenceIds` = null: all of the session. Throws HttpError 400 that names ids which can't be
- * cancelled.
- */
-export async function cancelSessionRuns(
-  { db, now, partitions }: Deps & { partitions: Partitions },
-  { runs, sequenceIds }: { runs: readonly SessionRunRow[]; sequenceIds: readonly string[] | null },
-): Promise<void> {
-  const attributes: { [path: string]: string[] } = {};
-  for (const [index, id] of (sequenceIds ?? []).entries()) {
-    const run = runs.find(({ sequenceId }) => sequenceId === id);
-    if (run === undefined) attributes[`sequenceId.${index}`] = [`names no run of this session (${id})`];
-    else if (!isCancellable(run.checkType)) {
-      attributes[`sequenceId.${index}`] = [
-        `is a run of type ${run.checkType}: only those of PLAYWRIGHT and AGENTIC checks can be cancelled (${id})`,
-      ];
-    }
-  }
-  if (Object.keys(attributes).length > 0) {
-    throw new HttpError(400, 'Some of the runs can not be cancelled; see attributes.', attributes);
-  }
-  const going = runs
-    .filter(({ sequenceId }) => sequenceIds === null || sequenceIds.includes(sequenceId))
-    .filter(({ status }) => status === null);
-  const idsOf = (is: (checkType: string) => boolean) =>
-    going.filter(({ checkType }) => is(checkType)).map(({ jobId }) => jobId);
-  await cancelRuns(
-    { db, now, partitions },
-    idsOf((checkType) => checkType === 'AGENTIC'),
-  );
-  const jobIds = idsOf(isSuiteType);
-  for (let from = 0; from < jobIds.length; from += cancelledAtOnce) {
-    const some = jobIds.slice(from, from + cancelledAtOnce);
-    await partitions.withDays(() =>
-      db.tx(async (tx) => {
-        const queued = await requestCancel(tx, some);
-        const message = 'cancelled while it waited for an agent';
-        const time = now();
-        await endJobs(tx, {
-          jobs: queued,
-          status: 'cancelled',
-          code: 'CANCELLED',
-          message,
-          now: time,
-          partitions,
-        });
-      }),
-    );
-  }
 }
