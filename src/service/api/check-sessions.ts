@@ -57,7 +57,7 @@ const TriggerBody = strict(
 /** What starts check sessions. */
 const runSources = ['TRIGGER_API', 'LEGACY_TRIGGER', 'GROUP_RUN_ALL'] as const;
 const filterFields = {
-  checkId: Type.Optional(Type.String({ pattern: uuidPattern.source, description: 'Of this check.' })),
+  checkId: Type.Optional(Type.String({ pattern: uuidPattern.source, description: 'the id of a check' })),
   runSource: Type.Optional(StringEnum(runSources, { description: 'Started by this.' })),
   ...spanFields,
 };

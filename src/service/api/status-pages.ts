@@ -60,7 +60,10 @@ const settable = {
   defaultTheme: StringEnum(themes, { default: 'AUTO', description: 'AUTO = as the reader has it.' }),
   logo: Link,
   favicon: Link,
-  redirectTo: { ...Link, description: 'Where the logo and the name of the page lead.' },
+  redirectTo: {
+    ...Link,
+    description: 'a URL that begins with http:// or https://: where the logo and the name of the page lead',
+  },
   isPrivate: Type.Boolean({ default: false, description: 'Who reads the page must have an API key.' }),
 };
 

@@ -44,6 +44,20 @@ function lengths(parent: { [keyword: string]: unknown }, low: string, high: stri
   return min !== undefined ? `must have at least ${min} ${unit}` : `must have at most ${max} ${unit}`;
 }
 
+const formats: { readonly [format: string]: string } = {
+  uuid: 'a UUID',
+  'date-time': 'a date and time of ISO 8601, like 2026-03-04T05:06:07Z',
+  email: 'a mail address',
+};
+
+/** What a text must look like: its description says so, unless that is a sentence about what it is for. */
+function formOf(params: ValidationError['params'], description: unknown): string {
+  const format = formats[String(params['format'])];
+  if (format !== undefined) return format;
+  if (typeof description === 'string' && !description.endsWith('.')) return description;
+  return `a text that matches ${String(params['pattern'] ?? params['format'])}`;
+}
+
 function reasonFor(error: ValidationError): string {
   const { keyword, params } = error;
   const parent = error.parentSchema ?? {};
@@ -79,9 +93,7 @@ function reasonFor(error: ValidationError): string {
       return 'must not name the same value twice';
     case 'pattern':
     case 'format':
-      return typeof parent['description'] === 'string'
-        ? `must be: ${parent['description']}`
-        : `must match ${String(params['pattern'] ?? params['format'])}`;
+      return `must be: ${formOf(params, parent['description'])}`;
     default:
       return error.message ?? 'is not valid';
   }

@@ -172,7 +172,7 @@ describe.each(databases)('alert channels ($name)', (database) => {
       [{}, { type: ['is required'], config: ['is required'] }],
       [{ type: 'FAX', config: {} }, { type: [expect.stringMatching(/^must be one of EMAIL, /)] }],
       [{ type: 'EMAIL', config: {} }, { 'config.address': ['is required'] }],
-      [{ type: 'EMAIL', config: { address: 'nobody' } }, { 'config.address': ['must match email'] }],
+      [{ type: 'EMAIL', config: { address: 'nobody' } }, { 'config.address': ['must be: a mail address'] }],
       [
         { type: 'EMAIL', config: { address: 'a@b.example', url: 'x' } },
         { 'config.url': ['is not a known field'] },

@@ -196,6 +196,15 @@ export const limits: Limit[] = [
     'sequenceId',
   ],
   ['all runs', 'POST', '/v1/check-sessions/{checkSessionId}/cancel', undefined, 204],
+  ['sessions of a check that is none', 'GET', '/v1/check-sessions?checkId=x', undefined, 400, 'checkId'],
+  [
+    'results after an id that is none',
+    'GET',
+    '/v2/check-results/{checkId}?nextId=x',
+    undefined,
+    400,
+    'nextId',
+  ],
   [
     'an unknown session',
     'POST',
