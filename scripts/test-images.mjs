@@ -16,7 +16,7 @@ const { values, positionals: files } = readCommandLine('test-images', {
   allowPositionals: true,
   options: { 'no-build': { type: 'boolean', default: false } },
 });
-const images = ['uptime', 'full', 'dev', 'migrate'];
+const images = ['migrate', 'full', 'uptime', 'dev'];
 const label = 'location-agent.image-tests';
 const run = randomBytes(3).toString('hex');
 

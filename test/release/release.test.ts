@@ -276,7 +276,7 @@ test.each([
     'release.mjs images --repository Mine/agent:1',
   ],
   ["images: Unknown option '--no-biuld'", 'images.mjs --no-biuld'],
-  ['images: "small" is none of full, uptime, dev, migrate', 'images.mjs --no-build small'],
+  ['images: "small" is none of migrate, full, uptime, dev', 'images.mjs --no-build small'],
   ['images: --starts takes a number from 1 to 50', 'images.mjs --no-build --starts 0'],
   ["test-images: Unknown option '--fast'", 'test-images.mjs --fast'],
   ["chart: Unknown option '--chekc'", 'chart.mjs --chekc'],
