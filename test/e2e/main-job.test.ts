@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startHttpTarget } from '../../src/targets/http-target.ts';
 import { startTcpTarget } from '../../src/targets/tcp-target.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { emptyDataDir } from '../helpers/database.ts';
+import { servicePlace } from '../helpers/database.ts';
 import { hasPlaywright } from '../helpers/playwright.ts';
 import { noDownloads, registryVariables } from '../helpers/suite-registry.ts';
 import { hasSuites } from '../helpers/suites.ts';
@@ -310,13 +310,14 @@ describe('what can not start says so in one line', () => {
     '%s',
     async (_name, env, code, line) => {
       const blocker = await startTcpTarget('silent');
-      const own = await emptyDataDir();
+      const place = await servicePlace({ embedded: true });
+      const own = place.env.SERVICE_DATA_DIR;
       const program = startDev({ SERVICE_DATA_DIR: own, AGENT_DATA_DIR: own, ...env(blocker.port) });
       expect(await program.exited).toBe(code);
       expect(program.stdout()).toBe('');
       expect(program.stderr().replace(/^\d\d:.*\n/gm, '')).toMatch(line);
       await blocker.close();
-      rmSync(own, { recursive: true, force: true });
+      await place.remove();
     },
     60_000,
   );

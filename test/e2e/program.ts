@@ -25,9 +25,13 @@ export type ReadyLine = {
 
 const running = new Set<ChildProcess>();
 
+/** An embedded database that lives for seconds: to optimise its WebAssembly would take more time than it saves. */
+const nodeFlags = (command?: string): string[] =>
+  command === 'dev' || command === 'service' ? ['--liftoff-only'] : [];
+
 /** Starts `location-agent` with these arguments, and no variable but PATH, HOME and `env`. */
 export function startProgram(main: string, args: readonly string[], env: Record<string, string>): Program {
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [...nodeFlags(args[0]), main, ...args], {
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -77,13 +81,14 @@ export async function until<T>(
   timeoutMs = 20_000,
 ): Promise<Exclude<T, null | undefined | false>> {
   const end = performance.now() + timeoutMs;
-  for (;;) {
+  // Often at first; what takes long is not asked so often that it takes longer.
+  for (let waitMs = 50; ; waitMs = Math.min(waitMs * 1.2, 400)) {
     const found = await look();
     if (found !== null && found !== undefined && found !== false) {
       return found as Exclude<T, null | undefined | false>;
     }
     if (performance.now() > end) throw new Error(`waited ${timeoutMs} ms in vain for: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 }
 

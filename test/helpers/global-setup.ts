@@ -9,24 +9,36 @@ declare module 'vitest' {
   }
 }
 
-let server: Postgres | null = null;
+/** Each project of vitest.config.ts is set up by itself, in one process: what they share is made by the first. */
+type Shared = { server: Promise<Postgres | null>; users: number };
+const name = Symbol.for('location-agent.tests');
+const processWide = globalThis as { [name]?: Shared };
 
 /**
  * Runs once, before any test file: makes the databases that tests copy, where they are not made yet (several files would do so
  * at once, and a hook's time could pass on a busy machine), and starts the server on which each test makes its own.
  */
-export async function setup(project: TestProject): Promise<void> {
+async function start(): Promise<Postgres | null> {
   await embeddedTemplate({ migrated: true });
   const binaries = await postgresBinaries();
-  if (binaries !== null) {
-    const folder = await serverTemplate(binaries);
-    // Databases that live for seconds need no vacuum, which would go round through all of them.
-    const settings = ['max_connections=300', 'autovacuum=off'];
-    server = await startPostgres(binaries, settings, (dataDir, owner) => copyFolder(folder, dataDir, owner));
-  }
+  if (binaries === null) return null;
+  const folder = await serverTemplate(binaries);
+  // Databases that live for seconds need no vacuum, which would go round through all of them.
+  const settings = ['max_connections=300', 'autovacuum=off'];
+  return startPostgres(binaries, settings, (dataDir, owner) => copyFolder(folder, dataDir, owner));
+}
+
+export async function setup(project: TestProject): Promise<void> {
+  const shared = (processWide[name] ??= { server: start(), users: 0 });
+  shared.users += 1;
+  const server = await shared.server;
   project.provide('postgres', server?.url('') ?? null);
 }
 
 export async function teardown(): Promise<void> {
+  const shared = processWide[name];
+  if (shared === undefined || (shared.users -= 1) > 0) return;
+  delete processWide[name];
+  const server = await shared.server;
   await server?.stop();
 }
