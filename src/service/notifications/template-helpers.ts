@@ -85,7 +85,13 @@ function tagValue([tags, key, fallback]: readonly Value[]): Value {
 
 function split([text, separator, index]: readonly Value[]): Value {
   const parts = textOf(text).split(separator === undefined ? ',' : textOf(separator), 1000);
-  return index === undefined ? parts : parts.at(numberOf(index));
+  return index === undefined ? parts : placeOf(parts, index);
+}
+
+/** The part of a list at a place, from its end where that is negative; what is no whole number names none. */
+function placeOf(list: readonly Value[], index: Value): Value {
+  const place = numberOf(index);
+  return Number.isInteger(place) ? list.at(place) : undefined;
 }
 
 function replace([text, old, replacement]: readonly Value[]): string {
@@ -110,7 +116,7 @@ const table: { readonly [name: string]: Helper } = {
   tagValue,
   split,
   replace,
-  lookup: ([list, index]) => (Array.isArray(list) ? list.at(numberOf(index)) : undefined),
+  lookup: ([list, index]) => (Array.isArray(list) ? placeOf(list, index) : undefined),
   default: (args) => args.find((value) => value !== undefined && value !== null && value !== ''),
   startsWith: ([prefix, text]) => textOf(text).startsWith(textOf(prefix)),
   contains,

@@ -19,6 +19,7 @@ import { builtProgram } from '../../helpers/build.ts';
 import { databases } from '../../helpers/database.ts';
 import { startModel, type TestModel } from '../../helpers/model-endpoint.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { addWindow } from '../maintenance/window-rows.ts';
 
 /** Agentic checks from the schedule to the result: a real page in a real browser, and a peer for the model. */
 
@@ -193,7 +194,9 @@ describe('agentic checks', { timeout: 120_000 }, () => {
       });
       const [picture, script] = await Promise.all(
         (whole.body['artifacts'] as { url: string }[]).map(async (artifact) => {
-          const answer = await fetch(artifact.url, { headers: { authorization: `Bearer ${service.account.key}` } });
+          const answer = await fetch(artifact.url, {
+            headers: { authorization: `Bearer ${service.account.key}` },
+          });
           return Buffer.from(await answer.arrayBuffer());
         }),
       );
@@ -515,6 +518,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
       const { body } = await service.call<{ id: number }>('POST', '/v2/check-groups', {
         body: {
           name: 'Shop',
+          tags: ['till'],
           locations: ['eu-west-1'],
           environmentVariables: [{ key: 'SHOP', value: 'https://shop.example/' }],
         },
@@ -536,6 +540,16 @@ describe('agentic checks', { timeout: 120_000 }, () => {
       await db.query('update check_groups set activated = true');
       await run();
       expect(await results()).toHaveLength(2);
+      // A window for a tag of the group pauses it, which is no run that was missed.
+      await addWindow(db, service.account.id, {
+        now: clock.now(),
+        startsAt: new Date(clock.now()).toISOString(),
+        endsAt: new Date(clock.now() + 600_000).toISOString(),
+        tags: ['till'],
+      });
+      await run();
+      expect(await results()).toHaveLength(2);
+      await db.query('delete from maintenance_windows');
     });
 
     test('a check that is switched off while it waits is not run', async () => {

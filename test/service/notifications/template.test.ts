@@ -114,6 +114,8 @@ test.each<[template: string, message: RegExp]>([
   ['{{#*inline "a"}}{{> a}}{{/inline}}{{> a}}', /^must not have partials or decorators$/],
   ['{{log "x" 1}}', /^there is no helper log; there are if, unless, each, with, \$UUID/],
   ['{{#if GROUP_NAME}}{{nothing 1}}{{/if}}', /^there is no helper nothing;/],
+  ['{{toString 1}}', /^there is no helper toString;/],
+  ['{{#with (constructor "return process")}}{{this}}{{/with}}', /^there is no helper constructor;/],
   ['{{#each A B}}{{/each}}', /^\{\{#each\}\} takes one argument$/],
   ['{{x}}'.repeat(1001), /^must not have more than 1000 expressions$/],
   ['{{#if x}}'.repeat(40) + '{{/if}}'.repeat(40), /^must not nest blocks deeper than 32$/],
@@ -122,6 +124,19 @@ test.each<[template: string, message: RegExp]>([
   ['{{moment "the day the music died"}}', /is not a time that is known$/],
 ])('refused: %s', async (template, message) => {
   await expect(render(template)).rejects.toThrow(message);
+});
+
+test.each([
+  '{{constructor}}',
+  '{{constructor.constructor}}',
+  '{{__proto__}}',
+  '{{TAGS.constructor}}{{TAGS.__proto__}}{{TAGS.map}}',
+  '{{ALERT_TITLE.length}}{{ALERT_TITLE.constructor}}',
+  '{{lookup TAGS "constructor"}}{{lookup this "constructor"}}',
+  '{{#with TAGS as |__proto__|}}{{__proto__.constructor}}{{toString}}{{/with}}',
+  '{{@root.constructor}}{{@constructor}}{{../constructor}}',
+])('nothing but variables is reached: %s', async (template) => {
+  expect(await render(template)).toBe('');
 });
 
 test('no template goes on for ever, or becomes too large', async () => {
