@@ -33,7 +33,7 @@ const commonFields = {
     description: 'In UTC; weeks begin on Monday. What is not over yet ends now.',
   }),
   aggregationInterval: Type.Optional(
-    Type.Integer({
+    Type.Number({
       minimum: 1,
       maximum: 43_200,
       description:

@@ -382,7 +382,7 @@ export const rows: Row[] = [
         default: 'last24Hours',
         enum: ['last24Hours', 'last7Days', 'last30Days', 'thisWeek', 'thisMonth', 'lastWeek', 'lastMonth'],
       },
-      aggregationInterval: { minimum: 1, maximum: 43_200 },
+      aggregationInterval: { type: 'number', minimum: 1, maximum: 43_200 },
       filterByStatus: { type: 'array' },
       groupBy: { enum: ['runLocation'] },
       metrics: { type: 'array', required: true },
