@@ -180,7 +180,10 @@ test('a disk that fills up costs no result, and none twice', { timeout: 180_000 
   // All but full: the database waits, and so do the agents with what they have.
   await runNow();
   await fill(16 * megabyte);
-  const refused = async () => (await apiOf(url, apiKey)('GET', '/v1/checks')).status >= 500;
+  const refused = async () => {
+    const { status, body } = await apiOf(url, apiKey)<{ message?: string }>('GET', '/v1/checks');
+    return status === 503 && body.message?.startsWith('The disk of the service is full');
+  };
   await until(refused, 'the service to see the disk', 30_000);
   const agents = failing();
   await new Promise((resolve) => setTimeout(resolve, 500));

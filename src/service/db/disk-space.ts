@@ -2,11 +2,14 @@ import { statfsSync } from 'node:fs';
 
 /** The embedded engine does not survive a disk that fills up while it writes, so it stops before. */
 
+/** Until there is room again no statement is begun. */
+export class NoDiskSpace extends Error {}
+
 /** More than is written between two looks at the disk, the engine's checkpoint included. */
 const reserveBytes = 64 * 1024 * 1024;
 const lookEveryMs = 1_000;
 
-/** A function that throws while the disk of `folder` is all but full. It looks at most once a second. */
+/** A function that throws NoDiskSpace while the disk of `folder` is all but full. It looks at most once a second. */
 export function createSpaceCheck(
   folder: string,
   freeBytes: (folder: string) => number = freeBytesOf,
@@ -21,7 +24,7 @@ export function createSpaceCheck(
     }
     if (free >= reserveBytes) return;
     const megabytes = (bytes: number) => Math.floor(bytes / 1024 / 1024);
-    throw new Error(
+    throw new NoDiskSpace(
       `the disk of ${folder} is full (${megabytes(free)} MB left): the embedded database waits until ${megabytes(reserveBytes)} MB are free`,
     );
   };

@@ -1,6 +1,7 @@
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Socket } from 'node:net';
 import { sqlState } from '../db/database.ts';
+import { NoDiskSpace } from '../db/disk-space.ts';
 import { mayBeSlow } from './slow-body.ts';
 import { validationAttributes, type ErrorAttributes } from './validation-errors.ts';
 
@@ -99,6 +100,11 @@ function describe(
       message: 'Another request has just made a resource of that name; read it again.',
       attributes: {},
     };
+  }
+  if (error instanceof NoDiskSpace) {
+    const message =
+      'The disk of the service is full: it goes on when there is room again. Its log says how much.';
+    return { statusCode: 503, message, attributes: {} };
   }
   const refusal = refusals[error.code];
   const status = error.statusCode ?? 500;
