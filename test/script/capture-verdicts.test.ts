@@ -134,31 +134,4 @@ test.describe('group', () => { test('broken', async () => { await test.step('out
       type: 'report',
     });
   });
-
-  test.each<[name: string, text: string, code: string, message: RegExp]>([
-    [
-      'a syntax error',
-      `import { test } from '@playwright/test';\ntest('a', () => {`,
-      'SCRIPT_INVALID',
-      /SyntaxError: .*script\.ts/,
-    ],
-    ['no tests', `export const nothing = 1;`, 'SCRIPT_INVALID', /has no tests/],
-    [
-      'a package that is not there',
-      `import 'no-such-package';`,
-      'SCRIPT_INVALID',
-      /Cannot find .*no-such-package/,
-    ],
-    ['a throw at load', `throw new TypeError('out of luck');`, 'SCRIPT_THREW', /TypeError: out of luck/],
-  ])('%s is the fault of the script', async (_, text, code, message) => {
-    if (runtime === undefined) return;
-    const { run } = await captureRun({ runtime, files: { 'script.ts': text } });
-    expect(run.failure).toMatchObject({
-      code,
-      owner: 'script',
-      message: expect.stringMatching(message) as unknown,
-    });
-    expect(run.details.errors.length).toBeGreaterThan(0);
-    expect(run.details.tests).toEqual([]);
-  });
 });
