@@ -117,6 +117,11 @@ export async function servicePlace({ embedded = url === null } = {}): Promise<Se
 }
 let servicePlaces = 0;
 
+/** Puts an embedded database that is made already into a data directory, which may not be there yet. */
+export async function fillDataDir(dataDir: string): Promise<void> {
+  copyFolder(await embeddedTemplate({ migrated: true }), join(dataDir, 'database'));
+}
+
 /** A data directory with an empty embedded database. */
 export const emptyDataDir = (): Promise<string> => dataDirOf({ migrated: false });
 

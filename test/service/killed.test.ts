@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf, killAll, readyLine, startProgram, until, type Program } from '../e2e/program.ts';
 import { builtProgram } from '../helpers/build.ts';
+import { fillDataDir } from '../helpers/database.ts';
 import { startModel, type TestModel } from '../helpers/model-endpoint.ts';
 import { startReceiver, type Receiver } from '../helpers/notification-targets.ts';
 import { startProtocolAgents, type ProtocolAgents } from '../helpers/protocol-agents.ts';
@@ -31,6 +32,7 @@ beforeAll(async () => {
   if (!isSmallDisk) {
     process.stderr.write('skipped here: a disk of the service that fills up, which needs a right to mount\n');
   }
+  await fillDataDir(folder);
   target = await startReceiver();
   model = await startModel();
   await start();

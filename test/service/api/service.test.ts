@@ -7,6 +7,7 @@ import { readServiceConfig } from '../../../src/config/service.ts';
 import { FatalError } from '../../../src/errors.ts';
 import { createLog } from '../../../src/log.ts';
 import { startService, type RunningService } from '../../../src/service/service.ts';
+import { fillDataDir } from '../../helpers/database.ts';
 
 /** The whole service as it starts for real: database, first account, HTTP, scheduler, agents' routes. */
 
@@ -18,8 +19,9 @@ const configOf = (name: string, port = '0') =>
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'service-'));
+  // Makes its database.
   service = await startService({ config: configOf('first'), log });
-});
+}, 180_000);
 afterAll(async () => {
   await service.close();
   await rm(folder, { recursive: true, force: true });
@@ -59,6 +61,7 @@ describe('startService', () => {
 
   test('a port that is taken is one clear line, and leaves nothing open', async () => {
     const { port } = new URL(service.url);
+    await fillDataDir(join(folder, 'second'));
     const config = configOf('second', port);
     const refusal = {
       code: 'PORT_IN_USE',
@@ -76,6 +79,7 @@ describe('startService', () => {
 
 describe('runService', () => {
   test('prints the ready line without keys, and ends at SIGTERM', async () => {
+    await fillDataDir(join(folder, 'third'));
     const lines: string[] = [];
     let ready: () => void = () => undefined;
     const isReady = new Promise<void>((resolve) => (ready = resolve));
