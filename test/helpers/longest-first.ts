@@ -16,6 +16,8 @@ const longest = [
   'e2e/suites-ends',
   'script/playwright-faults',
   'script/api-scripts',
+  'service/agentic/agentic',
+  'service/killed',
   'service/artifacts',
   'script/capture-verdicts',
   'script/suite/run-suite',
@@ -32,6 +34,8 @@ const longest = [
   'script/suite/suite-reporter',
   'service/scheduler',
   'commands/run-folder',
+  'agent/suites-with-service',
+  'service/db/volume',
 ].map((name) => `/test/${name}.test.ts`);
 
 export class LongestFirst extends BaseSequencer {
