@@ -86,7 +86,8 @@ describe.sequential('dev', () => {
 
   test('says in one line that everything answers', async () => {
     program = startDev();
-    ready = await readyLine(program);
+    // Makes its database.
+    ready = await readyLine(program, 150_000);
     expect(ready).toEqual({
       ready: true,
       serviceUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -106,7 +107,7 @@ describe.sequential('dev', () => {
       metrics: await status(`${ready.agentHealthUrl}/metrics`),
     }).toEqual({ page: 200, service: 200, readiness: 200, liveness: 200, health: 200, metrics: 200 });
     expect((await fetch(ready.webUrl)).headers.get('content-type')).toMatch(/^text\/html/);
-  }, 90_000);
+  }, 180_000);
 
   test('shows passed, degraded and failed results of all types that need no runtime within half a minute', async () => {
     checks = await probes();
@@ -259,7 +260,7 @@ describe.sequential('dev', () => {
     const before = new Map(checks.map(({ id, name }) => [name, id]));
     const start = new Date().toISOString();
     program = startDev();
-    const again = await readyLine(program);
+    const again = await readyLine(program, 120_000);
     expect([again.accountId, again.apiKey, again.locationKey]).toEqual([
       ready.accountId,
       ready.apiKey,
@@ -277,7 +278,7 @@ describe.sequential('dev', () => {
       'a passed result at the new port',
       30_000,
     );
-  }, 90_000);
+  }, 180_000);
 
   test('an agent does not outlive a dev that was killed', async () => {
     program.kill('SIGKILL');
