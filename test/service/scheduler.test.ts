@@ -83,21 +83,25 @@ describe.each(databases)('scheduler: $name', (database) => {
       expect(await missed()).toEqual([]);
     });
 
-    it('a clock that was wrong and is set back keeps no check from its moments', async () => {
-      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      clock.advance(86_400_000);
-      await service.scheduler.tick();
-      clock.advance(minute);
-      await service.scheduler.tick();
-      clock.set(start);
-      await service.scheduler.tick();
-      clock.advance(minute);
-      await service.scheduler.tick();
-      const [first, later] = (await jobs()).map(({ at }) => at.getTime());
-      if (first === undefined || later === undefined) throw new Error('two runs are missing');
-      expect(first - Date.parse(start)).toBeLessThanOrEqual(minute);
-      expect((later - first) % minute).toBe(0);
-    });
+    it.each([false, true])(
+      'a clock that was wrong and is set back keeps no check from its moments; meanwhile stopped: %s',
+      async (isStopped) => {
+        await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
+        clock.advance(86_400_000);
+        await service.scheduler.tick();
+        clock.advance(minute);
+        await service.scheduler.tick();
+        clock.set(start);
+        const { scheduler } = isStopped ? await createAgentService(db, clock) : service;
+        await scheduler.tick();
+        clock.advance(minute);
+        await scheduler.tick();
+        const [first, later] = (await jobs()).map(({ at }) => at.getTime());
+        if (first === undefined || later === undefined) throw new Error('two runs are missing');
+        expect(first - Date.parse(start)).toBeLessThanOrEqual(minute);
+        expect((later - first) % minute).toBe(0);
+      },
+    );
 
     it('runs a check every 10 s', async () => {
       await addCheck(db, {
