@@ -70,7 +70,7 @@ function end([passed, failed, skipped], lines) {
   process.exit(failed > 0 ? 1 : 0);
 }
 
-/** Runs a program of Node's in the project; its exit code. A signal to us reaches it, and we go on to clean up. */
+/** Runs a program of Node's in the project; its exit code. Signals to us reach it, and we go on to clean up. */
 function node(args, env = {}) {
   const child = spawn(process.execPath, args, {
     cwd: root,
@@ -78,7 +78,7 @@ function node(args, env = {}) {
     env: { ...process.env, ...env },
   });
   const hand = (signal) => child.kill(signal);
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, hand);
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, hand);
   return new Promise((resolve) =>
     child.on('close', (code) => {
       for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, hand);
