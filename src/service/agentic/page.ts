@@ -9,7 +9,7 @@ export type Page = {
   title(): Promise<string>;
   /** The text that is seen, of at most `most` characters, which is all that leaves the browser. */
   visibleText(most: number): Promise<string>;
-  /** What is seen, as a JPEG in base64. Where there are `secrets`, all fields and whatever text has one of them are covered. */
+  /** What is seen, as a JPEG in base64. Where there are `secrets`, all fields, pages within the page and whatever text has one of them are covered. */
   screenshot(secrets: readonly string[]): Promise<string>;
 };
 

@@ -15,7 +15,6 @@ import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { uuidv7 } from '../ids.ts';
 import { errorResponses } from './api-errors.ts';
-import {} from './cursor.ts';
 import { dateTime } from './dates.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';

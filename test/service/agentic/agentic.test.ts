@@ -357,6 +357,33 @@ describe('agentic checks', { timeout: 120_000 }, () => {
     },
   );
 
+  test.skipIf(!hasBrowser)('a screenshot shows no secret, wherever the page has it', async () => {
+    const { page, close } = await openBrowser(null);
+    const places = (word: string) => [
+      `<p>It is ${word}.</p>`,
+      `<input value="${word}">`,
+      `<textarea>${word}</textarea>`,
+      `<select><option>${word}</option></select>`,
+      `<div contenteditable>${word}</div>`,
+      `<iframe srcdoc="<p>It is ${word}.</p>"></iframe>`,
+    ];
+    const pictureOf = async (html: string, secrets: string[]) => {
+      await page.goto(`data:text/html,<style>* { font: 16px monospace }</style>${encodeURIComponent(html)}`);
+      return page.screenshot(secrets);
+    };
+    try {
+      const others = places('swallow');
+      for (const [index, html] of places('dolphin').entries()) {
+        const secrets = ['dolphin', 'swallow'];
+        const isSame = async (masked: string[]) =>
+          (await pictureOf(html, masked)) === (await pictureOf(others[index]!, masked));
+        expect([html, await isSame([]), await isSame(secrets)]).toEqual([html, false, true]);
+      }
+    } finally {
+      await close();
+    }
+  });
+
   test.skipIf(!hasBrowser)(
     'a session that is cancelled stops the run, whose result tells what it did',
     async () => {

@@ -91,6 +91,9 @@ async function mayVisit(host: string): Promise<boolean> {
   return addresses.every(({ address }) => kindOfAddress(address) !== 'never');
 }
 
+/** Fields, and pages within the page, into which no search for texts looks. */
+const mayShowSecrets = 'input, textarea, select, [contenteditable], iframe, frame, object, embed';
+
 const calls: {
   readonly [call in PageCall]: (page: LibraryPage, ...args: (string | number)[]) => Promise<string>;
 } = {
@@ -115,7 +118,7 @@ const calls: {
       .evaluate((body, length) => body.innerText.slice(0, length), Number(most), options);
   },
   screenshot: async (page, ...secrets) => {
-    const fields = secrets.length === 0 ? [] : [page.locator('input, textarea, [contenteditable]')];
+    const fields = secrets.length === 0 ? [] : [page.locator(mayShowSecrets)];
     const mask = [...fields, ...secrets.map((secret) => page.getByText(String(secret)))];
     const picture = await page.screenshot({ type: 'jpeg', quality: 60, animations: 'disabled', mask });
     if (picture.length > mostScreenshot) throw new Error('the screenshot is too large');
