@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from '../../src/service/db/database.ts';
+import { bringChecksBack } from '../../src/service/db/schedule.ts';
 import { createScheduler } from '../../src/service/scheduling/scheduler.ts';
 import {
   addAccount,
@@ -102,6 +103,24 @@ describe.each(databases)('scheduler: $name', (database) => {
         expect((later - first) % minute).toBe(0);
       },
     );
+
+    it('brings checks back some at a time, as whole intervals, and leaves the others', async () => {
+      const now = clock.now();
+      const after = [30_000, 100_000, 150_000, 3_600_000, 86_400_000];
+      const ids: string[] = [];
+      for (const _ of after) ids.push(await addCheck(db, { accountId, privateLocations: ['office'], now }));
+      await db.query(
+        `update checks c set next_due_at = $3::timestamptz + make_interval(secs => item.ms / 1000.0)
+         from unnest($1::uuid[], $2::float8[]) as item (id, ms) where c.id = item.id`,
+        [ids, after, new Date(now)],
+      );
+      for (const atOnce of [2, 5, 100]) {
+        await bringChecksBack(db, { now: new Date(now), atOnce });
+        const rows = await db.query<{ id: string; due: Date }>('select id, next_due_at as due from checks');
+        const due = new Map(rows.map((row) => [row.id, row.due.getTime() - now]));
+        expect(ids.map((id) => due.get(id))).toEqual([30_000, 100_000, 30_000, minute, minute]);
+      }
+    });
 
     it('runs a check every 10 s', async () => {
       await addCheck(db, {

@@ -48,14 +48,30 @@ export async function earliestDue(db: Queryable): Promise<Date | null> {
   return rows[0]?.due ?? null;
 }
 
+/** Of many checks it takes a while: in one statement it would hold them up, and could come to be cut off each time. */
+const broughtBackAtOnce = 20_000;
+
 /** Has checks come in time that a wrong clock has put off for more than their interval: by whole intervals, so that they stay spread. */
-export async function bringChecksBack(db: Queryable, now: Date): Promise<void> {
-  await db.query(
-    `update checks set next_due_at = next_due_at - make_interval(secs => interval_seconds
-       * (ceil(extract(epoch from next_due_at - $1::timestamptz)::float8 / interval_seconds) - 1))
-     where activated and next_due_at > $1::timestamptz + make_interval(secs => interval_seconds) + interval '1 minute'`,
-    [now],
-  );
+export async function bringChecksBack(
+  db: Queryable,
+  { now, atOnce = broughtBackAtOnce }: { now: Date; atOnce?: number },
+): Promise<void> {
+  let after = '00000000-0000-0000-0000-000000000000';
+  for (;;) {
+    const [last]: { id: string }[] = await db.query<{ id: string }>(
+      'select id from checks where id > $1 order by id offset $2 limit 1',
+      [after, atOnce - 1],
+    );
+    await db.query(
+      `update checks set next_due_at = next_due_at - make_interval(secs => interval_seconds
+         * (ceil(extract(epoch from next_due_at - $1::timestamptz)::float8 / interval_seconds) - 1))
+       where id > $2 and id <= $3
+         and activated and next_due_at > $1::timestamptz + make_interval(secs => interval_seconds) + interval '1 minute'`,
+      [now, after, last?.id ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
+    );
+    if (last === undefined) return;
+    after = last.id;
+  }
 }
 
 /** Ids of locations by account and slug; slugs that name none are absent. */

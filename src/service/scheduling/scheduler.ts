@@ -55,7 +55,7 @@ export function createScheduler({ db, now, log, random }: SchedulerDeps): Schedu
   const partitions = createPartitions(db);
   const findPauses = createFindPauses();
 
-  const watchClock = createClockWatch(now, (at) => bringChecksBack(db, at));
+  const watchClock = createClockWatch(now, (at) => bringChecksBack(db, { now: at }));
 
   async function makeDueRuns(): Promise<number> {
     await watchClock();
