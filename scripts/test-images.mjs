@@ -87,11 +87,11 @@ function node(args, env = {}) {
   );
 }
 
-/** Containers, networks and volumes that bear the label of this run. */
+/** Containers, networks and volumes that bear the label of this run, or that compose made for it. */
 function removeAll() {
   const docker = (...args) =>
     (spawnSync('docker', args, { encoding: 'utf8' }).stdout ?? '').split('\n').filter(Boolean);
-  const own = ['--filter', `label=${label}=${run}`, '-q'];
+  const labels = [`${label}=${run}`, `com.docker.compose.project=image-tests-${run}`];
   for (const [list, remove] of [
     [
       ['ps', '-a'],
@@ -106,7 +106,8 @@ function removeAll() {
       ['volume', 'rm'],
     ],
   ]) {
-    const ids = docker(...list, ...own);
+    // Two filters in one call would ask for both labels.
+    const ids = labels.flatMap((own) => docker(...list, '--filter', `label=${own}`, '-q'));
     if (ids.length > 0) docker(...remove, ...ids);
   }
 }

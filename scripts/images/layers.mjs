@@ -37,5 +37,8 @@ export function layersOf(tag) {
     const purpose = purposes.find(([form]) => form.test(`${command} `))?.[1] ?? null;
     return { bytes: Number(Size), command: command.slice(0, 200), purpose };
   });
-  return { layers, bytes: Number(docker('image', 'inspect', '--format', '{{.Size}}', tag)) };
+  // Unpacked: engines that keep images in containerd tell of the image what it weighs packed.
+  const told = Number(docker('image', 'inspect', '--format', '{{.Size}}', tag));
+  const unpacked = layers.reduce((sum, { bytes }) => sum + bytes, 0);
+  return { layers, bytes: Math.max(told, unpacked) };
 }

@@ -94,7 +94,8 @@ export async function measure(tag, starts) {
       );
       try {
         docker('start', id);
-        const state = '{{.State.StartedAt}} {{.NetworkSettings.IPAddress}}';
+        // The address outside of the list of networks is gone from engines of release 29 on.
+        const state = '{{.State.StartedAt}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}';
         const [startedAt, address] = docker('inspect', '--format', state, id).split(' ');
         await untilReady(address);
         startsMs.push(Date.now() - Date.parse(startedAt));

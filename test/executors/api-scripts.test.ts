@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { grade } from '../../src/agent/grade.ts';
 import { InvalidJobError, JobAborted } from '../../src/errors.ts';
 import { runtimeId, scriptProcesses, startScripted, type Scripted } from '../helpers/api-scripts.ts';
@@ -355,7 +355,8 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
     });
 
     test('globals and variables of the run, nothing of the agent’s own', async () => {
-      process.env['OF_THE_AGENT'] = 'its own';
+      vi.stubEnv('OF_THE_AGENT', 'its own');
+      onTestFinished(() => void vi.unstubAllEnvs());
       const { lines } = await scripted.run(
         {
           setup: `console.log(REGION, REQUEST_URL, GROUP_BASE_URL);

@@ -1,14 +1,14 @@
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiOf, until, type Api } from '../e2e/program.ts';
-import { inspected, run, type Said } from './engine.ts';
+import { inspected, run, runName, type Said } from './engine.ts';
 
 /** docker/compose.yaml: one command brings up PostgreSQL, the service and two agents, and checks run through all of it. */
 
 const root = join(import.meta.dirname, '../..');
 const tool = await composeTool();
-const project = `image-tests-${randomBytes(3).toString('hex')}`;
+/** scripts/test-images.mjs removes what bears this name, where the tests were cut off. */
+const project = `image-tests-${runName}`;
 
 /** The plugin, or the program of its own that Debian 12 has; null = neither. */
 async function composeTool(): Promise<string[] | null> {

@@ -11,6 +11,9 @@ const asked = process.env['IMAGE_TESTS_BROWSER_RUNS'];
 const mostRuns = Number(asked ?? 100);
 const longestMs = asked === undefined ? 60_000 : 3_600_000;
 
+/** docs/operations.md, and what a browser's modules take besides. */
+const warmMegabytes = 150;
+
 const slug = 'browser-runs';
 const script = `
   import { expect, test } from '@playwright/test';
@@ -60,8 +63,10 @@ test('no process and no zombie is left after many runs', { timeout: longestMs + 
   process.stdout.write(
     `browser runs in one container: ${runs}; processes and resident memory before: ${figures[0]}, after ${round} runs: ${figures[1]}, after all: ${figures[2]}\n`,
   );
-  // What the agent keeps of past runs is bounded; half as much again is what garbage may wait for.
-  expect(last.megabytes).toBeLessThan(afterFirst.megabytes * 1.5);
+  // What the agent keeps of past runs is bounded; half as much again is what garbage may wait for. The warm process may be there
+  // the one time and not the other.
+  const warm = last.processes > afterFirst.processes ? warmMegabytes : 0;
+  expect(last.megabytes).toBeLessThan(afterFirst.megabytes * 1.5 + warm);
 });
 
 const figuresOf = (processes: Process[]) => ({

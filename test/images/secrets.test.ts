@@ -38,7 +38,7 @@ function buildSecrets(): string[] {
     .filter(([name]) => /_proxy$/i.test(name))
     .flatMap(([, value = '']) => (URL.canParse(value) ? [new URL(value).password] : []));
   const known =
-    /(^|\.)(npmjs\.org|debian\.org|yarnpkg\.com|nodesource\.com|docker\.com|ubuntu\.com|localhost|127\.0\.0\.1)$/;
+    /(^|\.)(npmjs\.org|debian\.org|yarnpkg\.com|nodesource\.com|docker\.com|ubuntu\.com|microsoft\.com|google\.com|github\.com|launchpad(content)?\.net|localhost|127\.0\.0\.1)$/;
   return [...new Set([...hosts.filter((host) => !known.test(host)), ...passwords])].filter(
     (text) => text.length > 5,
   );
