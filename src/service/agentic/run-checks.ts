@@ -151,7 +151,7 @@ async function runOne(
   const { status, reason, details, actions } = performed;
   const ended = now();
   const filesOf = { accountId: run.accountId, jobId: run.id, leaseToken: uuidv7(ended) };
-  const artifacts = await storeRunFiles(deps, filesOf, performed.files);
+  const artifacts = await storeRunFiles({ ...deps, signal }, filesOf, performed.files);
   const end: AgenticEnd = {
     run,
     status,

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Artifact, ArtifactType } from '../../protocol/result.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import type { ArtifactFiles } from '../artifacts/files.ts';
 import { announceArtifact, settleArtifact } from '../db/artifacts.ts';
 import type { Db } from '../db/database.ts';
@@ -15,11 +16,16 @@ export type RunFile = { name: string; type: ArtifactType; contentType: string; b
 /** Of one performance of a run: its result names its files by both. */
 export type FilesOf = { accountId: string; jobId: string; leaseToken: string };
 
+type Deps = { db: Db; files: ArtifactFiles; now: () => number; log: Log; signal: AbortSignal };
+
 const storeMs = 30_000;
 
-/** As the result lists them. What can't be stored (the disk is full, the bucket is away) is lost, and no more than that. */
+/**
+ * As the result lists them. What can't be stored (the disk is full, the bucket is away, `signal` fires because the service
+ * stops) is lost, and no more than that.
+ */
 export async function storeRunFiles(
-  deps: { db: Db; files: ArtifactFiles; now: () => number; log: Log },
+  deps: Deps,
   of: FilesOf,
   runFiles: readonly RunFile[],
 ): Promise<Artifact[]> {
@@ -33,7 +39,7 @@ export async function storeRunFiles(
 }
 
 async function storeOne(
-  { db, files, now, log }: { db: Db; files: ArtifactFiles; now: () => number; log: Log },
+  { db, files, now, log, signal }: Deps,
   of: FilesOf,
   { name, type, contentType, bytes }: RunFile,
 ): Promise<'stored' | 'lost'> {
@@ -47,7 +53,7 @@ async function storeOne(
       at: 0,
       size: bytes.length,
       body: Readable.from([bytes]),
-      signal: AbortSignal.timeout(storeMs),
+      signal: withTimeLimit(signal, storeMs),
     });
     await files.finish(id);
   } catch (error) {

@@ -7,13 +7,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readAnalysisConfig, type AnalysisConfig } from '../../../src/config/analysis.ts';
+import { toError } from '../../../src/errors.ts';
 import { openBrowser } from '../../../src/service/agentic/browser.ts';
 import { usualLimits } from '../../../src/service/agentic/perform.ts';
 import { createAgenticChecks, type AgenticChecks } from '../../../src/service/agentic/run-checks.ts';
+import { storeRunFiles } from '../../../src/service/agentic/run-files.ts';
 import { createArtifactFiles, type ArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import { createEncryption } from '../../../src/service/encryption.ts';
+import { uuidv7 } from '../../../src/service/ids.ts';
 import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
 import { builtProgram } from '../../helpers/build.ts';
 import { databases } from '../../helpers/database.ts';
@@ -408,6 +411,31 @@ describe('agentic checks', { timeout: 120_000 }, () => {
       expect(result?.details.steps.length).toBeGreaterThan(0);
     },
   );
+
+  test('files that are being stored when the service stops are lost, and hold it up no longer', async () => {
+    const stopping = new AbortController();
+    const hanging: ArtifactFiles = {
+      ...stored,
+      write: (_id, { signal }) =>
+        new Promise((_, reject) => {
+          signal.throwIfAborted();
+          signal.addEventListener('abort', () => reject(toError(signal.reason)));
+          stopping.abort(new Error('the service stops'));
+        }),
+    };
+    const deps = { db, files: hanging, now: clock.now, log: silent, signal: stopping.signal };
+    const of = { accountId: service.account.id, jobId: uuidv7(), leaseToken: uuidv7() };
+    const file = { name: 'script.json', type: 'file', contentType: 'application/json' } as const;
+    const bytes = Buffer.from('[]');
+    const left = await storeRunFiles(deps, of, [
+      { ...file, bytes },
+      { ...file, name: 'another.json', bytes },
+    ]);
+    expect(left.map(({ name, state }) => [name, state])).toEqual([
+      ['script.json', 'lost'],
+      ['another.json', 'lost'],
+    ]);
+  });
 
   test('without a browser the result says so', async () => {
     expect(existsSync('/nowhere/chromium')).toBe(false);
