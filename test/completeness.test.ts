@@ -53,8 +53,10 @@ test.each(checkTypes)('checks of type %s can be created and changed through the 
 });
 
 test('README names every variable that the configuration reads', () => {
+  const parts = readdirSync(join(root, 'src', 'config')).map((name) => read('src', 'config', name));
   const names = new Set(
-    read('src', 'config.ts')
+    [read('src', 'config.ts'), ...parts]
+      .join('\n')
       .match(/'[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+'/g)
       ?.map((name) => name.slice(1, -1)),
   );

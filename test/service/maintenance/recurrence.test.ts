@@ -265,7 +265,8 @@ test.each<[Repeat, string]>([
   const recurrence = window('2000-01-15 01:00', '2000-01-15 02:00', 'UTC', repeat);
   const started = performance.now();
   const found = firstOccurrenceFrom(recurrence, ms('2899-07-01 00:00'));
-  expect(performance.now() - started).toBeLessThan(50);
+  // Going through all those days would take more than a second; another test may have the processor for a while.
+  expect(performance.now() - started).toBeLessThan(300);
   expect(iso(found?.startsAt ?? 0)).toBe(begins);
 });
 
