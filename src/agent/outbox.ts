@@ -49,7 +49,6 @@ const commitDelayMs = 10;
 const commitBytes = 4 * 1024 * 1024;
 const diskRetryMs = 1000;
 const beatMs = 5000;
-const adoptEveryBeats = 12;
 
 /**
  * Results on their way to the service: on disk before they are sent, off it once the service has them.
@@ -68,7 +67,6 @@ export class Outbox {
   #flushing: Promise<void> | null = null;
   #commitTimer: NodeJS.Timeout | undefined;
   #beatTimer: NodeJS.Timeout | undefined;
-  #beats = 0;
   #batchOut: 'disk' | 'memory' | null = null;
   #diskError: Error | null = null;
   #closed = false;
@@ -292,10 +290,10 @@ export class Outbox {
   }
 
   async #beat(): Promise<void> {
-    this.#beats += 1;
     try {
       await this.#home.beat();
-      if (this.#beats % adoptEveryBeats === 0 && (await this.#store.adopt())) this.#notify();
+      // An agent in a container before this one is dead after some silence only: its runs are done again if that lasts.
+      if (await this.#store.adopt()) this.#notify();
     } catch (error) {
       this.#options.log.warn({ err: toError(error) }, 'outbox folder could not be touched');
     }

@@ -119,7 +119,7 @@ static bool start(struct plan *plan, struct started *started) {
 
 /*
  * Among the thousands of a fork bomb, an ordinary process would hardly be let run, and where each session has its share of the
- * processor (sched_autogroup) neither would a nice one: so at once. Long work only as a nice one. What we start begins as
+ * processor (sched_autogroup) neither would a nice one: so at once. Long work rests in between. What we start begins as
  * ordinary again. Refused without CAP_SYS_NICE, where RLIMIT_NPROC or the container's own limit holds the number down.
  */
 static void come_before_others(bool at_once) {
@@ -148,6 +148,10 @@ static const char *broken_limit(const struct plan *plan, bool *crowded) {
   return NULL;
 }
 
+static unsigned long threads_at_last_look;
+
+static bool has_many_more_threads(void) { return threads_of_machine() >= threads_at_last_look + sudden_threads; }
+
 static pid_t program_pid;
 
 /* A long look must not delay the end. (Not any child's: orphans may end all the time.) */
@@ -158,6 +162,27 @@ static bool has_word(void) {
   sigpending(&pending);
   return poll(&line, 1, 0) > 0 || sigismember(&pending, SIGTERM) == 1 ||
          (waitid(P_PID, (id_t)program_pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0);
+}
+
+static const struct plan *watched;
+static const char *broken_meanwhile;
+
+/* Among thousands of files, too, a fork bomb is looked at as soon as it begins. */
+static bool is_cut_short(void) {
+  if (has_word()) return true;
+  if (!has_many_more_threads()) return false;
+  bool crowded;
+  broken_meanwhile = broken_limit(watched, &crowded);
+  threads_at_last_look = threads_of_machine();
+  return broken_meanwhile != NULL;
+}
+
+/* The limit that is broken, or NULL. */
+static const char *broken_disk_limit(const struct plan *plan) {
+  watched = plan;
+  broken_meanwhile = NULL;
+  bool is_too_much = written_bytes(plan, is_cut_short) > plan->disk_bytes;
+  return is_too_much ? "diskBytes" : broken_meanwhile;
 }
 
 /* A look takes at most one part in `share` of a core, however many processes the host has, however many files the program. */
@@ -232,7 +257,7 @@ int supervise(const struct plan *asked) {
   int status = SIGKILL; /* what stands when the program did not end by itself */
   bool ended = false;
   double next = now_ms() + 100, next_disk = now_ms() + 800;
-  unsigned long threads = threads_of_machine();
+  threads_at_last_look = threads_of_machine();
   struct notice notice = {never, never};
   struct pollfd line = {agent_line, POLLIN, 0};
   while (!ended && !told_to_end) {
@@ -262,15 +287,13 @@ int supervise(const struct plan *asked) {
       pid_t program = program_of(&started, plan.namespaces);
       signal_descendants(SIGTERM, oldest_child_of(program) == 0 ? 0 : program);
     }
-    if (now < next && threads_of_machine() < threads + sudden_threads) continue;
+    if (now < next && !has_many_more_threads()) continue;
     bool crowded;
     const char *limit = broken_limit(&plan, &crowded);
-    threads = threads_of_machine();
+    threads_at_last_look = threads_of_machine();
     next = crowded ? next_look(now, soon_ms, 4) : next_look(now, 100, 150);
     if (limit == NULL && plan.disk_bytes > 0 && (now = now_ms()) >= next_disk) {
-      come_before_others(false);
-      if (written_bytes(&plan, has_word) > plan.disk_bytes) limit = "diskBytes";
-      come_before_others(true);
+      limit = broken_disk_limit(&plan);
       next_disk = next_look(now, 800, 300);
     }
     if (limit != NULL) {
