@@ -6,13 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLanes } from '../../src/agent/lanes.ts';
-import type { Hold } from '../../src/agent/leases.ts';
 import { createMetrics } from '../../src/agent/metrics.ts';
 import { jobScrubbers } from '../../src/agent/own-secrets.ts';
 import { runJob, type RunParts } from '../../src/agent/run-job.ts';
 import { createWorkDirs } from '../../src/agent/work-dir.ts';
 import { keepInFolder } from '../../src/commands/run-artifacts.ts';
-import { JobAborted } from '../../src/errors.ts';
 import { executeBrowser } from '../../src/executors/browser.ts';
 import type { Executor } from '../../src/executors/executor.ts';
 import { executeMultiStep } from '../../src/executors/multi-step.ts';
@@ -22,6 +20,7 @@ import type { Job } from '../../src/protocol/job.ts';
 import type { Result } from '../../src/protocol/result.ts';
 import { systemChromium } from '../../src/script/browsers.ts';
 import { createScrubber } from '../../src/secrets/scrubber.ts';
+import { testLeases } from '../agent/test-leases.ts';
 import { builtProgram } from '../helpers/build.ts';
 import { hasPlaywright, runtime } from '../helpers/playwright.ts';
 import { scriptJob, startScripts, type ScriptBench } from '../helpers/script-jobs.ts';
@@ -131,7 +130,7 @@ describe.runIf(hasPlaywright)('what leaves an agent', { timeout: 120_000 }, () =
     const parts: RunParts = {
       version: '1.2.3',
       lanes: createLanes({ uptime: 1, browser: 1 }),
-      leases: { hold: () => holdOf(job), release: () => Promise.resolve() },
+      leases: testLeases([]),
       metrics: createMetrics(),
       executorOf: () => execute,
       network,
@@ -199,25 +198,6 @@ describe.runIf(hasPlaywright)('what leaves an agent', { timeout: 120_000 }, () =
     expectNothing(ran, [variable, inSource, header]);
   });
 });
-
-function holdOf(job: Job): Hold {
-  const hold: Hold = {
-    ...job,
-    phase: 'queued',
-    stage: null,
-    lines: null,
-    leaving: false,
-    released: false,
-    aborted: null,
-    onAbort: null,
-    abort: (code) => {
-      hold.aborted ??= new JobAborted(code);
-      hold.onAbort?.();
-    },
-    end: () => undefined,
-  };
-  return hold;
-}
 
 /** As much of the runtime's Playwright as this test uses. */
 type Locator = {

@@ -18,6 +18,7 @@ import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
+import { dateTime } from './dates.ts';
 import { ignored } from './ignored-fields.ts';
 
 /** Client certificates (mTLS) that API checks offer: by host, an exact name before a pattern, of equals the newest. */
@@ -55,7 +56,6 @@ const writable = {
     },
   ),
 };
-const moment = Type.String({ format: 'date-time' });
 
 export const ClientCertificateSchema = open(
   Type.Object(
@@ -68,10 +68,10 @@ export const ClientCertificateSchema = open(
       subject: Type.String(),
       issuer: Type.String(),
       fingerprint: Type.String({ description: 'SHA-256 of the certificate.' }),
-      notBefore: moment,
-      expiresAt: moment,
-      created_at: moment,
-      updated_at: Nullable(moment),
+      notBefore: dateTime,
+      expiresAt: dateTime,
+      created_at: dateTime,
+      updated_at: Nullable(dateTime),
     },
     { $id: 'ClientCertificate', title: 'ClientCertificate' },
   ),

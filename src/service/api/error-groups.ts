@@ -15,9 +15,9 @@ import { errorResponses } from './api-errors.ts';
 import { offsetOf, paginationFields } from './pagination.ts';
 import { IdParams, isUuid } from './path-params.ts';
 import type { ApiDeps, PublicApi } from './public-api.ts';
+import { dateTime } from './dates.ts';
 import { ignored } from './ignored-fields.ts';
 
-const time = Type.String({ format: 'date-time' });
 const archives = {
   archivedUntilNextEvent: Type.Boolean({ description: 'Done with, until it happens again.' }),
   archiveForEver: Type.Boolean({ description: 'Done with, even when it happens again.' }),
@@ -34,8 +34,8 @@ export const ErrorGroup = open(
       cleanedErrorMessage: Type.String({
         description: 'Without ids, numbers, times, addresses, paths and colours.',
       }),
-      firstSeen: time,
-      lastSeen: time,
+      firstSeen: dateTime,
+      lastSeen: dateTime,
       ...archives,
       rootCauseAnalyses: Type.Array(
         Type.Object({
@@ -43,7 +43,7 @@ export const ErrorGroup = open(
           status: StringEnum(['PENDING', 'COMPLETED']),
           provider: Nullable(Type.String()),
           classification: Nullable(Type.String()),
-          created_at: time,
+          created_at: dateTime,
         }),
         { description: 'The newest first.' },
       ),

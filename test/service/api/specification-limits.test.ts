@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startServiceWithEverything, type Everything } from '../../helpers/one-of-everything.ts';
 import type { Fields, TestService } from '../../helpers/service.ts';
 import { browserInFull, browserPath, channelConfigs, dns, dnsPath, limits } from './specification-limits.ts';
+import { frequencies, runtimeIds } from './specification-rows.ts';
 
 /** Every limit and every sentence of the specification about what an endpoint takes and does, asked of a running service. */
 
@@ -77,7 +78,6 @@ describe('what is said of endpoints', () => {
   });
 
   test('every frequency, location and runtime of the specification', async () => {
-    const frequencies = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440];
     const set = async (type: string, change: Fields) => {
       const path = everything.pathOf(`/v1/checks/${type}/{id}`);
       const { status, body } = await service.call('PUT', path, { body: change });
@@ -88,16 +88,7 @@ describe('what is said of endpoints', () => {
       await set('dns', { frequency, frequencyOffset: 1 });
       await set('browser', { frequency, frequencyOffset: 1 });
     }
-    for (const runtimeId of [
-      '2026.04',
-      '2025.04',
-      '2024.09',
-      '2024.02',
-      '2023.09',
-      '2023.02',
-      '2022.10',
-      null,
-    ]) {
+    for (const runtimeId of [...runtimeIds, null]) {
       await set('browser', { runtimeId });
     }
     const { body } = await service.call<{ code: string }[]>('GET', '/v1/locations');
