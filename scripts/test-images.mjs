@@ -5,11 +5,10 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readCommandLine } from './command-line.mjs';
+import { closeRun, runVitest } from './run-vitest.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values, positionals: files } = readCommandLine('test-images', {
@@ -23,59 +22,20 @@ const run = randomBytes(3).toString('hex');
 const engine = spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], { encoding: 'utf8' });
 if (engine.status !== 0) {
   const why = (engine.stderr || engine.error?.message || '').trim();
-  end([0, 1, 0], [`failed: no container engine answers: ${why}`]);
+  closeRun({ files: [], exitCode: 1 }, [`no container engine answers: ${why}`]);
 }
 if (!values['no-build'] && (await node(['scripts/images.mjs', '--no-measure', ...images])) !== 0) {
-  end([0, 1, 0], ['failed: the images could not be built as they should be; see above']);
+  closeRun({ files: [], exitCode: 1 }, ['the images could not be built as they should be; see above']);
 }
-
-const folder = mkdtempSync(join(tmpdir(), 'location-agent-test-images-'));
-const report = join(folder, 'report.json');
-const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-const exitCode = await node(
-  ['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.images.config.ts', ...reporters, ...files],
-  { IMAGE_TESTS_RUN: run },
-);
+const result = await runVitest(['--config=vitest.images.config.ts', ...files], { IMAGE_TESTS_RUN: run });
 removeAll();
-
-const lines = [];
-const totals = [0, 0, 0];
-try {
-  for (const { name, status, assertionResults } of JSON.parse(readFileSync(report, 'utf8')).testResults) {
-    const named = (...wanted) =>
-      assertionResults.filter((test) => wanted.includes(test.status)).map((test) => test.fullName);
-    const [passed, failed, skipped] = [
-      named('passed'),
-      named('failed'),
-      named('pending', 'skipped', 'todo', 'disabled'),
-    ];
-    if (status === 'failed' && failed.length === 0) failed.push('the file as a whole');
-    totals[0] += passed.length;
-    totals[1] += failed.length;
-    totals[2] += skipped.length;
-    const file = relative(root, name);
-    if (skipped.length > 0) lines.push(`skipped: ${file}: ${skipped.length}, the first is "${skipped[0]}"`);
-    lines.push(...failed.map((test) => `failed: ${file}: "${test}"`));
-  }
-} catch {
-  lines.push('failed: the test runner left no report');
-}
-rmSync(folder, { recursive: true, force: true });
-if (exitCode !== 0 && totals[1] === 0) totals[1] = 1;
-end(totals, lines);
-
-function end([passed, failed, skipped], lines) {
-  for (const line of lines) process.stdout.write(`${line}\n`);
-  process.stdout.write(`\n${passed} passed, ${failed} failed, ${skipped} skipped\n`);
-  process.exit(failed > 0 ? 1 : 0);
-}
+closeRun(result);
 
 /** Runs a program of Node's in the project; its exit code. Signals to us reach it, and we go on to clean up. */
-function node(args, env = {}) {
+function node(args) {
   const child = spawn(process.execPath, args, {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, ...env },
   });
   const hand = (signal) => child.kill(signal);
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, hand);

@@ -222,7 +222,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   claiming.start(lanesAtStart);
   if (host.carriesScripts) {
     await workDirs.removeDead();
-    // An agent of another container counts as dead after a silence only.
+    // An agent of another machine counts as dead after a silence only.
     setTimeout(() => void workDirs.removeDead(), 2 * silentOwnerMs).unref();
     runtimeWatch.start();
     await artifacts.start();

@@ -1,26 +1,36 @@
 import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { promises as fs } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { dropLock, holdLock, isLockHeld } from './folder-lock.ts';
 
 /**
  * Folders that belong to one agent process, below a data directory that agents may share (replicas on one volume, or an
- * old agent that still drains beside a new one). The owner signs its folder and touches a file in it every few seconds.
+ * old agent that still drains beside a new one). The owner signs its folder, holds a lock in it and touches a file in it
+ * every few seconds.
  */
 
-/** Owners of another machine or container can't be looked at; they are dead after this silence. */
+/** Owners of another machine can't be looked at; they are dead after this silence. */
 export const silentOwnerMs = 20_000;
 /** How often an owner touches its folder. */
 export const ownerBeatMs = 5000;
 
-/** Names of the two files by which an owner is known. */
-export const ownerFiles = { owner: 'owner.json', alive: 'alive' } as const;
+/** Names of the files by which an owner is known. */
+export const ownerFiles = { owner: 'owner.json', alive: 'alive', lock: 'lock' } as const;
 
-type Owner = { boot: string; namespace: string; pid: number; startedAt: string };
+type Owner = {
+  boot: string;
+  namespace: string;
+  pid: number;
+  startedAt: string;
+  /** Whether it could lock its folder. */
+  locks: boolean;
+};
 
 /** Makes the folder where it is missing and puts this process's name to it. */
 export async function signFolder(folder: string): Promise<void> {
   makeFolder(folder);
-  await fs.writeFile(join(folder, ownerFiles.owner), JSON.stringify(thisProcess()));
+  const owner: Owner = { ...thisProcess(), locks: await holdLock(join(folder, ownerFiles.lock)) };
+  await fs.writeFile(join(folder, ownerFiles.owner), JSON.stringify(owner));
 }
 
 /** Says that the owner of `folder`, this process, lives. */
@@ -28,8 +38,9 @@ export async function beatFolder(folder: string): Promise<void> {
   await fs.writeFile(join(folder, ownerFiles.alive), '');
 }
 
-/** Takes this process's name off the folder. */
+/** Takes its owner's name off the folder: this process's, or that of a dead one. */
 export async function unsignFolder(folder: string): Promise<void> {
+  await dropLock(join(folder, ownerFiles.lock));
   await fs.rm(join(folder, ownerFiles.alive), { force: true });
   await fs.rm(join(folder, ownerFiles.owner), { force: true });
 }
@@ -52,6 +63,11 @@ export async function isOwnerGone(
   const self = thisProcess();
   if (self.boot !== '' && owner.boot === self.boot && owner.namespace === self.namespace) {
     return processStart(owner.pid) !== owner.startedAt;
+  }
+  // In another container of this machine.
+  if (owner.locks && self.boot !== '' && owner.boot === self.boot) {
+    const held = await isLockHeld(join(folder, ownerFiles.lock));
+    if (held !== null) return !held;
   }
   return (await silentMs(join(folder, ownerFiles.alive))) > silentOwnerMs;
 }
@@ -80,16 +96,16 @@ function readOwner(file: string): Owner | null {
   if (!existsSync(file)) return null;
   try {
     const owner = JSON.parse(readFileSync(file, 'utf8')) as Partial<Owner>; // checked below
-    const { boot, namespace, pid, startedAt } = owner;
+    const { boot, namespace, pid, startedAt, locks = false } = owner;
     if (typeof boot !== 'string' || typeof namespace !== 'string') return null;
     if (typeof pid !== 'number' || typeof startedAt !== 'string') return null;
-    return { boot, namespace, pid, startedAt };
+    return { boot, namespace, pid, startedAt, locks };
   } catch {
     return null;
   }
 }
 
-function thisProcess(): Owner {
+function thisProcess(): Omit<Owner, 'locks'> {
   return {
     boot: readOr('/proc/sys/kernel/random/boot_id'),
     namespace: linkOr('/proc/self/ns/pid'),

@@ -292,7 +292,7 @@ export class Outbox {
   async #beat(): Promise<void> {
     try {
       await this.#home.beat();
-      // An agent in a container before this one is dead after some silence only: its runs are done again if that lasts.
+      // Others may have died meanwhile, or have been silent for long enough: their runs are done again if that lasts.
       if (await this.#store.adopt()) this.#notify();
     } catch (error) {
       this.#options.log.warn({ err: toError(error) }, 'outbox folder could not be touched');

@@ -2,7 +2,14 @@ import { existsSync, promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import { removeOutside } from '../script/outside-folder.ts';
 import { removeTree } from '../script/remove-tree.ts';
-import { beatFolder, isOwnerGone, ownerBeatMs, ownerFiles, signFolder } from './folder-owner.ts';
+import {
+  beatFolder,
+  isOwnerGone,
+  ownerBeatMs,
+  ownerFiles,
+  signFolder,
+  unsignFolder,
+} from './folder-owner.ts';
 
 /**
  * Folders in which scripts run, one per attempt (mode 0700), below `runs/<agent>` of the data directory. They are gone
@@ -61,7 +68,9 @@ export function createWorkDirs(root: string, instanceId: string): WorkDirs {
     remove: removeTree,
     close: async () => {
       clearInterval(timer);
-      if (signing !== null) await removeTree(home).catch(() => undefined);
+      if (signing === null) return;
+      await unsignFolder(home).catch(() => undefined);
+      await removeTree(home).catch(() => undefined);
     },
   };
 }
