@@ -3,7 +3,7 @@
  * Runs before any dependency is there, so it uses Node alone. Quick when there is nothing to do; what can't be had is
  * named in one line with the remedy and left out.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,22 +18,23 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const path = (...parts) => join(root, ...parts);
 const say = (line) => process.stderr.write(`setup: ${line}\n`);
 
+/** What ends the set-up, in words for its user. */
+class SetupError extends Error {}
+
 function fail(line) {
-  say(line);
-  process.exit(1);
+  throw new SetupError(line);
 }
 
+/** Runs a program of the project's to its end; what it printed. */
 function run(command, args, options = {}) {
-  const done = spawnSync(command, args, {
-    cwd: root,
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-    ...options,
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => (output = (output + text).slice(-100_000)));
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve({ ok: false, output: output + error.message }));
+    child.once('close', (code) => resolve({ ok: code === 0, output }));
   });
-  return {
-    ok: done.status === 0,
-    output: `${done.stdout ?? ''}${done.stderr ?? ''}${done.error?.message ?? ''}`,
-  };
 }
 
 const tail = (text) => text.trim().split('\n').slice(-15).join('\n');
@@ -47,7 +48,7 @@ function checkNode() {
 }
 
 /** npm ci when what is depended on or the Node major (native modules) has changed since the last one. */
-function installDependencies() {
+async function installDependencies() {
   const stampFile = path('node_modules', '.setup-stamp');
   const { dependencies, devDependencies, optionalDependencies, overrides } = JSON.parse(
     readFileSync(path('package.json'), 'utf8'),
@@ -66,7 +67,7 @@ function installDependencies() {
   const prefix = dirname(dirname(process.execPath));
   const ownHeaders = existsSync(join(prefix, 'include', 'node', 'node_version.h'));
   const env = ownHeaders ? { ...process.env, npm_config_nodedir: prefix } : process.env;
-  const done = npm ? run(process.execPath, [npm, ...args], { env }) : run('npm', args, { env });
+  const done = await (npm ? run(process.execPath, [npm, ...args], { env }) : run('npm', args, { env }));
   if (!done.ok) fail(`npm ci failed:\n${tail(done.output)}`);
   writeFileSync(stampFile, stamp);
 }
@@ -80,7 +81,7 @@ function* filesBelow(folder) {
 }
 
 /** src → dist, when a source, the compiler or its settings have changed. */
-function compile() {
+async function compile() {
   const hash = createHash('sha256');
   for (const file of filesBelow(path('src'))) {
     if (!file.endsWith('.ts')) continue;
@@ -101,7 +102,7 @@ function compile() {
   // Beside dist, which programs may run from meanwhile; a file whose source is gone does not linger.
   const fresh = path('build', 'dist');
   rmSync(fresh, { recursive: true, force: true });
-  const done = run(process.execPath, [
+  const done = await run(process.execPath, [
     path('node_modules', 'typescript', 'bin', 'tsc'),
     '-p',
     'tsconfig.build.json',
@@ -114,7 +115,7 @@ function compile() {
     'null',
   ]);
   if (!done.ok) fail(`the sources do not compile:\n${tail(done.output)}`);
-  const bundled = run(process.execPath, [path('scripts', 'bundle-child.mjs'), fresh]);
+  const bundled = await run(process.execPath, [path('scripts', 'bundle-child.mjs'), fresh]);
   if (!bundled.ok) fail(`the program of scripts can't be bundled:\n${tail(bundled.output)}`);
   writeFileSync(join(fresh, '.setup-stamp'), stamp);
   swapFolder(fresh, path('dist'));
@@ -126,23 +127,43 @@ async function buildAddon() {
   if (reason) say(reason);
 }
 
-const mode = process.argv[2] ?? 'build';
-if (!['start', 'test', 'build'].includes(mode)) fail(`unknown mode ${mode}: start, test or build`);
-checkNode();
-mkdirSync(path('build'), { recursive: true });
-await withLock(path('build', '.setup-lock'), async () => {
-  installDependencies();
-  await buildAddon();
-  compile();
-  if (mode !== 'build') installSystemPackages(mode, say);
-});
-// `npm start` need not wait for it: dev installs it beside the running service.
-if (mode === 'test') {
+/** Packages that come from elsewhere than the project's own; beside them, since each mostly waits for a network or a disk. */
+function installForTests() {
   const runtimes = path('runtimes');
-  await installRuntime(defaultRuntime, runtimes, say).catch(({ message }) =>
-    say(`left out: tests of scripts; ${message}; node scripts/runtime.mjs install ${defaultRuntime}`),
-  );
-  await installEngines(enginesFolder, say).catch(({ message }) =>
-    say(`left out: tests of suites; ${message}; node scripts/engines.mjs install`),
-  );
+  return Promise.all([
+    installRuntime(defaultRuntime, runtimes, say).catch(({ message }) =>
+      say(`left out: tests of scripts; ${message}; node scripts/runtime.mjs install ${defaultRuntime}`),
+    ),
+    installEngines(enginesFolder, say).catch(({ message }) =>
+      say(`left out: tests of suites; ${message}; node scripts/engines.mjs install`),
+    ),
+  ]);
+}
+
+async function setUp(mode) {
+  if (!['start', 'test', 'build'].includes(mode)) fail(`unknown mode ${mode}: start, test or build`);
+  checkNode();
+  mkdirSync(path('build'), { recursive: true });
+  // `npm start` need not wait for a runtime: dev installs it beside the running service.
+  const forTests = mode === 'test' ? installForTests() : null;
+  await withLock(path('build', '.setup-lock'), async () => {
+    const system = mode === 'build' ? null : installSystemPackages(mode, say);
+    try {
+      await installDependencies();
+      await compile();
+    } finally {
+      // Not to be cut off in the middle; and it may bring the compiler that the addon is built with.
+      await system;
+    }
+    await buildAddon();
+  });
+  await forTests;
+}
+
+try {
+  await setUp(process.argv[2] ?? 'build');
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  say(error.message);
+  process.exit(1);
 }

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { defaultRuntime } from './runtime.mjs';
@@ -81,7 +81,7 @@ const wanted = [
 ];
 
 /** Installs missing Debian packages when this is Debian and root; otherwise names what is missing and how to get it. */
-export function installSystemPackages(mode, say) {
+export async function installSystemPackages(mode, say) {
   const missing = wanted.filter((item) => item.modes.includes(mode) && !item.has());
   if (missing.length === 0) return;
   const packages = missing.flatMap((item) => item.packages);
@@ -98,15 +98,20 @@ export function installSystemPackages(mode, say) {
   say(`installing ${packages.join(', ')} (${purposes})`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const apt = (...args) =>
-    spawnSync('apt-get', ['-q', '-y', ...args], { env, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+    new Promise((resolve) => {
+      const options = { env, maxBuffer: 64 * 1024 * 1024 };
+      execFile('apt-get', ['-q', '-y', ...args], options, (error, stdout, stderr) =>
+        resolve({ ok: error === null, output: stdout + stderr }),
+      );
+    });
   const install = () =>
     apt('install', '--no-install-recommends', '-o', 'Dpkg::Options::=--force-confold', ...packages);
-  apt('update');
-  let done = install();
+  await apt('update');
+  let done = await install();
   // A mirror that was just updating answers better the second time.
-  if (done.status !== 0) done = install();
-  if (done.status !== 0) {
-    const lines = `${done.stdout}${done.stderr}`.trim().split('\n');
+  if (!done.ok) done = await install();
+  if (!done.ok) {
+    const lines = done.output.trim().split('\n');
     say(`left out: ${purposes}; ${remedy} failed: ${lines.at(-1)}`);
   }
 }
