@@ -97,12 +97,51 @@ describe.each(databases)('scheduler: $name', (database) => {
         await scheduler.tick();
         clock.advance(minute);
         await scheduler.tick();
+        clock.advance(minute);
+        await scheduler.tick();
         const [first, later] = (await jobs()).map(({ at }) => at.getTime());
         if (first === undefined || later === undefined) throw new Error('two runs are missing');
         expect(first - Date.parse(start)).toBeLessThanOrEqual(minute);
-        expect((later - first) % minute).toBe(0);
+        expect(later - first).toBe(minute);
       },
     );
+
+    it('jobs of a clock that was wrong: those asked for, and retries, come at once; scheduled ones are made again', async () => {
+      const future = Date.parse(start) + 86_400_000;
+      const ids: string[] = [];
+      for (let count = 0; count < 5; count++)
+        ids.push(await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() }));
+      clock.set(future);
+      await service.scheduler.tick();
+      const [scheduled, asked, retried, backedOff, leased] = ids;
+      const change = (id: string | undefined, set: string, values: unknown[] = []) =>
+        db.query(`update jobs set ${set} where check_id = $1`, [id, ...values]);
+      await change(asked, `run_source = 'TRIGGER_API'`);
+      await change(retried, 'attempt = 2');
+      // A backoff that a clock which is right may have asked for.
+      const backoff = new Date(Date.parse(start) + 3_600_000);
+      await change(backedOff, 'attempt = 2, not_before = $2, expires_at = $2', [backoff]);
+      await change(leased, `state = 'leased', lease_token = gen_random_uuid(), lease_expires_at = $2`, [
+        new Date(future + 30_000),
+      ]);
+      clock.set(start);
+      await service.scheduler.tick();
+      const rows = await db.query<{ id: string; at: Date }>(
+        `select check_id as id, case state when 'leased' then lease_expires_at else not_before end as at from jobs`,
+      );
+      const at = new Map(rows.map((row) => [row.id, row.at.getTime() - Date.parse(start)]));
+      expect([scheduled, asked, retried, backedOff, leased].map((id) => at.get(id ?? ''))).toEqual([
+        undefined,
+        0,
+        0,
+        3_600_000,
+        30_000,
+      ]);
+      const agent = await connectAgent(service.app, office);
+      expect((await agent.claim()).map(({ checkId }) => checkId).toSorted()).toEqual(
+        [asked, retried].toSorted(),
+      );
+    });
 
     it('brings checks back some at a time, as whole intervals, and leaves the others', async () => {
       const now = clock.now();

@@ -1,6 +1,7 @@
 import type { RequestOf } from '../../protocol/routes.ts';
 import { connectedMs, type AgentLocation } from '../db/agents.ts';
 import type { Db } from '../db/database.ts';
+import { longestBackoffMs } from '../db/jobs-expiry.ts';
 import { connectedLocations, lockLease, requeueJob, type ReleasableJob } from '../db/jobs-lease.ts';
 import { jobsChannel } from '../db/jobs.ts';
 import type { Partitions } from '../db/partitions.ts';
@@ -9,9 +10,6 @@ import { endJobs } from '../scheduling/outcomes.ts';
 /** An agent hands a job back: not started, or between two attempts. */
 
 type Deps = { db: Db; partitions: Partitions; now: () => number; random: () => number };
-
-/** The longest wait before an attempt: the longest backoff of a retryStrategy. */
-const longestWaitMs = 3_600_000;
 
 /** 'lost': the lease is not this token's any more. */
 export async function releaseJob(
@@ -32,7 +30,7 @@ export async function releaseJob(
         return 'released';
       }
       const target = release.otherLocation === true ? await otherLocation(tx, job, deps) : null;
-      const notBefore = Math.min(Math.max(timeOf(release.notBefore) ?? now, now), now + longestWaitMs);
+      const notBefore = Math.min(Math.max(timeOf(release.notBefore) ?? now, now), now + longestBackoffMs);
       const firstAttemptAt = timeOf(release.firstAttemptAt);
       await requeueJob(tx, {
         id: job.id,

@@ -1,5 +1,6 @@
 import type { AlertSettings } from '../api/check-fields.ts';
 import type { AlertType } from './alert-types.ts';
+import { clockSkewMs } from '../clock-skew.ts';
 
 /**
  * What becomes of a check's alerts with a run that has ended, and with time (facts, 4.1 and 4.2; docs/alerting.md). Pure.
@@ -99,8 +100,6 @@ const transitions: { readonly [from in CheckStatus]: { readonly [to in CheckStat
 /** Of reminders: as many as it takes. */
 const unlimited = 100_000;
 const minuteMs = 60_000;
-/** Clocks of replicas differ by less. */
-const clockSkewMs = minuteMs;
 
 export function step(state: AlertState, settings: AlertSettings, event: AlertEvent): Step {
   const {

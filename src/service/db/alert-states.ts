@@ -1,6 +1,7 @@
 import type { AlertSettings } from '../api/check-fields.ts';
 import type { AlertState } from '../alerting/state-machine.ts';
 import type { Queryable } from './database.ts';
+import { clockSkewSql } from '../clock-skew.ts';
 
 /** Statements on how far each check is with its alerts. */
 
@@ -61,7 +62,7 @@ export async function followQuietChecks(
      from unnest($1::uuid[], $2::timestamptz[], $3::uuid[]) as r (check_id, at, run_id)
      left join check_statuses st on st.check_id = r.check_id
      where s.check_id = r.check_id and s.status = 'passing' and (s.last_run_at is null or s.last_run_at <= r.at
-       or s.last_run_at > $4::timestamptz + interval '1 minute')
+       or s.last_run_at > $4::timestamptz + ${clockSkewSql})
      returning s.check_id as "checkId", ${looksAtSsl('$4')} as "looksAtSsl"`,
     [
       runs.map(({ checkId }) => checkId),

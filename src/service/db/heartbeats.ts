@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { clockSkewSql } from '../clock-skew.ts';
 
 /** Statements on heartbeats: their timers and their events. */
 
@@ -112,7 +113,7 @@ export async function bringTimersBack(db: Queryable, now: Date): Promise<void> {
   await db.query(
     `update heartbeats set timer_from = $1::timestamptz,
        due_at = $1::timestamptz + make_interval(secs => period_seconds + grace_seconds)
-     where timer_from > $1::timestamptz + interval '1 minute'`,
+     where timer_from > $1::timestamptz + ${clockSkewSql}`,
     [now],
   );
 }

@@ -1,7 +1,12 @@
+import { protocolLimits } from '../../protocol/routes.ts';
+import { clockSkewSql } from '../clock-skew.ts';
 import type { Queryable } from './database.ts';
 import { lockedColumns, type LockedJob } from './jobs.ts';
 
 /** Statements on jobs that nobody takes. */
+
+/** The longest wait before an attempt: the longest backoff of a retryStrategy. */
+export const longestBackoffMs = 3_600_000;
 
 /** Queued jobs whose time to be claimed is over; locked. */
 export async function lockExpiredJobs(
@@ -72,4 +77,32 @@ export async function deleteAbandonedJobs(
        select id from jobs where state = 'abandoned' and expires_at < $1 order by expires_at limit $2)`,
     [before, limit],
   );
+}
+
+/**
+ * Has jobs come in time that a wrong clock has put off: scheduled runs that nobody has begun are dropped, as the scheduler makes them
+ * again at their moment; others may be claimed now. Leases that would last for long end as others do. Ids of locations with jobs
+ * that may be claimed now.
+ */
+export async function bringJobsBack(db: Queryable, now: Date): Promise<string[]> {
+  const isFuture = `state = 'queued' and not_before > $1::timestamptz + ${clockSkewSql}
+    + make_interval(secs => case when attempt > 1 or first_attempt_at is not null then ${longestBackoffMs / 1000} else 0 end)`;
+  await db.query(
+    `delete from jobs where id in (
+       select id from jobs where ${isFuture} and run_source = 'SCHEDULER' and attempt = 1 and first_attempt_at is null
+         and past_tokens = '{}' order by id for update)`,
+    [now],
+  );
+  const lease = `$1::timestamptz + make_interval(secs => ${protocolLimits.leaseSeconds})`;
+  await db.query(
+    `update jobs set lease_expires_at = ${lease} where id in (
+       select id from jobs where state = 'leased' and lease_expires_at > ${lease} + ${clockSkewSql} order by id for update)`,
+    [now],
+  );
+  const rows = await db.query<{ locationId: string }>(
+    `update jobs set not_before = $1, due_at = least(due_at, $1), expires_at = $1::timestamptz + make_interval(secs => claim_window_seconds)
+     where id in (select id from jobs where ${isFuture} order by id for update) returning location_id as "locationId"`,
+    [now],
+  );
+  return [...new Set(rows.map(({ locationId }) => locationId))];
 }

@@ -5,6 +5,7 @@ import {
   effectiveRuntimeId,
   effectiveSlugs,
 } from './effective-checks.ts';
+import { clockSkewSql } from '../clock-skew.ts';
 
 /** Statements of the scheduler on checks. */
 
@@ -66,7 +67,7 @@ export async function bringChecksBack(
       `update checks set next_due_at = next_due_at - make_interval(secs => interval_seconds
          * (ceil(extract(epoch from next_due_at - $1::timestamptz)::float8 / interval_seconds) - 1))
        where id > $2 and id <= $3
-         and activated and next_due_at > $1::timestamptz + make_interval(secs => interval_seconds) + interval '1 minute'`,
+         and activated and next_due_at > $1::timestamptz + make_interval(secs => interval_seconds) + ${clockSkewSql}`,
       [now, after, last?.id ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
     );
     if (last === undefined) return;

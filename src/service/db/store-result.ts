@@ -1,6 +1,7 @@
 import type { ResultStatus } from '../../protocol/result.ts';
 import type { SuiteTotals } from '../suite-totals.ts';
 import type { Queryable } from './database.ts';
+import { clockSkewSql } from '../clock-skew.ts';
 
 /** A result as it is stored. Times are milliseconds since the epoch; `body` and `reason` are JSON texts. */
 export type ResultToStore = {
@@ -167,7 +168,7 @@ export async function updateStatuses(
          $2::timestamptz
          from (select excluded.last_started_at >= s.last_started_at
            -- The clock was wrong and has been set back.
-           or s.last_started_at > $2::timestamptz + interval '1 minute' as newer) as age)`,
+           or s.last_started_at > $2::timestamptz + ${clockSkewSql} as newer) as age)`,
     [JSON.stringify(records), now],
   );
 }

@@ -1,5 +1,4 @@
-/** Clocks of replicas, and corrections of one, differ by less. */
-const noticedMs = 60_000;
+import { clockSkewMs } from '../clock-skew.ts';
 
 /**
  * Notices, each time it is called, that the clock was set back: what waits for a moment that was meant to be near now waits for long,
@@ -13,7 +12,7 @@ export function createClockWatch(
   let last = Infinity;
   return async () => {
     const at = now();
-    if (at < last - noticedMs) await repair(new Date(at));
+    if (at < last - clockSkewMs) await repair(new Date(at));
     last = at;
   };
 }

@@ -2,6 +2,7 @@ import type { Log } from '../../log.ts';
 import { jobTypes, laneOf } from '../../protocol/check-types.ts';
 import { isSuiteType } from '../api/suite-fields.ts';
 import type { Db } from '../db/database.ts';
+import { bringJobsBack } from '../db/jobs-expiry.ts';
 import { findScheduledRuns, insertJobs, jobsChannel, type NewJob } from '../db/jobs.ts';
 import { createPartitions, type Partitions } from '../db/partitions.ts';
 import {
@@ -55,7 +56,10 @@ export function createScheduler({ db, now, log, random }: SchedulerDeps): Schedu
   const partitions = createPartitions(db);
   const findPauses = createFindPauses();
 
-  const watchClock = createClockWatch(now, (at) => bringChecksBack(db, { now: at }));
+  const watchClock = createClockWatch(now, async (at) => {
+    await bringChecksBack(db, { now: at });
+    for (const locationId of await bringJobsBack(db, at)) await db.notify(jobsChannel, locationId);
+  });
 
   async function makeDueRuns(): Promise<number> {
     await watchClock();
