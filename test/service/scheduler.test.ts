@@ -9,7 +9,7 @@ import {
   connectAgent,
   createAgentService,
   createClock,
-  emptyTables,
+  emptyAccounts,
   resultOf,
   silent,
   type AgentService,
@@ -35,7 +35,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     });
     beforeEach(async () => {
       clock.set(start);
-      await emptyTables(db);
+      await emptyAccounts(db);
       service = await createAgentService(db, clock);
       accountId = await addAccount(db);
       office = await addLocation(db, { accountId, slug: 'office' });
@@ -97,11 +97,11 @@ describe.each(databases)('scheduler: $name', (database) => {
         await scheduler.tick();
         clock.advance(minute);
         await scheduler.tick();
+        const first = (await jobs()).at(-1)?.at.getTime() ?? 0;
         clock.advance(minute);
         await scheduler.tick();
-        const [first, later] = (await jobs()).map(({ at }) => at.getTime());
-        if (first === undefined || later === undefined) throw new Error('two runs are missing');
-        expect(first - Date.parse(start)).toBeLessThanOrEqual(minute);
+        const later = (await jobs()).at(-1)?.at.getTime() ?? 0;
+        expect(Math.abs(first - Date.parse(start) - minute / 2)).toBeLessThanOrEqual(minute / 2);
         expect(later - first).toBe(minute);
       },
     );
@@ -138,9 +138,9 @@ describe.each(databases)('scheduler: $name', (database) => {
         30_000,
       ]);
       const agent = await connectAgent(service.app, office);
-      expect((await agent.claim()).map(({ checkId }) => checkId).toSorted()).toEqual(
-        [asked, retried].toSorted(),
-      );
+      expect(
+        (await agent.claim()).map(({ checkId }) => checkId).toSorted((a, b) => (a < b ? -1 : 1)),
+      ).toEqual([asked ?? '', retried ?? ''].toSorted((a, b) => (a < b ? -1 : 1)));
     });
 
     it('brings checks back some at a time, as whole intervals, and leaves the others', async () => {

@@ -38,7 +38,8 @@ export function createSweep(deps: Deps): Loop {
       thereSince = null;
       throw error;
     }
-    thereSince ??= now();
+    // Not later than now: a clock that was set back must not stop it until it is there again.
+    thereSince = Math.min(thereSince ?? Infinity, now());
     if (now() - thereSince < protocolLimits.leaseSeconds * 1000) return everyMs;
     await deleteEndedLogs(db);
     await endUnrunnable(deps);
