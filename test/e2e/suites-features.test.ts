@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { builtProgram } from '../helpers/build.ts';
+import { noteNoDownloads } from '../helpers/noted-downloads.ts';
 import { openFiles, testLines } from '../helpers/suite-results.ts';
 import { reachesRegistry } from '../helpers/suite-registry.ts';
 import { hasSuites, makeProject, startSuites, suiteFixtures, type SuiteBench } from '../helpers/suites.ts';
@@ -21,15 +22,11 @@ describe.runIf(runs)('a project with all of it', { timeout: 180_000 }, () => {
   const env = (more: { [name: string]: string } = {}) => ({
     env: { PATH: path, SERVICE_RUN: '1', SHOP_PORT: String((port += 1)), ...more },
   });
-  const lines = async (started: Awaited<ReturnType<SuiteBench['start']>>) => {
-    const run = await started.run;
-    expect(run.failure, started.log.join('\n')).toBeNull();
-    return { run, tests: testLines(run) };
-  };
 
   beforeAll(async () => {
     await builtProgram();
     bench = startSuites();
+    await noteNoDownloads(join(bench.folder, 'data'));
   }, 180_000);
   afterAll(() => bench.close());
 
@@ -40,16 +37,19 @@ describe.runIf(runs)('a project with all of it', { timeout: 180_000 }, () => {
     'signed in | account › global setup ran before | passed',
     'signed in | account › orders are listed | passed',
     'visitor | a visitor has no account @catalogue | passed',
+    'visitor | less than ever @slow | passed | degraded',
+    'visitor | slow today @slow | passed | degraded',
     'visitor | the api lists items @api | passed',
     'visitor | what the shop sells @smoke @catalogue | passed',
   ];
 
   test('runs as it is, and its result tells all of it', async () => {
     const started = await bench.start(shop, env());
-    const { run, tests } = await lines(started);
-    expect(tests).toEqual(all);
+    const run = await started.run;
+    expect(run.failure, started.log.join('\n')).toBeNull();
+    expect(testLines(run)).toEqual(all);
     expect(run).toMatchObject({
-      degraded: null,
+      degraded: { message: 'the list took 3 s; one is missing' },
       details: {
         playwrightVersion: '1.58.2',
         engine: { name: 'node' },
@@ -59,14 +59,14 @@ describe.runIf(runs)('a project with all of it', { timeout: 180_000 }, () => {
         exitCode: 0,
         errors: [],
         totals: {
-          tests: 8,
-          passed: 7,
+          tests: 10,
+          passed: 9,
           failed: 0,
           flaky: 0,
           skipped: 1,
           timedOut: 0,
           interrupted: 0,
-          degraded: 0,
+          degraded: 2,
         },
       },
     });
@@ -85,102 +85,49 @@ describe.runIf(runs)('a project with all of it', { timeout: 180_000 }, () => {
     expect(orders?.attachments.map(({ name }) => name)).toEqual(['trace']);
     const report = await openFiles(run);
     expect(report.config.version).toBe('1.58.2');
-    expect(report.stats).toMatchObject({ expected: 7, unexpected: 0, flaky: 0, skipped: 1 });
+    expect(report.stats).toMatchObject({ expected: 9, unexpected: 0, flaky: 0, skipped: 1 });
     expect(report.errors).toEqual([]);
+    // Nobody waits for a scheduled run.
+    expect(started.log.join('\n')).toContain('CI=undefined RUN=1');
     expect(bench.processes()).toEqual([]);
   });
 
-  test('tags: all of an entry; two runs at once share packages and browsers', async () => {
-    const both = bench.start(shop, { ...env(), suite: { tags: ['@smoke @account'] } });
-    const any = bench.start(shop, {
-      ...env(),
-      suite: { tags: ['@api', '@catalogue !@smoke'], projects: ['visitor'] },
-    });
-    const [first, second] = await Promise.all([both.then(lines), any.then(lines)]);
-    expect(first.tests).toEqual([
+  // These share packages and browsers while they go on at once.
+  test.concurrent('tags: all of an entry', async ({ expect }) => {
+    const started = await bench.start(shop, { ...env(), suite: { tags: ['@smoke @account'] } });
+    const run = await started.run;
+    expect(run.failure, started.log.join('\n')).toBeNull();
+    expect(testLines(run)).toEqual([
       'login | log in as Ada | passed',
       'signed in | account › orders are listed | passed',
     ]);
-    expect(second.tests).toEqual([
-      'visitor | a visitor has no account @catalogue | passed',
-      'visitor | the api lists items @api | passed',
-    ]);
-    for (const { run } of [first, second]) expect(run.details.dependencyCache).toBe('hit');
+    expect(run).toMatchObject({ degraded: null, details: { dependencyCache: 'hit' } });
   });
 
-  test('refreshCache installs again; so does another engine', async () => {
-    const options = { tags: ['!@catalogue'], projects: ['visitor'] };
-    const api = ['visitor | the api lists items @api | passed'];
-    const again = await lines(
-      await bench.start(shop, { ...env(), suite: { ...options, refreshCache: true } }),
-    );
-    expect([again.tests, again.run.details.dependencyCache]).toEqual([api, 'refreshed']);
-    const other = await lines(
-      await bench.start(shop, { ...env(), suite: { ...options, engine: { name: 'node', version: '24' } } }),
-    );
-    expect(other.run.details.engine?.version).toMatch(/^24\./);
-    expect([other.tests, other.run.details.dependencyCache]).toEqual([api, 'miss']);
-  });
-
-  describe('what a run says of itself', () => {
-    const config = (settings: string) =>
-      `import { defineConfig } from '@playwright/test';\nexport default defineConfig({ workers: 1, retries: 0, ${settings} });`;
-    let last = 0;
-    const project = (files: { [file: string]: string }) =>
-      makeProject(join(bench.folder, `project-${(last += 1)}`), files);
-
-    test('a global timeout applies, fails the run and lists the tests that it cut off', async () => {
-      const started = await bench.start(
-        project({
-          'playwright.config.ts': config('globalTimeout: 4000'),
-          'a.spec.ts': `
-            import { test } from '@playwright/test';
-            test('quick', () => {});
-            test('slow', () => new Promise(() => {}));
-            test('never begun', () => {});`,
-        }),
-      );
+  test.concurrent(
+    'tags: any of several entries; another engine has packages of its own',
+    async ({ expect }) => {
+      const engine = { name: 'node', version: '24' } as const;
+      const tags = ['@api', '@catalogue !@smoke'];
+      const started = await bench.start(shop, { ...env(), suite: { tags, projects: ['visitor'], engine } });
       const run = await started.run;
-      expect(run.failure).toMatchObject({
-        code: 'SCRIPT_TIMEOUT',
-        message: 'Timed out waiting 4000ms from config.globalTimeout.',
-      });
-      expect(run.details).toMatchObject({ runStatus: 'timedout', totals: { tests: 3, failed: 0 } });
-      // On a busy machine the time is over before the first test.
-      const [neverBegun, quick, slow] = testLines(run);
-      expect(quick).toMatch(/^quick \| (passed|interrupted)$/);
-      expect([neverBegun, slow]).toEqual(['never begun | interrupted', 'slow | interrupted']);
-    });
-
-    test('degraded: marked by the helper, also with soft assertions; a scheduled run has no CI', async () => {
-      const files = {
-        'playwright.config.ts': config(''),
-        'a.spec.ts': `
-          import { test, expect } from '@playwright/test';
-          import { markCheckAsDegraded } from '@location-agent/helpers';
-          test('slow today', () => markCheckAsDegraded('the list took 3 s'));
-          test('soft', () => {
-            expect.soft(1, 'count').toBe(2);
-            markCheckAsDegraded('one is missing');
-          });
-          test('says where it runs', () => console.log('CI=' + process.env.CI, 'RUN=' + process.env.SERVICE_RUN));`,
-      };
-      const scheduled = await bench.start(project(files), env());
-      const { run, tests } = await lines(scheduled);
-      expect(run.degraded?.message).toBe('the list took 3 s; one is missing');
-      expect(tests).toEqual([
-        'says where it runs | passed',
-        'slow today | passed | degraded',
-        'soft | passed | degraded',
+      expect(run.failure, started.log.join('\n')).toBeNull();
+      expect(testLines(run)).toEqual([
+        'visitor | a visitor has no account @catalogue | passed',
+        'visitor | the api lists items @api | passed',
       ]);
-      expect(run.details.totals).toMatchObject({ passed: 3, failed: 0, degraded: 2 });
-      expect(scheduled.log.join('\n')).toContain('CI=undefined RUN=1');
-    });
+      expect(run.details.engine?.version).toMatch(/^24\./);
+      expect(run.details.dependencyCache).toBe('miss');
+    },
+  );
 
-    test('a command that is killed in the middle: its tests are listed, the run fails', async () => {
+  test.concurrent(
+    'a command that is killed in the middle: its tests are listed, the run fails',
+    async ({ expect }) => {
       const started = await bench.start(
-        project({
-          'playwright.config.ts': config(`reporter: './told.ts'`),
+        makeProject(join(bench.folder, 'killed'), {
+          'playwright.config.ts': `import { defineConfig } from '@playwright/test';
+            export default defineConfig({ workers: 1, retries: 0, reporter: './told.ts' });`,
           // The runner has heard of the first test's end, and so have all reporters.
           'told.ts': `
             import { writeFileSync } from 'node:fs';
@@ -205,7 +152,8 @@ describe.runIf(runs)('a project with all of it', { timeout: 180_000 }, () => {
         'quick | passed',
       ]);
       expect(run.details.runStatus).toBe('interrupted');
-      expect(bench.processes()).toEqual([]);
-    });
-  });
+      expect(run.details.dependencyCache).toBe('hit');
+      expect(bench.processes().filter((line) => line.includes(started.workDir))).toEqual([]);
+    },
+  );
 });

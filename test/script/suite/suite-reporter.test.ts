@@ -97,10 +97,18 @@ test('never', async () => {});`,
 
   test('a global timeout by its own words, and tests that can’t be loaded', async () => {
     const hanging = project({
-      'playwright.config.ts': `export default { globalTimeout: 2500 };`,
-      'a.spec.ts': `import { test } from '@playwright/test'; test('a', async () => { await new Promise((r) => setTimeout(r, 20_000)); });`,
+      'playwright.config.ts': `export default { globalTimeout: 2500, workers: 1 };`,
+      'a.spec.ts': `import { test } from '@playwright/test';
+test('slow', async () => { await new Promise((r) => setTimeout(r, 20_000)); });
+test('never begun', () => {});`,
     });
-    expect((await runProject(hanging)).report.failure).toEqual({
+    const { report } = await runProject(hanging);
+    expect(report).toMatchObject({ runStatus: 'timedout', totals: { tests: 2, failed: 0 } });
+    expect(report.tests.map(({ title, status }) => `${title} ${status}`)).toEqual([
+      'slow interrupted',
+      'never begun interrupted',
+    ]);
+    expect(report.failure).toEqual({
       code: 'SCRIPT_TIMEOUT',
       owner: 'script',
       message: 'Timed out waiting 2500ms from config.globalTimeout.',
