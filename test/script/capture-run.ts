@@ -10,7 +10,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { RunReport } from '../../src/script/child/capture-format.ts';
 import { readPlaywrightReport } from '../../src/script/playwright-report.ts';
 import type { PlaywrightRun } from '../../src/script/playwright-run.ts';
@@ -73,6 +72,9 @@ export async function captureRun(options: CaptureOptions): Promise<CaptureRun> {
     screenshot: 'only-on-failure',
     launchOptions: { executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] },
   };
+  const reporterModule = join(folder, 'reporter.cjs');
+  const load = (name: string) => `require(${JSON.stringify(join(child, name))})`;
+  writeFileSync(reporterModule, `module.exports = ${load('playwright-reporter.js')}.default;\n`);
   const config = {
     testDir: scriptFolder,
     testMatch: options.testMatch ?? Object.keys(options.files)[0],
@@ -80,16 +82,17 @@ export async function captureRun(options: CaptureOptions): Promise<CaptureRun> {
     workers: 1,
     timeout: options.timeout ?? 15_000,
     reporter: [
-      [join(child, 'playwright-reporter.js'), { outputFile: reporterFile }],
+      [reporterModule, { outputFile: reporterFile }],
       ['json', { outputFile: jsonReport }],
     ],
     projects: [{ name: 'chromium', use }],
   };
-  const configFile = join(folder, 'playwright.config.mjs');
+  // CommonJS, as the agent's own: a config that is an ES module needs Playwright's loader for such.
+  const configFile = join(folder, 'playwright.config.cjs');
   writeFileSync(
     configFile,
-    `import { createRequire } from 'node:module';
-import { install } from ${JSON.stringify(pathToFileURL(join(child, 'playwright-fixtures.js')).href)};
+    `const { createRequire } = require('node:module');
+const { install } = ${load('playwright-fixtures.js')};
 if (process.env.TEST_WORKER_INDEX !== undefined) {
   install({
     require: createRequire(${JSON.stringify(join(runtime.folder, 'package.json'))}),
@@ -97,14 +100,22 @@ if (process.env.TEST_WORKER_INDEX !== undefined) {
     outputFolder: ${JSON.stringify(captureFolder)},
   });
 }
-export default ${JSON.stringify(config)};
+module.exports = ${JSON.stringify(config)};
 `,
   );
   const cli = join(runtime.folder, 'node_modules', '@playwright', 'test', 'cli.js');
   const output = await new Promise<string>((resolve, reject) => {
     const started = spawn(runtime.node, [cli, 'test', '--config', configFile], {
       cwd: scriptFolder,
-      env: { PATH: process.env['PATH'] ?? '', HOME: folder, FORCE_COLOR: '1' },
+      // As the agent does for scripts without ES modules: their loader would load Playwright's compiler a second time.
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: folder,
+        FORCE_COLOR: '1',
+        PW_DISABLE_TS_ESM: '1',
+        // Playwright starts another process after each test that fails.
+        NODE_COMPILE_CACHE: join(folder, 'compiled'),
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 150_000,
       killSignal: 'SIGKILL',
