@@ -25,7 +25,7 @@ import {
   connectAgent,
   createAgentService,
   createClock,
-  emptyTables,
+  emptyAccounts,
   resultOf,
   type AgentService,
   type TestAgent,
@@ -33,12 +33,10 @@ import {
 } from '../helpers/agent-service.ts';
 import { startArtifactAgent, type ArtifactAgent } from '../helpers/artifact-agent.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { databases } from '../helpers/database.ts';
+import { anyDatabase } from '../helpers/database.ts';
 
 /** Artifacts from an attempt's folder to the service, over connections that break, stall and come back. */
 
-const [database] = databases;
-if (database === undefined) throw new Error('there is no database to test on');
 const clock = createClock('2026-03-04T05:06:07.000Z');
 let db: Db;
 let folder: string;
@@ -51,15 +49,15 @@ let job: TestJob;
 let agents: ArtifactAgent[] = [];
 
 beforeAll(async () => {
-  db = await database.open();
+  db = await anyDatabase.open();
 });
-afterAll(() => database.close());
+afterAll(() => anyDatabase.close());
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'agent-artifacts-'));
   workDir = join(folder, 'work');
   mkdirSync(workDir);
   clock.set('2026-03-04T05:06:07.000Z');
-  await emptyTables(db);
+  await emptyAccounts(db);
   service = await startReplica();
   link = await startLink((service.app.server.address() as AddressInfo).port);
   const accountId = await addAccount(db);

@@ -10,6 +10,7 @@ import { uuidv7 } from '../../src/service/ids.ts';
 import { createRetention } from '../../src/service/retention.ts';
 import { nextDueAt, offsetSeconds, intervalSeconds } from '../../src/service/scheduling/schedule-rules.ts';
 import { createScheduler, type Scheduler } from '../../src/service/scheduling/scheduler.ts';
+import { emptyTables } from './database.ts';
 
 /** The agents' side of the service over a database, with a clock that the test moves. */
 
@@ -46,11 +47,10 @@ const tables = [
   'locations',
   'api_keys',
   'accounts',
-];
+].join(', ');
 
-export async function emptyTables(db: Db): Promise<void> {
-  await db.exec(`truncate ${tables.join(', ')} cascade`);
-}
+/** Empties the tables of accounts, and so all that refers to one. */
+export const emptyAccounts = (db: Db): Promise<void> => emptyTables(db, tables);
 
 export async function addAccount(db: Db): Promise<string> {
   const id = uuidv7();

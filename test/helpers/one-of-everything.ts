@@ -8,7 +8,7 @@ import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/ids.ts';
 import { createAuthority } from '../../src/targets/certificates.ts';
 import { silent } from './agent-service.ts';
-import { databases } from './database.ts';
+import { anyDatabase } from './database.ts';
 import { startTestService, type Fields, type TestService } from './service.ts';
 import { storeRuns } from './stored-results.ts';
 
@@ -45,16 +45,14 @@ export async function idleBackground(db: Db): Promise<Background> {
   return background;
 }
 
-/** A service over the embedded database whose first account has one of everything. */
+/** A service whose first account has one of everything. */
 export async function startServiceWithEverything(): Promise<{
   service: TestService;
   everything: Everything;
   close: () => Promise<void>;
 }> {
-  const [database] = databases;
-  if (database === undefined) throw new Error('no database');
   const folder = mkdtempSync(join(tmpdir(), 'everything-'));
-  const db = await database.open();
+  const db = await anyDatabase.open();
   const bundles = createArtifactFiles(folder, { reserveBytes: 0 });
   const service = await startTestService(db, { bundles, background: await idleBackground(db) });
   return {
@@ -62,7 +60,7 @@ export async function startServiceWithEverything(): Promise<{
     everything: await makeOneOfEverything(service),
     close: async () => {
       await service.close();
-      await database.close();
+      await anyDatabase.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

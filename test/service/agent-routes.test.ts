@@ -11,7 +11,7 @@ import {
   connectAgent,
   createAgentService,
   createClock,
-  emptyTables,
+  emptyAccounts,
   encryption,
   resultOf,
   type AgentService,
@@ -37,7 +37,7 @@ describe.each(databases)('agent protocol: $name', (database) => {
     });
     beforeEach(async () => {
       clock.set('2026-03-04T05:06:07.000Z');
-      await emptyTables(db);
+      await emptyAccounts(db);
       service = await createAgentService(db, clock);
       app = service.app;
       accountId = await addAccount(db);

@@ -15,7 +15,7 @@ import {
   connectAgent,
   createAgentService,
   createClock,
-  emptyTables,
+  emptyAccounts,
   resultOf,
   type AgentService,
   type TestAgent,
@@ -51,7 +51,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       clock.set('2026-03-04T05:06:07.000Z');
       folder = mkdtempSync(join(tmpdir(), 'artifacts-'));
       files = createArtifactFiles(folder, { reserveBytes: 0 });
-      await emptyTables(db);
+      await emptyAccounts(db);
       api = await startTestService(db, { now: clock.now, files });
       service = await createAgentService(db, clock, files);
       await service.app.listen({ host: '127.0.0.1', port: 0 });

@@ -23,7 +23,7 @@ import {
   encryption,
   type AgentService,
 } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 import { startTestService, type CallOptions, type TestService } from '../helpers/service.ts';
 
 /** Code bundles, from the upload to what an agent fetches, over real connections. */
@@ -64,7 +64,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       clock.set(start);
       rmSync(folder, { recursive: true });
       mkdirSync(folder);
-      await db.exec('truncate playwright_bundles, checks, locations cascade');
+      await emptyTables(db, 'playwright_bundles, checks, locations');
       office = await addLocation(db, { accountId: api.account.id, slug: 'office' });
     });
     afterAll(async () => {

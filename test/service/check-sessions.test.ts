@@ -18,7 +18,7 @@ import {
   type TestAgent,
   type TestJob,
 } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../helpers/service.ts';
 
 /** Check sessions from the trigger through an agent to their end, and how they are cancelled. */
@@ -57,8 +57,9 @@ describe.each(databases)('check sessions: $name', (database) => {
     });
     beforeEach(async () => {
       clock.set(start);
-      await db.exec(
-        'truncate check_results, finished_jobs, check_sessions, run_logs, playwright_bundles, account_variables, check_groups, checks, locations cascade',
+      await emptyTables(
+        db,
+        'check_results, finished_jobs, check_sessions, run_logs, playwright_bundles, account_variables, check_groups, checks, locations',
       );
       const { id: accountId } = api.account;
       office = await addLocation(db, { accountId, slug: 'office' });

@@ -4,7 +4,7 @@ import type { Db } from '../../src/service/db/database.ts';
 import { sourceOf, stateOfPing, successRatio, userAgentOf } from '../../src/service/heartbeats/rules.ts';
 import { createHeartbeatTimers } from '../../src/service/heartbeats/timers.ts';
 import { createClock, silent } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../helpers/service.ts';
 
 /** Heartbeats from the ping to the failure: rules, timers on both databases, routes. */
@@ -74,7 +74,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
     });
     beforeEach(async () => {
       clock.set(start);
-      await db.exec('truncate check_results, finished_runs, check_groups, checks cascade');
+      await emptyTables(db, 'check_results, finished_runs, check_groups, checks');
     });
     afterAll(async () => {
       await service.close();

@@ -11,7 +11,7 @@ import {
   type AgentService,
   type TestJob,
 } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../helpers/service.ts';
 
 /** From what the API stores of checks with code, groups, snippets and variables to the jobs that agents get. */
@@ -42,8 +42,9 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       api = await startTestService(db, { now: clock.now, encryption });
     });
     beforeEach(async () => {
-      await db.exec(
-        'truncate check_results, finished_jobs, snippets, account_variables, check_groups, locations cascade',
+      await emptyTables(
+        db,
+        'check_results, finished_jobs, snippets, account_variables, check_groups, locations',
       );
       office = await addLocation(db, { accountId: api.account.id, slug: 'office' });
     });

@@ -15,7 +15,7 @@ import {
   resultOf,
   type AgentService,
 } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../helpers/service.ts';
 
 /** Lists of sessions, their deletion, and the retries that a trigger asks for. */
@@ -45,9 +45,7 @@ describe.each(databases)('sessions: $name', (database) => {
     });
     beforeEach(async () => {
       clock.set(start);
-      await db.exec(
-        'truncate check_results, finished_jobs, check_sessions, artifacts, checks, locations cascade',
-      );
+      await emptyTables(db, 'check_results, finished_jobs, check_sessions, artifacts, checks, locations');
       office = await addLocation(db, { accountId: api.account.id, slug: 'office' });
       const shared = { privateLocations: ['office'], frequency: 60, doubleCheck: true };
       pageId = await create('/v1/checks/url', {

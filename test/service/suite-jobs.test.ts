@@ -22,7 +22,7 @@ import {
   type TestAgent,
   type TestJob,
 } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../helpers/service.ts';
 
 /** Suites from the API to the jobs that agents get, and when they run. */
@@ -62,8 +62,9 @@ describe.each(databases)('jobs of suites: $name', (database) => {
     });
     beforeEach(async () => {
       clock.set(start);
-      await db.exec(
-        'truncate check_results, finished_jobs, playwright_bundles, account_variables, check_groups, checks, locations cascade',
+      await emptyTables(
+        db,
+        'check_results, finished_jobs, playwright_bundles, account_variables, check_groups, checks, locations',
       );
       const { id: accountId } = api.account;
       office = await addLocation(db, { accountId, slug: 'office' });
@@ -387,7 +388,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
       expect((await missed()).map(({ reason }) => reason)).toEqual([stillRunning]);
       expect(await queued()).toEqual(['office']);
 
-      await db.exec('truncate jobs, check_results, missed_runs');
+      await emptyTables(db, 'jobs, check_results, missed_runs');
       for (let n = 0; n < 6; n++) {
         clock.advance(minute);
         await agents.scheduler.tick();
@@ -412,7 +413,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
       expect(await queued()).toEqual(['office', 'office']);
       expect(await missed()).toEqual([]);
 
-      await db.exec('truncate jobs');
+      await emptyTables(db, 'jobs');
       await create('/v1/checks/url', {
         name: 'Page',
         request: { url: 'https://shop.example/' },

@@ -15,7 +15,7 @@ import {
   resultOf,
   type AgentService,
 } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../helpers/service.ts';
 
 /**
@@ -41,7 +41,7 @@ describe.each(databases)('a long suite: $name', (database) => {
       api = await startTestService(db, { now: clock.now, bundles, encryption });
     });
     beforeEach(async () => {
-      await db.exec('truncate check_results, finished_jobs, playwright_bundles, checks, locations cascade');
+      await emptyTables(db, 'check_results, finished_jobs, playwright_bundles, checks, locations');
       office = await addLocation(db, { accountId: api.account.id, slug: 'office' });
     });
     afterAll(async () => {

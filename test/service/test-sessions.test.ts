@@ -15,7 +15,7 @@ import {
   type AgentService,
   type TestAgent,
 } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../helpers/service.ts';
 
 /** Test sessions: what their jobs have besides, and what their results leave alone. */
@@ -46,8 +46,9 @@ describe.each(databases)('test sessions: $name', (database) => {
     });
     beforeEach(async () => {
       clock.set(start);
-      await db.exec(
-        'truncate check_results, finished_jobs, check_sessions, playwright_bundles, account_variables, check_groups, checks, locations cascade',
+      await emptyTables(
+        db,
+        'check_results, finished_jobs, check_sessions, playwright_bundles, account_variables, check_groups, checks, locations',
       );
       const { id: accountId } = api.account;
       office = await addLocation(db, { accountId, slug: 'office' });

@@ -21,7 +21,7 @@ import {
   type TestAgent,
   type TestJob,
 } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../helpers/service.ts';
 
 /** Triggers: the records, their URLs, and runs of groups in their order. */
@@ -47,8 +47,9 @@ describe.each(databases)('triggers: $name', (database) => {
     });
     beforeEach(async () => {
       clock.set(start);
-      await db.exec(
-        'truncate check_results, finished_jobs, check_sessions, group_runs, triggers, checks, check_groups, locations cascade',
+      await emptyTables(
+        db,
+        'check_results, finished_jobs, check_sessions, group_runs, triggers, checks, check_groups, locations',
       );
       const office = await addLocation(db, { accountId: api.account.id, slug: 'office' });
       await addLocation(db, { accountId: api.account.id, slug: 'home' });

@@ -19,14 +19,13 @@ import { createEncryption } from '../../../src/service/encryption.ts';
 import { uuidv7 } from '../../../src/service/ids.ts';
 import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
 import { builtProgram } from '../../helpers/build.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import { startModel, type TestModel } from '../../helpers/model-endpoint.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 import { addWindow } from '../maintenance/window-rows.ts';
 
 /** Agentic checks from the schedule to the result: a real page in a real browser, and a peer for the model. */
 
-const [database] = databases;
 const start = Date.parse('2026-03-01T12:00:00Z');
 const secret = 'the-secret-of-ann-7';
 const encryption = createEncryption('a key for tests of agentic checks');
@@ -65,7 +64,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'agentic-files-'));
-    db = await database!.open();
+    db = await anyDatabase.open();
     model = await startModel();
     shop = createServer((request, response) => {
       if (request.url === '/redirect')
@@ -128,7 +127,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
     await model.close();
     shop.closeAllConnections();
     await new Promise((resolve) => shop.close(resolve));
-    await database!.close();
+    await anyDatabase.close();
     await rm(folder, { recursive: true, force: true });
   });
 

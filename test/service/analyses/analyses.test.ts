@@ -14,14 +14,13 @@ import { createErrorFollower } from '../../../src/service/error-groups/follow-er
 import { createFinishedRuns } from '../../../src/service/finished-runs.ts';
 import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
 import { endRuns } from '../../helpers/alert-runs.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import { startModel, type TestModel } from '../../helpers/model-endpoint.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 
 /** Root cause analyses from the request to the answer, by the rules and by a model. */
 
 const start = Date.parse('2026-03-01T12:00:00Z');
-const [database] = databases;
 const encryption = createEncryption('a key for tests of analyses');
 const clock = createClock(start);
 const secret = 'a-very-secret-value-42';
@@ -35,7 +34,7 @@ let checkId = '';
 const told: string[] = [];
 
 beforeAll(async () => {
-  db = await database!.open();
+  db = await anyDatabase.open();
   model = await startModel();
   background = createBackground({ db, log: silent });
   handleAnalyses(background, {
@@ -75,7 +74,7 @@ afterAll(async () => {
   await service.close();
   await background.stop();
   await model.close();
-  await database!.close();
+  await anyDatabase.close();
 });
 
 async function fail(isAutomatic = false): Promise<string> {

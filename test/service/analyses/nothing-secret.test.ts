@@ -5,7 +5,7 @@ import type { Facts } from '../../../src/service/analyses/facts.ts';
 import { secretsOfCheck } from '../../../src/service/analyses/secrets-of-check.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createEncryption } from '../../../src/service/encryption.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 
 /** What a model is told, with secrets in every place where a result or a check may hold one: an oracle looks for them. */
 
@@ -142,9 +142,8 @@ test('passwords within URLs are not told, whoever knows them', () => {
 });
 
 test('secrets of a check are its variables, what is locked, what is kept encrypted, and passwords of URLs', async () => {
-  const [database] = databases;
   const encryption = createEncryption('a key for tests of secrets');
-  const db: Db = await database!.open();
+  const db: Db = await anyDatabase.open();
   try {
     const variable = (key: string, value: string, is: { secret?: boolean; locked?: boolean } = {}) => ({
       key,
@@ -170,6 +169,6 @@ test('secrets of a check are its variables, what is locked, what is kept encrypt
       ['value-of-a', 'value-of-b', 'value-of-header', 'value-of-basic', 'pass word'].sort(),
     );
   } finally {
-    await database!.close();
+    await anyDatabase.close();
   }
 });

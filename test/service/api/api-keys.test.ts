@@ -1,25 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClock } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 
 /** The account's API keys: made, shown once, renamed, ended. */
 
 const start = '2026-03-04T05:06:07.000Z';
 const clock = createClock(start);
-const [database] = databases;
 let service: TestService;
 
 beforeAll(async () => {
-  if (database === undefined) throw new Error('no database');
-  const db = await database.open();
+  const db = await anyDatabase.open();
   service = await startTestService(db, { now: clock.now });
   // Those of the helper are as old as the clock that it knows.
   await db.query('update api_keys set created_at = $1', [new Date(clock.now() - 1000)]);
 });
 afterAll(async () => {
   await service.close();
-  await database?.close();
+  await anyDatabase.close();
 });
 
 type Key = Fields & { id: string; rawKey: string; name: string };

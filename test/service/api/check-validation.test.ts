@@ -2,25 +2,23 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dataCenterLocations, probeTypes, type ProbeType } from '../../../src/protocol/check-types.ts';
 import { assertionGrammar } from '../../../src/protocol/assertions.ts';
 import { recordTypes } from '../../../src/protocol/requests.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 import { addShopService, fullFields, minimalBody, minimalRequests } from './check-bodies.ts';
 
 /** What is refused, and with which words: nothing here reaches the storage, so one database is enough. */
 
-const [database] = databases;
 let service: TestService;
 
 beforeAll(async () => {
-  if (database === undefined) throw new Error('no database');
-  service = await startTestService(await database.open());
+  service = await startTestService(await anyDatabase.open());
   const office = { name: 'Office', slugName: 'office' };
   expect((await service.call('POST', '/v1/private-locations', { body: office })).status).toBe(201);
   await addShopService(service);
 });
 afterAll(async () => {
   await service.close();
-  await database?.close();
+  await anyDatabase.close();
 });
 
 async function attributesOf(type: ProbeType, fields: Fields): Promise<unknown> {

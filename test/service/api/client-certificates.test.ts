@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { executeApi } from '../../../src/executors/api.ts';
 import { createAuthority, type Certificate } from '../../../src/targets/certificates.ts';
 import { connectAgent, createAgentService, createClock, encryption } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import { apiJob, listening, startTestNetwork, testContext } from '../../helpers/http.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 
@@ -14,7 +14,6 @@ import { startTestService, type Fields, type TestService } from '../../helpers/s
 const start = '2026-03-04T05:06:00.000Z';
 const from = new Date('2020-01-01T00:00:00Z');
 const until = new Date('2036-04-10T13:00:00Z');
-const [database] = databases;
 const path = '/v1/client-certificates';
 const authority = createAuthority({ commonName: 'Test Authority' });
 const issue = (commonName: string, names: string[] = []) =>
@@ -33,12 +32,11 @@ describe('client certificates', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    if (database === undefined) throw new Error('no database');
-    service = await startTestService(await database.open(), { now: clock.now, encryption });
+    service = await startTestService(await anyDatabase.open(), { now: clock.now, encryption });
   });
   afterAll(async () => {
     await service.close();
-    await database?.close();
+    await anyDatabase.close();
   });
 
   const post = (body: Fields) =>

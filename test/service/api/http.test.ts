@@ -3,23 +3,21 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiText } from '../../../src/service/http/openapi-document.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 import { minimalBody } from './check-bodies.ts';
 
 /** What holds for every route: authentication, errors, the document, the page. One database is enough. */
 
-const [database] = databases;
 let service: TestService;
 let clock = Date.parse('2026-03-05T12:00:00.000Z');
 
 beforeAll(async () => {
-  if (database === undefined) throw new Error('no database');
-  service = await startTestService(await database.open(), { now: () => clock });
+  service = await startTestService(await anyDatabase.open(), { now: () => clock });
 });
 afterAll(async () => {
   await service.close();
-  await database?.close();
+  await anyDatabase.close();
 });
 
 type Operation = {

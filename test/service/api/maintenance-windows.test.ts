@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createBackground } from '../../../src/service/background.ts';
 import { handleMaintenanceEvents } from '../../../src/service/maintenance/events.ts';
 import { createClock, silent } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 
 /** Maintenance windows and their occurrences, as clients see them. */
@@ -44,12 +44,10 @@ type Window = Fields & { id: number; attributes?: Fields };
 type Occurrence = Fields & { id: string; startsAt: string; status: string; updates: Fields[] };
 
 describe('maintenance windows', () => {
-  const [database] = databases;
   const clock = createClock(start);
   let service: TestService;
   beforeAll(async () => {
-    if (database === undefined) throw new Error('no embedded database');
-    const db = await database.open();
+    const db = await anyDatabase.open();
     const background = createBackground({ db, log: silent });
     handleMaintenanceEvents(background, { db, now: clock.now, followers: [] });
     await background.prepare();
@@ -58,7 +56,7 @@ describe('maintenance windows', () => {
   afterAll(async () => {
     await service.close();
     await service.background.stop();
-    await database?.close();
+    await anyDatabase.close();
   });
 
   const call = <Body = Window>(method: string, url: string, body?: unknown, key?: string) =>

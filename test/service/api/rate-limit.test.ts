@@ -1,21 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readServiceConfig } from '../../../src/config/service.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
 
 /** Requests of one API key in a minute, and the page of the document. */
 
-const [database] = databases;
 const unknown = '01890000-0000-7000-8000-000000000001';
 let service: TestService;
 
 beforeAll(async () => {
-  if (database === undefined) throw new Error('no database');
-  service = await startTestService(await database.open(), { rateLimit: 40 });
+  service = await startTestService(await anyDatabase.open(), { rateLimit: 40 });
 });
 afterAll(async () => {
   await service.close();
-  await database?.close();
+  await anyDatabase.close();
 });
 
 describe('rate limits', () => {

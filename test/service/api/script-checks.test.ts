@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scriptTypes, type ScriptType } from '../../../src/protocol/check-types.ts';
 import { checkPaths } from '../../../src/service/api/check-paths.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase, databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 import { storedMinimal } from './check-bodies.ts';
 
@@ -146,15 +146,13 @@ describe.each(databases)('script checks ($name)', (database) => {
 });
 
 describe('what is refused', () => {
-  const [database] = databases;
   let service: TestService;
   beforeAll(async () => {
-    if (database === undefined) throw new Error('no database');
-    service = await startTestService(await database.open());
+    service = await startTestService(await anyDatabase.open());
   });
   afterAll(async () => {
     await service.close();
-    await database?.close();
+    await anyDatabase.close();
   });
 
   const setBy = 'is not accepted: only timeout, use, expect are, the agent sets the others';

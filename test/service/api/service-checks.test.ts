@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClock, createAgentService } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+import { databases, emptyTables } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 
 /** Checks that the service runs itself: HEARTBEAT and AGENTIC, as the API stores and refuses them. */
@@ -202,7 +202,7 @@ describe('checks of the service itself', () => {
   );
 
   test('the scheduler makes no jobs of either, and leaves the moment of an agentic check to its executor', async () => {
-    await service.db.exec('truncate checks cascade');
+    await emptyTables(service.db, 'checks');
     await create('heartbeat', heartbeat);
     const { body } = await create('agentic', { ...agentic, locations: ['eu-west-1'] });
     const due = () => service.db.query('select check_type, next_due_at from checks order by check_type');

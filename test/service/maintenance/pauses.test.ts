@@ -10,7 +10,7 @@ import {
   addLocation,
   createAgentService,
   createClock,
-  emptyTables,
+  emptyAccounts,
   type AgentService,
 } from '../../helpers/agent-service.ts';
 import { databases } from '../../helpers/database.ts';
@@ -33,7 +33,7 @@ describe.each(databases)('maintenance and the scheduler: $name', (database) => {
     beforeEach(async () => {
       clock.set(start);
       made = [];
-      await emptyTables(db);
+      await emptyAccounts(db);
       service = await createAgentService(db, clock);
       accountId = await addAccount(db);
       await addLocation(db, { accountId, slug: 'office' });

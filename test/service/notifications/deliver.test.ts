@@ -16,7 +16,7 @@ import { createMailer } from '../../../src/service/notifications/email.ts';
 import { queueNotifications } from '../../../src/service/notifications/queue.ts';
 import { kindOfAddress } from '../../../src/service/notifications/target-address.ts';
 import { silent } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import {
   startMailServer,
   startReceiver,
@@ -27,7 +27,6 @@ import { startTestService, type Fields, type TestService } from '../../helpers/s
 
 /** From an alert in the queue to its receiver, and what the log says of it. On the embedded database. */
 
-const database = databases[0]!;
 const time = Date.parse('2026-03-04T05:06:07.000Z');
 const startedAt = '2026-03-04T05:06:00.000Z';
 const checkId = '0198c0de-0000-7000-8000-000000000001';
@@ -67,7 +66,7 @@ const encryptionOf = () => encryption;
 let encryption: TestService['encryption'];
 
 beforeAll(async () => {
-  db = await database.open();
+  db = await anyDatabase.open();
   mailServer = await startMailServer();
   service = await startTestService(db, { now: () => time });
   await service.close();
@@ -80,7 +79,7 @@ afterAll(async () => {
   await service.close();
   await background.stop();
   await mailServer.close();
-  await database.close();
+  await anyDatabase.close();
 });
 beforeEach(() => {
   config = readNotificationConfig({

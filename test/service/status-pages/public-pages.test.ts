@@ -16,7 +16,7 @@ import {
 import { mailAddress } from '../../../src/service/status-pages/subscriptions.ts';
 import { createClock, silent } from '../../helpers/agent-service.ts';
 import { startMailServer, type MailServer } from '../../helpers/notification-targets.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 
 /** What everybody sees of status pages, and what subscribers are told. */
@@ -26,7 +26,6 @@ const hour = 3_600_000;
 const hostile = `</title><script>alert("1")</script><img src=x onerror='alert(2)'>&amp;`;
 
 describe('status pages in public', () => {
-  const [database] = databases;
   const clock = createClock(start);
   let service: TestService;
   let mailServer: MailServer;
@@ -34,8 +33,7 @@ describe('status pages in public', () => {
   let publicBase: string | null = null;
 
   beforeAll(async () => {
-    if (database === undefined) throw new Error('no embedded database');
-    const db = await database.open();
+    const db = await anyDatabase.open();
     const background = createBackground({ db, log: silent });
     const encryption = createEncryption('a key for tests alone');
     mailServer = await startMailServer();
@@ -62,7 +60,7 @@ describe('status pages in public', () => {
     await service.close();
     await service.background.stop();
     await mailServer.close();
-    await database?.close();
+    await anyDatabase.close();
   });
 
   async function made(path: string, body: Fields): Promise<Fields & { id: string }> {

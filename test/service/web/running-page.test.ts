@@ -15,14 +15,11 @@ import {
   type AgentService,
   type TestAgent,
 } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/database.ts';
 import { hasPlaywright, runtime } from '../../helpers/playwright.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
 
 /** The page while a suite runs: what its data says, and the page itself in a Chromium. */
-
-const [database] = databases;
-if (database === undefined) throw new Error('no database');
 
 let db: Db;
 let agents: AgentService;
@@ -30,7 +27,7 @@ let api: TestService;
 let agent: TestAgent;
 let checkId: string;
 beforeAll(async () => {
-  db = await database.open();
+  db = await anyDatabase.open();
   const now = { now: Date.now };
   agents = await createAgentService(db, now);
   api = await startTestService(db, { encryption });
@@ -54,7 +51,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await agents.app.close();
   await api.close();
-  await database.close();
+  await anyDatabase.close();
 });
 
 /** A triggered run that an agent has, in its install stage. */
