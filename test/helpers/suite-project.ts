@@ -42,14 +42,20 @@ export const removeProject = (place: SuitePlace): void =>
 
 export type ProjectRun = { report: SuiteReport; configs: string[]; code: number | null; output: string };
 
-/** Lays the settings over the project, runs its tests, reads what they left. */
+/**
+ * Lays the settings over the project, runs its tests, reads what they left. `modules`: the project has ES modules, for which
+ * Playwright loads itself a second time in each of its processes.
+ */
 export async function runProject(
   place: SuitePlace,
-  given: Partial<Pick<Suite, 'configPath' | 'testCommand' | 'projects' | 'tags'>> = {},
+  given: Partial<Pick<Suite, 'configPath' | 'testCommand' | 'projects' | 'tags'>> & {
+    modules?: boolean;
+  } = {},
   limitMs = 60_000,
 ): Promise<ProjectRun> {
   if (runtime === undefined) throw new Error('no runtime is installed');
-  const suite = { configPath: null, testCommand: null, projects: [], tags: [], ...given };
+  const { modules = false, ...settings } = given;
+  const suite = { configPath: null, testCommand: null, projects: [], tags: [], ...settings };
   const { configs, env } = await injectConfig({ place, suite });
   const cli = `${process.execPath} node_modules/@playwright/test/cli.js`;
   const { command } = testCommandOf({ suite, manager: { exec: '' } });
@@ -59,7 +65,14 @@ export async function runProject(
     {
       cwd: place.working,
       // Not CI: the reports of failed runs would be served.
-      env: { PATH: '/usr/bin:/bin', HOME: place.home, TMPDIR: place.temporary, ...env },
+      env: {
+        PATH: '/usr/bin:/bin',
+        HOME: place.home,
+        TMPDIR: place.temporary,
+        NODE_COMPILE_CACHE: join(place.root, 'compiled'),
+        ...(modules ? {} : { PW_DISABLE_TS_ESM: '1' }),
+        ...env,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     },

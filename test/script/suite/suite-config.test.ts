@@ -149,7 +149,7 @@ export default load();`,
       'spy.cjs': spy,
       'one.spec.ts': oneTest,
     });
-    const { report } = await runProject(place);
+    const { report } = await runProject(place, { modules: true });
     expect(report.failure).toBeNull();
     expect(seen(place)).toMatchObject({
       workers: 1,
