@@ -1,4 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -6,21 +8,44 @@ import { packBundle } from '../../src/script/suite/pack-bundle.ts';
 import type { SuiteDetails } from '../../src/script/suite/suite-run.ts';
 import { builtProgram } from '../helpers/build.ts';
 import { servicePlace, type ServicePlace } from '../helpers/database.ts';
+import { noteNoDownloads } from '../helpers/noted-downloads.ts';
+import { startPrivateRegistry, type PrivateRegistry } from '../helpers/private-registry.ts';
 import { noDownloads, reachesRegistry, registryVariables } from '../helpers/suite-registry.ts';
 import { zipNames } from '../helpers/suite-results.ts';
-import { hasSuites, makeProject } from '../helpers/suites.ts';
+import { hasSuites } from '../helpers/suites.ts';
 import { leaksIn } from '../secrets/open-everything.ts';
-import { apiOf, killAll, processesWith, readyLine, startProgram, until, type Api } from './program.ts';
+import {
+  endless,
+  leaking,
+  makePrivateProject,
+  quiet,
+  setupThrows,
+  suiteSecrets as secrets,
+} from './leaking-suite.ts';
+import {
+  apiOf,
+  killAll,
+  processesWith,
+  readyLine,
+  startProgram,
+  until,
+  type Api,
+  type Program,
+} from './program.ts';
 
-/** Suites on the whole way: bundles, checks and sessions over the public API, an agent and a service as programs. */
+/**
+ * Suites on the whole way: bundles, checks and sessions over the public API, an agent and a service as programs. One package of
+ * theirs comes from a private registry, by a token. And the oracle: projects that put secrets wherever a project can, and a
+ * search of all that anybody gets to see: results, every file, sessions while they run, both programs' logs at DEBUG, what the
+ * agent keeps.
+ */
 
 const runs = hasSuites && (await reachesRegistry());
 
 type Keys = { apiKey: string; locationKey: string; locationSlug: string };
-type Artifact = { name: string; type: string; state: string; size: number; url?: string; reason?: string };
+type Artifact = { name: string; type: string; state: string; size: number; url?: string };
 type Result = {
   id: string;
-  checkId: string;
   status: string;
   isCancelled: boolean;
   reason: { code: string; message: string } | null;
@@ -33,63 +58,36 @@ type Session = {
   inProgress: { stage: string | null; log: string[] }[];
   results: { checkResultId: string; checkId: string; isCancelled: boolean; resultType: string }[];
 };
-
-const secret = 'walnut/7741?<of the check>';
-const config = `import { defineConfig } from '@playwright/test';
-export default defineConfig({ workers: 1, retries: 0 });`;
-
-const visit = `
-import { test, expect } from '@playwright/test';
-import { writeFileSync } from 'node:fs';
-test('a page', { tag: '@smoke' }, async ({ page }, info) => {
-  console.log('CI=' + process.env.CI, 'run', process.env.SERVICE_RUN, 'key', process.env.API_KEY);
-  console.log('token', process.env.TOKEN, encodeURIComponent(process.env.TOKEN));
-  await page.setContent('<title>' + encodeURIComponent(process.env.TOKEN) + '</title><p></p>');
-  await page.locator('p').evaluate((p, token) => { p.textContent = token; }, process.env.TOKEN);
-  await expect(page.locator('p')).toHaveText(process.env.TOKEN);
-  const file = info.outputPath('token.txt');
-  writeFileSync(file, process.env.TOKEN);
-  await info.attach('token', { path: file });
-});`;
-
-const large = `
-import { test } from '@playwright/test';
-import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, writeSync } from 'node:fs';
-test('leaves a large file', async ({}, info) => {
-  console.log('CI=' + process.env.CI);
-  const path = info.outputPath('large.webm');
-  const file = openSync(path, 'w');
-  for (let size = 0; size < 151; size += 1) writeSync(file, randomBytes(1024 * 1024));
-  closeSync(file);
-  await info.attach('large', { path, contentType: 'video/webm' });
-});`;
-
-const endless = `
-import { test } from '@playwright/test';
-test('quick', async ({}, info) => {
-  await info.attach('note', { body: 'kept', contentType: 'text/plain' });
-});
-test('endless', async () => {
-  test.setTimeout(0);
-  console.log('it has begun');
-  await new Promise(() => setInterval(() => undefined, 1000));
-});
-test('never begun', () => {});`;
+type Ran = { result: Result; output: string; files: { name: string; size: number; bytes: Buffer }[] };
 
 describe.runIf(runs)('suites from the service through an agent', { timeout: 240_000 }, () => {
   let folder: string;
   let place: ServicePlace;
+  let registry: PrivateRegistry;
+  let target: Server;
+  let url: string;
+  let seen = '';
   let keys: Keys;
   let api: Api;
   let base: string;
-  const spoken: (() => string)[] = [];
+  let service: Program;
+  let agent: Program;
+  /** All that anybody gets to see. */
+  const got: { name: string; bytes: Buffer }[] = [];
 
   beforeAll(async () => {
     const main = await builtProgram();
     folder = mkdtempSync(join(tmpdir(), 'suites-service-'));
     place = await servicePlace();
-    const service = startProgram(main, ['service'], {
+    registry = await startPrivateRegistry(secrets.npmToken);
+    target = createServer((request, response) => {
+      seen += `${request.url} ${JSON.stringify(request.headers)}\n`;
+      response.setHeader('content-type', 'text/html');
+      request.resume().on('end', () => response.end('<title>x</title><input>'));
+    });
+    await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(target.address() as AddressInfo).port}`; // a TCP server's
+    service = startProgram(main, ['service'], {
       SERVICE_PORT: '0',
       // Tests ask again and again.
       SERVICE_RATE_LIMIT: '0',
@@ -100,27 +98,43 @@ describe.runIf(runs)('suites from the service through an agent', { timeout: 240_
     keys = JSON.parse(readFileSync(ready.keysFile ?? '', 'utf8')) as Keys; // the service has just written it
     base = ready.serviceUrl;
     api = apiOf(base, keys.apiKey);
-    const agent = startProgram(main, ['start'], {
+    const { npm_config_cafile, NODE_EXTRA_CA_CERTS, ...variables } = registryVariables();
+    const known = [npm_config_cafile, NODE_EXTRA_CA_CERTS].flatMap((file) =>
+      file === undefined || !existsSync(file) ? [] : readFileSync(file, 'utf8'),
+    );
+    const authorities = join(folder, 'authorities.pem');
+    writeFileSync(authorities, [...known, registry.authority].join('\n'));
+    await noteNoDownloads(join(folder, 'agent'));
+    agent = startProgram(main, ['start'], {
       SERVICE_URL: base,
       API_KEY: keys.locationKey,
       AGENT_HEALTH_PORT: '0',
       AGENT_DATA_DIR: join(folder, 'agent'),
       SUITE_CONCURRENCY: '2',
       LOG_LEVEL: 'DEBUG',
-      ...registryVariables(),
+      ...variables,
+      NODE_EXTRA_CA_CERTS: authorities,
       ...noDownloads,
     });
-    spoken.push(agent.stderr, agent.stdout, service.stderr);
+    const account = { key: 'ACCOUNT', value: secrets.ofAccount, secret: true };
+    expect(await api('POST', '/v1/variables', account)).toMatchObject({ status: 201 });
   }, 180_000);
   afterAll(async () => {
     killAll();
+    target.closeAllConnections();
+    target.close();
+    await registry.close();
     rmSync(folder, { recursive: true, force: true });
     await place.remove();
   });
 
-  /** Packs and uploads a project with these tests, and makes a check of it. */
-  async function makeCheck(name: string, text: string, fields: object = {}): Promise<string> {
-    const project = makeProject(join(folder, name), { 'playwright.config.ts': config, 'a.spec.ts': text });
+  /** Packs and uploads a project, and makes a check of it. */
+  async function makeCheck(
+    name: string,
+    files: { [path: string]: string },
+    fields: { environmentVariables?: object[]; [field: string]: unknown } = {},
+  ): Promise<string> {
+    const project = makePrivateProject(join(folder, name), files, registry);
     const archive = join(folder, `${name}.tar.gz`);
     const { digest } = await packBundle({ folder: project, to: archive });
     const answer = await fetch(`${base}/v1/playwright-bundles`, {
@@ -136,151 +150,245 @@ describe.runIf(runs)('suites from the service through an agent', { timeout: 240_
       codeBundlePath: bundle.key,
       privateLocations: [keys.locationSlug],
       frequency: 1440,
-      environmentVariables: [{ key: 'TOKEN', value: secret, secret: true }],
+      installCommand:
+        'npm ci --no-audit --no-fund && date +%s%N > node_modules/made && printf "installed with %s\\n" "$TOKEN"',
       ...fields,
+      environmentVariables: [
+        { key: 'TOKEN', value: secrets.ofCheck, secret: true },
+        { key: 'LITERAL', value: secrets.inSource, secret: true },
+        { key: 'NPM_TOKEN', value: secrets.npmToken, secret: true },
+        ...(fields.environmentVariables ?? []),
+      ],
     });
     expect(made, JSON.stringify(made.body)).toMatchObject({ status: 201 });
     return made.body.id;
   }
 
-  /** The newest result, once all its files have come or are refused. */
-  const finalResult = (id: string, path = `/v1/check-results/${id}?limit=1`) =>
-    until(
+  async function download(name: string, from: string): Promise<Buffer> {
+    const response = await fetch(from, { headers: { authorization: `Bearer ${keys.apiKey}` } });
+    expect(response.status, from).toBe(200);
+    const bytes = Buffer.from(await response.arrayBuffer());
+    got.push({ name, bytes });
+    return bytes;
+  }
+
+  /** A result of the check once all its files have come or are refused, with what they are. */
+  async function finalResult(id: string, resultId?: string): Promise<Ran> {
+    const path = `/v1/check-results/${id}`;
+    const result = await until(
       async () => {
-        const { body } = await api<Result[] | Result>('GET', path);
-        const [result] = Array.isArray(body) ? body : [body];
-        return result !== undefined && !result.artifacts.some(({ state }) => state === 'pending') && result;
+        const { body } = await api<Result | Result[]>(
+          'GET',
+          resultId === undefined ? `${path}?limit=1` : `${path}/${resultId}`,
+        );
+        const [found] = Array.isArray(body) ? body : [body];
+        return found !== undefined && !found.artifacts.some(({ state }) => state === 'pending') && found;
       },
       'a result with all its files',
-      180_000,
+      120_000,
     );
-  const download = async (url: string) => {
-    const response = await fetch(url, { headers: { authorization: `Bearer ${keys.apiKey}` } });
-    expect(response.status, url).toBe(200);
-    return Buffer.from(await response.arrayBuffer());
-  };
+    await download(`result of ${id}`, `${base}${path}/${result.id}`);
+    const files: Ran['files'] = [];
+    for (const { name, size, url: from } of result.artifacts)
+      files.push({ name, size, bytes: await download(name, from ?? '') });
+    const output = files.find(({ name }) => name === 'output.log')?.bytes.toString() ?? '';
+    return { result, output, files };
+  }
 
-  test('a scheduled run: its result, and files that open and hold no secret', async () => {
+  /** A check session of it that begins now: a way to read it, of which all is seen. */
+  async function trigger(id: string, more: object = {}) {
+    const started = await api<{ sessions: { checkSessionId: string }[] }>(
+      'POST',
+      '/v1/check-sessions/trigger',
+      { target: { checkId: [id] }, ...more },
+    );
+    expect(started, JSON.stringify(started.body)).toMatchObject({ status: 201 });
+    const session = `check-sessions/${started.body.sessions[0]?.checkSessionId}`;
+    return { session, read: reader(`/v2/${session}`) };
+  }
+  function reader(path: string) {
+    let last = '';
+    return async (): Promise<Session> => {
+      const { body } = await api<Session>('GET', path);
+      const text = JSON.stringify(body);
+      if (text !== last) got.push({ name: path, bytes: Buffer.from((last = text)) });
+      return body;
+    };
+  }
+  /** Its end. */
+  async function ended(read: () => Promise<Session>): Promise<Session> {
+    const look = async () => {
+      const session = await read();
+      return session.status !== 'RUNNING' && session.results.length > 0 && session;
+    };
+    return until(look, 'the end of the session', 120_000);
+  }
+  async function ran(id: string): Promise<Ran> {
+    const { results } = await ended((await trigger(id)).read);
+    return finalResult(id, results[0]?.checkResultId);
+  }
+
+  const madeIn = (output: string) => / made (\d+)/.exec(output)?.[1] ?? output;
+  const fetched = () => registry.asked.filter((line) => line.endsWith('.tgz 200')).length;
+  let quietId: string;
+  let made: string;
+
+  test('a scheduled run: its result, and files that open', async () => {
     const due = Math.ceil(((Math.floor(Date.now() / 1000) % 60) + 4) / 6) * 6;
-    const id = await makeCheck('visit', visit, {
+    quietId = await makeCheck('quiet', quiet, {
       frequency: 1,
       frequencyOffset: (due % 60 === 0 ? 60 : due % 60) / 6,
       pwTags: ['@smoke'],
     });
-    const result = await finalResult(id);
-    // It has done its part.
-    expect(await api('PUT', `/v1/checks/playwright/${id}`, { activated: false })).toMatchObject({
-      status: 200,
-    });
-    expect(result, JSON.stringify(result.log)).toMatchObject({
+    const { result, output, files } = await finalResult(quietId);
+    // Its schedule has done its part.
+    const changes = { frequency: 1440, pwTags: ['@installed'] };
+    expect(await api('PUT', `/v1/checks/playwright/${quietId}`, changes)).toMatchObject({ status: 200 });
+    expect(result, output).toMatchObject({
       status: 'passed',
       details: {
         playwrightVersion: '1.58.2',
         dependencyCache: 'miss',
         runStatus: 'passed',
-        totals: { tests: 1, passed: 1 },
-        tests: [{ title: 'a page', tags: ['@smoke'], status: 'passed', retries: 0 }],
+        totals: { tests: 2, passed: 2 },
+        tests: [
+          { title: 'is installed', tags: ['@smoke', '@installed'], status: 'passed', retries: 0 },
+          { title: 'a page', tags: ['@smoke'], status: 'passed', retries: 0 },
+        ],
       },
     });
     expect(result.artifacts.map(({ type, state }) => `${type} ${state}`)).toEqual(
       expect.arrayContaining(['report stored', 'trace stored', 'log stored', 'file stored']),
     );
-    const got = [{ name: 'result', bytes: Buffer.from(JSON.stringify(result)) as Buffer }];
-    for (const { name, url, size } of result.artifacts) {
-      const bytes = await download(url ?? '');
+    for (const { name, size, bytes } of files) {
       expect(bytes.length, name).toBe(size);
-      got.push({ name, bytes });
       if (!name.endsWith('.zip')) continue;
       writeFileSync(join(folder, 'opened.zip'), bytes);
       expect(await zipNames(join(folder, 'opened.zip')), name).not.toEqual([]);
     }
-    const output = got.find(({ name }) => name.startsWith('output'))?.bytes.toString() ?? '';
     expect(output).toContain('CI=undefined run 1 key undefined');
     expect(output).toContain('token *********');
-    for (const said of spoken) got.push({ name: 'log', bytes: Buffer.from(said()) });
-    const hidden = [secret, keys.locationKey];
-    expect(got.flatMap(({ name, bytes }) => leaksIn(name, bytes, hidden))).toEqual([]);
+    expect(output).toContain('has widget 1.2.3 made');
+    made = madeIn(output);
+    expect(fetched()).toBe(1);
   });
 
   // The two below mostly wait, and need the packages that the run above has installed: they go on at once.
   test.concurrent(
-    'a test session: CI is set; a report that is too large is refused by name, the rest arrives',
-    async () => {
-      const id = await makeCheck('large', large);
-      const started = await api<{ testSessionId: string }>('POST', '/v1/test-sessions/trigger', {
-        name: 'before a change',
-        target: { checkId: [id] },
+    'a check session: stage and log are seen while it runs, a cancel ends it',
+    async ({ expect }) => {
+      const marker = `endless-${process.pid}`;
+      const id = await makeCheck('endless', endless, {
+        environmentVariables: [{ key: 'MARKER', value: marker }],
       });
-      expect(started, JSON.stringify(started.body)).toMatchObject({ status: 201 });
-      const session = await until(
+      const { session, read } = await trigger(id);
+      const running = await until(
         async () => {
-          const path = `/v1/test-sessions/${started.body.testSessionId}`;
-          const { body } = await api<Session>('GET', path);
-          return body.status !== 'RUNNING' && body.results.length > 0 && body;
+          const [run] = (await read()).inProgress;
+          return run?.log.some((line) => line.includes('it has begun with *********')) === true && run;
         },
-        'the end of the session',
-        150_000,
+        'the line of the running test',
+        120_000,
       );
-      expect(session.status).toBe('PASSED');
-      const result = await finalResult(id, `/v1/check-results/${id}/${session.results[0]?.checkResultId}`);
-      expect(result.details).toMatchObject({ dependencyCache: 'hit', totals: { tests: 1, passed: 1 } });
-      const of = (name: string) => result.artifacts.find((artifact) => artifact.name === name);
-      expect(of('report.zip'), JSON.stringify(result.artifacts)).toMatchObject({ state: 'refused' });
-      expect(of('report.zip')?.size).toBeGreaterThan(150 * 1024 * 1024);
-      expect(of('report-without-files.zip')).toMatchObject({ state: 'stored' });
-      expect(of('test-results.json')).toMatchObject({ state: 'stored' });
-      expect(result.log.map(({ msg }) => msg).join('\n')).toMatch(/report\.zip.*1[56]\d/);
-      const output = await download(of('output.log')?.url ?? '');
-      expect(output.toString()).toContain('CI=1');
+      expect(running.stage).toBe('test');
+      // What was installed for the run above.
+      expect(madeIn(running.log.join('\n'))).toBe(made);
+      const ofSuite = () => processesWith(marker);
+      expect(ofSuite()).not.toEqual([]);
+      const began = performance.now();
+      expect(await api('POST', `/v2/${session}/cancel`)).toMatchObject({ status: 204 });
+      await until(() => ofSuite().length === 0, 'the end of its processes', 30_000);
+      // 6 s on a machine that has time.
+      expect(performance.now() - began).toBeLessThan(12_000);
+      const { status, results } = await ended(read);
+      expect(status).toBe('CANCELLED');
+      const flags = { isCancelled: true, hasErrors: false, hasFailures: false };
+      expect(results).toMatchObject([{ checkId: id, resultType: 'FINAL', ...flags }]);
+      const { result } = await finalResult(id, results[0]?.checkResultId);
+      expect(result).toMatchObject({
+        status: 'cancelled',
+        isCancelled: true,
+        reason: { code: 'CANCELLED' },
+        details: {
+          dependencyCache: 'hit',
+          runStatus: 'interrupted',
+          totals: { tests: 3, passed: 1, interrupted: 2 },
+        },
+      });
+      const stored = result.artifacts.filter(({ state }) => state === 'stored').map(({ type }) => type);
+      expect(stored).toEqual(expect.arrayContaining(['log', 'trace']));
     },
   );
 
-  test.concurrent('a check session: stage and log are seen while it runs, a cancel ends it', async () => {
-    const marker = `endless-${process.pid}`;
-    const id = await makeCheck('endless', endless, {
-      environmentVariables: [{ key: 'MARKER', value: marker }],
+  test.concurrent('projects that put secrets wherever they can are masked', async ({ expect }) => {
+    const complaint = `printf 'npm error with %s %s %s\\n' "$TOKEN" "$ACCOUNT" ${secrets.inSource} >&2; exit 7`;
+    const ids = await Promise.all([
+      makeCheck('leaking', leaking(url, 40_000 + (process.pid % 20_000))),
+      makeCheck('setup throws', setupThrows),
+      makeCheck('install fails', quiet, { installCommand: complaint }),
+    ]);
+    const [whole, throwing, failing] = await Promise.all([ran(ids[0]), ran(ids[1]), ran(ids[2])]);
+    expect(whole.result, whole.output).toMatchObject({
+      status: 'failed',
+      reason: { code: 'TEST_FAILED' },
+      details: { dependencyCache: 'hit', totals: { tests: 1, failed: 1 } },
     });
-    const started = await api<{ sessions: { checkSessionId: string }[] }>(
-      'POST',
-      '/v2/check-sessions/trigger',
-      { target: { checkId: [id] } },
-    );
+    expect(throwing.result.reason?.code, throwing.output).toBe('SCRIPT_THREW');
+    expect(throwing.result.reason?.message).toContain('no setup with ********* and *********');
+    expect(failing.result.reason).toMatchObject({ code: 'INSTALL_FAILED' });
+    expect(failing.result.reason?.message).toContain('npm error with ********* ********* *********');
+
+    // The controls: what was planted has come so far, and masked.
+    expect(seen).toContain(encodeURIComponent(secrets.ofCheck));
+    for (const words of ['config', 'setup', 'stdout', '[WebServer] server'])
+      expect(whole.output, words).toContain(`${words} *********`);
+    const types = whole.result.artifacts.filter(({ state }) => state === 'stored').map(({ type }) => type);
+    expect(types).toEqual(expect.arrayContaining(['log', 'report', 'trace', 'file']));
+    expect(JSON.stringify(whole.result.details.tests)).toContain('named after *********');
+  });
+
+  test('a test session: CI is set; refreshCache installs anew', async () => {
+    expect(fetched()).toBe(1);
+    const started = await api<{ testSessionId: string }>('POST', '/v1/test-sessions/trigger', {
+      name: 'before a change',
+      target: { checkId: [quietId] },
+      refreshCache: true,
+    });
     expect(started, JSON.stringify(started.body)).toMatchObject({ status: 201 });
-    const path = `/v2/check-sessions/${started.body.sessions[0]?.checkSessionId}`;
-    const running = await until(
-      async () => {
-        const { body } = await api<Session>('GET', path);
-        const [run] = body.inProgress;
-        return run?.log.some((line) => line.includes('it has begun')) === true && run;
-      },
-      'the line of the running test',
-      120_000,
-    );
-    expect(running.stage).toBe('test');
-    const ofSuite = () => processesWith(marker);
-    expect(ofSuite()).not.toEqual([]);
-    const began = performance.now();
-    expect(await api('POST', `${path}/cancel`)).toMatchObject({ status: 204 });
-    await until(() => ofSuite().length === 0, 'the end of its processes', 30_000);
-    // 6 s on a machine that has time.
-    expect(performance.now() - began).toBeLessThan(12_000);
-    const { results } = await until(
-      async () => {
-        const { body } = await api<Session>('GET', path);
-        return body.status === 'CANCELLED' && body.results.length > 0 && body;
-      },
-      'the cancelled session',
-      30_000,
-    );
-    expect(results).toMatchObject([{ checkId: id, isCancelled: true, resultType: 'FINAL' }]);
-    const result = await finalResult(id, `/v1/check-results/${id}/${results[0]?.checkResultId}`);
-    expect(result).toMatchObject({
-      status: 'cancelled',
-      isCancelled: true,
-      reason: { code: 'CANCELLED' },
-      details: { runStatus: 'interrupted', totals: { tests: 3, passed: 1, interrupted: 2 } },
+    const session = await ended(reader(`/v1/test-sessions/${started.body.testSessionId}`));
+    expect(session.status).toBe('PASSED');
+    const { result, output } = await finalResult(quietId, session.results[0]?.checkResultId);
+    expect(result, output).toMatchObject({
+      status: 'passed',
+      details: { dependencyCache: 'refreshed', totals: { tests: 1, passed: 1 } },
     });
-    const stored = result.artifacts.filter(({ state }) => state === 'stored').map(({ type }) => type);
-    expect(stored).toEqual(expect.arrayContaining(['log', 'trace']));
+    expect(output).toContain('CI=1');
+    expect(madeIn(output)).toMatch(/^\d+$/);
+    expect(madeIn(output)).not.toBe(made);
+    expect(fetched()).toBe(2);
+    expect([...registry.shown]).toEqual([`Bearer ${secrets.npmToken}`]);
+  });
+
+  test('of all that was planted above, nothing is to be seen', async () => {
+    const health = /"healthUrl":"(http:[^"]+)"/.exec(agent.stderr())?.[1] ?? '';
+    for (const path of ['/metrics', '/health']) await download(path, health + path);
+    agent.kill('SIGTERM');
+    expect(await agent.exited).toBe(0);
+    got.push({ name: 'log of the agent', bytes: Buffer.from(agent.stderr() + agent.stdout()) });
+    got.push({ name: 'log of the service', bytes: Buffer.from(service.stderr()) });
+    const hidden = [...Object.values(secrets), keys.locationKey];
+    const looked = new Set<string>();
+    expect(got.flatMap(({ name, bytes }) => leaksIn(name, bytes, hidden, looked))).toEqual([]);
+
+    // What the agent keeps: all but the bundles, which are the customer's own files as they are.
+    const kept = readdirSync(join(folder, 'agent'), { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isFile() && !entry.parentPath.startsWith(join(folder, 'agent', 'bundles')))
+      .map((entry) => join(entry.parentPath, entry.name));
+    expect(kept.some((file) => file.includes('/dependencies/'))).toBe(true);
+    const holding = kept.filter((file) => {
+      const bytes = readFileSync(file);
+      return hidden.some((secret) => bytes.includes(secret));
+    });
+    expect(holding).toEqual([]);
   });
 });

@@ -12,7 +12,6 @@ const longest = [
   'e2e/suites-managers',
   'e2e/suites-service',
   'e2e/suites-features',
-  'e2e/suites-leaks',
   'e2e/suites-ends',
   'script/playwright-faults',
   'script/api-scripts',
@@ -34,7 +33,6 @@ const longest = [
   'script/suite/suite-reporter',
   'service/scheduler',
   'commands/run-folder',
-  'agent/suites-with-service',
   'service/db/volume',
 ].map((name) => `/test/${name}.test.ts`);
 
