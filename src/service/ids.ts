@@ -5,6 +5,9 @@ import { createHash, randomFillSync } from 'node:crypto';
 /** A UUID of any version in the lower-case form of the database. Nothing else may reach a uuid column. */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
+/** The same in a schema of requests, which may have it in capitals (http/ids-in-requests.ts). */
+export const sentUuidPattern = '^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
+
 /** Largest time that fits into the 48 bits of a UUIDv7. */
 const maxTime = 2 ** 48 - 1;
 // Random bytes are drawn for many ids at once: a call per id costs more than the id.

@@ -384,7 +384,7 @@ describe.each(databases)('triggers: $name', (database) => {
         400,
         { runLocation: ['names no location of this account'] },
       ]);
-      expect((await fetch(url, { method: 'HEAD' })).status).toBe(404);
+      expect((await fetch(url, { method: 'HEAD' })).status).toBe(405);
     });
 
     it('what the call says about the deployment reaches the run; an API check tells its time', async () => {

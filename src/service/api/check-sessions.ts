@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { checkTypes } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
 import { HttpError } from '../http/errors.ts';
-import { uuidPattern, uuidv7 } from '../ids.ts';
+import { sentUuidPattern, uuidv7 } from '../ids.ts';
 import { listSessions, type SessionInShort } from '../scheduling/session-lists.ts';
 import { checkSessionStatus, checkStatuses, type CheckSessionStatus } from '../scheduling/session-rules.ts';
 import { checkRoom, planSessionRuns, startSessions } from '../scheduling/sessions.ts';
@@ -57,7 +57,7 @@ const TriggerBody = strict(
 /** What starts check sessions. */
 const runSources = ['TRIGGER_API', 'LEGACY_TRIGGER', 'GROUP_RUN_ALL'] as const;
 const filterFields = {
-  checkId: Type.Optional(Type.String({ pattern: uuidPattern.source, description: 'the id of a check' })),
+  checkId: Type.Optional(Type.String({ pattern: sentUuidPattern, description: 'the id of a check' })),
   runSource: Type.Optional(StringEnum(runSources, { description: 'Started by this.' })),
   ...spanFields,
 };

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { Nullable } from '../../protocol/schema.ts';
-import { uuidPattern } from '../ids.ts';
+import { sentUuidPattern } from '../ids.ts';
 import { open, strict } from '../http/strict-schema.ts';
 import { paginationFields } from './pagination.ts';
 
@@ -13,7 +13,7 @@ export const cursorFields = {
   limit: paginationFields.limit,
   nextId: Type.Optional(
     Type.String({
-      pattern: uuidPattern.source,
+      pattern: sentUuidPattern,
       description: 'the nextId of the page before; left out: the first page',
     }),
   ),

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { badRequest } from '../http/errors.ts';
+import { storeIdsIn } from '../http/ids-in-requests.ts';
 import type { ErrorAttributes } from '../http/validation-errors.ts';
 
 /**
@@ -65,13 +66,15 @@ function refuseParameters(query: { [name: string]: unknown }): void {
   }
 }
 
-/** preValidation hook of the public API: refuses what can't be stored, and gives query strings their types. */
+/** preValidation hook of the public API: refuses what can't be stored, and gives ids their form and query strings their types. */
 export async function checkInput(request: FastifyRequest): Promise<void> {
   const problem =
     inputProblem(request.params, 'path') ??
     inputProblem(request.query, 'query') ??
     inputProblem(request.body, 'body');
   if (problem !== null) throw badRequest(problem);
+  storeIdsIn(request.query);
+  storeIdsIn(request.body);
   const schema = request.routeOptions.schema?.querystring as QuerySchema | undefined; // routes give TypeBox objects
   const query = request.query as { [name: string]: unknown }; // the parser's own object, ours to change
   if (schema === undefined) refuseParameters(query);

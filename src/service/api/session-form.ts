@@ -9,7 +9,7 @@ import {
   type SessionRunRow,
 } from '../db/check-sessions.ts';
 import { linesOfJobs, runLogLimits } from '../db/run-logs.ts';
-import { uuidPattern } from '../ids.ts';
+import { sentUuidPattern } from '../ids.ts';
 import { isOver, lastLines } from '../scheduling/session-rules.ts';
 import type { SessionInShort } from '../scheduling/session-lists.ts';
 import type { StartedSession } from '../scheduling/sessions.ts';
@@ -23,7 +23,7 @@ import { isSuiteType } from './suite-fields.ts';
 
 /** What check sessions and test sessions have in common, as the API takes and shows it (facts, 5.5 and 5.6). */
 
-const Uuid = Type.String({ pattern: uuidPattern.source, description: 'a UUID in lower case' });
+const Uuid = Type.String({ pattern: sentUuidPattern, description: 'a UUID' });
 
 const targetFields = {
   matchTags: Type.Optional(

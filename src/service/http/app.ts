@@ -6,6 +6,7 @@ import type { ApiDeps } from '../api/public-api.ts';
 import { registerBadges } from '../badges/badge-routes.ts';
 import { compileOnUse } from './compile-on-use.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './errors.ts';
+import { storeIdsIn } from './ids-in-requests.ts';
 import { registerPings } from '../heartbeats/ping-routes.ts';
 import { registerOpenApi } from './openapi.ts';
 import { registerStatusPagesInPublic } from '../status-pages/public-pages.ts';
@@ -69,6 +70,7 @@ export async function buildApp(
     if (body === '') done(null, request.method === 'DELETE' ? undefined : null);
     else void app.getDefaultJsonParser('error', 'error')(request, String(body), done);
   });
+  app.addHook('preValidation', async ({ params }) => storeIdsIn(params));
   await registerOpenApi(app);
   app.get(
     '/health',

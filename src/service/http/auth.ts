@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Queryable } from '../db/database.ts';
 import { createApiKeyLookup } from './api-key-lookup.ts';
 import { HttpError } from './errors.ts';
+import { idAsStored } from './ids-in-requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -30,7 +31,7 @@ export function createAuthentication({ db, now }: { db: Queryable; now: () => nu
   return async function authenticate(request: FastifyRequest): Promise<void> {
     const { accountId, apiKeyId } = await ownerOf(request.headers.authorization);
     const named = request.headers['x-service-account'];
-    if (named !== undefined && named !== '' && named !== accountId) throw forbidden();
+    if (named !== undefined && named !== '' && idAsStored(String(named)) !== accountId) throw forbidden();
     request.accountId = accountId;
     request.apiKeyId = apiKeyId;
   };

@@ -2,6 +2,7 @@ import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, Fast
 import type { Socket } from 'node:net';
 import { sqlState } from '../db/database.ts';
 import { NoDiskSpace } from '../db/disk-space.ts';
+import { rememberMethods } from './methods.ts';
 import { mayBeSlow } from './slow-body.ts';
 import { validationAttributes, type ErrorAttributes } from './validation-errors.ts';
 
@@ -139,14 +140,27 @@ export function clientErrorHandler(error: ConnectionError, socket: Socket): void
   );
 }
 
-/** 404 for paths and methods that no route serves. */
-export function notFoundHandler(request: FastifyRequest, reply: FastifyReply) {
-  const path = request.url.split('?', 1)[0]?.slice(0, 200) ?? '';
-  return reply.code(404).send({ message: `There is no ${request.method} ${path}.`, attributes: {} });
-}
-
-/** Makes every error of `app` take the API's form. */
+/** Makes every error of `app` take the API's form, also where no route serves a request. Before the routes. */
 export function registerErrorHandlers(app: FastifyInstance): void {
+  const methodsOf = rememberMethods(app);
+
+  /** 404 for a path that no route has; for a method that the path lacks 405, or, where it is asked for, what there is. */
+  function unserved(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const { method, url } = request;
+    const path = url.split('?', 1)[0] ?? '';
+    const methods = methodsOf(path.length > 1 ? path.replace(/\/$/, '') : path);
+    const shown = path.slice(0, 200);
+    if (methods.length === 0) throw new HttpError(404, `There is no ${method} ${shown}.`);
+    const allow = methods.join(', ');
+    void reply.header('allow', allow);
+    if (method === 'OPTIONS') return reply.code(204).send();
+    throw new HttpError(405, `There is no ${method} ${shown}: this path takes ${allow}.`);
+  }
+
   app.setErrorHandler(errorHandler);
-  app.setNotFoundHandler(notFoundHandler);
+  // Before a body is looked at, which could be of any type.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.is404) return unserved(request, reply);
+  });
+  app.setNotFoundHandler(unserved);
 }

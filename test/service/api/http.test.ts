@@ -196,8 +196,6 @@ describe('errors', () => {
   test.each([
     ['GET', '/nothing'],
     ['GET', '/v1/checks/a/b/c'],
-    ['PATCH', '/v1/checks/x'],
-    ['POST', '/health'],
   ])('no such route: %s %s', async (method, path) => {
     const { status, body } = await service.call(method, path);
     expect([status, body]).toEqual([404, { message: `There is no ${method} ${path}.`, attributes: {} }]);
