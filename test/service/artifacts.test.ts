@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createArtifactFiles, type ArtifactFiles } from '../../src/service/artifacts/files.ts';
 import { fitsPattern } from '../../src/service/api/name-pattern.ts';
 import type { Db } from '../../src/service/db/database.ts';
@@ -15,13 +15,12 @@ import {
   connectAgent,
   createAgentService,
   createClock,
-  emptyAccounts,
   resultOf,
   type AgentService,
   type TestAgent,
   type TestJob,
 } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 /** Files of runs, from the first byte to the download, over real connections. */
@@ -45,25 +44,26 @@ describe.each(databases)('artifacts: $name', (database) => {
 
     beforeAll(async () => {
       db = await database.open();
-    });
-    afterAll(() => database.close());
-    beforeEach(async () => {
-      clock.set('2026-03-04T05:06:07.000Z');
       folder = mkdtempSync(join(tmpdir(), 'artifacts-'));
       files = createArtifactFiles(folder, { reserveBytes: 0 });
-      await emptyAccounts(db);
       api = await startTestService(db, { now: clock.now, files });
       service = await createAgentService(db, clock, files);
       await service.app.listen({ host: '127.0.0.1', port: 0 });
       base = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`;
+    });
+    afterAll(async () => {
+      await service.app.close();
+      await api.close();
+      await database.close();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    beforeEach(async () => {
+      clock.set('2026-03-04T05:06:07.000Z');
+      await emptyTables(db, 'check_results, finished_jobs, artifacts, checks, locations');
+      for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
       office = await addLocation(db, { accountId: api.account.id, slug: 'office' });
       agent = await connectAgent(service.app, office);
       job = await nextJob();
-    });
-    afterEach(async () => {
-      await service.app.close();
-      await api.close();
-      rmSync(folder, { recursive: true, force: true });
     });
 
     async function nextJob(): Promise<TestJob> {
