@@ -39,7 +39,14 @@ export type SuiteAgents = {
   folder: string;
   service: string;
   api: Api;
-  startAgent: (options: { data: string; graceSeconds: number; key?: string; serviceUrl?: string }) => Program;
+  startAgent: (options: {
+    data: string;
+    graceSeconds: number;
+    key: string;
+    serviceUrl: string;
+    /** At once. */
+    suites?: number;
+  }) => Program;
   /** Processes of suites of the agent with this data folder. */
   ofSuites: (data: string) => { pid: number; command: string }[];
   /** A check whose project has these files, and a session of it that is waiting now; the check's id. */
@@ -64,8 +71,6 @@ export async function startSuiteService(): Promise<SuiteAgents> {
   // The service has just written it.
   const keys = JSON.parse(readFileSync(ready.keysFile ?? '', 'utf8')) as {
     apiKey: string;
-    locationKey: string;
-    locationSlug: string;
   };
   const api = apiOf(service, keys.apiKey);
   const results = async (id: string) =>
@@ -74,13 +79,14 @@ export async function startSuiteService(): Promise<SuiteAgents> {
     folder,
     service,
     api,
-    startAgent: ({ data, graceSeconds, key = keys.locationKey, serviceUrl = service }) =>
+    startAgent: ({ data, graceSeconds, key, serviceUrl, suites = 1 }) =>
       startProgram(main, ['start'], {
         SERVICE_URL: serviceUrl,
         API_KEY: key,
         AGENT_HEALTH_PORT: '0',
         AGENT_DATA_DIR: data,
         AGENT_SHUTDOWN_GRACE_SECONDS: String(graceSeconds),
+        SUITE_CONCURRENCY: String(suites),
         PLAYWRIGHT_DOWNLOAD_HOST: 'http://127.0.0.1:9',
       }),
     ofSuites: (data) => processesWith(join(data, 'runs')),
@@ -109,8 +115,9 @@ export async function startSuiteService(): Promise<SuiteAgents> {
       const made = await api<{ id: string }>('POST', '/v1/checks/playwright', {
         name,
         codeBundlePath: key,
-        privateLocations: [keys.locationSlug],
         frequency: 1440,
+        // There are no packages.
+        installCommand: 'true',
         ...fields,
       });
       expect(made, JSON.stringify(made.body)).toMatchObject({ status: 201 });

@@ -82,14 +82,11 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
   });
 
   const dataDir = (of: string) => join(bench.folder, of);
-  const ofSuites = (of = 'agent') => bench.ofSuites(dataDir(of));
-  const startAgent = (graceSeconds: number, of = 'agent', key?: string): Program =>
-    bench.startAgent({
-      data: dataDir(of),
-      graceSeconds,
-      serviceUrl: gate,
-      ...(key === undefined ? {} : { key }),
-    });
+  const ofSuites = (of: string) => bench.ofSuites(dataDir(of));
+  const startAgent = (
+    graceSeconds: number,
+    { of, key, suites = 1 }: { of: string; key: string; suites?: number },
+  ): Program => bench.startAgent({ data: dataDir(of), graceSeconds, key, suites, serviceUrl: gate });
   const trigger = (name: string, program: string, fields: object = {}): Promise<string> => {
     const browsers = [{ name: 'chromium', revision: '1' }];
     const files = {
@@ -126,51 +123,44 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
         }),
     );
 
-  const killed = { checkId: '', data: 'killed' };
+  const killed = { checkId: '', of: 'killed', key: '' };
   let second: Program;
 
   test('killed: nothing of the suite is left', async () => {
-    const { data } = killed;
-    const key = await keyOfLocation('killed');
-    const first = startAgent(60, data, key);
-    killed.checkId = await trigger('crowd', crowd, { privateLocations: ['killed'] });
+    const { of } = killed;
+    killed.key = await keyOfLocation(of);
+    const first = startAgent(60, killed);
+    killed.checkId = await trigger('crowd', crowd, { privateLocations: [of] });
     await arrived('crowd');
-    const commands = () => ofSuites(data).map(({ command }) => command);
+    const commands = () => ofSuites(of).map(({ command }) => command);
     await until(() => commands().some((each) => each.includes('--type=')), 'a browser');
     expect(commands().some((each) => each.endsWith('web-server'))).toBe(true);
-    const runs = join(dataDir(data), 'runs');
+    const runs = join(dataDir(of), 'runs');
     const temporary = outside(runs);
     expect(temporary.map((path) => existsSync(join(path, 'left')))).toEqual([true]);
     const homes = readdirSync(runs);
     waiting.delete('crowd');
     first.kill('SIGKILL');
     await first.exited;
-    await until(() => ofSuites(data).length === 0, 'the end of its processes', 15_000);
-    second = startAgent(60, data, key);
+    await until(() => ofSuites(of).length === 0, 'the end of its processes', 15_000);
+    second = startAgent(60, killed);
     const left = () =>
       [...temporary, ...homes.map((name) => join(runs, name))].filter((path) => existsSync(path));
     await until(() => left().length === 0, 'the end of its files');
   });
 
-  test('drained with time: what runs ends, its result and its files arrive', async () => {
-    const agent = startAgent(60);
-    const id = await trigger('patient', quick);
-    await arrived('patient');
-    agent.kill('SIGTERM');
-    await until(() => agent.stderr().includes('"draining"'), 'the drain');
-    release('patient');
-    expect(await agent.exited).toBe(0);
-    const result = await onlyResult(id);
-    expect(words(result)).toContain('went on');
-    expect(result.artifacts).toMatchObject([{ name: 'output.log', state: 'stored' }]);
-  });
+  const stages = ['install', 'browsers', 'tests'];
+  const drained = { ids: new Map<string, string>(), of: 'drained', key: '', suites: stages.length };
+  const idOf = (name: string) => drained.ids.get(name) ?? '';
+  let next: Program;
 
-  test('drained without: install, browsers and tests are handed back, and run again elsewhere', async () => {
-    const hang = 'node test.mjs';
+  test('drained without time: install, browsers and tests are handed back, and run again elsewhere', async () => {
+    const { of } = drained;
+    drained.key = await keyOfLocation(of);
     const core = 'mkdir -p node_modules/.bin && cp -r core node_modules/playwright-core';
     const program = '#!/bin/sh\\nexec node test.mjs browsers\\n';
-    const stages: { [name: string]: object } = {
-      install: { installCommand: `${hang} install` },
+    const fields: { [name: string]: object } = {
+      install: { installCommand: 'node test.mjs install' },
       browsers: {
         installCommand: `${core} && printf '${program}' > node_modules/.bin/playwright && chmod +x node_modules/.bin/playwright`,
         testCommand: 'echo no more',
@@ -179,74 +169,69 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
           { key: 'PLAYWRIGHT_DOWNLOAD_HOST', value: 'http://127.0.0.1:9' },
         ],
       },
-      tests: {},
     };
-    // Each at a location of its own, with its own agents, so that they need not wait for each other.
-    const handBack = async ([name, fields]: [string, object]): Promise<void> => {
-      const key = await keyOfLocation(name);
-      const agent = startAgent(0, name, key);
-      const id = await trigger(name, quick, { ...fields, privateLocations: [name] });
-      await arrived(name);
-      waiting.delete(name);
-      agent.kill('SIGTERM');
-      expect(await agent.exited, name).not.toBeNull();
-      expect(ofSuites(name), name).toEqual([]);
-      expect(await bench.results(id), name).toEqual([]);
-      // Nobody waits for a lease to run out.
-      const next = startAgent(60, name, key);
-      const began = performance.now();
-      await arrived(name);
-      expect(performance.now() - began, name).toBeLessThan(20_000);
-      release(name);
-      if (name === 'install') {
-        // Its tests, too.
-        await arrived(name);
-        release(name);
-      }
-      await onlyResult(id);
-      next.kill('SIGTERM');
-      expect(await next.exited, name).toBe(0);
-      expect((await bench.results(id)).length, name).toBe(1);
-    };
-    await Promise.all(Object.entries(stages).map(handBack));
+    const agent = startAgent(0, drained);
+    for (const name of stages)
+      drained.ids.set(name, await trigger(name, quick, { ...fields[name], privateLocations: [of] }));
+    await Promise.all(stages.map(arrived));
+    waiting.clear();
+    agent.kill('SIGTERM');
+    expect(await agent.exited).not.toBeNull();
+    expect(ofSuites(of)).toEqual([]);
+    for (const name of stages) expect(await bench.results(idOf(name)), name).toEqual([]);
+    // Nobody waits for a lease to run out.
+    next = startAgent(1, drained);
+    const began = performance.now();
+    await Promise.all(stages.map(arrived));
+    expect(performance.now() - began).toBeLessThan(20_000);
+    release('install');
+    release('browsers');
+    // Its tests, too.
+    await arrived('install');
+    release('install');
+    await Promise.all(['install', 'browsers'].map((name) => onlyResult(idOf(name))));
   });
 
   test('without the service: the result comes later, once; files that a drain left behind come with the next start', async () => {
-    const agent = startAgent(1);
-    const id = await trigger('away', quick);
-    await arrived('away');
+    const id = idOf('tests');
     mayPass = () => false;
-    release('away');
-    await until(() => ofSuites().length === 0, 'the end of the suite');
+    release('tests');
+    await until(() => ofSuites(drained.of).length === 0, 'the end of the suite');
     await new Promise((resolve) => setTimeout(resolve, 1000));
     expect(await bench.results(id)).toEqual([]);
     // The service is back, but takes no files.
     mayPass = (path) => !path.includes('artifacts');
     const result = await onlyResult(id);
     expect(words(result)).toContain('went on');
-    agent.kill('SIGTERM');
-    expect(await agent.exited).not.toBeNull();
+    next.kill('SIGTERM');
+    expect(await next.exited).not.toBeNull();
     expect((await onlyResult(id)).artifacts).toMatchObject([{ name: 'output.log', state: 'pending' }]);
     mayPass = () => true;
-    const next = startAgent(5);
+    const last = startAgent(5, drained);
     await until(
       async () => (await onlyResult(id)).artifacts.every(({ state }) => state === 'stored'),
       'the file of the result',
       30_000,
     );
-    next.kill('SIGTERM');
-    await next.exited;
+    last.kill('SIGTERM');
+    expect(await last.exited).toBe(0);
+    for (const name of stages) expect((await bench.results(idOf(name))).length, name).toBe(1);
   });
 
   // The lease runs out while the tests above go on.
-  test('killed: its run comes again, once', async () => {
+  test('killed: its run comes again, once; drained with time, it ends, and its result and its files arrive', async () => {
     await arrived('crowd');
-    release('crowd');
-    expect(words(await onlyResult(killed.checkId))).toContain('went on');
-    expect(ofSuites(killed.data)).toEqual([]);
     second.kill('SIGTERM');
+    await until(() => second.stderr().includes('"draining"'), 'the drain');
+    release('crowd');
     expect(await second.exited).toBe(0);
-    expect(await onlyResult(killed.checkId)).toMatchObject({ details: { exitCode: 0 } });
-    expect(readdirSync(join(dataDir(killed.data), 'runs'))).toEqual([]);
+    const result = await onlyResult(killed.checkId);
+    expect(words(result)).toContain('went on');
+    expect(result).toMatchObject({
+      details: { exitCode: 0 },
+      artifacts: [{ name: 'output.log', state: 'stored' }],
+    });
+    expect(ofSuites(killed.of)).toEqual([]);
+    expect(readdirSync(join(dataDir(killed.of), 'runs'))).toEqual([]);
   });
 });

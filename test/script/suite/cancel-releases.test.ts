@@ -42,7 +42,7 @@ describe.runIf(runs)('a cancelled suite', { timeout: 120_000 }, () => {
 
   const releases = [
     { fixture: 'npm-148', version: '1.48.2' },
-    { fixture: 'template-start', version: '1.65.1' },
+    { fixture: 'shards', version: '1.65.1' },
   ];
   test.concurrent.each(releases)('Playwright $version', async ({ fixture, version }) => {
     const folder = join(bench.folder, fixture);
