@@ -1,69 +1,68 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startHttpTarget, type HttpTarget } from '../../src/targets/http-target.ts';
 import { builtProgram } from '../helpers/build.ts';
 import { servicePlace, type ServicePlace } from '../helpers/database.ts';
 import { apiOf, killAll, readyLine, startProgram, until, type Api, type Program } from './program.ts';
 
-/** The promises that hold when one side dies: nothing is lost, somebody else takes over, nobody gives up. */
+/**
+ * A service with the embedded database and its agents as programs, and what befalls them: a large upload, a stop, a kill, on
+ * either side. Nothing is lost, somebody else takes over, nobody gives up. Each test goes on with what the one before has left.
+ */
 
 type Check = { id: string };
 type Result = { id: string; status: string; startedAt: string; sequenceId: string; resultType: string };
 type Keys = { apiKey: string; locationKey: string; locationSlug: string };
+type Service = { program: Program; url: string; keys: Keys; api: Api };
+type Agent = { program: Program; healthUrl: () => Promise<string> };
 
 let main: string;
 let folder: string;
+let place: ServicePlace;
+let port: number;
+let service: Service;
 const targets: HttpTarget[] = [];
 beforeAll(async () => {
   main = await builtProgram();
   folder = mkdtempSync(join(tmpdir(), 'outages-'));
+  // Its memory is measured, and it is killed, with its database in it.
+  place = await servicePlace({ embedded: true });
+  port = await freePort();
+  service = await startService();
 }, 180_000);
 afterAll(async () => {
   killAll();
   await Promise.all(targets.map((target) => target.close()));
-  await Promise.all(servicePlaces.map(({ remove }) => remove()));
+  await place.remove();
   rmSync(folder, { recursive: true, force: true });
 });
 
-let places = 0;
-/** A folder of its own for each service or agent. */
-function place(): string {
-  places += 1;
-  const own = join(folder, String(places));
-  mkdirSync(own);
-  return own;
-}
-
-/** Where a service's database is made already, and need not be the embedded one. */
-async function madePlace(options?: { embedded: boolean }): Promise<ServicePlace['env']> {
-  const made = await servicePlace(options);
-  servicePlaces.push(made);
-  return made.env;
-}
-const servicePlaces: ServicePlace[] = [];
-
-type Service = { program: Program; url: string; keys: Keys; api: Api };
-
-async function startService(place: ServicePlace['env'], port = 0): Promise<Service> {
+/** Always at the same port, as a service that comes back. */
+async function startService(): Promise<Service> {
   const program = startProgram(main, ['service'], {
     SERVICE_PORT: String(port),
-    ...place,
+    ...place.env,
     SERVICE_RATE_LIMIT: '0',
   });
   const ready = await readyLine(program);
   expect(ready).toMatchObject({ apiKey: null, locationKey: null, agentHealthUrl: null });
-  const keys = JSON.parse(readFileSync(ready.keysFile ?? '', 'utf8')) as Keys;
+  const keys = JSON.parse(readFileSync(ready.keysFile ?? '', 'utf8')) as Keys; // the service has just written it
   return { program, url: ready.serviceUrl, keys, api: apiOf(ready.serviceUrl, keys.apiKey) };
 }
 
-type Agent = { program: Program; healthUrl: () => Promise<string> };
-
-function startAgent(serviceUrl: string, key: string, dataDir = place()): Agent {
+let agents = 0;
+/** With a data folder of its own. */
+function startAgent(key = service.keys.locationKey): Agent {
+  const dataDir = join(folder, String((agents += 1)));
+  mkdirSync(dataDir);
   const program = startProgram(main, ['start'], {
-    SERVICE_URL: serviceUrl,
+    SERVICE_URL: `http://127.0.0.1:${port}`,
     API_KEY: key,
     AGENT_HEALTH_PORT: '0',
     AGENT_DATA_DIR: dataDir,
@@ -108,133 +107,186 @@ function soonOnce(name: string, locationSlug: string, url: string) {
   };
 }
 
-test.concurrent(
-  'a refused key ends the agent with 77 and one line; an unreachable service never does',
-  async () => {
-    const port = await freePort();
-    const made = await madePlace();
-    const { keys, program } = await startService(made, port);
-    const refused = startAgent(`http://127.0.0.1:${port}`, `pl_${'0'.repeat(32)}`);
-    expect(await refused.program.exited).toBe(77);
-    const plain = refused.program
-      .stderr()
-      .split('\n')
-      .filter((line) => line !== '' && !line.startsWith('{'));
-    expect(plain).toEqual([
-      `location-agent: API_KEY was refused by http://127.0.0.1:${port}: set it to an active key of the private location`,
-    ]);
-    program.kill('SIGTERM');
-    expect(await program.exited).toBe(0);
+const bundlesFolder = () => join(place.env.SERVICE_DATA_DIR, 'bundles');
+const filesOfBundles = () =>
+  readdirSync(bundlesFolder(), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name);
+const uploadHeaders = (size: number) => ({
+  authorization: `Bearer ${service.keys.apiKey}`,
+  'content-type': 'application/octet-stream',
+  'content-length': size,
+});
+const residentBytes = (pid: number) =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
-    const agent = startAgent(`http://127.0.0.1:${port}`, keys.locationKey);
-    const health = await agent.healthUrl();
-    await until(() => agent.program.stderr().includes('hello not accepted'), 'a failed hello');
-    expect({
-      readiness: await statusOf(`${health}/-/readiness`),
-      liveness: await statusOf(`${health}/-/liveness`),
-      health: await statusOf(`${health}/health`),
-    }).toEqual({ readiness: 503, liveness: 200, health: 200 });
-
-    // It is there when the service is.
-    const again = await startService(made, port);
-    expect(again.keys).toEqual(keys);
-    await isReady(agent);
-    agent.program.kill('SIGTERM');
-    expect(await agent.program.exited).toBe(0);
-    again.program.kill('SIGTERM');
-    expect(await again.program.exited).toBe(0);
-  },
-  120_000,
-);
-
-test.concurrent(
-  'a job of an agent that was killed is taken over by another within 35 s',
-  async () => {
-    const asked: number[] = [];
-    const target = await startTarget({
-      // The first run hangs until its agent is killed; the next gets its answer.
-      held: ({ response }) => {
-        asked.push(Date.now());
-        if (asked.length > 1) response.end('here');
-      },
-    });
-    const service = await startService(await madePlace());
-    const first = startAgent(service.url, service.keys.locationKey);
-    await isReady(first);
-    const body = soonOnce('held', service.keys.locationSlug, `${target.url}/held`);
-    const { status, body: check } = await service.api<Check>('POST', '/v1/checks/url', body);
-    expect(status).toBe(201);
-    await until(() => asked.length === 1, 'the first attempt');
-
-    const second = startAgent(service.url, service.keys.locationKey);
-    await isReady(second);
-    const killedAt = Date.now();
-    first.program.kill('SIGKILL');
-    await until(() => asked.length === 2, 'the second agent', 40_000);
-    expect((asked[1] ?? 0) - killedAt).toBeLessThanOrEqual(35_000);
-    const [result] = await until(async () => {
-      const { body: found } = await service.api<Result[]>(
-        'GET',
-        `/v1/check-results/${check.id}?resultType=ALL`,
-      );
-      return found.length > 0 && found;
-    }, 'its result');
-    expect(result).toMatchObject({ status: 'passed', resultType: 'FINAL' });
-  },
-  120_000,
-);
-
-test.concurrent(
-  'results that pile up while the service is dead all arrive',
-  async () => {
-    const count = 6;
-    let asked = 0;
-    const target = await startTarget({
-      slow: async ({ response, wait }) => {
-        asked += 1;
-        await wait(3000);
-        response.end('at last');
-      },
-    });
-    // The embedded database, killed in the middle.
-    const dataDir = await madePlace({ embedded: true });
-    const port = await freePort();
-    const service = await startService(dataDir, port);
-    const agent = startAgent(service.url, service.keys.locationKey);
-    await isReady(agent);
-    const checks: Check[] = [];
-    for (let index = 0; index < count; index += 1) {
-      const body = soonOnce(`slow ${index}`, service.keys.locationSlug, `${target.url}/slow`);
-      checks.push((await service.api<Check>('POST', '/v1/checks/url', body)).body);
-    }
-    await until(() => asked === count, 'all runs');
-    service.program.kill('SIGKILL');
-    expect(await service.program.exited).toBeNull();
-    // The runs end while there is no service, and wait on disk; the agent goes on.
-    await new Promise((resolve) => setTimeout(resolve, 4500));
-    expect(await statusOf(`${await agent.healthUrl()}/-/liveness`)).toBe(200);
-    const restarted = Date.now();
-    const again = await startService(dataDir, port);
-    const results = await until(
-      async () => {
-        const found = await Promise.all(
-          checks.map(async ({ id }) => (await again.api<Result[]>('GET', `/v1/check-results/${id}`)).body),
-        );
-        return (
-          found.every((list) => list.some(({ startedAt }) => Date.parse(startedAt) < restarted)) && found
+test('an upload and a download take as little memory whatever their size', { timeout: 60_000 }, async () => {
+  const size = 100 * 1024 * 1024;
+  const chunk = randomBytes(1024 * 1024);
+  const first = Buffer.concat([gzipSync(''), chunk]).subarray(0, chunk.length);
+  const { pid } = service.program;
+  const before = residentBytes(pid);
+  let highest = 0;
+  const watch = setInterval(() => (highest = Math.max(highest, residentBytes(pid))), 20);
+  const hash = createHash('sha256');
+  const uploaded = await new Promise<{ status: number; body: { key: string } }>((resolve, reject) => {
+    const request = httpRequest(
+      `${service.url}/v1/playwright-bundles`,
+      { method: 'POST', headers: uploadHeaders(size) },
+      (response) => {
+        let text = '';
+        response.on('data', (part: Buffer) => (text += part.toString()));
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as { key: string } }),
         );
       },
-      'a result of each run',
-      30_000,
     );
-    for (const list of results) {
-      const own = list.filter(({ startedAt }) => Date.parse(startedAt) < restarted);
-      expect(own).toHaveLength(1);
-      expect(own[0]).toMatchObject({
-        status: expect.stringMatching(/^(passed|degraded)$/),
-        resultType: 'FINAL',
-      });
-    }
-  },
-  120_000,
-);
+    request.on('error', reject);
+    let sent = 0;
+    const next = (): void => {
+      for (;;) {
+        const part = sent === 0 ? first : chunk;
+        if (sent >= size) return void request.end();
+        sent += part.length;
+        hash.update(part);
+        if (!request.write(part)) return void request.once('drain', next);
+      }
+    };
+    next();
+  });
+  const digest = hash.digest('hex');
+  expect(uploaded).toMatchObject({ status: 201, body: { key: digest, digest, size } });
+  const answer = await fetch(`${service.url}/agent/v1/bundles/${digest}`, {
+    headers: { authorization: `Bearer ${service.keys.locationKey}` },
+  });
+  const again = createHash('sha256');
+  for await (const part of answer.body ?? []) again.update(part);
+  clearInterval(watch);
+  expect(again.digest('hex')).toBe(digest);
+  // Buffers under way and the collector's leisure, but not the 100 MB.
+  const grown = Math.round((highest - before) / 1024 / 1024);
+  expect(grown, `grew by ${grown} MB`).toBeLessThan(70);
+});
+
+let agent: Agent;
+
+test('a refused key ends the agent with 77 and one line; an unreachable service never does', async () => {
+  const refused = startAgent(`pl_${'0'.repeat(32)}`);
+  expect(await refused.program.exited).toBe(77);
+  const plain = refused.program
+    .stderr()
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('{'));
+  expect(plain).toEqual([
+    `location-agent: API_KEY was refused by http://127.0.0.1:${port}: set it to an active key of the private location`,
+  ]);
+  service.program.kill('SIGTERM');
+  expect(await service.program.exited).toBe(0);
+
+  agent = startAgent();
+  const health = await agent.healthUrl();
+  await until(() => agent.program.stderr().includes('hello not accepted'), 'a failed hello');
+  expect({
+    readiness: await statusOf(`${health}/-/readiness`),
+    liveness: await statusOf(`${health}/-/liveness`),
+    health: await statusOf(`${health}/health`),
+  }).toEqual({ readiness: 503, liveness: 200, health: 200 });
+
+  // It is there when the service is.
+  const { keys } = service;
+  service = await startService();
+  expect(service.keys).toEqual(keys);
+  await isReady(agent);
+}, 60_000);
+
+test('results that pile up while the service is dead all arrive; a half upload leaves nothing', async () => {
+  const count = 6;
+  let asked = 0;
+  const target = await startTarget({
+    slow: async ({ response, wait }) => {
+      asked += 1;
+      await wait(3000);
+      response.end('at last');
+    },
+  });
+  const checks: Check[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const body = soonOnce(`slow ${index}`, service.keys.locationSlug, `${target.url}/slow`);
+    checks.push((await service.api<Check>('POST', '/v1/checks/url', body)).body);
+  }
+  const there = filesOfBundles();
+  const upload = httpRequest(`${service.url}/v1/playwright-bundles`, {
+    method: 'POST',
+    headers: uploadHeaders(10_000_000),
+  });
+  upload.on('error', () => undefined);
+  upload.write(gzipSync(randomBytes(3_000_000)));
+  await until(() => filesOfBundles().some((name) => name.endsWith('.part')), 'a half upload');
+  await until(() => asked === count, 'all runs');
+  service.program.kill('SIGKILL');
+  expect(await service.program.exited).toBeNull();
+  expect(filesOfBundles()).toHaveLength(there.length + 1);
+  // The runs end while there is no service, and wait on disk; the agent goes on.
+  await new Promise((resolve) => setTimeout(resolve, 4500));
+  expect(await statusOf(`${await agent.healthUrl()}/-/liveness`)).toBe(200);
+  const restarted = Date.now();
+  service = await startService();
+  expect(filesOfBundles()).toEqual(there);
+  expect((await service.api<unknown[]>('GET', '/v1/playwright-bundles')).body).toHaveLength(there.length);
+  upload.destroy();
+  const results = await until(
+    async () => {
+      const found = await Promise.all(
+        checks.map(async ({ id }) => (await service.api<Result[]>('GET', `/v1/check-results/${id}`)).body),
+      );
+      return found.every((list) => list.some(({ startedAt }) => Date.parse(startedAt) < restarted)) && found;
+    },
+    'a result of each run',
+    30_000,
+  );
+  for (const list of results) {
+    const own = list.filter(({ startedAt }) => Date.parse(startedAt) < restarted);
+    expect(own).toHaveLength(1);
+    expect(own[0]).toMatchObject({
+      status: expect.stringMatching(/^(passed|degraded)$/),
+      resultType: 'FINAL',
+    });
+  }
+  for (const { id } of checks)
+    expect(await service.api('PUT', `/v1/checks/url/${id}`, { activated: false })).toMatchObject({
+      status: 200,
+    });
+}, 120_000);
+
+test('a job of an agent that was killed is taken over by another within 35 s', async () => {
+  const asked: number[] = [];
+  const target = await startTarget({
+    // The first run hangs until its agent is killed; the next gets its answer.
+    held: ({ response }) => {
+      asked.push(Date.now());
+      if (asked.length > 1) response.end('here');
+    },
+  });
+  await isReady(agent);
+  const body = soonOnce('held', service.keys.locationSlug, `${target.url}/held`);
+  const { status, body: check } = await service.api<Check>('POST', '/v1/checks/url', body);
+  expect(status).toBe(201);
+  await until(() => asked.length === 1, 'the first attempt');
+
+  const second = startAgent();
+  await isReady(second);
+  const killedAt = Date.now();
+  agent.program.kill('SIGKILL');
+  await until(() => asked.length === 2, 'the second agent', 40_000);
+  expect((asked[1] ?? 0) - killedAt).toBeLessThanOrEqual(35_000);
+  const [result] = await until(async () => {
+    const path = `/v1/check-results/${check.id}?resultType=ALL`;
+    const { body: found } = await service.api<Result[]>('GET', path);
+    return found.length > 0 && found;
+  }, 'its result');
+  expect(result).toMatchObject({ status: 'passed', resultType: 'FINAL' });
+  second.program.kill('SIGTERM');
+  expect(await second.program.exited).toBe(0);
+  service.program.kill('SIGTERM');
+  expect(await service.program.exited).toBe(0);
+}, 120_000);
