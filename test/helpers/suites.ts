@@ -13,7 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Suite } from '../../src/protocol/suite.ts';
-import { systemChromium } from '../../src/script/browsers.ts';
+import { chromiumWrapper, fullPlaces, putProgram, shellPlaces } from '../../src/script/browser-wrappers.ts';
+import { firstFile, systemChromium } from '../../src/script/browsers.ts';
 import { findEngines } from '../../src/script/suite/engines.ts';
 import { packBundle } from '../../src/script/suite/pack-bundle.ts';
 import { createSuiteRunner } from '../../src/script/suite/run-suite.ts';
@@ -63,9 +64,18 @@ export type SuiteBench = {
   close: () => Promise<void>;
 };
 
-/** Several runs that share an agent's data folder. Variables of a registry are handed on as an agent would. */
-export function startSuites(options: Partial<SuiteRunnerOptions> = {}): SuiteBench {
+/**
+ * Several runs that share an agent's data folder. Variables of a registry are handed on as an agent would. `builds`: the
+ * machine's Chromium stands where Playwright's own builds do, as after a `playwright install` on the host; else the agent
+ * finds out that it can't install them, which takes seconds.
+ */
+export function startSuites({
+  builds = false,
+  ...options
+}: Partial<SuiteRunnerOptions> & { builds?: boolean } = {}): SuiteBench {
   const folder = mkdtempSync(join(tmpdir(), 'suites-'));
+  const playwrightBrowsersPath = join(folder, 'builds');
+  const prepared = builds ? layBuilds(playwrightBrowsersPath) : Promise.resolve();
   const bundles = join(folder, 'bundles');
   mkdirSync(bundles);
   const runner = createSuiteRunner({
@@ -73,12 +83,14 @@ export function startSuites(options: Partial<SuiteRunnerOptions> = {}): SuiteBen
     warn: (line) => process.stderr.write(`${line}\n`),
     fetchBundle: ({ key }, { path }) => Promise.resolve(copyFileSync(join(bundles, key), path)),
     installEnvironment: { ...registryVariables(), ...noDownloads },
+    ...(builds ? { playwrightBrowsersPath } : {}),
     ...options,
   });
   let count = 0;
   return {
     folder,
     start: async (project, more = {}) => {
+      await prepared;
       count += 1;
       const key = `bundle-${count}`;
       const packed = await packBundle({ folder: project, to: join(bundles, key), needsLockFile: false });
@@ -140,6 +152,22 @@ export function startSuites(options: Partial<SuiteRunnerOptions> = {}): SuiteBen
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Chromium's revisions in Playwright 1.48.2, 1.58.2 and 1.65.1. Others take the longer way. */
+const revisions = [1140, 1208, 1255];
+
+async function layBuilds(folder: string): Promise<void> {
+  const program = await firstFile(systemChromium);
+  if (program === null) throw new Error('there is no Chromium');
+  for (const revision of revisions) {
+    for (const place of fullPlaces)
+      await putProgram(folder, `chromium-${revision}`, place, chromiumWrapper(program, false, false));
+    for (const place of shellPlaces) {
+      const shell = `chromium_headless_shell-${revision}`;
+      await putProgram(folder, shell, place, chromiumWrapper(program, false, true));
+    }
+  }
 }
 
 /** A project with the packages of the fixture `npm-features` and these files. */

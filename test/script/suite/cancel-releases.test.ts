@@ -36,13 +36,13 @@ describe.runIf(runs)('a cancelled suite', { timeout: 120_000 }, () => {
   let bench: SuiteBench;
   beforeAll(async () => {
     await builtProgram();
-    bench = startSuites();
+    bench = startSuites({ builds: true });
   }, 180_000);
   afterAll(() => bench.close());
 
   const releases = [
     { fixture: 'npm-148', version: '1.48.2' },
-    { fixture: 'shards', version: '1.65.1' },
+    { fixture: 'npm-165', version: '1.65.1' },
   ];
   test.concurrent.each(releases)('Playwright $version', async ({ fixture, version }) => {
     const folder = join(bench.folder, fixture);

@@ -1,9 +1,16 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { AgentError, JobAborted } from '../../../src/errors.ts';
+import { JobAborted } from '../../../src/errors.ts';
 import { builtProgram } from '../../helpers/build.ts';
+import { reachesRegistry } from '../../helpers/suite-registry.ts';
 import { hasSuites, makeProject, startSuites, type SuiteBench } from '../../helpers/suites.ts';
+
+const runs = hasSuites && (await reachesRegistry());
+
+const env = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8', SERVICE_RUN: '1' };
+/** For projects without ES modules: Playwright's loader of such takes a second for each of its processes. */
+const plain = { env: { ...env, PW_DISABLE_TS_ESM: '1' } };
 
 const config = `
 import { defineConfig, devices } from '@playwright/test';
@@ -29,10 +36,9 @@ const endless = {
     test('never begun', () => {});`,
 };
 
-describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
+describe.runIf(runs)('suites', { timeout: 120_000 }, () => {
   let bench: SuiteBench;
   let last = 0;
-  let reachable = true;
   const project = (files: { [path: string]: string }) => {
     last += 1;
     return makeProject(join(bench.folder, `project-${last}`), { 'playwright.config.ts': config, ...files });
@@ -40,17 +46,7 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
 
   beforeAll(async () => {
     await builtProgram();
-    bench = startSuites();
-    // All tests below have the same packages: from here on they are in the cache.
-    const first = await bench.start(
-      project({ 'tests/a.spec.ts': `import { test } from '@playwright/test'; test('passes', () => {});` }),
-    );
-    const run = await first.run.catch((error: unknown) => {
-      if (!(error instanceof AgentError) || error.code !== 'NETWORK_UNAVAILABLE') throw error;
-      process.stderr.write('skipped here: Playwright suites, whose packages no registry gives\n');
-      reachable = false;
-    });
-    if (reachable) expect(run).toMatchObject({ failure: null, details: { dependencyCache: 'miss' } });
+    bench = startSuites({ builds: true });
   }, 180_000);
   afterAll(() => bench.close());
   afterEach(() => {
@@ -58,8 +54,20 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
     expect(bench.processes()).toEqual([]);
   });
 
-  test('a suite passes with its own packages from the cache, in a browser', async ({ skip }) => {
-    if (!reachable) skip();
+  test('a failed test fails the run; the packages of a failed run are not kept', async () => {
+    const started = await bench.start(
+      project({
+        'tests/a.spec.ts': `import { test, expect } from '@playwright/test'; test('adds', () => expect(1 + 1).toBe(3));`,
+      }),
+      plain,
+    );
+    expect(await started.run).toMatchObject({
+      failure: { code: 'TEST_FAILED', owner: 'target' },
+      details: { dependencyCache: 'miss', runStatus: 'failed', exitCode: 1, totals: { tests: 1, failed: 1 } },
+    });
+  });
+
+  test('a suite passes with its own packages, in a browser; they are kept for the next', async () => {
     const started = await bench.start(
       project({
         'tests/page.spec.ts': `
@@ -81,7 +89,8 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
         playwrightVersion: '1.58.2',
         engine: { name: 'node' },
         packageManager: { name: 'npm' },
-        dependencyCache: 'hit',
+        // The run above has failed.
+        dependencyCache: 'miss',
         runStatus: 'passed',
         exitCode: 0,
         totals: { tests: 1, passed: 1 },
@@ -111,21 +120,7 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
     expect(readdirSync(join(bench.folder)).filter((name) => name === 'outside')).toEqual([]);
   });
 
-  test('a failed test fails the run; the packages of a failed run are not kept', async ({ skip }) => {
-    if (!reachable) skip();
-    const started = await bench.start(
-      project({
-        'tests/a.spec.ts': `import { test, expect } from '@playwright/test'; test('adds', () => expect(1 + 1).toBe(3));`,
-      }),
-    );
-    expect(await started.run).toMatchObject({
-      failure: { code: 'TEST_FAILED', owner: 'target' },
-      details: { runStatus: 'failed', exitCode: 1, totals: { tests: 1, failed: 1 } },
-    });
-  });
-
-  test('a cancelled suite ends as by Ctrl-C, and tells what it did by then', async ({ skip }) => {
-    if (!reachable) skip();
+  test('a cancelled suite ends as by Ctrl-C, and tells what it did by then', async () => {
     const started = await bench.start(
       project({
         ...endless,
@@ -139,7 +134,11 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
     expect(performance.now() - began).toBeLessThan(9000);
     expect(run).toMatchObject({
       failure: { code: 'CANCELLED' },
-      details: { runStatus: 'interrupted', totals: { tests: 3, passed: 1, interrupted: 2 } },
+      details: {
+        dependencyCache: 'hit',
+        runStatus: 'interrupted',
+        totals: { tests: 3, passed: 1, interrupted: 2 },
+      },
     });
     expect(
       started.log.some((line) =>
@@ -153,8 +152,7 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
     expect(run.files.map(({ type }) => type)).toEqual(expect.arrayContaining(['log', 'report', 'trace']));
   });
 
-  test('what is deaf to all signals ends too, and nothing that it has started stays', async ({ skip }) => {
-    if (!reachable) skip();
+  test('what is deaf to all signals ends too, and nothing that it has started stays', async () => {
     const deaf = `for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => console.log('deaf to ' + name));`;
     const started = await bench.start(
       project({
@@ -174,7 +172,7 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
       }),
       {
         suite: { testCommand: 'node run.mjs' },
-        env: { PATH: '/usr/local/bin:/usr/bin:/bin', SERVER_PORT: String(20_000 + (process.pid % 20_000)) },
+        env: { ...plain.env, SERVER_PORT: String(20_000 + (process.pid % 20_000)) },
       },
     );
     await started.line('it has begun');
@@ -186,26 +184,26 @@ describe.runIf(hasSuites)('suites', { timeout: 120_000 }, () => {
     expect(run).toMatchObject({ failure: { code: 'CANCELLED' }, details: { totals: { passed: 1 } } });
   });
 
-  test('a suite that takes longer than it may is a failed run that names the stage', async ({ skip }) => {
-    if (!reachable) skip();
-    const started = await bench.start(project(endless), { suite: { maxMinutes: 0.15 } });
+  test('a suite that takes longer than it may is a failed run that names the stage', async () => {
+    const started = await bench.start(project({}), { suite: { testCommand: 'sleep 60', maxMinutes: 0.1 } });
     const run = await started.run;
     expect(run).toMatchObject({
       failure: {
         code: 'SCRIPT_TIMEOUT',
         owner: 'script',
-        message: 'Your check run has reached the maximum run time of 9000 ms.',
+        message: 'Your check run has reached the maximum run time of 6000 ms.',
       },
     });
-    const told = /^the suite was ended after 9 s, while stage test was going on for \d s$/;
+    const told = /^the suite was ended after 6 s, while stage test was going on for \d s$/;
     expect(run.details.errors.some((text) => told.test(text))).toBe(true);
     expect(started.log.some((text) => told.test(text))).toBe(true);
     expect(run.files.map(({ name }) => name)).toContain('output.log');
   });
 
-  test('ends at once, without an answer, when the agent has lost its lease', async ({ skip }) => {
-    if (!reachable) skip();
-    const started = await bench.start(project(endless));
+  test('ends at once, without an answer, when the agent has lost its lease', async () => {
+    const started = await bench.start(project({}), {
+      suite: { testCommand: `printf 'it has %s\\n' begun; sleep 60` },
+    });
     await started.line('it has begun');
     const began = performance.now();
     started.abort.abort(new JobAborted('lease-lost'));
