@@ -127,7 +127,34 @@ export async function endSessionRuns(
      where r.job_id = item.job_id returning r.session_id as "sessionId"`,
     [ended.map(({ jobId }) => jobId), ended.map(({ status }) => status), now],
   );
-  for (const id of new Set(rows.map(({ sessionId }) => sessionId))) await tx.notify(sessionsChannel, id);
+  const sessionIds = [...new Set(rows.map(({ sessionId }) => sessionId))];
+  await settleSessions(tx, sessionIds);
+  for (const id of sessionIds) await tx.notify(sessionsChannel, id);
+}
+
+/** What a session has come to whose runs `r` have all ended: the branches of a case. */
+export const statusOfEnded = `when bool_or(r.status = 'cancelled') then 'CANCELLED'
+  when bool_or(r.status in ('failed', 'errored')) then 'FAILED'
+  when bool_or(r.status = 'missed') then 'TIMED_OUT'
+  when bool_or(r.status = 'degraded') then 'DEGRADED'
+  else 'PASSED'`;
+
+/** Writes down what these sessions have come to, of those whose runs have all ended. After the runs have been changed. */
+async function settleSessions(tx: Queryable, sessionIds: readonly string[]): Promise<void> {
+  if (sessionIds.length === 0) return;
+  // Whoever ends the last run sees the end of the others: one after the other.
+  await tx.query('select 1 from check_sessions where id = any($1::uuid[]) order by id for no key update', [
+    [...sessionIds],
+  ]);
+  await tx.query(
+    `update check_sessions s set status = ended.status
+     from (
+       select r.session_id, case ${statusOfEnded} end as status from session_runs r
+       where r.session_id = any($1::uuid[]) group by r.session_id having bool_and(r.status is not null)
+     ) as ended
+     where s.id = ended.session_id and s.status <> ended.status`,
+    [[...sessionIds]],
+  );
 }
 
 /** Ends runs of sessions whose jobs are gone without a result: their check or their location was deleted. */
@@ -140,6 +167,7 @@ export async function endVanishedRuns(
      where r.session_id = any($1::uuid[]) and r.ended_at is null and not exists (select 1 from session_jobs j where j.id = r.job_id)`,
     [[...sessionIds], now],
   );
+  await settleSessions(db, sessionIds);
 }
 
 /** How many runs that sessions of an account asked for have not ended. */

@@ -1,5 +1,5 @@
 import { firstUuidv7 } from '../ids.ts';
-import type { SessionKind, SessionRow, SessionRunRow } from './check-sessions.ts';
+import { statusOfEnded, type SessionKind, type SessionRow, type SessionRunRow } from './check-sessions.ts';
 import type { CheckSessionStatus } from '../scheduling/session-rules.ts';
 import type { Queryable } from './database.ts';
 
@@ -29,15 +29,11 @@ export type SessionFilter = {
   offset: number;
 };
 
-/** `checkSessionStatus` of a session `s`. A run whose job is gone counts as cancelled, as it will be called when it is read. */
+/** `checkSessionStatus` of a session `s` that is open. A run whose job is gone counts as cancelled, as it will be called when it is read. */
 const statusOfSession = `(
   select case
     when bool_and(r.status is not null) is not false then case
-      when bool_or(r.status = 'cancelled') then 'CANCELLED'
-      when bool_or(r.status in ('failed', 'errored')) then 'FAILED'
-      when bool_or(r.status = 'missed') then 'TIMED_OUT'
-      when bool_or(r.status = 'degraded') then 'DEGRADED'
-      else 'PASSED' end
+      ${statusOfEnded} end
     when bool_or(r.status in ('failed', 'errored')) then 'PROGRESS_FAILED'
     when bool_or(r.status = 'degraded') then 'PROGRESS_DEGRADED'
     when bool_or(r.status is not null or r.state = 'leased') then 'PROGRESS'
@@ -54,17 +50,25 @@ export async function listSessionRows(
   filter: SessionFilter,
 ): Promise<(SessionRow & { isPartial: boolean })[]> {
   const { from, to, statuses } = filter;
+  const wanted = `account_id = $1 and kind = $2
+       and ($3::uuid is null or check_id = $3) and ($4::text is null or run_source = $4)
+       and started_at >= coalesce($5::timestamptz, '-infinity') and started_at <= coalesce($6::timestamptz, 'infinity')
+       and id >= $7 and id < $8 and ($9::uuid is null or id < $9)`;
+  // As many of each status as the page could have, each along an index.
+  const firstOf = (status: string) =>
+    `(select * from check_sessions s where ${wanted} and ${status} order by id desc limit $10::bigint + $11::bigint)`;
+  const sessions =
+    statuses === null
+      ? 'check_sessions'
+      : `(${[
+          ...[...new Set(statuses)].map((_status, index) => firstOf(`s.status = $${13 + index}`)),
+          firstOf(`s.status = 'OPEN' and ${statusOfSession} = any($12::text[])`),
+        ].join(' union all ')}) as found`;
   return db.query<SessionRow & { isPartial: boolean }>(
     `select id, check_id as "checkId", name, run_source as "runSource", refresh_cache as "refreshCache",
        case when octet_length(metadata::text) <= ${listedMetadata} then metadata end as metadata,
        coalesce(octet_length(metadata::text) > ${listedMetadata}, false) as "isPartial", started_at as "startedAt"
-     from check_sessions s
-     where account_id = $1 and kind = $2
-       and ($3::uuid is null or check_id = $3) and ($4::text is null or run_source = $4)
-       and started_at >= coalesce($5::timestamptz, '-infinity') and started_at <= coalesce($6::timestamptz, 'infinity')
-       and id >= $7 and id < $8 and ($9::uuid is null or id < $9)
-       ${statuses === null ? '' : `and ${statusOfSession} = any($12::text[])`}
-     order by id desc limit $10 offset $11`,
+     from ${sessions} where ${wanted} order by id desc limit $10 offset $11`,
     [
       filter.accountId,
       filter.kind,
@@ -77,7 +81,7 @@ export async function listSessionRows(
       filter.after,
       filter.limit,
       filter.offset,
-      ...(statuses === null ? [] : [[...statuses]]),
+      ...(statuses === null ? [] : [[...statuses], ...new Set(statuses)]),
     ],
   );
 }
