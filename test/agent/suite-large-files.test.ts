@@ -6,6 +6,7 @@ import { createAgent, type Agent } from '../../src/agent/agent.ts';
 import { readAgentConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { packBundle } from '../../src/script/suite/pack-bundle.ts';
+import { noteNoDownloads } from '../helpers/noted-downloads.ts';
 import { noDownloads, reachesRegistry, registryVariables } from '../helpers/suite-registry.ts';
 import { hasSuites, makeProject } from '../helpers/suites.ts';
 import { peerKey, startProtocolPeer, suiteJob, type ProtocolPeer } from './protocol-peer.ts';
@@ -53,6 +54,7 @@ describe.runIf(runs)('files that are too large', { timeout: 120_000 }, () => {
     folder = mkdtempSync(join(tmpdir(), 'large-files-'));
     peer = await startProtocolPeer({ renewSeconds: 0.2, artifactBytes: limit });
     mkdirSync(join(folder, 'runtimes'));
+    await noteNoDownloads(join(folder, 'data'));
     agent = createAgent({
       config: readAgentConfig({
         API_KEY: peerKey,

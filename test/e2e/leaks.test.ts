@@ -13,7 +13,6 @@ import { createWorkDirs } from '../../src/agent/work-dir.ts';
 import { keepInFolder } from '../../src/commands/run-artifacts.ts';
 import { executeBrowser } from '../../src/executors/browser.ts';
 import type { Executor } from '../../src/executors/executor.ts';
-import { executeMultiStep } from '../../src/executors/multi-step.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import type { JobType } from '../../src/protocol/check-types.ts';
 import type { Job } from '../../src/protocol/job.ts';
@@ -71,17 +70,6 @@ test('shop', async ({ page, context, request }, info) => {
   await page.screenshot({ path: info.outputPath('shot.png') });
   expect.soft('something else ' + token).toBe(token + ' and more');
   throw new Error('failed with ' + token + ' at ${madeAtRunTime}');
-});`;
-
-const multiStepScript = (url: string): string => `import { test, expect } from '@playwright/test';
-test('calls', async ({ request }) => {
-  const token = process.env.TOKEN;
-  await test.step('call with ' + token, async () => {
-    const response = await request.post('${url}/api?token=' + encodeURIComponent(token), {
-      headers: { authorization: 'Bearer ' + process.env.BEARER, 'x-custom': encodeURIComponent(token) }, data: { token, other: '${inSource}' } });
-    expect(await response.text()).toContain('a word');
-  });
-  await request.get('http://127.0.0.1:1/?t=' + encodeURIComponent(token), { headers: { Cookie: 'sid=' + process.env.BEARER } });
 });`;
 
 describe.runIf(hasPlaywright)('what leaves an agent', { timeout: 120_000 }, () => {
@@ -189,13 +177,6 @@ describe.runIf(hasPlaywright)('what leaves an agent', { timeout: 120_000 }, () =
     const shown = await shownByViewer(join(ran.out, trace));
     expect(shown.actions.join('\n')).toMatch(/Navigate[^]*Fill "\*{9}"/);
     expect(shown.snapshot).toContain('input');
-  });
-
-  test('a multi-step check', async () => {
-    const job = scriptJob('MULTI_STEP', multiStepScript(url), jobParts());
-    const ran = await run(job, executeMultiStep as Executor<JobType>); // as above
-    expect((JSON.parse(ran.results[0] ?? '') as Result).status).toBe('failed'); // as above
-    expectNothing(ran, [variable, inSource, header]);
   });
 });
 

@@ -64,16 +64,11 @@ const projects: { [folder: string]: Expected } = {
     engine: '1.3.',
     tests: ['a page adds @page | passed', 'it adds | passed'],
   },
-  shards: {
-    suite: { testCommand: 'npm run e2e', engine: { name: 'node', version: '26' } },
+  'template-pages': {
+    suite: { testCommand: 'npm test', engine: { name: 'node', version: '26' } },
     playwrightVersion: '1.65.1',
     packageManager: { name: 'npm', version: null },
     engine: '26.',
-    tests: ['part four | passed', 'part one | passed', 'part three | passed', 'part two | passed'],
-  },
-  'template-pages': {
-    playwrightVersion: '1.65.1',
-    packageManager: { name: 'npm', version: null },
     tests: [
       'Desktop Chrome | signing in › greets by name | passed',
       'Desktop Chrome | signing in, at the edges › greets ada | passed',
