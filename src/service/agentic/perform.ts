@@ -43,6 +43,9 @@ export type Task = {
   limits?: typeof usualLimits;
 };
 
+/** For the picture of a page whose run has taken too long: the browser may be why. */
+const lastLookMs = 5_000;
+
 /** Why a run is ended that somebody cancelled. */
 export class Cancelled extends Error {}
 
@@ -84,10 +87,14 @@ async function endOf(task: Task, looked: Looked): Promise<Ended> {
   const look = async (page: Page) => {
     if (!ending.aborted) looked.picture = await pictureOf(page, course);
   };
+  // Who cancels, and a service that stops, need not wait.
+  const lookOnceMore = async (page: Page) => {
+    if (!task.signal.aborted) looked.picture = await within(lastLookMs, pictureOf(page, course));
+  };
   try {
     if (task.script !== null && task.script.length > 0) {
       const { script } = task;
-      const isDone = await withBrowser(task.browser, ending, async ({ page }) => {
+      const isDone = await withBrowser(task.browser, { signal: ending, lookOnceMore }, async ({ page }) => {
         const holds = await replay(course, page, script);
         if (holds) await look(page);
         return holds;
@@ -96,7 +103,7 @@ async function endOf(task: Task, looked: Looked): Promise<Ended> {
     }
     // A browser of its own: what the script left behind is not there when it is done again.
     const { endpoint } = task;
-    return await withBrowser(task.browser, ending, ({ page }) =>
+    return await withBrowser(task.browser, { signal: ending, lookOnceMore }, ({ page }) =>
       explore(course, { page, endpoint, skills, limits, signal: ending }).finally(() => look(page)),
     );
   } catch (error) {
@@ -128,10 +135,19 @@ async function pictureOf(page: Page, { usedSecrets }: Course): Promise<Buffer | 
   return isPicture ? bytes : null;
 }
 
-/** Rejects with NoBrowser; the browser ends with `signal`, and whatever is under way in it rejects. */
+/** What `work` comes to; null when it has not in time. */
+async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), milliseconds);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+/** Rejects with NoBrowser; with `signal` the browser ends, after a last look, and whatever is under way in it rejects. */
 async function withBrowser<T>(
   program: string | null,
-  signal: AbortSignal,
+  { signal, lookOnceMore }: { signal: AbortSignal; lookOnceMore: (page: Page) => Promise<void> },
   work: (browser: OpenBrowser) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
@@ -142,14 +158,18 @@ async function withBrowser<T>(
     if (error instanceof NoBrowser) throw error;
     throw new NoBrowser(`the browser did not start: ${toError(error).message.slice(0, 500)}`);
   }
-  const close = () => void browser.close().catch(() => undefined);
-  signal.addEventListener('abort', close, { once: true });
+  const close = () => browser.close().catch(() => undefined);
+  let closed: Promise<void> | null = null;
+  const end = () => {
+    closed = lookOnceMore(browser.page).then(close, close);
+  };
+  signal.addEventListener('abort', end, { once: true });
   try {
     signal.throwIfAborted();
     return await work(browser);
   } finally {
-    signal.removeEventListener('abort', close);
-    await browser.close().catch(() => undefined);
+    signal.removeEventListener('abort', end);
+    await (closed ?? close());
   }
 }
 

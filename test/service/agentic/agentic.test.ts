@@ -313,9 +313,13 @@ describe('agentic checks', { timeout: 120_000 }, () => {
       'a run that takes too long',
       () => {
         limits = { ...usualLimits, runMs: 4_000 };
-        return [{ silence: true as const }];
+        return [[{ name: 'navigate', arguments: { url } }], { silence: true as const }];
       },
-      { status: 'failed', reason: { code: 'TIMEOUT', message: 'the task was not done within 4 s' } },
+      {
+        status: 'failed',
+        reason: { code: 'TIMEOUT', message: 'the task was not done within 4 s' },
+        artifacts: [{ name: 'screenshot.jpg', type: 'screenshot', state: 'stored' }],
+      },
     ],
     [
       'too many tokens',
