@@ -111,7 +111,7 @@ describe.for([
     const report = join(root, 'report');
     const runner = `process.on('SIGINT', () => { setTimeout(() => { require('fs').writeFileSync('report', 'interrupted'); process.exit(130); }, 300); })`;
     // A browser, in a group of its own: it is still there when the report is written.
-    const browser = `const child = require('child_process').spawn('sleep', ['1000'], { detached: true }); child.on('exit', () => console.log('browser gone'))`;
+    const browser = `const child = require('child_process').spawn('sleep', ['60'], { detached: true }); child.on('exit', () => console.log('browser gone')); console.log('browser ' + child.pid)`;
     const { end, ready, abort, lines } = start(layers(), before + server(`${runner}; ${browser}`));
     await ready;
     const began = performance.now();
@@ -121,6 +121,10 @@ describe.for([
     expect(readFileSync(report, 'utf8')).toBe('interrupted');
     expect(lines).not.toContain('browser gone');
     rmSync(report);
+    const browserId = lines.find((line) => /^browser \d+$/.test(line))?.slice('browser '.length);
+    expect(browserId).toBeDefined();
+    // Nothing but a launcher takes along what has left the process group.
+    if (unsupervised) process.kill(Number(browserId), 'SIGKILL');
   });
 
   it('what is deaf to SIGINT gets SIGTERM, and is killed when that does not help', async () => {
@@ -149,7 +153,7 @@ describe.for([
     if (unsupervised) skip(); // a process group is all there is
     const mark = `daemon-${process.pid}-${Math.floor(performance.now())}`;
     const daemon = `${node} "process.on('SIGTERM', () => 0); process.on('SIGHUP', () => 0); process.on('SIGINT', () => 0); setInterval(() => '${mark}', 1000); console.log('ready')"`;
-    const { end, ready, abort } = start(layers(), `(setsid ${daemon} &) ; sleep 1000`, { graceMs: 1000 });
+    const { end, ready, abort } = start(layers(), `(setsid ${daemon} &) ; sleep 60`, { graceMs: 1000 });
     await ready;
     abort.abort(cancel);
     expect(await end).toMatchObject({ aborted: true });
@@ -160,7 +164,7 @@ describe.for([
   });
 
   it('ends a program whose time is over', async () => {
-    expect(await start(layers(), 'sleep 1000', { timeoutMs: 300 }).end).toMatchObject({
+    expect(await start(layers(), 'sleep 60', { timeoutMs: 300 }).end).toMatchObject({
       timedOut: true,
       aborted: false,
     });
