@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { bootstrap, hashKey } from '../../src/service/bootstrap.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { Secret } from '../../src/secrets/secret.ts';
-import { databases } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/database.ts';
 
 const now = () => Date.parse('2026-03-04T05:06:07Z');
 const nothing = {
@@ -20,7 +20,16 @@ const nothing = {
 describe.each(databases)('bootstrap: $name', (database) => {
   describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
     let dataDir: string;
+    let replicas: Db[];
+    let db: Db;
+    /** As it is before the first start. */
+    const empty = () => emptyTables(db, 'accounts, settings');
+    beforeAll(async () => {
+      replicas = await database.openReplicas(3);
+      db = replicas[0] as Db;
+    });
     beforeEach(async () => {
+      await empty();
       dataDir = await mkdtemp(join(tmpdir(), 'location-agent-bootstrap-'));
     });
     afterEach(() => rm(dataDir, { recursive: true }));
@@ -34,7 +43,6 @@ describe.each(databases)('bootstrap: $name', (database) => {
       );
 
     it('generates what the configuration leaves open, and finds it again', async () => {
-      const db = await database.open();
       const config = { ...nothing, dataDir };
       const first = await bootstrap({ db, config, now });
       expect(first.keysFile).toBe(join(dataDir, 'keys.json'));
@@ -67,7 +75,6 @@ describe.each(databases)('bootstrap: $name', (database) => {
     });
 
     it('takes what the configuration gives, and keeps a given encryption key out of the file', async () => {
-      const db = await database.open();
       const config = {
         dataDir,
         databaseUrl: null,
@@ -94,7 +101,6 @@ describe.each(databases)('bootstrap: $name', (database) => {
     });
 
     it('is done once by replicas that start together, each in its own folder', async () => {
-      const replicas = await database.openReplicas(3);
       const folders = await Promise.all(
         replicas.map(() => mkdtemp(join(tmpdir(), 'location-agent-bootstrap-'))),
       );
@@ -107,21 +113,21 @@ describe.each(databases)('bootstrap: $name', (database) => {
       expect(new Set(made.map(({ accountId }) => accountId)).size).toBe(1);
       // One has generated the keys and written them; the others have none to show.
       expect(made.filter(({ keys }) => keys !== null).length).toBe(1);
-      expect((await rows(replicas[0] as Db)).length).toBe(1);
+      expect((await rows(db)).length).toBe(1);
       await Promise.all(folders.map((folder) => rm(folder, { recursive: true })));
     });
 
     it('uses keys that a start wrote but, being killed, never stored', async () => {
-      const [one, two] = [await database.open(), await database.open()];
       const config = { ...nothing, dataDir };
-      const first = await bootstrap({ db: one, config, now });
-      const second = await bootstrap({ db: two, config, now });
+      const first = await bootstrap({ db, config, now });
+      const stored = await rows(db);
+      await empty();
+      const second = await bootstrap({ db, config, now });
       expect(second.keys).toEqual(first.keys);
-      expect(await rows(two)).toEqual(await rows(one));
+      expect(await rows(db)).toEqual(stored);
     });
 
     it('says that the encryption key is gone with its file', async () => {
-      const db = await database.open();
       await bootstrap({ db, config: { ...nothing, dataDir }, now });
       await rm(join(dataDir, 'keys.json'));
       await expect(bootstrap({ db, config: { ...nothing, dataDir }, now })).rejects.toMatchObject({

@@ -11,6 +11,7 @@ import { startService, type RunningService } from '../../src/service/service.ts'
 import { killAll, readyLine, startProgram } from '../e2e/program.ts';
 import { silent, urlRequest } from '../helpers/agent-service.ts';
 import { builtProgram } from '../helpers/build.ts';
+import { copyFolder, migratedDatabase, serverTemplate } from '../helpers/database-templates.ts';
 import { postgresBinaries, startPostgres, type Postgres } from '../helpers/postgres.ts';
 import { startProtocolAgents, type ProtocolAgents } from '../helpers/protocol-agents.ts';
 
@@ -39,7 +40,11 @@ describe.skipIf(binaries === null)(binaries === null ? 'no PostgreSQL binaries' 
 
   beforeAll(async () => {
     if (binaries === null) return;
-    [postgres, program] = await Promise.all([startPostgres(binaries), builtProgram()]);
+    const folder = await serverTemplate(binaries);
+    [postgres, program] = await Promise.all([
+      startPostgres(binaries, [], (dataDir, owner) => copyFolder(folder, dataDir, owner)),
+      builtProgram(),
+    ]);
   }, 120_000);
   afterEach(async () => {
     for (const close of closers.splice(0).reverse()) await close();
@@ -48,11 +53,11 @@ describe.skipIf(binaries === null)(binaries === null ? 'no PostgreSQL binaries' 
   });
   afterAll(() => postgres?.stop());
 
-  /** A new database; the variables of a replica on it, each with a folder of its own. */
-  async function newDatabase(): Promise<() => Record<string, string>> {
+  /** A new database, empty or migrated; the variables of a replica on it, each with a folder of its own. */
+  async function newDatabase(template = ''): Promise<() => Record<string, string>> {
     const name = `replicas_${++made}`;
     const first = await openDatabase({ databaseUrl: new Secret(postgres.url('postgres')), dataDir: '' });
-    await first.exec(`create database ${name}`);
+    await first.exec(`create database ${name} ${template}`);
     await first.close();
     admin = await openDatabase({ databaseUrl: new Secret(postgres.url(name)), dataDir: '', log: silent });
     closers.push(() => admin.close());
@@ -167,7 +172,7 @@ describe.skipIf(binaries === null)(binaries === null ? 'no PostgreSQL binaries' 
   }, 60_000);
 
   test('a replica that is killed and one that comes back lose and double nothing', async () => {
-    const env = await newDatabase();
+    const env = await newDatabase(`template ${migratedDatabase}`);
     const start = async () => {
       const replica = startProgram(program, ['service'], { ...env(), LOG_LEVEL: 'ERROR' });
       return { replica, ...(await readyLine(replica)) };

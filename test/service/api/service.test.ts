@@ -19,7 +19,9 @@ const configOf = (name: string, port = '0') =>
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'service-'));
-  // Makes its database.
+  // One that makes its database is in test/e2e/main-job.test.ts.
+  await fillDataDir(join(folder, 'first'));
+  await fillDataDir(join(folder, 'second'));
   service = await startService({ config: configOf('first'), log });
 }, 180_000);
 afterAll(async () => {
@@ -61,7 +63,6 @@ describe('startService', () => {
 
   test('a port that is taken is one clear line, and leaves nothing open', async () => {
     const { port } = new URL(service.url);
-    await fillDataDir(join(folder, 'second'));
     const config = configOf('second', port);
     const refusal = {
       code: 'PORT_IN_USE',
@@ -79,11 +80,10 @@ describe('startService', () => {
 
 describe('runService', () => {
   test('prints the ready line without keys, and ends at SIGTERM', async () => {
-    await fillDataDir(join(folder, 'third'));
     const lines: string[] = [];
     let ready: () => void = () => undefined;
     const isReady = new Promise<void>((resolve) => (ready = resolve));
-    const env = { SERVICE_DATA_DIR: join(folder, 'third'), SERVICE_PORT: '0', LOG_LEVEL: 'ERROR' };
+    const env = { SERVICE_DATA_DIR: join(folder, 'second'), SERVICE_PORT: '0', LOG_LEVEL: 'ERROR' };
     const ended = runService(env, {
       stdout: (text) => {
         lines.push(text);
@@ -102,7 +102,7 @@ describe('runService', () => {
       locationKey: null,
       agentHealthUrl: null,
       webUrl: `${line.serviceUrl}/`,
-      keysFile: join(folder, 'third', 'keys.json'),
+      keysFile: join(folder, 'second', 'keys.json'),
     });
     expect((await fetch(`${line.serviceUrl}/health`)).status).toBe(200);
     process.emit('SIGTERM');
