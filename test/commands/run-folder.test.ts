@@ -7,7 +7,7 @@ import { run } from '../../src/commands/run.ts';
 import { exitCodes, FatalError } from '../../src/errors.ts';
 import type { Result } from '../../src/protocol/result.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { hasSuites, makeProject } from '../helpers/suites.ts';
+import { hasSuites, layBuilds, makeProject } from '../helpers/suites.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -21,21 +21,31 @@ import { defineConfig } from '@playwright/test';
 export default defineConfig({
   testDir: './tests',
   retries: 0,
+  workers: 1,
   projects: [{ name: 'one' }, { name: 'two' }],
 });`;
 const tests = `
 import { test, expect } from '@playwright/test';
 test('passes @smoke', () => expect(process.env.GREETING).toBe('hello'));
-test('fails @broken', () => expect(1 + 1, 'sums are right').toBe(3));
 test('sees that somebody waits @smoke', () => expect(process.env.CI).toBe('1'));
+test('fails @broken', () => expect(1 + 1, 'sums are right').toBe(3));
 `;
+
+/** The second: nothing here is an ES module, whose loader takes a second in each of Playwright's processes. */
+const variables = ['--env', 'GREETING=hello', '--env', 'PW_DISABLE_TS_ESM=1'];
 
 async function command(args: string[]) {
   let out = '';
   let err = '';
   const code = await run([...args, '--output', join(folder, 'artifacts')], {
     // What this machine needs to reach its registry is the installer's.
-    env: { ...process.env, AGENT_DATA_DIR: join(folder, 'data'), API_KEY: '' },
+    env: {
+      ...process.env,
+      AGENT_DATA_DIR: join(folder, 'data'),
+      API_KEY: '',
+      // The machine's Chromium, as if it were installed there: nothing is downloaded for tests without a page.
+      PLAYWRIGHT_BROWSERS_PATH: join(folder, 'builds'),
+    },
     stdout: (text) => (out += text),
     stderr: (text) => (err += text),
   });
@@ -119,13 +129,14 @@ test('options become the fields of the job', async () => {
 describe.runIf(hasSuites)('suites from a folder', { timeout: 240_000 }, () => {
   test('run, as on an agent, and are told of', async ({ skip }) => {
     await builtProgram();
+    await layBuilds(join(folder, 'builds'));
     const project = makeProject(join(folder, 'project'), {
       'e2e/playwright.config.ts': config,
       'e2e/tests/a.spec.ts': tests,
       '.npmrc': '//registry.example.com/:_authToken=written-out-here\n',
     });
     const e2e = join(project, 'e2e');
-    const report = await command([e2e, '--env', 'GREETING=hello', '--project', 'one', '--tag', '@smoke']);
+    const report = await command([e2e, ...variables, '--project', 'one', '--tag', '@smoke']);
     if (report.out.includes('NETWORK_UNAVAILABLE')) {
       process.stderr.write('skipped here: a suite from a folder, whose packages no registry gives\n');
       skip();
@@ -137,7 +148,7 @@ describe.runIf(hasSuites)('suites from a folder', { timeout: 240_000 }, () => {
     expect(report.out).toMatch(/\nok {6}\[one\] .*passes @smoke/);
     expect(report.out).toMatch(/\nbundle +\d+\.\d s\ninstall +\d+\.\d s\n/);
 
-    const failed = await command([e2e, '--json', '--env', 'GREETING=hello']);
+    const failed = await command([e2e, '--json', ...variables]);
     const result = JSON.parse(failed.out) as Result & { details: Record<string, unknown> };
     expect(failed.code, failed.err).toBe(exitCodes.failed);
     expect(failed.err).toContain('warning: .npmrc holds a token that is written out');

@@ -157,7 +157,8 @@ export function startSuites({
 /** Chromium's revisions in Playwright 1.48.2, 1.58.2 and 1.65.1. Others take the longer way. */
 const revisions = [1140, 1208, 1255];
 
-async function layBuilds(folder: string): Promise<void> {
+/** Makes the folder one with builds of Chromium in it, as Playwright's own, that start the machine's. */
+export async function layBuilds(folder: string): Promise<void> {
   const program = await firstFile(systemChromium);
   if (program === null) throw new Error('there is no Chromium');
   for (const revision of revisions) {

@@ -64,20 +64,19 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
     await new Promise((resolve) => server?.close(resolve));
   });
 
-  const asyncMain = (rest: string) => `const { chromium } = require('playwright');
+  const asyncMain = () => `const { chromium } = require('playwright');
 (async () => {
   require('@location-agent/helpers').secret('swordfish');
   const browser = await chromium.launch();
   const page = await browser.newPage();
   await page.goto('${url}/plain');
   await page.screenshot({ path: 'shot.png' });
-  ${rest}
   await browser.close();
   console.log('the end');
 })();`;
 
   test('one that nobody awaits runs to its end, as one test', async () => {
-    const { run, log, secrets } = runner.start(asyncMain(''), { script: { path: 'login.js' } });
+    const { run, log, secrets } = runner.start(asyncMain(), { script: { path: 'login.js' } });
     const { failure, details, files } = await run;
     expect(failure).toBeNull();
     expect(details.tests).toEqual([expect.objectContaining({ title: 'login.js', status: 'passed' })]);
@@ -94,15 +93,20 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
   }, 120_000);
 
   test('one that throws fails, with its own line', async () => {
-    const { run } = runner.start(asyncMain(`throw new Error('not today');`), {
-      script: { path: 'login.ts' },
-    });
+    const { run } = runner.start(
+      `const { request } = require('playwright');
+(async () => {
+  await request.newContext();
+  throw new Error('not today');
+})();`,
+      { script: { path: 'login.ts' }, checkType: 'MULTI_STEP' },
+    );
     const { failure, details } = await run;
     expect(failure).toMatchObject({
       code: 'TEST_FAILED',
       message: expect.stringContaining('not today') as unknown,
     });
-    expect(details.errors[0]).toContain('login.ts:8');
+    expect(details.errors[0]).toContain('login.ts:4');
   }, 120_000);
 
   test('top-level await and process.exit', async () => {
@@ -126,21 +130,22 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
   }, 120_000);
 
   test('a browser that a test leaves open, or starts with options of its own, is no fault of the agent', async () => {
-    const start = (body: string) =>
-      runner.start(`import { test, chromium } from '@playwright/test';\n${body}`, {
-        script: { path: 'a.ts' },
-      }).run;
-    const open = await start(`test('a', async () => {
+    const { run } = runner.start(
+      `import { test, chromium } from '@playwright/test';
+test('open', async () => {
   const page = await (await chromium.launch()).newPage();
   await page.goto('${url}/');
   throw new Error('left open');
-});`);
-    expect(open.failure?.message).toBe('1 of 1 test failed: a: Error: left open');
-    const own = await start(`test.use({ launchOptions: { executablePath: '/no/such' } });
-test('a', async ({ page }) => { await page.goto('${url}/'); });`);
-    expect(own.failure).toMatchObject({
+});
+const own = test.extend({ launchOptions: [{ executablePath: '/no/such' }, { scope: 'worker', option: true }] });
+own('options', async ({ page }) => { await page.goto('${url}/'); });`,
+      { script: { path: 'a.ts' } },
+    );
+    const { failure, details } = await run;
+    expect(failure).toMatchObject({
       code: 'TEST_FAILED',
-      message: expect.stringContaining('/no/such') as unknown,
+      message: '2 of 2 tests failed: open: Error: left open',
     });
+    expect(details.tests[1]?.errors[0]).toContain('/no/such');
   }, 120_000);
 });

@@ -81,23 +81,25 @@ describe.runIf(hasPlaywright)('scripts on Playwright Test', { timeout: 60_000 },
     }
   });
 
-  test('a failing test fails the run, with screenshot, trace and video; the passing one keeps none', async () => {
+  test('a failing test fails the run, with screenshot, trace and video; a missing golden file too; the passing one keeps none', async () => {
     const { run } = runner.start(
       `const { test, expect } = require('@playwright/test');
        test('good', async ({ page }) => { await page.goto('${url}'); });
        test('bad', async ({ page }) => {
          await page.goto('${url}');
          await expect(page).toHaveTitle('other', { timeout: 100 });
-       });`,
+       });
+       test('golden', async () => { expect('x').toMatchSnapshot('x.txt'); });`,
       { script: { path: 'script.js' } },
     );
     const { failure, files, details } = await run;
     expect(failure).toMatchObject({ code: 'TEST_FAILED', owner: 'target' });
     expect(failure?.message).toContain('bad');
-    expect(details.tests.map(({ status }) => status)).toEqual(['passed', 'failed']);
+    expect(details.tests.map(({ status }) => status)).toEqual(['passed', 'failed', 'failed']);
+    expect(details.tests[2]?.errors[0]).toContain("snapshot doesn't exist");
     const types = files.map(({ type }) => type).toSorted();
-    // The file is what Playwright saw of the page when the test failed, in words.
-    expect(types).toEqual(['file', 'report', 'screenshot', 'trace', 'video']);
+    // The files: what Playwright saw of the page when the test failed, in words, and what the golden file would be.
+    expect(types).toEqual(['file', 'file', 'report', 'screenshot', 'trace', 'trace', 'video']);
   });
 
   test('a multi-step script makes calls, says who asks, and records no video', async () => {
@@ -130,16 +132,6 @@ describe.runIf(hasPlaywright)('scripts on Playwright Test', { timeout: 60_000 },
     );
     expect((await run).failure).toBeNull();
     expect(log).toContain('[7,null,null]');
-  });
-
-  test('a missing golden file is an error', async () => {
-    const { run } = runner.start(
-      `import { test, expect } from '@playwright/test';
-       test('text', async () => { expect('x').toMatchSnapshot('x.txt'); });`,
-    );
-    const { failure } = await run;
-    expect(failure?.code).toBe('TEST_FAILED');
-    expect(failure?.message).toContain("snapshot doesn't exist");
   });
 
   test('one process waits for the next run, and nothing else is left', async () => {
