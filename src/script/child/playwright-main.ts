@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openChannel } from './channel.ts';
+import { deferModules, unusedPaths } from './playwright-deferred.ts';
 import { watchSecrets } from './playwright-hooks.ts';
 import CaptureReporter from './playwright-reporter.ts';
 
@@ -46,6 +47,7 @@ Object.assign(globalThis, {
   },
 });
 
+deferModules(load, unusedPaths(load, 'runner'));
 const { program } = load(join(playwright, 'lib/program.js')) as {
   program: { parse: (argv: string[]) => void };
 };

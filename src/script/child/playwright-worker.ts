@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { deferModules, unusedPaths } from './playwright-deferred.ts';
 import { install } from './playwright-fixtures.ts';
 import { watchBrowser, watchSecrets, type Tell } from './playwright-hooks.ts';
 
@@ -25,6 +26,7 @@ type Start = {
 const leave = () => process.exit(0);
 process.on('disconnect', leave);
 
+deferModules(load, unusedPaths(load, 'worker'));
 for (const file of ['lib/worker/workerMain.js', 'lib/index.js', 'lib/common/configLoader.js']) {
   load(join(playwright, file));
 }
