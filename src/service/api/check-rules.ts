@@ -219,7 +219,9 @@ export function settleVariables(
 export function settleShared(type: JobType, body: Shared, problems: Problems) {
   const locations = body.locations ?? [];
   const privateLocations = body.privateLocations ?? [];
-  if (locations.length + privateLocations.length === 0) {
+  // Of a body that names neither the specification asks for none: such a check runs where its group does, else nowhere.
+  const isSaid = (body.locations ?? body.privateLocations ?? null) !== null;
+  if (isSaid && locations.length + privateLocations.length === 0) {
     const reason = 'You have to set at least one of locations and privateLocations';
     problems.add('locations', reason);
     problems.add('privateLocations', reason);

@@ -78,6 +78,27 @@ describe.each(databases)('checks ($name)', (database) => {
       });
     });
 
+    test('bodies with no more than the specification requires: no location, so nothing runs until there is one', async () => {
+      for (const [path, body] of [
+        ['dns', { name: 'a', request: { query: 'shop.example' }, heartbeat: {}, script: '' }],
+        ['browser', { name: 'b', script: 'await page.goto("https://shop.example")' }],
+      ] as const) {
+        const made = await service.call<Check>('POST', `/v1/checks/${path}`, { body });
+        expect(made.status).toBe(201);
+        expect(made.body).toMatchObject({ ...body, locations: [], privateLocations: [], activated: true });
+        const check = made.body;
+        expect((await change(check, { ...check, name: 'c' })).body).toMatchObject({
+          name: 'c',
+          locations: [],
+        });
+        const target = { checkId: [check.id] };
+        const trigger = await service.call('POST', '/v2/check-sessions/trigger', { body: { target } });
+        expect(trigger.status).toBe(404);
+        expect((await change(check, { privateLocations: ['office'] })).status).toBe(200);
+        expect((await change(check, { privateLocations: null })).status).toBe(400);
+      }
+    });
+
     test('null limits mean no limit', async () => {
       const created = await create('DNS', { degradedResponseTime: null, maxResponseTime: null });
       expect(created).toMatchObject({ degradedResponseTime: null, maxResponseTime: null });
