@@ -10,7 +10,7 @@ import { createLog } from '../../src/log.ts';
 import { startService, type RunningService } from '../../src/service/service.ts';
 import { servicePlace, type ServicePlace } from '../helpers/database.ts';
 
-/** The agent and the real service, with its embedded database, in one process. */
+/** The agent and the real service in one process. */
 
 const apiKey = 'key_of-the-test-with-the-service';
 const locationKey = 'pl_key-of-the-test-location';
@@ -26,7 +26,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'with-service-'));
   await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
   port = (target.address() as AddressInfo).port;
-  place = await servicePlace({ embedded: true });
+  place = await servicePlace();
   service = await startService({
     config: readServiceConfig({
       SERVICE_PORT: '0',

@@ -21,12 +21,37 @@ import { startTestService, type TestService } from '../../helpers/service.ts';
 
 /** The page while a suite runs: what its data says, and the page itself in a Chromium. */
 
+/** As much of the library as is used here. */
+type Page = {
+  goto: (url: string) => Promise<unknown>;
+  on: (event: 'pageerror' | 'console', listener: (what: { type?: () => string }) => void) => void;
+  getByRole: (role: string, options: { name: string | RegExp }) => Locator;
+  locator: (selector: string) => Locator;
+};
+type Locator = {
+  click: () => Promise<void>;
+  innerText: () => Promise<string>;
+  waitFor: (options?: { state: 'visible' | 'detached' }) => Promise<void>;
+  filter: (options: { hasText: string }) => Locator;
+};
+type Browser = { newPage: () => Promise<Page>; close: () => Promise<void> };
+type Library = {
+  chromium: { launch: (options: { executablePath: string; args: string[] }) => Promise<Browser> };
+};
+
 let db: Db;
 let agents: AgentService;
 let api: TestService;
 let agent: TestAgent;
 let checkId: string;
+/** One for all tests that look at a page. */
+let browser: Browser;
 beforeAll(async () => {
+  if (hasPlaywright) {
+    const executablePath = systemChromium.find((path) => existsSync(path)) ?? '';
+    const library = createRequire(join(runtime?.folder ?? '', 'package.json'))('playwright-core') as Library;
+    browser = await library.chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  }
   db = await anyDatabase.open();
   const now = { now: Date.now };
   agents = await createAgentService(db, now);
@@ -49,6 +74,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
+  if (hasPlaywright) await browser.close();
   await agents.app.close();
   await api.close();
   await anyDatabase.close();
@@ -99,77 +125,45 @@ it('tells what goes on, and how it can be cancelled', async () => {
   expect(await get(checkId)).toEqual({ runs: [] });
 });
 
-/** As much of the library as is used here. */
-type Page = {
-  goto: (url: string) => Promise<unknown>;
-  on: (event: 'pageerror' | 'console', listener: (what: { type?: () => string }) => void) => void;
-  getByRole: (role: string, options: { name: string | RegExp }) => Locator;
-  locator: (selector: string) => Locator;
-};
-type Locator = {
-  click: () => Promise<void>;
-  innerText: () => Promise<string>;
-  waitFor: (options?: { state: 'visible' | 'detached' }) => Promise<void>;
-  filter: (options: { hasText: string }) => Locator;
-};
-type Browser = { newPage: () => Promise<Page>; close: () => Promise<void> };
-type Library = {
-  chromium: { launch: (options: { executablePath: string; args: string[] }) => Promise<Browser> };
-};
-
 it.skipIf(!hasPlaywright)('shows it without a reload, and cancels it', { timeout: 60_000 }, async () => {
-  const executablePath = systemChromium.find((path) => existsSync(path)) ?? '';
-  const library = createRequire(join(runtime?.folder ?? '', 'package.json'))('playwright-core') as Library;
-  const browser = await library.chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  try {
-    const { job, tell } = await running();
-    const page = await browser.newPage();
-    const faults: unknown[] = [];
-    page.on('pageerror', (error) => faults.push(error));
-    page.on('console', (message) => message.type?.() === 'error' && faults.push(message));
-    await page.goto(`${api.url}/#key=${api.account.key}`);
-    await page.getByRole('button', { name: /^check / }).click();
-    const part = page.locator('.running');
-    await part.filter({ hasText: 'added <b>3</b> packages' }).waitFor();
-    expect(await part.innerText()).toMatch(/Running now\s+install\s+\d+ s\s+office, asked for\s+Cancel/);
-    await tell(['12 tests'], 'test');
-    await part.filter({ hasText: '12 tests' }).waitFor();
-    await page.getByRole('button', { name: 'Cancel' }).click();
-    await page.getByRole('button', { name: 'Being cancelled' }).waitFor();
-    expect(await agent.renew([job])).toMatchObject({ cancel: [job.jobId] });
-    await agent.report(resultOf(job, Date.now(), { status: 'cancelled', isCancelled: true }));
-    await part.waitFor({ state: 'detached' });
-    expect(faults).toEqual([]);
-  } finally {
-    await browser.close();
-  }
+  const { job, tell } = await running();
+  const page = await browser.newPage();
+  const faults: unknown[] = [];
+  page.on('pageerror', (error) => faults.push(error));
+  page.on('console', (message) => message.type?.() === 'error' && faults.push(message));
+  await page.goto(`${api.url}/#key=${api.account.key}`);
+  await page.getByRole('button', { name: /^check / }).click();
+  const part = page.locator('.running');
+  await part.filter({ hasText: 'added <b>3</b> packages' }).waitFor();
+  expect(await part.innerText()).toMatch(/Running now\s+install\s+\d+ s\s+office, asked for\s+Cancel/);
+  await tell(['12 tests'], 'test');
+  await part.filter({ hasText: '12 tests' }).waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Being cancelled' }).waitFor();
+  expect(await agent.renew([job])).toMatchObject({ cancel: [job.jobId] });
+  await agent.report(resultOf(job, Date.now(), { status: 'cancelled', isCancelled: true }));
+  await part.waitFor({ state: 'detached' });
+  expect(faults).toEqual([]);
 });
 
 it.skipIf(!hasPlaywright)('shows the result that a notification links to', { timeout: 60_000 }, async () => {
-  const executablePath = systemChromium.find((path) => existsSync(path)) ?? '';
-  const library = createRequire(join(runtime?.folder ?? '', 'package.json'))('playwright-core') as Library;
-  const browser = await library.chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  try {
-    const { job } = await running();
-    const reason = { code: 'TEST_FAILED', owner: 'target', message: 'the <b>cart</b> stayed empty' };
-    const stored = await agent.report(
-      resultOf(job, Date.now(), { status: 'failed', hasFailures: true, reason }),
-    );
-    expect(stored).toEqual([expect.objectContaining({ outcome: 'stored' })]);
-    const [result] = await db.query<{ id: string }>(
-      `select id from check_results where check_id = $1 and status = 'failed'`,
-      [checkId],
-    );
-    const page = await browser.newPage();
-    const faults: unknown[] = [];
-    page.on('pageerror', (error) => faults.push(error));
-    await page.goto(`${api.url}/#key=${api.account.key}`);
-    await page.goto(`${api.url}/#result=${checkId}/${result?.id ?? ''}`);
-    const linked = page.locator('#linked');
-    await linked.filter({ hasText: 'the <b>cart</b> stayed empty' }).waitFor();
-    expect(await linked.innerText()).toMatch(/^Result of check [0-9a-f]{4}\s+failed office, 1[23] ms, /);
-    expect(faults).toEqual([]);
-  } finally {
-    await browser.close();
-  }
+  const { job } = await running();
+  const reason = { code: 'TEST_FAILED', owner: 'target', message: 'the <b>cart</b> stayed empty' };
+  const stored = await agent.report(
+    resultOf(job, Date.now(), { status: 'failed', hasFailures: true, reason }),
+  );
+  expect(stored).toEqual([expect.objectContaining({ outcome: 'stored' })]);
+  const [result] = await db.query<{ id: string }>(
+    `select id from check_results where check_id = $1 and status = 'failed'`,
+    [checkId],
+  );
+  const page = await browser.newPage();
+  const faults: unknown[] = [];
+  page.on('pageerror', (error) => faults.push(error));
+  await page.goto(`${api.url}/#key=${api.account.key}`);
+  await page.goto(`${api.url}/#result=${checkId}/${result?.id ?? ''}`);
+  const linked = page.locator('#linked');
+  await linked.filter({ hasText: 'the <b>cart</b> stayed empty' }).waitFor();
+  expect(await linked.innerText()).toMatch(/^Result of check [0-9a-f]{4}\s+failed office, 1[23] ms, /);
+  expect(faults).toEqual([]);
 });
