@@ -60,7 +60,9 @@ describe.runIf(mounted)('a suite that fills the disk of its agent', { timeout: 6
     const { digest, size } = await packBundle({ folder: project, to });
     peer.bundles.set(name, readFileSync(to));
     const before = peer.results.length;
-    peer.add(suiteJob({ suite: { bundle: { key: name, digest, size }, testCommand } }));
+    // There are no packages.
+    const installCommand = 'true';
+    peer.add(suiteJob({ suite: { bundle: { key: name, digest, size }, installCommand, testCommand } }));
     await expect.poll(() => peer.results.length, { timeout: 40_000, interval: 50 }).toBe(before + 1);
     const result = peer.results.at(-1);
     return { result, log: (result?.log ?? []).map(({ msg }) => msg).join('\n') };

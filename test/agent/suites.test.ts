@@ -158,8 +158,9 @@ describe.runIf(hasSuites)('suites in an agent', { timeout: 120_000 }, () => {
     try {
       await start();
       const program = `console.log('it runs'); setInterval(() => {}, 1000);`;
-      const first = await addSuite('one', { program });
-      const second = await addSuite('two', { program });
+      const suite = { installCommand: 'true' };
+      const first = await addSuite('one', { program, suite });
+      const second = await addSuite('two', { program, suite });
       await expect.poll(told, within).toContainEqual(expect.stringContaining('it runs'));
       for (let n = 0; n < 20; n += 1) peer.add(tcpJob(port));
       await expect.poll(() => peer.results.length, within).toBe(20);
