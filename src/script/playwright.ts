@@ -42,7 +42,10 @@ const defaultIdleMs = 5 * 60_000;
 /** A busy machine takes several seconds; a test's own timeout is 30 s. */
 const defaultBrowserStartMs = 25_000;
 
-/** Runs scripts on Playwright Test, in processes that are kept warm: one waits per runtime, each serves one run. */
+/**
+ * Runs scripts on Playwright Test, in processes that are kept warm: one waits per runtime, each serves one run. None waits where runs
+ * come more seldom than it would last.
+ */
 export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner {
   const limits = { ...defaultLimits, ...options.limits };
   const idleMs = options.idleMs ?? defaultIdleMs;
@@ -50,6 +53,8 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
   const browsersOf = new Map<string, Promise<Browsers>>();
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
+  /** When the last run of each runtime ended, by performance.now(). */
+  const lastEnd = new Map<string, number>();
   const discarding = new Set<Promise<void>>();
 
   const browsers = (runtime: Runtime): Promise<Browsers> => {
@@ -107,6 +112,8 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
   const run = async (runtime: Runtime, given: PlaywrightOptions): Promise<PlaywrightRun> => {
     const signal = AbortSignal.any([given.signal, closing.signal]);
     signal.throwIfAborted();
+    // One that would have ended before it was used would be again: a start is a third of a run's processor time.
+    const isSeldom = performance.now() - (lastEnd.get(runtime.folder) ?? performance.now()) > idleMs;
     if (given.checkType === 'MULTI_STEP' && !runtime.multiStepSupport) {
       throw new InvalidJobError('RUNTIME_UNAVAILABLE', `runtime ${runtime.name} has no multi-step checks`);
     }
@@ -126,8 +133,9 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
       });
     } finally {
       release();
+      lastEnd.set(runtime.folder, performance.now());
       // Not while another run is measured: its end makes the next one.
-      if (running.size <= 1) warm(runtime);
+      if (running.size <= 1 && !isSeldom) warm(runtime);
     }
   };
 
