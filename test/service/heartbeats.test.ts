@@ -296,7 +296,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
         expect((await ping(heartbeat, { method: 'POST', body, headers })).status).toBe(200);
       }
       expect((await ping(heartbeat, { method: 'POST' })).status).toBe(200);
-      expect((await ping(heartbeat, { method: 'DELETE' })).status).toBe(404);
+      expect((await ping(heartbeat, { method: 'DELETE' })).status).toBe(405);
       const { status, body } = await service.call<{ events: Fields[]; stats: Fields }>(
         'GET',
         `/v1/checks/heartbeats/${heartbeat.id}/events`,
