@@ -30,6 +30,8 @@ export type CaptureRun = {
   output: string;
   /** What would have come of this file alone. */
   ofFile: (path: string) => Promise<PlaywrightRun>;
+  /** What would have come of it, had the error with these words been all. */
+  ofError: (words: string) => Promise<PlaywrightRun>;
 };
 
 export type CaptureOptions = {
@@ -142,15 +144,16 @@ module.exports = ${JSON.stringify(config)};
   const report = await readPlaywrightReport(reportOptions);
   if (report === null) throw new Error(`there is no report:\n${output}`);
   const whole = JSON.parse(readFileSync(reporterFile, 'utf8')) as RunReport; // our own reporter's
+  const withPart = async (part: Partial<RunReport>): Promise<PlaywrightRun> => {
+    writeFileSync(reporterFile, JSON.stringify({ ...whole, ...part }));
+    const read = await readPlaywrightReport(reportOptions);
+    if (read === null) throw new Error('there is no report');
+    return read.run;
+  };
   return {
     ...report,
     output,
-    ofFile: async (path) => {
-      const tests = whole.tests.filter(({ titlePath }) => titlePath[0] === path);
-      writeFileSync(reporterFile, JSON.stringify({ ...whole, tests }));
-      const ofFile = await readPlaywrightReport(reportOptions);
-      if (ofFile === null) throw new Error('there is no report');
-      return ofFile.run;
-    },
+    ofFile: (path) => withPart({ tests: whole.tests.filter(({ titlePath }) => titlePath[0] === path) }),
+    ofError: (words) => withPart({ errors: whole.errors.filter((error) => error.includes(words)) }),
   };
 }

@@ -99,6 +99,34 @@ test.describe('group', () => { test('broken', async () => { await test.step('out
     expect([run.failure?.code ?? null, run.degraded?.message ?? null, statuses.join(' ')]).toEqual(expected);
   });
 
+  // One run for them too: Playwright tells of each file that it can't load.
+  test('scripts that throw while they load, with a syntax error, with a package that is not there', async () => {
+    if (runtime === undefined) return;
+    const files = {
+      'throws.spec.ts': `throw new TypeError('boom at load');`,
+      'syntax.spec.ts': `const = 3;`,
+      'package.spec.ts': `import 'no-such-package';`,
+    };
+    const broken = await captureRun({ runtime, checkType: 'MULTI_STEP', files, testMatch: '*.spec.ts' });
+    expect(broken.run.details.tests).toEqual([]);
+    const verdict = async (words: string) => (await broken.ofError(words)).failure;
+    expect(await verdict('boom')).toEqual({
+      code: 'SCRIPT_THREW',
+      owner: 'script',
+      message: 'TypeError: boom at load',
+    });
+    expect(await verdict('syntax.spec')).toMatchObject({
+      code: 'SCRIPT_INVALID',
+      owner: 'script',
+      message: expect.stringMatching(/SyntaxError: .*syntax\.spec\.ts.*Unexpected token/) as unknown,
+    });
+    expect(await verdict('no-such-package')).toMatchObject({
+      code: 'SCRIPT_INVALID',
+      owner: 'script',
+      message: expect.stringContaining("Cannot find module 'no-such-package'") as unknown,
+    });
+  });
+
   test('the message of a failed run is one line with counts, title and the first error', async () => {
     const { secrets, output } = all;
     const run = await all.ofFile('script.ts');
