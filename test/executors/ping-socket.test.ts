@@ -84,14 +84,20 @@ describe.skipIf(!available)('ping socket on loopback', () => {
 
   it('goes on after more echoes than there are sequence numbers', async () => {
     const socket = await open(4);
-    let answered = 0;
-    for (let round = 0; round < 350; round++) {
-      const replies = await Promise.all(
-        Array.from({ length: 200 }, () => socket.echo('127.0.0.1', options())),
-      );
-      answered += replies.filter((reply) => reply !== null).length;
+    const answered = async (count: number) => {
+      const echoes = Array.from({ length: count }, () => socket.echo('127.0.0.1', options()));
+      return (await Promise.all(echoes)).filter((reply) => reply !== null).length;
+    };
+    expect(await answered(200)).toBe(200);
+    // What is too large to be sent takes a number each, too, and little time.
+    const tooLarge = options({ payloadBytes: 1401 });
+    for (let taken = 200; taken < 65_400; taken += 200) {
+      const refused = Array.from({ length: 200 }, () => socket.echo('127.0.0.1', tooLarge));
+      const reasons = (await Promise.allSettled(refused)).map(({ status }) => status);
+      expect(new Set(reasons)).toEqual(new Set(['rejected']));
     }
-    expect(answered).toBe(70_000);
+    // Over the last number, and those of the first once more.
+    expect(await answered(400)).toBe(400);
   });
 
   it('counts a reply that came in time though it was read late', async () => {
