@@ -105,15 +105,12 @@ export const phaseFields = {
 
 /** Location codes and slug names. */
 export const placeFields = {
-  locations: Nullable(Type.Array(StringEnum(dataCenterLocations), { maxItems: 22, uniqueItems: true }), {
-    default: null,
-    description:
-      'A check that leaves out both lists runs where its group does, else nowhere; one that gives them needs a location.',
+  locations: ListOrNull(StringEnum(dataCenterLocations), { maxItems: 22, uniqueItems: true }),
+  privateLocations: ListOrNull(Type.String({ minLength: 1, maxLength: 30 }), {
+    maxItems: 100,
+    uniqueItems: true,
+    description: 'Slug names of private locations of this account.',
   }),
-  privateLocations: Nullable(
-    Type.Array(Type.String({ minLength: 1, maxLength: 30 }), { maxItems: 100, uniqueItems: true }),
-    { default: null, description: 'Slug names of private locations of this account.' },
-  ),
 };
 
 export const alertChannelSubscriptions = Type.Array(

@@ -182,7 +182,12 @@ function checkOrder(
 /** Fields that are settled alike in checks of every type. */
 type Shared = Pick<
   CreateBody<'URL'>,
-  'locations' | 'privateLocations' | 'environmentVariables' | 'retryStrategy' | keyof typeof phaseFields
+  | 'groupId'
+  | 'locations'
+  | 'privateLocations'
+  | 'environmentVariables'
+  | 'retryStrategy'
+  | keyof typeof phaseFields
 >;
 
 /** Setup and teardown: a snippet or a text, not both. */
@@ -219,9 +224,8 @@ export function settleVariables(
 export function settleShared(type: JobType, body: Shared, problems: Problems) {
   const locations = body.locations ?? [];
   const privateLocations = body.privateLocations ?? [];
-  // Of a body that names neither the specification asks for none: such a check runs where its group does, else nowhere.
-  const isSaid = (body.locations ?? body.privateLocations ?? null) !== null;
-  if (isSaid && locations.length + privateLocations.length === 0) {
+  // In a group a check may leave it to the group where it runs.
+  if (locations.length + privateLocations.length === 0 && (body.groupId ?? null) === null) {
     const reason = 'You have to set at least one of locations and privateLocations';
     problems.add('locations', reason);
     problems.add('privateLocations', reason);

@@ -174,10 +174,6 @@ export async function prepareCheck(
   };
 }
 
-type Places = { locations?: readonly string[] | null; privateLocations?: readonly string[] | null };
-const hasNoPlace = ({ locations, privateLocations }: Places) =>
-  (locations ?? []).length + (privateLocations ?? []).length === 0;
-
 /** The stored check with a change laid over it. */
 export function mergedCheck(
   { encryption }: ApiDeps,
@@ -201,9 +197,6 @@ export function mergedCheck(
       stored.environmentVariables,
     ),
   };
-  // One that was made without locations may stay so.
-  if (hasNoPlace(stored) && hasNoPlace(body))
-    Object.assign(body, { locations: null, privateLocations: null });
   // A new frequency with no offset of its own: the old offset was for the old frequency.
   if (
     given.frequency !== undefined &&

@@ -59,7 +59,7 @@ const refusals: [type: ProbeType, fields: Fields, attributes: { [path: string]: 
   ],
   [
     'DNS',
-    { locations: undefined, privateLocations: [] },
+    { locations: undefined, privateLocations: null },
     {
       locations: ['You have to set at least one of locations and privateLocations'],
       privateLocations: ['You have to set at least one of locations and privateLocations'],

@@ -78,25 +78,26 @@ describe.each(databases)('checks ($name)', (database) => {
       });
     });
 
-    test('bodies with no more than the specification requires: no location, so nothing runs until there is one', async () => {
-      for (const [path, body] of [
-        ['dns', { name: 'a', request: { query: 'shop.example' }, heartbeat: {}, script: '' }],
-        ['browser', { name: 'b', script: 'await page.goto("https://shop.example")' }],
-      ] as const) {
-        const made = await service.call<Check>('POST', `/v1/checks/${path}`, { body });
-        expect(made.status).toBe(201);
-        expect(made.body).toMatchObject({ ...body, locations: [], privateLocations: [], activated: true });
-        const check = made.body;
-        expect((await change(check, { ...check, name: 'c' })).body).toMatchObject({
-          name: 'c',
-          locations: [],
-        });
-        const target = { checkId: [check.id] };
-        const trigger = await service.call('POST', '/v2/check-sessions/trigger', { body: { target } });
-        expect(trigger.status).toBe(404);
-        expect((await change(check, { privateLocations: ['office'] })).status).toBe(200);
-        expect((await change(check, { privateLocations: null })).status).toBe(400);
-      }
+    test('a check of a group need not name a location, any other must', async () => {
+      const body = { name: 'a', request: { query: 'shop.example' }, heartbeat: {}, script: '' };
+      const alone = await service.call('POST', '/v1/checks/dns', { body });
+      expect(alone).toMatchObject({
+        status: 400,
+        body: { attributes: { locations: [expect.stringContaining('at least one')] } },
+      });
+      const group = await service.call<{ id: number }>('POST', '/v2/check-groups', { body: { name: 'g' } });
+      const made = await service.call<Check>('POST', '/v1/checks/dns', {
+        body: { ...body, groupId: group.body.id },
+      });
+      expect(made.status).toBe(201);
+      expect(made.body).toMatchObject({ locations: [], privateLocations: [], activated: true });
+      // Nothing runs until the group has a location.
+      const target = { checkId: [made.body.id] };
+      const trigger = await service.call('POST', '/v2/check-sessions/trigger', { body: { target } });
+      expect(trigger.status).toBe(404);
+      expect((await change(made.body, { name: 'b' })).body).toMatchObject({ name: 'b', locations: [] });
+      expect((await change(made.body, { groupId: null })).status).toBe(400);
+      expect((await change(made.body, { groupId: null, privateLocations: ['office'] })).status).toBe(200);
     });
 
     test('null limits mean no limit', async () => {
