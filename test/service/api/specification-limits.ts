@@ -53,7 +53,7 @@ export const limits: Limit[] = [
   ['failed above 5000', 'POST', dnsPath, dns({ maxResponseTime: 5001 }), 400, 'maxResponseTime'],
   ['a location that is none', 'POST', dnsPath, dns({ locations: ['moon-1'] }), 400, 'locations.0'],
   ['a list without a location', 'POST', dnsPath, dns({ locations: [] }), 400, 'locations'],
-  ['no word of locations', 'POST', dnsPath, dns({ locations: null }), 201],
+  ['no word of locations', 'POST', dnsPath, dns({ locations: null }), 400, 'locations'],
   ['a runtime that is none', 'POST', browserPath, browser({ runtimeId: '2021.10' }), 400, 'runtimeId'],
   ['a domain that is none', 'POST', browserPath, browser({ sslCheckDomain: 'a b' }), 400, 'sslCheckDomain'],
   [
