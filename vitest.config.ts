@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/helpers/longest-first.ts';
 
 /** Files whose tests leave nothing behind in their process: they share processes, and the modules that these have loaded. */
-const sharing = ['agent', 'executors', 'protocol', 'secrets', 'service'].map(
+const sharing = ['agent', 'commands', 'executors', 'protocol', 'secrets', 'service'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
 /** Its statements are timed. */
