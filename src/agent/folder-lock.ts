@@ -36,7 +36,10 @@ export async function dropLock(path: string): Promise<void> {
   await fs.rm(path, { force: true });
 }
 
-/** Whether a process of this machine has the lock; null where that can't be told. */
+/**
+ * Whether a process of this machine has the lock; null where that can't be told. The path must be on the very mount of a file system
+ * (st_dev) on which the owner locked it: through another one of the same files nobody seems to have it.
+ */
 export function isLockHeld(path: string): Promise<boolean | null> {
   if (isTooLong(path)) return Promise.resolve(null);
   return new Promise((resolve) => {

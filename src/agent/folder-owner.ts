@@ -22,14 +22,15 @@ type Owner = {
   namespace: string;
   pid: number;
   startedAt: string;
-  /** Whether it could lock its folder. */
-  locks: boolean;
+  /** The kernel's number of the file system on which it could lock its folder; null = it could not. */
+  lockedOn: number | null;
 };
 
 /** Makes the folder where it is missing and puts this process's name to it. */
 export async function signFolder(folder: string): Promise<void> {
   makeFolder(folder);
-  const owner: Owner = { ...thisProcess(), locks: await holdLock(join(folder, ownerFiles.lock)) };
+  const lockedOn = (await holdLock(join(folder, ownerFiles.lock))) ? deviceOf(folder) : null;
+  const owner: Owner = { ...thisProcess(), lockedOn };
   await fs.writeFile(join(folder, ownerFiles.owner), JSON.stringify(owner));
 }
 
@@ -64,8 +65,9 @@ export async function isOwnerGone(
   if (self.boot !== '' && owner.boot === self.boot && owner.namespace === self.namespace) {
     return processStart(owner.pid) !== owner.startedAt;
   }
-  // In another container of this machine.
-  if (owner.locks && self.boot !== '' && owner.boot === self.boot) {
+  // In another container of this machine. A network volume that was mounted a second time has sockets, but not their owners.
+  const isLockSeen = owner.lockedOn !== null && owner.lockedOn === deviceOf(folder);
+  if (isLockSeen && self.boot !== '' && owner.boot === self.boot) {
     const held = await isLockHeld(join(folder, ownerFiles.lock));
     if (held !== null) return !held;
   }
@@ -92,20 +94,22 @@ export function isOutOfSpace(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
+const deviceOf = (folder: string): number | null => statSync(folder, { throwIfNoEntry: false })?.dev ?? null;
+
 function readOwner(file: string): Owner | null {
   if (!existsSync(file)) return null;
   try {
     const owner = JSON.parse(readFileSync(file, 'utf8')) as Partial<Owner>; // checked below
-    const { boot, namespace, pid, startedAt, locks = false } = owner;
+    const { boot, namespace, pid, startedAt, lockedOn = null } = owner;
     if (typeof boot !== 'string' || typeof namespace !== 'string') return null;
     if (typeof pid !== 'number' || typeof startedAt !== 'string') return null;
-    return { boot, namespace, pid, startedAt, locks };
+    return { boot, namespace, pid, startedAt, lockedOn };
   } catch {
     return null;
   }
 }
 
-function thisProcess(): Omit<Owner, 'locks'> {
+function thisProcess(): Omit<Owner, 'lockedOn'> {
   return {
     boot: readOr('/proc/sys/kernel/random/boot_id'),
     namespace: linkOr('/proc/self/ns/pid'),

@@ -74,7 +74,8 @@ test('an owner in another container that was killed is dead at once', async () =
 
 test.each([
   ['of another machine, whose locks do not show here', { boot: 'another machine' }],
-  ['of a version without locks', { locks: undefined }],
+  ['whose volume was mounted once more for this container', { lockedOn: -1 }],
+  ['of a version without locks', { lockedOn: undefined }],
 ])('an owner %s is dead after its silence', async (_, fields) => {
   const folder = join(root, 'elsewhere');
   const child = await ownedElsewhere(folder);
@@ -92,7 +93,7 @@ test('where no lock can be had, a folder is signed without one', async () => {
   // A socket's path has 107 bytes at most.
   const folder = join(root, 'f'.repeat(120));
   await signFolder(folder);
-  expect(JSON.parse(readFileSync(join(folder, 'owner.json'), 'utf8'))).toMatchObject({ locks: false });
+  expect(JSON.parse(readFileSync(join(folder, 'owner.json'), 'utf8'))).toMatchObject({ lockedOn: null });
   rewrite(folder, { namespace: 'pid:[1]' });
   await beatFolder(folder);
   expect(await isOwnerGone(folder, await ownBeat())).toBe(false);
