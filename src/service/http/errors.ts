@@ -150,8 +150,10 @@ export function registerErrorHandlers(app: FastifyInstance): void {
     const path = url.split('?', 1)[0] ?? '';
     const methods = methodsOf(path.length > 1 ? path.replace(/\/$/, '') : path);
     const shown = path.slice(0, 200);
-    if (methods.length === 0) throw new HttpError(404, `There is no ${method} ${shown}.`);
     const allow = methods.join(', ');
+    // A route that has the method may know no such file in its folder.
+    const isServed = method !== 'OPTIONS' && methods.includes(method);
+    if (methods.length === 0 || isServed) throw new HttpError(404, `There is no ${method} ${shown}.`);
     void reply.header('allow', allow);
     if (method === 'OPTIONS') return reply.code(204).send();
     throw new HttpError(405, `There is no ${method} ${shown}: this path takes ${allow}.`);

@@ -70,6 +70,9 @@ describe('methods that a path lacks', () => {
     }
     expect((await send('PATCH', '/v1/nothing', { body: '{"name":' })).status).toBe(404);
     expect((await send('OPTIONS', '/v1/nothing')).status).toBe(404);
+    // There is a route, but no such file.
+    const file = await send('GET', '/docs/static/nothing.js');
+    expect([file.status, file.headers.get('allow')]).toEqual([404, null]);
   });
 });
 
