@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { enginesFolder, installEngines } from './engines.mjs';
@@ -18,16 +19,22 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const path = (...parts) => join(root, ...parts);
 const say = (line) => process.stderr.write(`setup: ${line}\n`);
 
-/** What ends the set-up, in words for its user. */
+/** Ends the set-up; its user has been told why. */
 class SetupError extends Error {}
 
+/** Says at once what ends the set-up: what goes on beside it may take a while to its own end. */
 function fail(line) {
+  say(line);
   throw new SetupError(line);
 }
+
+/** Of the project's programs the one that runs. */
+let current;
 
 /** Runs a program of the project's to its end; what it printed. */
 function run(command, args, options = {}) {
   const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  current = child;
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text) => (output = (output + text).slice(-100_000)));
@@ -146,24 +153,39 @@ async function setUp(mode) {
   mkdirSync(path('build'), { recursive: true });
   // `npm start` need not wait for a runtime: dev installs it beside the running service.
   const forTests = mode === 'test' ? installForTests() : null;
-  await withLock(path('build', '.setup-lock'), async () => {
-    const system = mode === 'build' ? null : installSystemPackages(mode, say);
-    try {
-      await installDependencies();
-      await compile();
-    } finally {
-      // Not to be cut off in the middle; and it may bring the compiler that the addon is built with.
-      await system;
-    }
-    await buildAddon();
-  });
-  await forTests;
+  try {
+    await withLock(path('build', '.setup-lock'), async () => {
+      const system =
+        mode === 'build'
+          ? null
+          : installSystemPackages(mode, say).catch(({ message }) =>
+              say(`left out: packages of the system; ${message}`),
+            );
+      try {
+        await installDependencies();
+        await compile();
+      } finally {
+        // Not to be cut off in the middle; and it may bring the compiler that the addon is built with.
+        await system;
+      }
+      await buildAddon();
+    });
+  } finally {
+    // Nor this: its npm would go on alone.
+    await forTests;
+  }
 }
+
+// Installs beside it end their npm by themselves when they hear one, and must not keep the set-up from ending.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.on(signal, () => {
+    current?.kill('SIGTERM');
+    setImmediate(() => process.exit(128 + constants.signals[signal]));
+  });
 
 try {
   await setUp(process.argv[2] ?? 'build');
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
-  say(error.message);
   process.exit(1);
 }
