@@ -276,6 +276,31 @@ describe.each(databases)('sessions: $name', (database) => {
       expect(second.body.nextId).toEqual(expect.any(String));
     });
 
+    it('have in their row what they have come to, also when all runs end at the same moment', async () => {
+      const id = await triggerTest();
+      const statusInRow = () => db.query('select status from check_sessions where id = $1', [id]);
+      const runs = Array.from({ length: 12 }, () => uuidv7());
+      await db.query(
+        `insert into session_runs (session_id, sequence_id, job_id, check_id, check_type, check_name, run_location)
+         select $1, job, job, $2, 'URL', 'Page', 'office' from unnest($3::uuid[]) as job`,
+        [id, pageId, runs],
+      );
+      const own = await db.query<{ jobId: string }>(
+        'select job_id as "jobId" from session_runs where session_id = $1',
+        [id],
+      );
+      const end = (jobId: string, status: ResultStatus) =>
+        db.tx((tx) => endSessionRuns(tx, [{ jobId, status }], new Date(clock.now())));
+      const [last, ...others] = own.map(({ jobId }) => jobId);
+      for (const jobId of others.splice(0, 2)) await end(jobId, 'missed');
+      expect(await statusInRow()).toEqual([{ status: 'OPEN' }]);
+      await Promise.all([last ?? '', ...others].map((jobId) => end(jobId, 'passed')));
+      expect(await statusInRow()).toEqual([{ status: 'TIMED_OUT' }]);
+      // A result that comes late takes the place of what was missed.
+      for (const { jobId } of own) await end(jobId, 'degraded');
+      expect(await statusInRow()).toEqual([{ status: 'DEGRADED' }]);
+    });
+
     it('are deleted once they are over: results of a check stay, those of a test go with their files', async () => {
       const session = await triggerCheck(pageId);
       const test = await triggerTest({ target: { checkId: [pageId] } });

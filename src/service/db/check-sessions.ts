@@ -146,13 +146,11 @@ async function settleSessions(tx: Queryable, sessionIds: readonly string[]): Pro
   await tx.query('select 1 from check_sessions where id = any($1::uuid[]) order by id for no key update', [
     [...sessionIds],
   ]);
+  // Runs may be many, and all but the last end find an open one.
   await tx.query(
-    `update check_sessions s set status = ended.status
-     from (
-       select r.session_id, case ${statusOfEnded} end as status from session_runs r
-       where r.session_id = any($1::uuid[]) group by r.session_id having bool_and(r.status is not null)
-     ) as ended
-     where s.id = ended.session_id and s.status <> ended.status`,
+    `update check_sessions s set status = (select case ${statusOfEnded} end from session_runs r where r.session_id = s.id)
+     where id = any($1::uuid[])
+       and (select 1 from session_runs r where r.session_id = s.id and r.status is null limit 1) is null`,
     [[...sessionIds]],
   );
 }
