@@ -33,3 +33,11 @@ export async function syncSamples(api: ApiClient, samples: readonly SampleCheck[
   }
   return result;
 }
+
+/** As `syncSamples`; those that are new run at once: their first scheduled run may be a minute or ten away. */
+export async function startSamples(api: ApiClient, samples: readonly SampleCheck[]): Promise<SyncedCheck[]> {
+  const made = await syncSamples(api, samples);
+  const checkId = made.filter(({ isNew }) => isNew).map(({ id }) => id);
+  if (checkId.length > 0) await api.post('/v2/check-sessions/trigger', { target: { checkId } });
+  return made;
+}

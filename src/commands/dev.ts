@@ -19,7 +19,7 @@ import { startAgentProcess, type AgentProcess } from './dev-agent.ts';
 import { createApiClient, type ApiClient } from './dev-api.ts';
 import { watchResults } from './dev-results.ts';
 import { installNewestRuntime } from './dev-runtime.ts';
-import { syncSamples, type KnownCheck } from './dev-samples.ts';
+import { startSamples, syncSamples, type KnownCheck } from './dev-samples.ts';
 import { leaveLastWords } from './last-words.ts';
 import { readableLine } from './readable-log.ts';
 import { sampleChecks } from './sample-checks.ts';
@@ -117,7 +117,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
     closers.push(runtime.close);
     const scripts = runtime.installed.then(async (there) =>
       there && !signals.stopped.aborted
-        ? syncSamples(api, sampleScripts(targets.ports, keys.locationSlug))
+        ? startSamples(api, sampleScripts(targets.ports, keys.locationSlug))
         : [],
     );
     void scripts.catch((error: unknown) => {
@@ -126,11 +126,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
     });
     const suites = runtime.engines.then(async (there) => {
       if (!there || signals.stopped.aborted) return [];
-      const made = await syncSamples(api, [await sampleSuite(api, targets.ports, keys.locationSlug)]);
-      // Its first scheduled run may be ten minutes away.
-      const checkId = made.filter(({ isNew }) => isNew).map(({ id }) => id);
-      if (checkId.length > 0) await api.post('/v2/check-sessions/trigger', { target: { checkId } });
-      return made;
+      return startSamples(api, [await sampleSuite(api, targets.ports, keys.locationSlug)]);
     });
     void suites.catch((error: unknown) => {
       if (!signals.stopped.aborted) print(`the sample suite could not be made: ${toError(error).message}`);
