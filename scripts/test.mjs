@@ -7,7 +7,7 @@ import { closeRun, runVitest } from './run-vitest.mjs';
 import { missingForTests } from './system-packages.mjs';
 
 // None of these has tests that only some machines can run.
-const whole = /^test\/e2e\/suites-/;
+const whole = /^test\/e2e\/(?:suites-|service-and-agent\.)/;
 
 const run = await runVitest(process.argv.slice(2));
 const missing = [];

@@ -28,6 +28,10 @@ const tests = `
 import { test, expect } from '@playwright/test';
 test('passes @smoke', () => expect(process.env.GREETING).toBe('hello'));
 test('sees that somebody waits @smoke', () => expect(process.env.CI).toBe('1'));
+test('sees a page @page', async ({ page }) => {
+  await page.setContent('<title>here</title>');
+  await expect(page).toHaveTitle('here');
+});
 test('fails @broken', () => expect(1 + 1, 'sums are right').toBe(3));
 `;
 
@@ -43,7 +47,7 @@ async function command(args: string[]) {
       ...process.env,
       AGENT_DATA_DIR: join(folder, 'data'),
       API_KEY: '',
-      // The machine's Chromium, as if it were installed there: nothing is downloaded for tests without a page.
+      // The machine's Chromium, as if it were installed there: nothing is downloaded.
       PLAYWRIGHT_BROWSERS_PATH: join(folder, 'builds'),
     },
     stdout: (text) => (out += text),
@@ -136,19 +140,21 @@ describe.runIf(hasSuites)('suites from a folder', { timeout: 240_000 }, () => {
       '.npmrc': '//registry.example.com/:_authToken=written-out-here\n',
     });
     const e2e = join(project, 'e2e');
-    const report = await command([e2e, ...variables, '--project', 'one', '--tag', '@smoke']);
+    const tags = ['--tag', '@smoke', '--tag', '@page'];
+    const report = await command([e2e, ...variables, '--project', 'one', ...tags]);
     if (report.out.includes('NETWORK_UNAVAILABLE')) {
       process.stderr.write('skipped here: a suite from a folder, whose packages no registry gives\n');
       skip();
     }
     expect(report.code, report.err).toBe(exitCodes.done);
     expect(report.out).toMatch(/^PASSED  PLAYWRIGHT  e2e\n/);
-    expect(report.out).toContain('2 tests: 2 passed, 0 degraded, 0 failed, 0 flaky\n');
+    expect(report.out).toContain('3 tests: 3 passed, 0 degraded, 0 failed, 0 flaky\n');
     expect(report.out).toMatch(/, dependencies installed\n/);
     expect(report.out).toMatch(/\nok {6}\[one\] .*passes @smoke/);
+    expect(report.out).toMatch(/\nok {6}\[one\] .*sees a page @page/);
     expect(report.out).toMatch(/\nbundle +\d+\.\d s\ninstall +\d+\.\d s\n/);
 
-    const failed = await command([e2e, '--json', ...variables]);
+    const failed = await command([e2e, '--json', ...variables, '--tag', '!@page']);
     const result = JSON.parse(failed.out) as Result & { details: Record<string, unknown> };
     expect(failed.code, failed.err).toBe(exitCodes.failed);
     expect(failed.err).toContain('warning: .npmrc holds a token that is written out');

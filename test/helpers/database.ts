@@ -11,7 +11,7 @@ import { copyFolder, embeddedTemplate, migratedDatabase } from './database-templ
  * Both kinds of database, for `describe.each(databases)`:
  *
  *   describe.each(databases)('jobs on $name', (database) => {
- *     describe.skipIf(database.unavailable)(…) { const [db] = await database.open(); … await database.close() }
+ *     describe.skipIf(database.unavailable !== null)(…) { const db = await database.open(); … await database.close() }
  */
 export type TestDatabase = {
   name: 'embedded' | 'server';

@@ -96,8 +96,9 @@ test('never', async () => {});`,
   }, 60_000);
 
   test('a global timeout by its own words, and tests that can’t be loaded', async () => {
+    // The time in which the tests are loaded counts, too.
     const hanging = project({
-      'playwright.config.ts': `export default { globalTimeout: 2500, workers: 1 };`,
+      'playwright.config.ts': `export default { globalTimeout: 5000, workers: 1 };`,
       'a.spec.ts': `import { test } from '@playwright/test';
 test('slow', async () => { await new Promise((r) => setTimeout(r, 20_000)); });
 test('never begun', () => {});`,
@@ -111,7 +112,7 @@ test('never begun', () => {});`,
     expect(report.failure).toEqual({
       code: 'SCRIPT_TIMEOUT',
       owner: 'script',
-      message: 'Timed out waiting 2500ms from config.globalTimeout.',
+      message: 'Timed out waiting 5000ms from config.globalTimeout.',
     });
     const broken = project({
       'playwright.config.ts': `throw new Error('no config today');`,

@@ -25,7 +25,7 @@ import {
 } from '../../helpers/notification-targets.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 
-/** From an alert in the queue to its receiver, and what the log says of it. On the embedded database. */
+/** From an alert in the queue to its receiver, and what the log says of it. */
 
 const time = Date.parse('2026-03-04T05:06:07.000Z');
 const startedAt = '2026-03-04T05:06:00.000Z';
