@@ -172,7 +172,7 @@ describe.runIf(runs)('suites', { timeout: 120_000 }, () => {
       }),
       {
         suite: { testCommand: 'node run.mjs' },
-        env: { ...plain.env, SERVER_PORT: String(20_000 + (process.pid % 20_000)) },
+        env: { ...plain.env, SERVER_PORT: String(20_000 + (process.pid % 4_000)) },
       },
     );
     await started.line('it has begun');
@@ -185,16 +185,16 @@ describe.runIf(runs)('suites', { timeout: 120_000 }, () => {
   });
 
   test('a suite that takes longer than it may is a failed run that names the stage', async () => {
-    const started = await bench.start(project({}), { suite: { testCommand: 'sleep 60', maxMinutes: 0.1 } });
+    const started = await bench.start(project({}), { suite: { testCommand: 'sleep 60', maxMinutes: 0.15 } });
     const run = await started.run;
     expect(run).toMatchObject({
       failure: {
         code: 'SCRIPT_TIMEOUT',
         owner: 'script',
-        message: 'Your check run has reached the maximum run time of 6000 ms.',
+        message: 'Your check run has reached the maximum run time of 9000 ms.',
       },
     });
-    const told = /^the suite was ended after 6 s, while stage test was going on for \d s$/;
+    const told = /^the suite was ended after 9 s, while stage test was going on for \d s$/;
     expect(run.details.errors.some((text) => told.test(text))).toBe(true);
     expect(started.log.some((text) => told.test(text))).toBe(true);
     expect(run.files.map(({ name }) => name)).toContain('output.log');
