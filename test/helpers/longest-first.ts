@@ -8,6 +8,7 @@ const longest = [
   'e2e/main-job',
   // These two mostly wait, and leave the processors to the first results of the one above, whose times it looks at.
   'e2e/outages',
+  'service/agentic/agentic',
   'agent/agent',
   'e2e/suites-managers',
   'e2e/service-and-agent',
@@ -15,7 +16,6 @@ const longest = [
   'e2e/suites-ends',
   'script/playwright-faults',
   'script/api-scripts',
-  'service/agentic/agentic',
   'service/killed',
   'service/artifacts',
   'script/capture-verdicts',
