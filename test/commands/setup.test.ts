@@ -60,6 +60,9 @@ async function begin(variables: Record<string, string> = {}): Promise<ChildProce
 }
 const npms = () => readdirSync(clone).filter((name) => name.startsWith('npm-'));
 
+/** Longer than the waits in a test. */
+const bounds = { timeout: 90_000 };
+
 async function until(holds: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
   while (!holds()) {
@@ -68,17 +71,21 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-test('a failed install of the project is told at once; what goes on beside it comes to its end', async () => {
-  const child = await begin();
-  await until(() => said.includes('setup: npm ci failed:\nnpm error code ENETUNREACH'));
-  expect(child.exitCode).toBeNull();
-  writeFileSync(join(clone, 'go'), '');
-  expect(await once(child, 'exit')).toEqual([1, null]);
-  expect(said).toMatch(/setup: left out: tests of scripts; npm ci failed: code ENETUNREACH/);
-  expect(readdirSync(join(clone, 'runtimes'))).toEqual(['2026.04', 'helpers']);
-});
+test(
+  'a failed install of the project is told at once; what goes on beside it comes to its end',
+  bounds,
+  async () => {
+    const child = await begin();
+    await until(() => said.includes('setup: npm ci failed:\nnpm error code ENETUNREACH'));
+    expect(child.exitCode).toBeNull();
+    writeFileSync(join(clone, 'go'), '');
+    expect(await once(child, 'exit')).toEqual([1, null]);
+    expect(said).toMatch(/setup: left out: tests of scripts; npm ci failed: code ENETUNREACH/);
+    expect(readdirSync(join(clone, 'runtimes'))).toEqual(['2026.04', 'helpers']);
+  },
+);
 
-test('a signal ends it at once, with every npm that it has started', async () => {
+test('a signal ends it at once, with every npm that it has started', bounds, async () => {
   const child = await begin({ HANGS: '1' });
   const pids = npms().map((name) => Number(name.slice('npm-'.length)));
   child.kill('SIGTERM');
