@@ -111,6 +111,10 @@ export function processesWith(marker: string): { pid: number; command: string }[
     });
 }
 
+/** As `processesWith`, without agents and services: what they have started. */
+export const startedWith = (marker: string): { pid: number; command: string }[] =>
+  processesWith(marker).filter(({ command }) => !/main\.js (start|service)$/.test(command));
+
 /**
  * Agents let nobody read their environment; root may where it has the right to trace. Elsewhere those count that this test
  * has started.

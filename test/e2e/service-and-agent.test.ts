@@ -20,7 +20,7 @@ import {
   setupThrows,
   suiteSecrets as secrets,
 } from './leaking-suite.ts';
-import { processesWith, until } from './program.ts';
+import { startedWith, until } from './program.ts';
 import { startWholeWay, type SeenFile, type WholeWay } from './whole-way.ts';
 
 /**
@@ -229,7 +229,7 @@ describe.runIf(runs || hasPlaywright)('from the service through an agent', { tim
         expect(running.stage).toBe('test');
         // What was installed for the run above.
         expect(madeIn(running.log.join('\n'))).toBe(made);
-        const ofSuite = () => processesWith(marker);
+        const ofSuite = () => startedWith(marker);
         expect(ofSuite()).not.toEqual([]);
         const began = performance.now();
         expect(await api('POST', `/v2/${session}/cancel`)).toMatchObject({ status: 204 });

@@ -8,7 +8,7 @@ import { servicePlace } from '../helpers/database.ts';
 import {
   apiOf,
   killAll,
-  processesWith,
+  startedWith,
   readyLine,
   startProgram,
   until,
@@ -89,7 +89,7 @@ export async function startSuiteService(): Promise<SuiteAgents> {
         SUITE_CONCURRENCY: String(suites),
         PLAYWRIGHT_DOWNLOAD_HOST: 'http://127.0.0.1:9',
       }),
-    ofSuites: (data) => processesWith(join(data, 'runs')),
+    ofSuites: (data) => startedWith(join(data, 'runs')),
     trigger: async (name, files, fields) => {
       const project = join(folder, name);
       const manifest = { name: 'nothing', version: '1.0.0', private: true };

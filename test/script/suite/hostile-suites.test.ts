@@ -135,7 +135,7 @@ const hostile: Hostile[] = [
     files: { 'bomb.sh': bomb },
     suite: { testCommand: 'sh bomb.sh 9' },
     expected: killed('processes'),
-    mostMs: 10_000,
+    mostMs: 15_000,
   },
   {
     name: 'an install that forks without end',
@@ -144,7 +144,7 @@ const hostile: Hostile[] = [
     expected: {
       failure: { code: 'INSTALL_FAILED', message: expect.stringContaining('processes') as string },
     },
-    mostMs: 10_000,
+    mostMs: 15_000,
   },
   {
     name: 'a project that removes itself',
