@@ -1,6 +1,7 @@
 import { toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { AgentMetrics } from './metrics.ts';
+import { ownerBeatMs } from './folder-owner.ts';
 import { openOutboxHome, type OutboxHome } from './outbox-home.ts';
 import { SegmentStore, type Batch } from './outbox-segments.ts';
 
@@ -48,7 +49,6 @@ type Pending = { payload: Buffer; time: number; settle: (() => void) | null };
 const commitDelayMs = 10;
 const commitBytes = 4 * 1024 * 1024;
 const diskRetryMs = 1000;
-const beatMs = 5000;
 
 /**
  * Results on their way to the service: on disk before they are sent, off it once the service has them.
@@ -88,7 +88,7 @@ export class Outbox {
     await outbox.#store.adopt().catch((error: unknown) => {
       options.log.warn({ err: toError(error) }, 'results of earlier agents cannot be looked for yet');
     });
-    outbox.#beatTimer = setInterval(() => void outbox.#beat(), beatMs);
+    outbox.#beatTimer = setInterval(() => void outbox.#beat(), ownerBeatMs);
     return outbox;
   }
 
