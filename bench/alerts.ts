@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { createLog } from '../src/log.ts';
 import { Secret } from '../src/secrets/secret.ts';
 import { createAlertFollower } from '../src/service/alerting/follow-alerts.ts';
-import { createBackground } from '../src/service/background.ts';
+import { createBackground } from '../src/service/engine/background.ts';
 import { migrate } from '../src/service/db/migrate.ts';
 import type { Db } from '../src/service/db/database.ts';
 import { openDatabase } from '../src/service/db/open-database.ts';
-import { createFinishedRuns } from '../src/service/finished-runs.ts';
-import { uuidv7 } from '../src/service/ids.ts';
-import { notificationsQueue } from '../src/service/notifications/queue.ts';
+import { createFinishedRuns } from '../src/service/results/finished-runs.ts';
+import { uuidv7 } from '../src/service/engine/ids.ts';
+import { notificationsQueue } from '../src/service/alert-channels/queue.ts';
 
 /**
  * Ended runs per second that alerts follow: 10,000 checks that pass, then 1,000 that begin to fail and recover, each of

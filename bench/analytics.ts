@@ -7,15 +7,15 @@ import type { AddressInfo } from 'node:net';
 import { createLog } from '../src/log.ts';
 import { Secret } from '../src/secrets/secret.ts';
 import { createRollupLoop, handleRollups } from '../src/service/analytics/rollup-work.ts';
-import { buildApp } from '../src/service/http/app.ts';
-import { createBackground } from '../src/service/background.ts';
+import { buildApp } from '../src/service/app.ts';
+import { createBackground } from '../src/service/engine/background.ts';
 import { createPartitions, dayMs } from '../src/service/db/partitions.ts';
 import { migrate } from '../src/service/db/migrate.ts';
 import type { Db } from '../src/service/db/database.ts';
 import { openDatabase } from '../src/service/db/open-database.ts';
-import { createEncryption } from '../src/service/encryption.ts';
-import { createVacuum } from '../src/service/retention-vacuum.ts';
-import { uuidv7 } from '../src/service/ids.ts';
+import { createEncryption } from '../src/service/engine/encryption.ts';
+import { createVacuum } from '../src/service/engine/vacuum.ts';
+import { uuidv7 } from '../src/service/engine/ids.ts';
 import { postgresBinaries, startPostgres } from '../test/helpers/postgres.ts';
 
 /**

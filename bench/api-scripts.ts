@@ -8,12 +8,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { executeApi } from '../src/executors/api.ts';
-import type { ExecutionContext } from '../src/executors/executor.ts';
+import type { ExecutionContext } from '../src/executors/interface/executor.ts';
 import { createNetwork } from '../src/executors/system-network.ts';
 import { withoutScripts } from '../src/executors/without-scripts.ts';
 import type { JobOf } from '../src/protocol/job.ts';
 import { createScripts } from '../src/script/create-scripts.ts';
-import { installedRuntimes } from '../src/script/runtimes.ts';
+import { installedRuntimes } from '../src/script/process/runtimes.ts';
 import { machine, report } from './lib/processes.ts';
 
 const limit = 30;

@@ -9,9 +9,9 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { browsersFor } from '../src/script/browsers.ts';
-import { createPlaywrightRunner } from '../src/script/playwright.ts';
-import { installedRuntimes } from '../src/script/runtimes.ts';
+import { browsersFor } from '../src/script/playwright/browsers.ts';
+import { createPlaywrightRunner } from '../src/script/playwright/run.ts';
+import { installedRuntimes } from '../src/script/process/runtimes.ts';
 import { machine, report } from './lib/processes.ts';
 
 const timedRuns = Number(process.argv[2] ?? 6);

@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls, createSecureContext } from 'node:tls';
 import { Client } from 'undici';
-import type { ExecutionContext } from '../src/executors/executor.ts';
+import type { ExecutionContext } from '../src/executors/interface/executor.ts';
 import { createNetwork } from '../src/executors/system-network.ts';
 import { withoutScripts } from '../src/executors/without-scripts.ts';
 import { executeUrl } from '../src/executors/url.ts';

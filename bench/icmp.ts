@@ -3,7 +3,7 @@
  * shared socket alone, beside fping on the same targets. The limit is for the whole agent, so that this has to be far below.
  */
 import { spawnSync } from 'node:child_process';
-import type { ExecutionContext } from '../src/executors/executor.ts';
+import type { ExecutionContext } from '../src/executors/interface/executor.ts';
 import { createIcmpExecutor } from '../src/executors/icmp.ts';
 import { createNetwork } from '../src/executors/system-network.ts';
 import { withoutScripts } from '../src/executors/without-scripts.ts';

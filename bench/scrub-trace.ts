@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { scrubArtifact } from '../src/secrets/scrub-artifact.ts';
+import { scrubArtifact } from '../src/secrets/files/scrub-artifact.ts';
 import { sampleSecrets, seededRandom } from './scrub/sample-text.ts';
 import { writeSampleTrace } from './scrub/sample-trace.ts';
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { spawnSync } from 'node:child_process';
-import { encodedForms } from '../src/secrets/forms.ts';
-import { scrubFile } from '../src/secrets/scrub-file.ts';
-import { createScrubber, scrubChunkBytes } from '../src/secrets/scrubber.ts';
+import { encodedForms } from '../src/secrets/forms/forms.ts';
+import { scrubFile } from '../src/secrets/files/scrub-file.ts';
+import { createScrubber, scrubChunkBytes } from '../src/secrets/scrubber/scrubber.ts';
 import { sampleSecrets, seededRandom, writeSample } from './scrub/sample-text.ts';
 
 /**

@@ -9,10 +9,10 @@ import { registerAgentRoutes } from '../src/service/agents/routes.ts';
 import { bootstrap } from '../src/service/bootstrap.ts';
 import { openDatabase } from '../src/service/db/open-database.ts';
 import type { Db } from '../src/service/db/database.ts';
-import { insertJobs } from '../src/service/db/jobs.ts';
+import { insertJobs } from '../src/service/scheduling/jobs.ts';
 import { migrate } from '../src/service/db/migrate.ts';
 import { registerErrorHandlers } from '../src/service/http/errors.ts';
-import { uuidv7 } from '../src/service/ids.ts';
+import { uuidv7 } from '../src/service/engine/ids.ts';
 import { createRetention } from '../src/service/retention.ts';
 
 /**

@@ -7,7 +7,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { packBundle } from '../src/script/suite/pack-bundle.ts';
+import { packBundle } from '../src/script/suite/bundle/pack.ts';
 import { machine, report, rssMb, startProgram, stopChild, temporaryFolder } from './lib/processes.ts';
 import { installerVariables, makeProject } from './lib/suite-project.ts';
 

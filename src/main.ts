@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import './commands/guard-process.ts'; // first: before any other module runs
+import './commands/doctor/guard-process.ts'; // first: before any other module runs
 import type { Command, CommandContext } from './commands/command.ts';
 import { environment } from './config.ts';
 import { exitCodes, FatalError, toError } from './errors.ts';
@@ -22,7 +22,7 @@ const commands: { readonly [name: string]: Entry } = {
   dev: {
     usage: 'dev',
     summary: 'service, one agent, sample targets and sample checks, for a laptop',
-    load: async () => (await import('./commands/dev.ts')).dev,
+    load: async () => (await import('./commands/dev/dev.ts')).dev,
   },
   run: {
     usage: 'run FILE|DIR [--json]',
@@ -33,7 +33,7 @@ const commands: { readonly [name: string]: Entry } = {
       'folders: [--project NAME]… [--tag TAG]… [--config FILE] [--engine node@24|bun] [--include GLOB]…',
       '         [--install-command TEXT] [--test-command TEXT] [--refresh-cache] [--env …]… [--output DIR]',
     ],
-    load: async () => (await import('./commands/run.ts')).run,
+    load: async () => (await import('./commands/run/run.ts')).run,
   },
   bundle: {
     usage: 'bundle DIR [--json]',
@@ -44,7 +44,7 @@ const commands: { readonly [name: string]: Entry } = {
   doctor: {
     usage: 'doctor [--json]',
     summary: 'says what works on this machine, what does not, and how to mend it',
-    load: async () => (await import('./commands/doctor.ts')).doctor,
+    load: async () => (await import('./commands/doctor/doctor.ts')).doctor,
   },
 };
 

@@ -6,7 +6,7 @@ import { assertionGrammar } from '../src/protocol/assertions.ts';
 import { jobSchemas } from '../src/protocol/job.ts';
 import { requestSchemas } from '../src/protocol/requests.ts';
 import { executors } from '../src/executors/table.ts';
-import { checkPaths } from '../src/service/api/check-paths.ts';
+import { checkPaths } from '../src/service/checks/fields/paths.ts';
 
 /** A new check type needs a row or a file in each of these places; this test names whichever was forgotten. */
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Db } from '../../src/service/db/database.ts';
-import { uuidv7 } from '../../src/service/ids.ts';
+import { uuidv7 } from '../../src/service/engine/ids.ts';
 import type { AgentsReport } from './scheduling-agents.ts';
 import { percentile } from './processes.ts';
 

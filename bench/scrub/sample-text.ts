@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { encodedForms } from '../../src/secrets/forms.ts';
-import type { NamedSecret } from '../../src/secrets/scrubber.ts';
+import { encodedForms } from '../../src/secrets/forms/forms.ts';
+import type { NamedSecret } from '../../src/secrets/scrubber/scrubber.ts';
 
 /** Seeded, so that every run reads the same text (mulberry32). */
 export function seededRandom(seed: number): () => number {

@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
-import type { NamedSecret } from '../../src/secrets/scrubber.ts';
+import type { NamedSecret } from '../../src/secrets/scrubber/scrubber.ts';
 
 /**
  * Writes a zip in the shape of a Playwright trace: a third of its bytes snapshots, a tenth requests, the rest resources

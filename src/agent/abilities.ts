@@ -9,8 +9,8 @@ import {
   type JobType,
   type Lane,
 } from '../protocol/check-types.ts';
-import { createLanes, type Lanes } from './lanes.ts';
-import { browserSlots, machine } from './machine.ts';
+import { createLanes, type Lanes } from './run/lanes.ts';
+import { browserSlots, machine } from './link/machine.ts';
 import type { ScriptHost } from './script-host.ts';
 
 /** What this agent can run. It grows while the agent lives: a runtime or an engine may be installed meanwhile. */

@@ -1,19 +1,19 @@
 import type { Log } from '../log.ts';
-import type { ArtifactDelivery } from './artifact-delivery.ts';
-import { pause } from './backoff.ts';
-import type { Claiming } from './claiming.ts';
-import type { FaultEvents } from './fault-events.ts';
-import type { Guards } from './guards.ts';
-import type { HealthServer } from './health.ts';
-import type { Intake } from './intake.ts';
-import type { Leases } from './leases.ts';
-import type { Outbox } from './outbox.ts';
-import type { ResultSender } from './result-sender.ts';
+import type { ArtifactDelivery } from './artifacts/delivery.ts';
+import { pause } from './link/backoff.ts';
+import type { Claiming } from './claiming/claiming.ts';
+import type { FaultEvents } from './link/fault-events.ts';
+import type { Guards } from './metrics/guards.ts';
+import type { HealthServer } from './metrics/health.ts';
+import type { Intake } from './claiming/intake.ts';
+import type { Leases } from './run/leases.ts';
+import type { Outbox } from './outbox/outbox.ts';
+import type { ResultSender } from './outbox/result-sender.ts';
 import type { ToolLoader } from './running-tools.ts';
 import type { RuntimeWatch } from './runtime-watch.ts';
 import type { ScriptHost } from './script-host.ts';
-import type { ServiceClient } from './service-client.ts';
-import type { WorkDirs } from './work-dir.ts';
+import type { ServiceClient } from './link/client.ts';
+import type { WorkDirs } from './folders/work-dir.ts';
 
 /** How an agent ends: in order, within its grace period, or at once. */
 export type AgentEnd = {

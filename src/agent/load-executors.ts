@@ -1,5 +1,5 @@
 import { AgentError, toError } from '../errors.ts';
-import type { Executor } from '../executors/executor.ts';
+import type { Executor } from '../executors/interface/executor.ts';
 import { executors } from '../executors/table.ts';
 import type { JobType } from '../protocol/check-types.ts';
 

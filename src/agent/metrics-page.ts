@@ -1,16 +1,16 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { lanes as allLanes, type Lane } from '../protocol/check-types.ts';
 import { runtimeIds } from '../protocol/script.ts';
-import type { ArtifactDelivery } from './artifact-delivery.ts';
-import { guardNames, type Guards } from './guards.ts';
-import type { Lanes } from './lanes.ts';
-import type { Leases } from './leases.ts';
-import { agentMetrics, metricPrefix, type AgentMetricName } from './metrics-catalogue.ts';
-import { linesOfMetric, type Sample } from './metrics-text.ts';
-import type { AgentMetrics, Histogram } from './metrics.ts';
-import type { Outbox, OutboxLimits } from './outbox.ts';
+import type { ArtifactDelivery } from './artifacts/delivery.ts';
+import { guardNames, type Guards } from './metrics/guards.ts';
+import type { Lanes } from './run/lanes.ts';
+import type { Leases } from './run/leases.ts';
+import { agentMetrics, metricPrefix, type AgentMetricName } from './metrics/catalogue.ts';
+import { linesOfMetric, type Sample } from './metrics/text.ts';
+import type { AgentMetrics, Histogram } from './metrics/counters.ts';
+import type { Outbox, OutboxLimits } from './outbox/outbox.ts';
 import type { ScriptHost } from './script-host.ts';
-import type { Session } from './session.ts';
+import type { Session } from './link/session.ts';
 
 /** What the page is made of. */
 export type MetricsSources = {

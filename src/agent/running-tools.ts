@@ -1,15 +1,15 @@
 import type { AgentConfig } from '../config.ts';
 import { protocolLimits } from '../protocol/agent-calls.ts';
 import { jobTypes, probeTypes, uptimeTypes } from '../protocol/check-types.ts';
-import type { NamedSecret, Scrubber } from '../secrets/scrubber.ts';
-import type { ArtifactDelivery } from './artifact-delivery.ts';
-import type { RunningTools } from './intake.ts';
-import type { Outbox } from './outbox.ts';
-import { jobScrubbers } from './own-secrets.ts';
-import type { RunParts } from './run-job.ts';
+import type { NamedSecret, Scrubber } from '../secrets/scrubber/scrubber.ts';
+import type { ArtifactDelivery } from './artifacts/delivery.ts';
+import type { RunningTools } from './claiming/intake.ts';
+import type { Outbox } from './outbox/outbox.ts';
+import { jobScrubbers } from './scrubbing/own-secrets.ts';
+import type { RunParts } from './run/run-job.ts';
 import type { ScriptHost } from './script-host.ts';
-import type { Session } from './session.ts';
-import type { WorkDirs } from './work-dir.ts';
+import type { Session } from './link/session.ts';
+import type { WorkDirs } from './folders/work-dir.ts';
 
 /** What only an agent with work needs: the schemas, the executors, the network and the grading. */
 export type ToolLoader = {
@@ -45,12 +45,12 @@ export function createToolLoader(
         { warmUp },
         { createNetworkEvidence },
       ] = await Promise.all([
-        import('./parse-job.ts'),
-        import('./run-job.ts'),
+        import('./claiming/parse-job.ts'),
+        import('./run/run-job.ts'),
         import('./load-executors.ts'),
         import('../executors/system-network.ts'),
         import('./warm-up.ts'),
-        import('./network-evidence.ts'),
+        import('./run/network-evidence.ts'),
       ]);
       const network = createNetwork({ useOsDnsResolver: config.useOsDnsResolver });
       const evidence = config.networkEvidence ? createNetworkEvidence({ network, now }) : null;

@@ -1,8 +1,8 @@
 import type { Log } from '../log.ts';
 import type { Abilities } from './abilities.ts';
-import type { Claiming } from './claiming.ts';
+import type { Claiming } from './claiming/claiming.ts';
 import type { ScriptHost } from './script-host.ts';
-import type { Session } from './session.ts';
+import type { Session } from './link/session.ts';
 
 const usualEveryMs = 5000;
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { AgentConfig } from '../config.ts';
 import { AgentError, toError } from '../errors.ts';
 import type { ScriptsOptions } from '../script/create-scripts.ts';
-import type { Scripts } from '../script/scripts.ts';
+import type { Scripts } from '../script/interface/scripts.ts';
 
 /**
  * Customer code, as far as this agent has it: which runtimes and which engines of suites stand in the package, looked at
@@ -73,7 +73,7 @@ export function createScriptHost(options: ScriptsOptions & { enginesFolder: stri
 
   const lookAtRuntimes = async (): Promise<boolean> => {
     try {
-      const { installedRuntimes } = await import('../script/runtimes.ts');
+      const { installedRuntimes } = await import('../script/process/runtimes.ts');
       const found = installedRuntimes(runtimesFolder, warn).map(({ name }) => name);
       if (same(found, names)) return false;
       names = found;
@@ -87,7 +87,7 @@ export function createScriptHost(options: ScriptsOptions & { enginesFolder: stri
     try {
       // Most hosts that have no engines have no such folder either, and load nothing for them.
       const found = existsSync(enginesFolder)
-        ? (await import('../script/suite/engines.ts')).findEngines(dataFolder, enginesFolder)
+        ? (await import('../script/suite/install/engines.ts')).findEngines(dataFolder, enginesFolder)
         : [];
       const titles = found.map(({ name, version }) => `${name} ${version}`);
       if (same(titles, engines)) return false;

@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { JobAborted } from '../errors.ts';
-import type { ExecutionContext, Executor } from '../executors/executor.ts';
+import type { ExecutionContext, Executor } from '../executors/interface/executor.ts';
 import type { JobType, Lane } from '../protocol/check-types.ts';
 import type { Job, JobOf } from '../protocol/job.ts';
 

@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { backoffMs, pause } from '../agent/backoff.ts';
-import { createTransport, type Answer, type Transport } from '../agent/transport.ts';
+import { backoffMs, pause } from '../agent/link/backoff.ts';
+import { createTransport, type Answer, type Transport } from '../agent/link/transport.ts';
 import { readAccountKey, readAgentSettings } from '../config.ts';
 import { exitCodes, FatalError, ServiceError } from '../errors.ts';
-import { packBundle, type PackedBundle } from '../script/suite/pack-bundle.ts';
+import { packBundle, type PackedBundle } from '../script/suite/bundle/pack.ts';
 import { version } from '../version.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
 import { inTemporaryFolder } from './temporary-folder.ts';

@@ -3,7 +3,7 @@ import { readServiceConfig, type ServiceConfig } from '../config/service.ts';
 import type { Environment } from '../config/read.ts';
 import { exitCodes } from '../errors.ts';
 import { createLog, type Log } from '../log.ts';
-import { createScrubber } from '../secrets/scrubber.ts';
+import { createScrubber } from '../secrets/scrubber/scrubber.ts';
 import { Secret } from '../secrets/secret.ts';
 import type { Keys } from '../service/keys-file.ts';
 import { startService, type RunningService } from '../service/service.ts';

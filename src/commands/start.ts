@@ -1,10 +1,10 @@
 import { createAgent } from '../agent/agent.ts';
-import { ownSecrets } from '../agent/own-secrets.ts';
+import { ownSecrets } from '../agent/scrubbing/own-secrets.ts';
 import { readAgentConfig, readLogLevel } from '../config.ts';
 import type { Environment } from '../config/read.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import { createLog } from '../log.ts';
-import { createScrubber } from '../secrets/scrubber.ts';
+import { createScrubber } from '../secrets/scrubber/scrubber.ts';
 import { version } from '../version.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
 

@@ -2,14 +2,14 @@ import { AgentError, JobAborted } from '../errors.ts';
 import type { JobOf } from '../protocol/job.ts';
 import { reasonOf, type Reason } from '../protocol/reasons.ts';
 import type { ApiRequest, KeyValue } from '../protocol/requests.ts';
-import { refusedVariables, scriptEnvironment } from '../script/script-environment.ts';
-import type { ApiScriptSession, ScriptRequest } from '../script/scripts.ts';
-import type { ExecutionContext } from './executor.ts';
+import { refusedVariables, scriptEnvironment } from '../script/process/script-environment.ts';
+import type { ApiScriptSession, ScriptRequest } from '../script/interface/scripts.ts';
+import type { ExecutionContext } from './interface/executor.ts';
 import type { ScriptedRequest } from './http/api-request.ts';
 import { textOf } from './http/body.ts';
 import type { Received } from './http/exchange.ts';
 import { shownUrl, type HttpReport, type HttpRequest } from './http/request.ts';
-import { shortened } from './shorten.ts';
+import { shortened } from './interface/shorten.ts';
 
 /**
  * Setup and teardown around the request of one attempt of an API check (facts, 2.3): group setup, check setup, request,

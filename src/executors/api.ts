@@ -7,13 +7,13 @@ import { apiRequest } from './http/api-request.ts';
 import { parseJsonDocument } from './assertions/json-path-document.ts';
 import { evaluateAssertions, type Found } from './assertions/evaluate.ts';
 import type { ScriptedRun } from './api-scripts.ts';
-import type { ExecutionContext, Executor, Outcome } from './executor.ts';
+import type { ExecutionContext, Executor, Outcome } from './interface/executor.ts';
 import { decodeBody, mediaTypeOf, storedBody, textOf, type DecodedBody } from './http/body.ts';
 import { HttpFailure } from './http/failures.ts';
 import type { Received } from './http/exchange.ts';
 import { commonDetails, outcomeOf, unsendable, verdictOf } from './http/outcome.ts';
 import { maxBodyBytes, performRequest, type HttpReport, type HttpRequest } from './http/request.ts';
-import { shortened } from './shorten.ts';
+import { shortened } from './interface/shorten.ts';
 
 /**
  * One request of an API check, with its setup and teardown scripts around it. Passes with a status below 400 and a body

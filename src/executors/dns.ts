@@ -12,7 +12,7 @@ import { queryName } from './dns/query-name.ts';
 import { findServers, nameServerTarget, type NameServerTarget } from './dns/servers.ts';
 import { rcodeName, typeNumber } from './dns/types.ts';
 import type { DnsServer } from './dns/udp.ts';
-import type { ExecutionContext, Executor, Outcome } from './executor.ts';
+import type { ExecutionContext, Executor, Outcome } from './interface/executor.ts';
 import { deadlinePassed } from './tcp/errors.ts';
 import { timingsOf, type Phases } from './tcp/timings.ts';
 

@@ -3,7 +3,7 @@ import type { AssertionResult } from '../protocol/assertions.ts';
 import type { JobOf } from '../protocol/job.ts';
 import { reasonOf, reasonOwner, type Reason, type ReasonCode } from '../protocol/reasons.ts';
 import { evaluateAssertions } from './assertions/evaluate.ts';
-import type { ExecutionContext, Executor, Outcome } from './executor.ts';
+import type { ExecutionContext, Executor, Outcome } from './interface/executor.ts';
 import {
   icmpResponse,
   icmpText,
@@ -12,8 +12,8 @@ import {
   type IcmpResponse,
   type Ping,
 } from './icmp/report.ts';
-import { ResolveError, type Resolved, type ResolvedAddress } from './network.ts';
-import { EchoError, type PingSocket } from './icmp/ping-socket.ts';
+import { ResolveError, type Resolved, type ResolvedAddress } from './interface/network.ts';
+import { EchoError, type PingSocket } from './interface/ping-socket.ts';
 
 /** With the header of 8 bytes a packet of 64. */
 const payloadBytes = 56;

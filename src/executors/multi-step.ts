@@ -1,4 +1,4 @@
-import type { Executor } from './executor.ts';
+import type { Executor } from './interface/executor.ts';
 import { runCheckScript } from './check-script.ts';
 
 /** One run of a multi-step check's script. */

@@ -1,8 +1,8 @@
 import { AgentError } from '../errors.ts';
 import { reasonOf } from '../protocol/reasons.ts';
-import type { Scripts } from '../script/scripts.ts';
-import { refusedVariables, scriptEnvironment } from '../script/script-environment.ts';
-import type { Executor, Outcome } from './executor.ts';
+import type { Scripts } from '../script/interface/scripts.ts';
+import { refusedVariables, scriptEnvironment } from '../script/process/script-environment.ts';
+import type { Executor, Outcome } from './interface/executor.ts';
 
 /** One run of a Playwright suite. */
 export const executePlaywright: Executor<'PLAYWRIGHT'> = async (job, context) => {

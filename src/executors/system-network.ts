@@ -2,15 +2,15 @@ import { isIP } from 'node:net';
 import { hostname as ownHostname } from 'node:os';
 import { AgentError } from '../errors.ts';
 import { openHostsFile } from './resolve/hosts-file.ts';
-import { ResolveError, type IpFamily, type Network, type Resolved, type ResolvedAddress } from './network.ts';
-import type { PingSocket } from './icmp/ping-socket.ts';
+import { ResolveError, type IpFamily, type Network, type Resolved, type ResolvedAddress } from './interface/network.ts';
+import type { PingSocket } from './interface/ping-socket.ts';
 import { parseResolvConf } from './resolve/resolv-conf.ts';
 import { cachedFile } from './resolve/file.ts';
 import { createIpv6Routes, type Ipv6Routes } from './resolve/ipv6.ts';
-import { toAsciiName, unbracketed } from './resolve/name.ts';
+import { toAsciiName, unbracketed } from './interface/name.ts';
 import { lookupByOs } from './resolve/os.ts';
 import { createStubResolver } from './resolve/stub.ts';
-import { shortened } from './shorten.ts';
+import { shortened } from './interface/shorten.ts';
 
 export type NetworkOptions = {
   /** True: names by getaddrinfo. False: hosts file and name servers asked directly. */

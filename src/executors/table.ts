@@ -1,5 +1,5 @@
 import type { JobType } from '../protocol/check-types.ts';
-import type { Executor } from './executor.ts';
+import type { Executor } from './interface/executor.ts';
 
 /**
  * Which function runs which check type. Each row loads its file when it is first asked for, so that an agent without

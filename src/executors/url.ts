@@ -1,5 +1,5 @@
 import { evaluateAssertions } from './assertions/evaluate.ts';
-import type { Executor } from './executor.ts';
+import type { Executor } from './interface/executor.ts';
 import { acceptEncoding } from './http/body.ts';
 import {
   commonDetails,

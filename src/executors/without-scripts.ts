@@ -1,5 +1,5 @@
 import { AgentError } from '../errors.ts';
-import type { ExecutionContext } from './executor.ts';
+import type { ExecutionContext } from './interface/executor.ts';
 
 /** What probes leave alone of their context: no customer code runs, no file is made. */
 export const withoutScripts: Pick<ExecutionContext, 'scripts' | 'workDir' | 'artifacts' | 'addSecret'> = {

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
-import { createApiScriptHost } from './api-scripts.ts';
-import { playwrightCaches } from './browsers.ts';
-import { announceConfinement } from './confinement.ts';
-import { createPlaywrightRunner } from './playwright.ts';
-import { installedRuntimes, type Runtime } from './runtimes.ts';
-import type { Scripts } from './scripts.ts';
+import { createApiScriptHost } from './api/run.ts';
+import { playwrightCaches } from './playwright/browsers.ts';
+import { announceConfinement } from './process/confinement.ts';
+import { createPlaywrightRunner } from './playwright/run.ts';
+import { installedRuntimes, type Runtime } from './process/runtimes.ts';
+import type { Scripts } from './interface/scripts.ts';
 import { createSuiteRunner } from './suite/run-suite.ts';
-import type { SuiteRunnerOptions } from './suite/suite-session.ts';
+import type { SuiteRunnerOptions } from './suite/session.ts';
 import { InvalidJobError } from '../errors.ts';
 
 export type ScriptsOptions = Pick<

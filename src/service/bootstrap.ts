@@ -3,8 +3,8 @@ import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Db, Queryable } from './db/database.ts';
-import { createEncryption, EncryptionError, type Encryption } from './encryption.ts';
-import { uuidv7 } from './ids.ts';
+import { createEncryption, EncryptionError, type Encryption } from './engine/encryption.ts';
+import { uuidv7 } from './engine/ids.ts';
 import { keysFilePath, readKeysFile, writeKeysFile, type Keys } from './keys-file.ts';
 
 /** The first start's account, API key, private location and its key; at later starts, what the first one made. */

@@ -3,7 +3,7 @@ import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { registerAgentRoutes } from './agents/routes.ts';
-import { buildApp } from './http/app.ts';
+import { buildApp } from './app.ts';
 import { openArtifactStore } from './artifacts/store.ts';
 import { bootstrap } from './bootstrap.ts';
 import { openDatabase } from './db/open-database.ts';

@@ -15,7 +15,7 @@ import {
   startProtocolPeer,
   tcpJob,
   type ProtocolPeer,
-} from './protocol-peer.ts';
+} from './link/protocol-peer.ts';
 
 /** The daemon against a strict peer, over real sockets. */
 

@@ -6,7 +6,7 @@ import { createAgent, type Agent } from '../../src/agent/agent.ts';
 import { readAgentConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import type { RequestOf } from '../../src/protocol/routes.ts';
-import { peerKey, startProtocolPeer, type ProtocolPeer } from './protocol-peer.ts';
+import { peerKey, startProtocolPeer, type ProtocolPeer } from './link/protocol-peer.ts';
 
 /** What an agent says of its runtimes and engines: none, and one that is installed while it runs. */
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { backoffMs, pause } from '../../src/agent/backoff.ts';
-import { withoutParticulars } from '../../src/agent/fault-events.ts';
-import { judge, type GuardSources } from '../../src/agent/guards.ts';
-import { browserSlots, machine } from '../../src/agent/machine.ts';
-import { createHistogram, observe } from '../../src/agent/metrics.ts';
-import { serialised } from '../../src/agent/result.ts';
-import { createSession } from '../../src/agent/session.ts';
-import { createTurnWatch } from '../../src/agent/turn-watch.ts';
+import { backoffMs, pause } from '../../src/agent/link/backoff.ts';
+import { withoutParticulars } from '../../src/agent/link/fault-events.ts';
+import { judge, type GuardSources } from '../../src/agent/metrics/guards.ts';
+import { browserSlots, machine } from '../../src/agent/link/machine.ts';
+import { createHistogram, observe } from '../../src/agent/metrics/counters.ts';
+import { serialised } from '../../src/agent/run/result.ts';
+import { createSession } from '../../src/agent/link/session.ts';
+import { createTurnWatch } from '../../src/agent/metrics/turn-watch.ts';
 import { createLog } from '../../src/log.ts';
 import type { Result } from '../../src/protocol/result.ts';
 

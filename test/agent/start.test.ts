@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { killAll, startProgram, until, type Program } from '../e2e/program.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { ownError, peerKey, startProtocolPeer, tcpJob, type ProtocolPeer } from './protocol-peer.ts';
+import { ownError, peerKey, startProtocolPeer, tcpJob, type ProtocolPeer } from './link/protocol-peer.ts';
 
 /** `location-agent start` as a process: signals, exit codes, what it writes. */
 

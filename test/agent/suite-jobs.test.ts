@@ -2,18 +2,18 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createArtifactKeeper } from '../../src/agent/artifacts.ts';
-import { createLanes } from '../../src/agent/lanes.ts';
-import { createLeases, type Leases } from '../../src/agent/leases.ts';
-import { createMetrics } from '../../src/agent/metrics.ts';
-import { jobScrubbers } from '../../src/agent/own-secrets.ts';
-import { parseJob } from '../../src/agent/parse-job.ts';
-import { runJob, type RunParts } from '../../src/agent/run-job.ts';
-import { createServiceClient } from '../../src/agent/service-client.ts';
-import { createTransport } from '../../src/agent/transport.ts';
-import { createWorkDirs } from '../../src/agent/work-dir.ts';
+import { createArtifactKeeper } from '../../src/agent/artifacts/keep.ts';
+import { createLanes } from '../../src/agent/run/lanes.ts';
+import { createLeases, type Leases } from '../../src/agent/run/leases.ts';
+import { createMetrics } from '../../src/agent/metrics/counters.ts';
+import { jobScrubbers } from '../../src/agent/scrubbing/own-secrets.ts';
+import { parseJob } from '../../src/agent/claiming/parse-job.ts';
+import { runJob, type RunParts } from '../../src/agent/run/run-job.ts';
+import { createServiceClient } from '../../src/agent/link/client.ts';
+import { createTransport } from '../../src/agent/link/transport.ts';
+import { createWorkDirs } from '../../src/agent/folders/work-dir.ts';
 import type { JobAborted } from '../../src/errors.ts';
-import type { Executor } from '../../src/executors/executor.ts';
+import type { Executor } from '../../src/executors/interface/executor.ts';
 import { executePlaywright } from '../../src/executors/playwright.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import { executeTcp } from '../../src/executors/tcp.ts';
@@ -23,9 +23,9 @@ import type { Job } from '../../src/protocol/job.ts';
 import { reasonOf } from '../../src/protocol/reasons.ts';
 import type { Result } from '../../src/protocol/result.ts';
 import type { RequestOf } from '../../src/protocol/routes.ts';
-import type { Scripts } from '../../src/script/scripts.ts';
-import type { SuiteDetails, SuiteOptions, SuiteRun } from '../../src/script/suite/suite-run.ts';
-import { createScrubber } from '../../src/secrets/scrubber.ts';
+import type { Scripts } from '../../src/script/interface/scripts.ts';
+import type { SuiteDetails, SuiteOptions, SuiteRun } from '../../src/script/interface/suite-run.ts';
+import { createScrubber } from '../../src/secrets/scrubber/scrubber.ts';
 import {
   peerKey,
   startProtocolPeer,
@@ -33,7 +33,7 @@ import {
   tcpJob,
   type PeerJob,
   type ProtocolPeer,
-} from './protocol-peer.ts';
+} from './link/protocol-peer.ts';
 
 /**
  * What an agent makes of suites: their live log, their cancellation, their files. Leases, lanes, folders and the executor are

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAgent, type Agent } from '../../src/agent/agent.ts';
 import { readAgentConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
-import { packBundle } from '../../src/script/suite/pack-bundle.ts';
+import { packBundle } from '../../src/script/suite/bundle/pack.ts';
 import { noteNoDownloads } from '../helpers/noted-downloads.ts';
 import { noDownloads, reachesRegistry, registryVariables } from '../helpers/suite-registry.ts';
 import { hasSuites, makeProject } from '../helpers/suites.ts';
-import { peerKey, startProtocolPeer, suiteJob, type ProtocolPeer } from './protocol-peer.ts';
+import { peerKey, startProtocolPeer, suiteJob, type ProtocolPeer } from './link/protocol-peer.ts';
 
 /**
  * Files of a suite that are larger than a service takes, one of each kind: each is named with its size, and whatever is smaller

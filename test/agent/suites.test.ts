@@ -7,9 +7,9 @@ import { createAgent, type Agent } from '../../src/agent/agent.ts';
 import { readAgentConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import type { RequestOf } from '../../src/protocol/routes.ts';
-import { packBundle } from '../../src/script/suite/pack-bundle.ts';
+import { packBundle } from '../../src/script/suite/bundle/pack.ts';
 import { hasSuites } from '../helpers/suites.ts';
-import { peerKey, startProtocolPeer, suiteJob, tcpJob, type ProtocolPeer } from './protocol-peer.ts';
+import { peerKey, startProtocolPeer, suiteJob, tcpJob, type ProtocolPeer } from './link/protocol-peer.ts';
 
 /**
  * Suites in a whole agent: bundle, install, processes and files are real. Their projects need no packages, so no registry:

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { warmUp } from '../../src/agent/warm-up.ts';
-import type { Executor, Outcome } from '../../src/executors/executor.ts';
-import type { Network } from '../../src/executors/network.ts';
+import type { Executor, Outcome } from '../../src/executors/interface/executor.ts';
+import type { Network } from '../../src/executors/interface/network.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import { executors } from '../../src/executors/table.ts';
 import { probeTypes, type JobType } from '../../src/protocol/check-types.ts';

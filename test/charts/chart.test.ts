@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { startHealthServer, type AgentState } from '../../src/agent/health.ts';
+import { startHealthServer, type AgentState } from '../../src/agent/metrics/health.ts';
 import { readAgentConfig, type AgentConfig } from '../../src/config.ts';
 import { cases, key, least, longName, oddNames } from './cases.ts';
 import { hasHelm, renderedByHelm } from './helm.ts';

@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { peerKey, startProtocolPeer } from '../agent/protocol-peer.ts';
+import { peerKey, startProtocolPeer } from '../agent/link/protocol-peer.ts';
 import { killAll, startProgram, until } from '../e2e/program.ts';
 import { builtProgram } from '../helpers/build.ts';
 

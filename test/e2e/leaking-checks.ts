@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { makeZip } from '../secrets/make-zip.ts';
+import { makeZip } from '../secrets/files/make-zip.ts';
 import { suiteSecrets } from './leaking-suite.ts';
 
 /** Checks whose scripts, requests and target put secrets wherever they can. */

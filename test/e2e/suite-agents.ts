@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
-import { packBundle } from '../../src/script/suite/pack-bundle.ts';
+import { packBundle } from '../../src/script/suite/bundle/pack.ts';
 import { builtProgram } from '../helpers/build.ts';
 import { servicePlace } from '../helpers/database.ts';
 import {

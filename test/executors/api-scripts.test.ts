@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { grade } from '../../src/agent/grade.ts';
+import { grade } from '../../src/agent/run/grade.ts';
 import { InvalidJobError, JobAborted } from '../../src/errors.ts';
 import { runtimeId, scriptProcesses, startScripted, type Scripted } from '../helpers/api-scripts.ts';
 import { listening, pair, variable } from '../helpers/http.ts';

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentError, JobAborted } from '../../src/errors.ts';
-import type { ExecutionContext, Outcome } from '../../src/executors/executor.ts';
+import type { ExecutionContext, Outcome } from '../../src/executors/interface/executor.ts';
 import { createIcmpExecutor } from '../../src/executors/icmp.ts';
 import { openPingSocket } from '../../src/executors/icmp/ping-socket-open.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import type { Assertion } from '../../src/protocol/assertions.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
-import { canUseNamespaces, compileChild, inNamespace } from './ping-namespace.ts';
+import { canUseNamespaces, compileChild, inNamespace } from './icmp/ping-namespace.ts';
 import { jobFields } from '../helpers/job-fields.ts';
 import { hasIpv6Loopback } from '../helpers/machine.ts';
 

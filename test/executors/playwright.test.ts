@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { AgentError, JobAborted } from '../../src/errors.ts';
-import type { ExecutionContext } from '../../src/executors/executor.ts';
+import type { ExecutionContext } from '../../src/executors/interface/executor.ts';
 import { executePlaywright } from '../../src/executors/playwright.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import { reasonOf } from '../../src/protocol/reasons.ts';
-import type { Scripts } from '../../src/script/scripts.ts';
-import type { SuiteOptions, SuiteRun } from '../../src/script/suite/suite-run.ts';
+import type { Scripts } from '../../src/script/interface/scripts.ts';
+import type { SuiteOptions, SuiteRun } from '../../src/script/interface/suite-run.ts';
 import { jobFields } from '../helpers/job-fields.ts';
 
 /** What the executor makes of a suite's run. What a run itself is, is tested in test/script/suite. */

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { JobAborted } from '../../src/errors.ts';
-import type { Network } from '../../src/executors/network.ts';
+import type { Network } from '../../src/executors/interface/network.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import { executeUrl } from '../../src/executors/url.ts';
 import { version } from '../../src/version.ts';

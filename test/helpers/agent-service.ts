@@ -4,11 +4,11 @@ import { registerAgentRoutes } from '../../src/service/agents/routes.ts';
 import { hashKey } from '../../src/service/bootstrap.ts';
 import type { ArtifactFiles } from '../../src/service/artifacts/files.ts';
 import type { Db } from '../../src/service/db/database.ts';
-import { createEncryption, type Encryption } from '../../src/service/encryption.ts';
+import { createEncryption, type Encryption } from '../../src/service/engine/encryption.ts';
 import { registerErrorHandlers } from '../../src/service/http/errors.ts';
-import { uuidv7 } from '../../src/service/ids.ts';
+import { uuidv7 } from '../../src/service/engine/ids.ts';
 import { createRetention } from '../../src/service/retention.ts';
-import { nextDueAt, offsetSeconds, intervalSeconds } from '../../src/service/scheduling/schedule-rules.ts';
+import { nextDueAt, offsetSeconds, intervalSeconds } from '../../src/service/checks/schedule/rules.ts';
 import { createScheduler, type Scheduler } from '../../src/service/scheduling/scheduler.ts';
 import { emptyTables } from './database.ts';
 

@@ -1,19 +1,19 @@
 import { createAlertTimers } from '../../src/service/alerting/alert-timers.ts';
 import { createAlertFollower } from '../../src/service/alerting/follow-alerts.ts';
 import type { AlertIncidents } from '../../src/service/alerting/raise-alerts.ts';
-import { createBackground, type Background } from '../../src/service/background.ts';
+import { createBackground, type Background } from '../../src/service/engine/background.ts';
 import type { Db } from '../../src/service/db/database.ts';
-import { queueFinishedRuns } from '../../src/service/db/finished-runs.ts';
+import { queueFinishedRuns } from '../../src/service/results/finished-run-statements.ts';
 import { createPartitions } from '../../src/service/db/partitions.ts';
 import {
   insertResults,
   toJsonb,
   updateStatuses,
   type ResultToStore,
-} from '../../src/service/db/store-result.ts';
-import { createFinishedRuns, type RunFollower } from '../../src/service/finished-runs.ts';
-import { uuidv7 } from '../../src/service/ids.ts';
-import { notificationsQueue } from '../../src/service/notifications/queue.ts';
+} from '../../src/service/results/store-result.ts';
+import { createFinishedRuns, type RunFollower } from '../../src/service/results/finished-runs.ts';
+import { uuidv7 } from '../../src/service/engine/ids.ts';
+import { notificationsQueue } from '../../src/service/alert-channels/queue.ts';
 import { silent, type Clock } from './agent-service.ts';
 
 /** Runs as agents would have ended them, and replicas that follow them: alerts without anything that runs checks. */

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { executeApi } from '../../src/executors/api.ts';
-import type { Outcome } from '../../src/executors/executor.ts';
+import type { Outcome } from '../../src/executors/interface/executor.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import type { ScriptFile } from '../../src/protocol/script.ts';
 import { createScripts } from '../../src/script/create-scripts.ts';
-import type { Scripts } from '../../src/script/scripts.ts';
+import type { Scripts } from '../../src/script/interface/scripts.ts';
 import { builtProgram } from './build.ts';
 import { apiJob, listening, testContext } from './http.ts';
 import { runtimesFolder, runtimesHere } from './runtimes.ts';

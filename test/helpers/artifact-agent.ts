@@ -1,11 +1,11 @@
-import { createArtifactDelivery, type ArtifactDelivery } from '../../src/agent/artifact-delivery.ts';
-import type { ArtifactLimits } from '../../src/agent/artifact-store.ts';
-import type { AttemptFile } from '../../src/agent/attempt-files.ts';
-import { createMetrics, type AgentMetrics } from '../../src/agent/metrics.ts';
-import { createServiceClient } from '../../src/agent/service-client.ts';
-import { createSession } from '../../src/agent/session.ts';
-import { createTransport } from '../../src/agent/transport.ts';
-import { createTurnWatch } from '../../src/agent/turn-watch.ts';
+import { createArtifactDelivery, type ArtifactDelivery } from '../../src/agent/artifacts/delivery.ts';
+import type { ArtifactLimits } from '../../src/agent/artifacts/store.ts';
+import type { AttemptFile } from '../../src/agent/artifacts/attempt-files.ts';
+import { createMetrics, type AgentMetrics } from '../../src/agent/metrics/counters.ts';
+import { createServiceClient } from '../../src/agent/link/client.ts';
+import { createSession } from '../../src/agent/link/session.ts';
+import { createTransport } from '../../src/agent/link/transport.ts';
+import { createTurnWatch } from '../../src/agent/metrics/turn-watch.ts';
 import { createLog } from '../../src/log.ts';
 
 /** The part of an agent that brings artifacts, with its own session and connections. */

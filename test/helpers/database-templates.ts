@@ -23,7 +23,7 @@ import { startPostgres } from './postgres.ts';
  * its version and these migrations, kept beside node_modules, and copied.
  */
 
-const packageRoot = fileURLToPath(new URL('../../', import.meta.url));
+const packageRoot = fileURLToPath(new URL('../..', import.meta.url));
 const cache = join(packageRoot, 'node_modules/.cache/location-agent');
 const unusedMs = 86_400_000;
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createBrowserStore } from '../../src/script/suite/browser-store.ts';
+import { createBrowserStore } from '../../src/script/suite/browsers/store.ts';
 import { noDownloads } from './suite-registry.ts';
 
 /**

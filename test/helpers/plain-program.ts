@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { RunProgram } from '../../src/script/suite/suite-place.ts';
+import type { RunProgram } from '../../src/script/suite/place/place.ts';
 
 /** Programs of suites without any confinement: for tests of what programs are asked to do. */
 export const runPlainly: RunProgram = ({ command, cwd, env, timeoutMs, signal, onLine }) =>

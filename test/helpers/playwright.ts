@@ -1,11 +1,11 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemChromium } from '../../src/script/browsers.ts';
-import { createPlaywrightRunner, type RunnerOptions } from '../../src/script/playwright.ts';
-import type { PlaywrightRun } from '../../src/script/playwright-run.ts';
-import { installedRuntimes, type Runtime } from '../../src/script/runtimes.ts';
-import type { PlaywrightOptions } from '../../src/script/scripts.ts';
+import { systemChromium } from '../../src/script/playwright/browsers.ts';
+import { createPlaywrightRunner, type RunnerOptions } from '../../src/script/playwright/run.ts';
+import type { PlaywrightRun } from '../../src/script/interface/playwright-run.ts';
+import { installedRuntimes, type Runtime } from '../../src/script/process/runtimes.ts';
+import type { PlaywrightOptions } from '../../src/script/interface/scripts.ts';
 import type { CheckScript } from '../../src/protocol/script.ts';
 
 /** Runs of Playwright scripts for tests, on the newest runtime of this checkout. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { installedRuntimes, type Runtime } from '../../src/script/runtimes.ts';
+import { installedRuntimes, type Runtime } from '../../src/script/process/runtimes.ts';
 
 export const runtimesFolder = join(import.meta.dirname, '..', '..', 'runtimes');
 

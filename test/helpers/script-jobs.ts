@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ExecutionContext } from '../../src/executors/executor.ts';
+import type { ExecutionContext } from '../../src/executors/interface/executor.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
 import { createScripts } from '../../src/script/create-scripts.ts';
-import type { Scripts } from '../../src/script/scripts.ts';
+import type { Scripts } from '../../src/script/interface/scripts.ts';
 import { jobFields } from './job-fields.ts';
 import { runtime } from './playwright.ts';
 

@@ -2,12 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { Compile } from 'typebox/schema';
 import { expect } from 'vitest';
-import { buildApp } from '../../src/service/http/app.ts';
+import { buildApp } from '../../src/service/app.ts';
 import type { ArtifactFiles } from '../../src/service/artifacts/files.ts';
-import { createBackground, type Background } from '../../src/service/background.ts';
+import { createBackground, type Background } from '../../src/service/engine/background.ts';
 import type { Db } from '../../src/service/db/database.ts';
-import type { Encryption } from '../../src/service/encryption.ts';
-import { uuidv7 } from '../../src/service/ids.ts';
+import type { Encryption } from '../../src/service/engine/encryption.ts';
+import { uuidv7 } from '../../src/service/engine/ids.ts';
 import { encryption as usualEncryption, silent } from './agent-service.ts';
 
 /** The public API on a real port over a test's database, with two accounts, every answer checked against the OpenAPI document. */

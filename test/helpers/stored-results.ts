@@ -2,9 +2,9 @@ import type { CheckType } from '../../src/protocol/check-types.ts';
 import type { ResultStatus } from '../../src/protocol/result.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { createPartitions } from '../../src/service/db/partitions.ts';
-import { noteRollupsDue } from '../../src/service/db/rollups.ts';
-import { insertResults, type ResultToStore } from '../../src/service/db/store-result.ts';
-import { uuidv7 } from '../../src/service/ids.ts';
+import { noteRollupsDue } from '../../src/service/analytics/rollup-statements.ts';
+import { insertResults, type ResultToStore } from '../../src/service/results/store-result.ts';
+import { uuidv7 } from '../../src/service/engine/ids.ts';
 
 /** A run as a test tells it; what is left out is that of a passed run. */
 export type Run = {

@@ -1,13 +1,13 @@
 import { cpSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDependencyCache, type DependencyCache } from '../../src/script/suite/dependency-cache.ts';
-import { chooseEngine, findEngines } from '../../src/script/suite/engines.ts';
-import { installDependencies, type Installed } from '../../src/script/suite/install.ts';
-import { programEnvironment } from '../../src/script/suite/install-environment.ts';
-import { choosePackageManager, type ChosenManager } from '../../src/script/suite/package-manager.ts';
-import { programRunner, suiteLimits } from '../../src/script/suite/suite-program.ts';
-import type { Engine, SuitePlace } from '../../src/script/suite/suite-place.ts';
+import { openDependencyCache, type DependencyCache } from '../../src/script/suite/install/dependency-cache.ts';
+import { chooseEngine, findEngines } from '../../src/script/suite/install/engines.ts';
+import { installDependencies, type Installed } from '../../src/script/suite/install/install.ts';
+import { programEnvironment } from '../../src/script/suite/install/environment.ts';
+import { choosePackageManager, type ChosenManager } from '../../src/script/suite/install/package-manager.ts';
+import { programRunner, suiteLimits } from '../../src/script/suite/program.ts';
+import type { Engine, SuitePlace } from '../../src/script/suite/place/place.ts';
 import type { Suite } from '../../src/protocol/suite.ts';
 import { registryVariables } from './suite-registry.ts';
 

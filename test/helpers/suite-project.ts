@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { Suite } from '../../src/protocol/suite.ts';
-import { testCommandOf } from '../../src/script/suite/suite-command.ts';
-import { injectConfig } from '../../src/script/suite/suite-config.ts';
-import type { SuitePlace } from '../../src/script/suite/suite-place.ts';
-import { readSuiteReport, type SuiteReport } from '../../src/script/suite/suite-report.ts';
+import { testCommandOf } from '../../src/script/suite/command.ts';
+import { injectConfig } from '../../src/script/suite/config.ts';
+import type { SuitePlace } from '../../src/script/suite/place/place.ts';
+import { readSuiteReport, type SuiteReport } from '../../src/script/suite/report/report.ts';
 import { runtime } from './playwright.ts';
 
 /** Small projects of customers, run by the Playwright of the newest runtime without what surrounds a suite. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import yauzl from 'yauzl';
-import type { SuiteRun } from '../../src/script/suite/suite-run.ts';
+import type { SuiteRun } from '../../src/script/interface/suite-run.ts';
 
 /** What tests say of a suite's result. */
 

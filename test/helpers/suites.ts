@@ -13,13 +13,13 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Suite } from '../../src/protocol/suite.ts';
-import { chromiumWrapper, fullPlaces, putProgram, shellPlaces } from '../../src/script/browser-wrappers.ts';
-import { firstFile, systemChromium } from '../../src/script/browsers.ts';
-import { findEngines } from '../../src/script/suite/engines.ts';
-import { packBundle } from '../../src/script/suite/pack-bundle.ts';
+import { chromiumWrapper, fullPlaces, putProgram, shellPlaces } from '../../src/script/playwright/browser-wrappers.ts';
+import { firstFile, systemChromium } from '../../src/script/playwright/browsers.ts';
+import { findEngines } from '../../src/script/suite/install/engines.ts';
+import { packBundle } from '../../src/script/suite/bundle/pack.ts';
 import { createSuiteRunner } from '../../src/script/suite/run-suite.ts';
-import type { SuiteRunnerOptions } from '../../src/script/suite/suite-session.ts';
-import type { SuiteOptions, SuiteRun } from '../../src/script/suite/suite-run.ts';
+import type { SuiteRunnerOptions } from '../../src/script/suite/session.ts';
+import type { SuiteOptions, SuiteRun } from '../../src/script/interface/suite-run.ts';
 import { noDownloads, registryVariables } from './suite-registry.ts';
 
 /** Runs of Playwright suites for tests, as an agent runs them: bundles, installs and browsers are real. */

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { packBundle } from '../../src/script/suite/pack-bundle.ts';
+import { packBundle } from '../../src/script/suite/bundle/pack.ts';
 import { world } from './world.ts';
 
 /** Playwright projects whose packages come from the registry of the targets, and are those of the image's own runtime. */

@@ -10,7 +10,7 @@ import {
   metricPrefix,
   metricSubjects,
   processMetrics,
-} from '../../src/agent/metrics-catalogue.ts';
+} from '../../src/agent/metrics/catalogue.ts';
 import { exporterMetrics, exporterSubjects } from '../../src/service/analytics/exporter-catalogue.ts';
 import { checkPromql, type KnownMetric } from '../helpers/promql.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createScrubber } from '../../src/secrets/scrubber.ts';
+import { createScrubber } from '../../src/secrets/scrubber/scrubber.ts';
 import { mask } from '../../src/secrets/secret.ts';
 import { seededRandom } from './through.ts';
 

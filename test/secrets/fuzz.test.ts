@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createScrubber } from '../../src/secrets/scrubber.ts';
+import { createScrubber } from '../../src/secrets/scrubber/scrubber.ts';
 import { leakDepth } from './leak-oracle.ts';
 import { seededRandom, throughStream } from './through.ts';
 

@@ -1,4 +1,4 @@
-import type { Scrubber } from '../../src/secrets/scrubber.ts';
+import type { Scrubber } from '../../src/secrets/scrubber/scrubber.ts';
 
 /** Sends `text` through the scrubber's stream in the given pieces (sizes, the last one repeated), and returns what came out. */
 export async function throughStream(

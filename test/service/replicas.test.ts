@@ -6,7 +6,7 @@ import { readServiceConfig } from '../../src/config/service.ts';
 import { Secret } from '../../src/secrets/secret.ts';
 import { openDatabase } from '../../src/service/db/open-database.ts';
 import type { Db } from '../../src/service/db/database.ts';
-import { uuidv7 } from '../../src/service/ids.ts';
+import { uuidv7 } from '../../src/service/engine/ids.ts';
 import { startService, type RunningService } from '../../src/service/service.ts';
 import { killAll, readyLine, startProgram } from '../e2e/program.ts';
 import { silent, urlRequest } from '../helpers/agent-service.ts';

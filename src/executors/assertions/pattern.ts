@@ -1,7 +1,7 @@
 import { toError } from '../../errors.ts';
 import { runBounded } from './bound.ts';
 import { remember } from './cache.ts';
-import { shortened } from '../shorten.ts';
+import { shortened } from '../interface/shorten.ts';
 
 /** What a pattern found: the first capture group, or the whole match where it has no group; null = no match. */
 export type PatternMatch = { text: string | null } | { error: string };

@@ -1,4 +1,4 @@
-import { shortened } from '../shorten.ts';
+import { shortened } from '../interface/shorten.ts';
 
 /** Bytes of a found value that a result keeps. */
 export const actualLimitBytes = 10 * 1024;

@@ -3,7 +3,7 @@ import { Client } from 'undici';
 import { ExchangeError } from './errors.ts';
 import { enterPhase, type ExchangeTarget, type Trace } from './exchange.ts';
 import { decodeAnswer, DnsMalformed, type DnsMessage, type DnsQuery } from './message.ts';
-import { shortened } from '../shorten.ts';
+import { shortened } from '../interface/shorten.ts';
 
 const mediaType = 'application/dns-message';
 const maxHeaderBytes = 16 * 1024;

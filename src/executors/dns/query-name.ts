@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
-import { unbracketed } from '../resolve/name.ts';
+import { unbracketed } from '../interface/name.ts';
 
 /** Query names have more freedom than host names: `_sip._tcp`, `*`, `0/25.2.0.192` (RFC 2317). No escapes. */
 const label = /^[\x21-\x2d\x2f-\x5b\x5d-\x7e]{1,63}$/;

@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import type { DnsProtocol, DnsRequest } from '../../protocol/requests.ts';
 import { ExchangeError } from './errors.ts';
 import type { DnsServer } from './udp.ts';
-import { ResolveError, type IpFamily, type Network } from '../network.ts';
-import { unbracketed } from '../resolve/name.ts';
+import { ResolveError, type IpFamily, type Network } from '../interface/network.ts';
+import { unbracketed } from '../interface/name.ts';
 
 /** Servers that one query may go through; more would only prolong a failure. */
 const maxServers = 4;

@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
-import type { Network } from '../network.ts';
+import type { Network } from '../interface/network.ts';
 import type { Hop } from './trace-hops.ts';
 
 /** All names together: they are worth no more. */

@@ -6,7 +6,7 @@ import {
   type Native,
   type NativeTrace,
 } from '../../native/native.ts';
-import type { IpFamily } from '../network.ts';
+import type { IpFamily } from '../interface/network.ts';
 import { plainAddress } from './addresses.ts';
 import { errorWords, hopRow, newHop, type Hop, type HopState } from './trace-hops.ts';
 

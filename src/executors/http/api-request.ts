@@ -1,12 +1,12 @@
 import type { JobOf } from '../../protocol/job.ts';
 import type { ApiRequest } from '../../protocol/requests.ts';
-import type { ExecutionContext } from '../executor.ts';
+import type { ExecutionContext } from '../interface/executor.ts';
 import { acceptEncoding } from './body.ts';
 import { HttpFailure } from './failures.ts';
 import { parseTarget, proxyOf, userAgent } from './outcome.ts';
 import type { HttpRequest } from './request.ts';
 import { isTemplate, type Renderer } from './templates.ts';
-import { shortened } from '../shorten.ts';
+import { shortened } from '../interface/shorten.ts';
 
 const plain: Renderer = (_field, template) => template;
 

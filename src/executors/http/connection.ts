@@ -7,8 +7,8 @@ import { dropPhase, enterPhase, type PhaseRecord } from './phases.ts';
 import { openTunnel, type Proxy } from './proxy.ts';
 import { defaultSecureContext, handshake } from './tls.ts';
 import { authorizationCode, certificateFacts, type CertificateFacts } from './tls-facts.ts';
-import { ResolveError, type IpFamily, type Network, type Resolved } from '../network.ts';
-import { unbracketed } from '../resolve/name.ts';
+import { ResolveError, type IpFamily, type Network, type Resolved } from '../interface/network.ts';
+import { unbracketed } from '../interface/name.ts';
 import { connectTcp, type ConnectAttempt } from '../tcp/connect.ts';
 
 /** Where one hop goes, and how. `host` without brackets. */

@@ -1,6 +1,6 @@
 import { AgentError } from '../../errors.ts';
 import { reasonOf, reasonOwner, type Reason, type ReasonCode } from '../../protocol/reasons.ts';
-import { ResolveError } from '../network.ts';
+import { ResolveError } from '../interface/network.ts';
 
 /** What went wrong with a request, decided where it was seen. Caught in http-request.ts, which makes it a value. */
 export class HttpFailure extends Error {

@@ -1,12 +1,12 @@
 import { reasonOf, type Reason } from '../../protocol/reasons.ts';
 import type { AssertionResult } from '../../protocol/assertions.ts';
-import type { ExecutionContext, Outcome } from '../executor.ts';
+import type { ExecutionContext, Outcome } from '../interface/executor.ts';
 import { HttpFailure } from './failures.ts';
 import { shownUrl, type HttpReport, type HttpRequest } from './request.ts';
 import { parseProxy, type Proxy } from './proxy.ts';
 import { clientCertificateFacts } from './tls-facts.ts';
 import { version } from '../../version.ts';
-import { shortened } from '../shorten.ts';
+import { shortened } from '../interface/shorten.ts';
 
 /** What requests say they come from, unless the check says otherwise. */
 export const userAgent = `private-location-agent/${version}`;

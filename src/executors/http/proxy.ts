@@ -1,6 +1,6 @@
 import { isIP, type Socket } from 'node:net';
 import { HttpFailure } from './failures.ts';
-import { shortened } from '../shorten.ts';
+import { shortened } from '../interface/shorten.ts';
 
 /** A forward proxy: `http` targets are asked for in absolute form, `https` ones through CONNECT (RFC 9110 section 9.3.6). */
 export type Proxy = {

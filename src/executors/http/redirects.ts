@@ -1,6 +1,6 @@
 import { HttpFailure } from './failures.ts';
 import type { Received } from './exchange.ts';
-import { shortened } from '../shorten.ts';
+import { shortened } from '../interface/shorten.ts';
 
 /** What a hop asks for; the next hop's follows from it. */
 export type HopRequest = {

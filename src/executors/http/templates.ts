@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { HttpFailure } from './failures.ts';
 import { formatMoment, momentOf } from '../../protocol/template-dates.ts';
-import { shortened } from '../shorten.ts';
+import { shortened } from '../interface/shorten.ts';
 
 /**
  * Handlebars templates of API checks. The library parses; what it parsed is read here instead of being compiled into

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { TLSSocket, type DetailedPeerCertificate, type PeerCertificate } from 'node:tls';
-import { shortened } from '../shorten.ts';
+import { shortened } from '../interface/shorten.ts';
 
 /** What a result says about the certificate and the connection that carried it. Times are ISO, UTC. */
 export type CertificateFacts = {

@@ -1,8 +1,8 @@
 import { getSystemErrorName } from 'node:util';
 import { replyFields, replyNumbers, type Native } from '../../native/native.ts';
-import type { IpFamily } from '../network.ts';
+import type { IpFamily } from '../interface/network.ts';
 import { createPingSocket, type EchoEvents, type EchoPort } from './ping-socket-requests.ts';
-import type { PingSocket } from './ping-socket.ts';
+import type { PingSocket } from '../interface/ping-socket.ts';
 
 /** A PingSocket over the addon, or the name of the errno that refused it. `helper`: the program that opens a raw one. */
 export function openNativePingSocket(

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { AgentError, toError } from '../../errors.ts';
 import { loadNative, nativeProblem, rawSocketHelper } from '../../native/native.ts';
-import type { IpFamily } from '../network.ts';
+import type { IpFamily } from '../interface/network.ts';
 import { openNativePingSocket } from './ping-socket-native.ts';
-import type { PingSocket } from './ping-socket.ts';
+import type { PingSocket } from '../interface/ping-socket.ts';
 
 const remedy =
   'Grant one of them: sysctl -w net.ipv4.ping_group_range="0 2147483647" (for a container: --sysctl, or a pod\'s ' +

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { SocketAddress } from 'node:net';
-import type { IpFamily } from '../network.ts';
+import type { IpFamily } from '../interface/network.ts';
 import { createPingSocket, type EchoEvents, type EchoPort } from './ping-socket-requests.ts';
-import type { PingSocket } from './ping-socket.ts';
+import type { PingSocket } from '../interface/ping-socket.ts';
 
 /** The parts of the raw-socket package that are used; it has no types of its own. */
 type RawSocketPackage = {

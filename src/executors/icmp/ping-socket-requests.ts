@@ -1,5 +1,5 @@
 import { AgentError } from '../../errors.ts';
-import { EchoError, type EchoOptions, type EchoReply, type PingSocket } from './ping-socket.ts';
+import { EchoError, type EchoOptions, type EchoReply, type PingSocket } from '../interface/ping-socket.ts';
 
 /** What sends requests under sequence numbers: the addon or the raw-socket package. */
 export type EchoPort = {

@@ -1,4 +1,4 @@
-import type { EchoReply } from './ping-socket.ts';
+import type { EchoReply } from '../interface/ping-socket.ts';
 
 /** One ping as it ended: a reply, an ICMP error, an error of the own host, or silence. */
 export type Ping = { reply: EchoReply | null; unsent: string | null };

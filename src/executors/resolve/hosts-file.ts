@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { IpFamily, ResolvedAddress } from '../network.ts';
+import type { IpFamily, ResolvedAddress } from '../interface/network.ts';
 import { cachedFile } from './file.ts';
 
 export type HostsFile = {

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns';
-import { ResolveError, type IpFamily, type ResolvedAddress } from '../network.ts';
+import { ResolveError, type IpFamily, type ResolvedAddress } from '../interface/network.ts';
 
 /**
  * Addresses by the operating system's getaddrinfo, which also knows other sources (nsswitch.conf) but runs on the process's

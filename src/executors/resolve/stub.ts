@@ -5,7 +5,7 @@ import { exchangeStream } from '../dns/stream.ts';
 import { ipv4Text, ipv6Text } from '../dns/text.ts';
 import { rcodeName } from '../dns/types.ts';
 import { exchangeUdp, type DnsServer } from '../dns/udp.ts';
-import { ResolveError, type IpFamily, type ResolvedAddress } from '../network.ts';
+import { ResolveError, type IpFamily, type ResolvedAddress } from '../interface/network.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { connectTcp } from '../tcp/connect.ts';
 import { connectionReason } from '../tcp/errors.ts';

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import type { ResolvedAddress } from '../network.ts';
+import type { ResolvedAddress } from '../interface/network.ts';
 
 /**
  * One address that was tried; `error` is absent when its connection was the one used, TIMEOUT when the attempt ended before

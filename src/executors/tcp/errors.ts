@@ -1,6 +1,6 @@
 import { AgentError, JobAborted, toError } from '../../errors.ts';
 import { reasonOf, reasonOwner, type Reason, type ReasonCode } from '../../protocol/reasons.ts';
-import { ResolveError, type IpFamily } from '../network.ts';
+import { ResolveError, type IpFamily } from '../interface/network.ts';
 
 /** A socket's error for a result: what of it the platform told. */
 export type SocketErrorFields = {

@@ -1,19 +1,19 @@
 import { join } from 'node:path';
 import { AgentError } from '../../errors.ts';
 import { suiteAfterMs } from '../../protocol/suite.ts';
-import { isFull } from '../full-disk.ts';
-import { canSandbox } from '../playwright-sandbox.ts';
-import { createBrowserStore } from './browser-store.ts';
-import type { Installed } from './install.ts';
-import { browserFault, type SuiteBrowsers } from './suite-browsers.ts';
-import { agentEnds, startDeadline } from './suite-deadline.ts';
-import { removeLeftTemporary, removePlace } from './suite-folders.ts';
-import { SuiteFailed, type ProgramEnd } from './suite-place.ts';
-import { readSuiteReport } from './suite-report.ts';
-import { cutReason, emptyFacts, exceededReason, runOf } from './suite-result.ts';
-import type { SuiteOptions, SuiteRun } from './suite-run.ts';
-import { openRun, withOutput, type Host, type Run, type SuiteRunnerOptions } from './suite-session.ts';
-import { bringBrowsers, bringBundle, install, runTests } from './suite-work.ts';
+import { isFull } from '../process/full-disk.ts';
+import { canSandbox } from '../playwright/sandbox.ts';
+import { createBrowserStore } from './browsers/store.ts';
+import type { Installed } from './install/install.ts';
+import { browserFault, type SuiteBrowsers } from './browsers/browsers.ts';
+import { agentEnds, startDeadline } from './place/deadline.ts';
+import { removeLeftTemporary, removePlace } from './place/folders.ts';
+import { SuiteFailed, type ProgramEnd } from './place/place.ts';
+import { readSuiteReport } from './report/report.ts';
+import { cutReason, emptyFacts, exceededReason, runOf } from './result.ts';
+import type { SuiteOptions, SuiteRun } from '../interface/suite-run.ts';
+import { openRun, withOutput, type Host, type Run, type SuiteRunnerOptions } from './session.ts';
+import { bringBrowsers, bringBundle, install, runTests } from './work.ts';
 
 export type SuiteRunner = {
   /** As `Scripts.runSuite`. */

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AgentError } from '../../errors.ts';
-import { findBrowsers } from '../../script/browsers.ts';
-import { startChild } from '../../script/child-process.ts';
-import type { Child } from '../../script/program.ts';
-import { canSandbox } from '../../script/playwright-sandbox.ts';
+import { findBrowsers } from '../../script/playwright/browsers.ts';
+import { startChild } from '../../script/process/child-process.ts';
+import type { Child } from '../../script/process/program.ts';
+import { canSandbox } from '../../script/playwright/sandbox.ts';
 import { actionMs, launchMs, type BrowserRequest, type Page } from './page.ts';
 
 /**

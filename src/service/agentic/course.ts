@@ -1,9 +1,9 @@
 import { toError } from '../../errors.ts';
 import type { Reason } from '../../protocol/reasons.ts';
-import { createScrubber } from '../../secrets/scrubber.ts';
+import { createScrubber } from '../../secrets/scrubber/scrubber.ts';
 import { secretsAmong } from '../analyses/secrets-of-check.ts';
-import type { AgenticAction } from '../db/agentic.ts';
-import type { Variable } from '../group-settings.ts';
+import type { AgenticAction } from './statements.ts';
+import type { Variable } from '../checks/storage/settings.ts';
 import type { Page } from './page.ts';
 import { act, type AgenticAssertion, type AgenticSuggestion } from './tools.ts';
 

@@ -1,7 +1,7 @@
 import type { ModelEndpoint } from '../../config/analysis.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import { chat, type ChatMessage, type ToolCall } from '../analyses/chat.ts';
-import type { AgenticAction } from '../db/agentic.ts';
+import type { AgenticAction } from './statements.ts';
 import { BrowserGone } from './browser.ts';
 import type { Course, Ended } from './course.ts';
 import type { Page } from './page.ts';

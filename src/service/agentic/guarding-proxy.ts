@@ -6,7 +6,7 @@ import {
   checkLiteral,
   kindOfAddress,
   type AddressRule,
-} from '../notifications/target-address.ts';
+} from '../engine/target-address.ts';
 
 /**
  * What the browser of an agentic check reaches the network through: whatever it opens (redirects, sockets of scripts, popups)

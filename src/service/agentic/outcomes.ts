@@ -1,14 +1,14 @@
 import { reasonOf, type Reason } from '../../protocol/reasons.ts';
 import type { Artifact, ResultStatus } from '../../protocol/result.ts';
-import { endAgenticRuns, type AgenticRun } from '../db/agentic-runs.ts';
-import { endSessionRuns } from '../db/check-sessions.ts';
+import { endAgenticRuns, type AgenticRun } from './run-statements.ts';
+import { endSessionRuns } from '../sessions/statements.ts';
 import type { Db } from '../db/database.ts';
-import { queueFinishedRuns } from '../db/finished-runs.ts';
-import { closeMissed } from '../db/missed.ts';
+import { queueFinishedRuns } from '../results/finished-run-statements.ts';
+import { closeMissed } from '../scheduling/missed.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../db/store-result.ts';
+import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../results/store-result.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
-import { uuidv7 } from '../ids.ts';
+import { uuidv7 } from '../engine/ids.ts';
 
 /** How runs of agentic checks end: a result, and what follows from it. */
 

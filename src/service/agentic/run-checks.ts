@@ -5,23 +5,23 @@ import type { Log } from '../../log.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { ArtifactFiles } from '../artifacts/files.ts';
 import { variablesOfCheck } from '../analyses/secrets-of-check.ts';
-import { findAgenticScript, saveAgenticScript } from '../db/agentic.ts';
+import { findAgenticScript, saveAgenticScript } from './statements.ts';
 import {
   claimAgenticRuns,
   endAgenticRuns,
   releaseAgenticRuns,
   renewAgenticRuns,
   type AgenticRun,
-} from '../db/agentic-runs.ts';
-import { settingsOfSession } from '../db/check-sessions.ts';
-import { findCheckGroup } from '../db/check-groups.ts';
-import { findCheck, type CheckRow } from '../db/checks.ts';
+} from './run-statements.ts';
+import { settingsOfSession } from '../sessions/statements.ts';
+import { findCheckGroup } from '../checks/storage/group-statements.ts';
+import { findCheck, type CheckRow } from '../checks/storage/statements.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { openVariables, type Encryption } from '../encryption.ts';
-import type { Variable } from '../group-settings.ts';
-import { uuidv7 } from '../ids.ts';
-import { createLoop, type Loop } from '../scheduling/loop.ts';
+import { openVariables, type Encryption } from '../engine/encryption.ts';
+import type { Variable } from '../checks/storage/settings.ts';
+import { uuidv7 } from '../engine/ids.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
 import { endRuns, type AgenticEnd } from './outcomes.ts';
 import { Cancelled, perform, type Performed, type usualLimits } from './perform.ts';
 import { storeRunFiles } from './run-files.ts';

@@ -5,9 +5,9 @@ import type { Log } from '../../log.ts';
 import type { Artifact, ArtifactType } from '../../protocol/result.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import type { ArtifactFiles } from '../artifacts/files.ts';
-import { announceArtifact, settleArtifact } from '../db/artifacts.ts';
+import { announceArtifact, settleArtifact } from '../artifacts/statements.ts';
 import type { Db } from '../db/database.ts';
-import { uuidv7 } from '../ids.ts';
+import { uuidv7 } from '../engine/ids.ts';
 
 /** Files that the service's own runs leave, stored as agents' files are. */
 

@@ -1,5 +1,5 @@
-import { advanceChecks } from '../db/schedule.ts';
-import { lockDueAgentic } from '../db/agentic.ts';
+import { advanceChecks } from '../scheduling/schedule.ts';
+import { lockDueAgentic } from './statements.ts';
 import {
   cancelAgenticRuns,
   endAgenticRuns,
@@ -8,14 +8,14 @@ import {
   requeueAgenticRuns,
   type NewAgenticRun,
   type StaleRun,
-} from '../db/agentic-runs.ts';
+} from './run-statements.ts';
 import type { Db } from '../db/database.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
-import { scheduledRunId, uuidv7 } from '../ids.ts';
+import { scheduledRunId, uuidv7 } from '../engine/ids.ts';
 import { maintenanceAt } from '../maintenance/effects.ts';
 import { recordMissed, type Missed } from '../scheduling/outcomes.ts';
-import { planRuns } from '../scheduling/plan.ts';
+import { planRuns } from '../checks/schedule/plan.ts';
 import { endRuns, unperformed } from './outcomes.ts';
 
 /** Runs of agentic checks before they begin: made when they are due, given up when nobody begins them, cancelled. */

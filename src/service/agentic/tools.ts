@@ -1,5 +1,5 @@
 import type { Tool } from '../analyses/chat.ts';
-import type { AgenticAction } from '../db/agentic.ts';
+import type { AgenticAction } from './statements.ts';
 import { hostOf, type Page } from './page.ts';
 
 /** What an agent can do with a page. */

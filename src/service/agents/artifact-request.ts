@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { artifactHeaders, artifactNamePattern, protocolLimits } from '../../protocol/agent-calls.ts';
 import { artifactTypes } from '../../protocol/result.ts';
-import type { ArtifactKey } from '../db/artifacts.ts';
+import type { ArtifactKey } from '../artifacts/statements.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
-import { uuidPattern } from '../ids.ts';
+import { uuidPattern } from '../engine/ids.ts';
 
 /** What the head of an artifact call says, read strictly: everything in it ends in a path, a row or an answer. */
 

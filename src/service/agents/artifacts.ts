@@ -7,7 +7,7 @@ import type { ArtifactAnswer, RequestOf } from '../../protocol/routes.ts';
 import { noSuchLease, readHead, readKey, type ArtifactHead } from './artifact-request.ts';
 import { DiskFull, WrongPlace, type ArtifactFiles } from '../artifacts/files.ts';
 import { TooLong } from '../artifacts/upload-body.ts';
-import type { AgentLocation } from '../db/agents.ts';
+import type { AgentLocation } from '../locations/agent-statements.ts';
 import {
   announceArtifact,
   artifactsOfAttempt,
@@ -17,10 +17,10 @@ import {
   settleArtifact,
   type ArtifactKey,
   type ArtifactRow,
-} from '../db/artifacts.ts';
+} from '../artifacts/statements.ts';
 import type { Db } from '../db/database.ts';
 import { badRequest, conflict, HttpError } from '../http/errors.ts';
-import { uuidPattern, uuidv7 } from '../ids.ts';
+import { uuidPattern, uuidv7 } from '../engine/ids.ts';
 
 /** Files of runs, as agents bring them: in one piece or in several, before the result or after it, once or again. */
 

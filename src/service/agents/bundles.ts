@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { artifactHeaders, bundlePath } from '../../protocol/agent-calls.ts';
 import type { ArtifactFiles, ByteRange } from '../artifacts/files.ts';
-import type { AgentLocation } from '../db/agents.ts';
-import { findBundle } from '../db/bundles.ts';
+import type { AgentLocation } from '../locations/agent-statements.ts';
+import { findBundle } from '../bundles/statements.ts';
 import type { Db } from '../db/database.ts';
 import { HttpError, notFound } from '../http/errors.ts';
 

@@ -4,12 +4,12 @@ import {
   definitionOfGroup,
   type ClaimedGroup,
   type ClaimedJob,
-} from '../db/jobs-claim.ts';
-import { isSuiteType } from '../api/suite-fields.ts';
-import { findBundle, type BundleRow } from '../db/bundles.ts';
-import { settingsOfSession, type SessionRetries } from '../db/check-sessions.ts';
+} from '../scheduling/jobs-claim.ts';
+import { isSuiteType } from '../checks/fields/suites.ts';
+import { findBundle, type BundleRow } from '../bundles/statements.ts';
+import { settingsOfSession, type SessionRetries } from '../sessions/statements.ts';
 import type { Queryable } from '../db/database.ts';
-import type { Variable } from '../group-settings.ts';
+import type { Variable } from '../checks/storage/settings.ts';
 
 /** A leased job with everything that is stored of its check and its group. */
 export type WholeJob = Omit<ClaimedJob, 'definition' | 'group'> & {

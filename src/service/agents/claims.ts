@@ -4,12 +4,12 @@ import type { ReasonCode } from '../../protocol/reasons.ts';
 import { protocolLimits } from '../../protocol/routes.ts';
 import type { ApiScripts } from '../../protocol/script.ts';
 import { buildJob, type AccountScope } from './job.ts';
-import type { QueueWaits } from '../analytics/location-sampling.ts';
-import type { Waiting } from './waiting.ts';
+import type { QueueWaits } from '../locations/sampling.ts';
+import type { Waiting } from '../scheduling/waiting-agents.ts';
 import { createPartsReader, type WholeJob } from './claimed-parts.ts';
-import { allClientCertificates } from '../db/client-certificates.ts';
-import { allVariables } from '../db/account-variables.ts';
-import { findProxyUrl, touchAgent, type AgentLocation } from '../db/agents.ts';
+import { allClientCertificates } from '../accounts/client-certificates/statements.ts';
+import { allVariables } from '../accounts/variables/statements.ts';
+import { findProxyUrl, touchAgent, type AgentLocation } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
 import {
   claimJobs,
@@ -17,11 +17,11 @@ import {
   unclaimForRuntime,
   unclaimJobs,
   type ClaimedJob,
-} from '../db/jobs-claim.ts';
-import { lockJobs } from '../db/jobs.ts';
+} from '../scheduling/jobs-claim.ts';
+import { lockJobs } from '../scheduling/jobs.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { allSnippets } from '../db/snippets.ts';
-import { EncryptionError, type Encryption } from '../encryption.ts';
+import { allSnippets } from '../accounts/snippets/statements.ts';
+import { EncryptionError, type Encryption } from '../engine/encryption.ts';
 import { needsCode, UnbuildableJobError } from './job-scripts.ts';
 import { endJobs } from '../scheduling/outcomes.ts';
 

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { ReasonCode } from '../../protocol/reasons.ts';
-import { isScriptType } from '../api/script-fields.ts';
+import { isScriptType } from '../checks/fields/scripts.ts';
 import type {
   ApiScripts,
   CheckScript,
@@ -8,7 +8,7 @@ import type {
   PlaywrightConfig,
   ScriptFile,
 } from '../../protocol/script.ts';
-import { phaseSources, type PhaseSource, type PhaseSources } from '../group-settings.ts';
+import { phaseSources, type PhaseSource, type PhaseSources } from '../checks/storage/settings.ts';
 
 /** Customer code of a job: scripts, and the files that they may require. */
 

@@ -1,5 +1,5 @@
 import { engineVersions, type Suite, type SuiteBrowser, type SuiteEngine } from '../../protocol/suite.ts';
-import type { BundleRow } from '../db/bundles.ts';
+import type { BundleRow } from '../bundles/statements.ts';
 import { UnbuildableJobError } from './job-scripts.ts';
 
 /** What a stored check says of its suite; settled by api/suite-rules.ts. */

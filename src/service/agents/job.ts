@@ -3,21 +3,21 @@ import { attemptLimitMs, type RetryStrategy } from '../../protocol/job.ts';
 import type { ApiRequest } from '../../protocol/requests.ts';
 import type { ApiScripts, PlaywrightConfig } from '../../protocol/script.ts';
 import type { Suite } from '../../protocol/suite.ts';
-import { openGroupDefinition } from '../api/check-group-storage.ts';
-import { openRequest } from '../api/check-storage.ts';
-import { isScriptType } from '../api/script-fields.ts';
-import { isSuiteType } from '../api/suite-fields.ts';
-import { certificatesFor } from '../client-certificates.ts';
-import type { ClientCertificateRow } from '../db/client-certificates.ts';
+import { openGroupDefinition } from '../checks/storage/group.ts';
+import { openRequest } from '../checks/storage/check.ts';
+import { isScriptType } from '../checks/fields/scripts.ts';
+import { isSuiteType } from '../checks/fields/suites.ts';
+import { certificatesFor } from '../accounts/client-certificates/rules.ts';
+import type { ClientCertificateRow } from '../accounts/client-certificates/statements.ts';
 import type { WholeJob } from './claimed-parts.ts';
-import { openVariables, type Encryption } from '../encryption.ts';
+import { openVariables, type Encryption } from '../engine/encryption.ts';
 import {
   mergedRequest,
   mergedRetries,
   mergedVariables,
   type PhaseSources,
   type Variable,
-} from '../group-settings.ts';
+} from '../checks/storage/settings.ts';
 import { apiScriptsOf, checkScriptOf, type Snippet } from './job-scripts.ts';
 import { suiteOf, type SuiteDefinition } from './job-suite.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { findLocationOfKey, type AgentLocation } from '../db/agents.ts';
+import { findLocationOfKey, type AgentLocation } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
 import { HttpError } from '../http/errors.ts';
 import { createKeyLookup } from '../http/key-lookup.ts';

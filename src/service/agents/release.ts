@@ -1,9 +1,9 @@
 import type { RequestOf } from '../../protocol/routes.ts';
-import { connectedMs, type AgentLocation } from '../db/agents.ts';
+import { connectedMs, type AgentLocation } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
-import { longestBackoffMs } from '../db/jobs-expiry.ts';
-import { connectedLocations, lockLease, requeueJob, type ReleasableJob } from '../db/jobs-lease.ts';
-import { jobsChannel } from '../db/jobs.ts';
+import { longestBackoffMs } from '../scheduling/jobs-expiry.ts';
+import { connectedLocations, lockLease, requeueJob, type ReleasableJob } from '../scheduling/jobs-lease.ts';
+import { jobsChannel } from '../scheduling/jobs.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { endJobs } from '../scheduling/outcomes.ts';
 

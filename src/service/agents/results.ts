@@ -1,10 +1,10 @@
 import type { Log } from '../../log.ts';
 import type { Reason } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
-import type { AgentLocation } from '../db/agents.ts';
-import { endSessionRuns } from '../db/check-sessions.ts';
+import type { AgentLocation } from '../locations/agent-statements.ts';
+import { endSessionRuns } from '../sessions/statements.ts';
 import { sqlState, type Db } from '../db/database.ts';
-import { queueFinishedRuns } from '../db/finished-runs.ts';
+import { queueFinishedRuns } from '../results/finished-run-statements.ts';
 import {
   findFinishedJobs,
   finishJobs,
@@ -12,12 +12,12 @@ import {
   reportAttempts,
   type FinishedJob,
   type LockedJob,
-} from '../db/jobs.ts';
-import { closeMissed } from '../db/missed.ts';
+} from '../scheduling/jobs.ts';
+import { closeMissed } from '../scheduling/missed.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../db/store-result.ts';
-import { uuidv7 } from '../ids.ts';
-import { totalsOf } from '../suite-totals.ts';
+import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { uuidv7 } from '../engine/ids.ts';
+import { totalsOf } from '../results/suite-totals.ts';
 import { readResult, type Answer, type Readable } from './read-result.ts';
 
 /** Results of agents: each is judged on its own, and they are stored in transactions of bounded size. */

@@ -12,7 +12,7 @@ import {
   type RequestOf,
   type ResponseOf,
 } from '../../protocol/routes.ts';
-import type { QueueWaits } from '../analytics/location-sampling.ts';
+import type { QueueWaits } from '../locations/sampling.ts';
 import { registerAgentBundles } from './bundles.ts';
 import { noteArtifactStates, registerAgentArtifacts } from './artifacts.ts';
 import { claim } from './claims.ts';
@@ -20,17 +20,17 @@ import type { ArtifactFiles } from '../artifacts/files.ts';
 import { createKeyCheck } from './keys.ts';
 import { releaseJob } from './release.ts';
 import { storeResults } from './results.ts';
-import { createWaiting } from './waiting.ts';
-import { insertAgentEvents, saveAgent, touchAgent, type AgentLocation } from '../db/agents.ts';
+import { createWaiting } from '../scheduling/waiting-agents.ts';
+import { insertAgentEvents, saveAgent, touchAgent, type AgentLocation } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
-import { findOvertakenLeases, renewLeases } from '../db/jobs-lease.ts';
+import { findOvertakenLeases, renewLeases } from '../scheduling/jobs-lease.ts';
 import { createPartitions } from '../db/partitions.ts';
-import { appendRunLogs, runLogLimits } from '../db/run-logs.ts';
-import type { Encryption } from '../encryption.ts';
+import { appendRunLogs, runLogLimits } from '../results/log-statements.ts';
+import type { Encryption } from '../engine/encryption.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
-import { uuidPattern, uuidv7 } from '../ids.ts';
-import { toJsonb } from '../db/store-result.ts';
-import { lastLines } from '../scheduling/session-rules.ts';
+import { uuidPattern, uuidv7 } from '../engine/ids.ts';
+import { toJsonb } from '../results/store-result.ts';
+import { lastLines } from '../sessions/rules.ts';
 
 /** `/agent/v1`: what agents say and ask. The calls and their schemas are in protocol/routes.ts. */
 

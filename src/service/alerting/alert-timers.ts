@@ -1,8 +1,8 @@
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { forgetDue, lockDueSubjects, putOffDue, saveStates, type AlertSubject } from '../db/alert-states.ts';
+import { forgetDue, lockDueSubjects, putOffDue, saveStates, type AlertSubject } from './state-statements.ts';
 import type { Db } from '../db/database.ts';
-import { createLoop, type Loop } from '../scheduling/loop.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
 import { policyOf } from './policy.ts';
 import { createRaising, raiseAlerts, type AlertingDeps, type Consequence } from './raise-alerts.ts';
 import { step } from './state-machine.ts';

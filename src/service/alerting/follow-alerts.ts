@@ -5,10 +5,10 @@ import {
   saveStates,
   type AlertSubject,
   type StateToStore,
-} from '../db/alert-states.ts';
+} from './state-statements.ts';
 import type { Db } from '../db/database.ts';
-import type { FinishedRun } from '../db/finished-runs.ts';
-import type { RunFollower } from '../finished-runs.ts';
+import type { FinishedRun } from '../results/finished-run-statements.ts';
+import type { RunFollower } from '../results/finished-runs.ts';
 import { policyOf, type Policy } from './policy.ts';
 import {
   createRaising,

@@ -1,6 +1,6 @@
-import type { AlertSettings } from '../api/check-fields.ts';
-import type { ToldChannel } from '../db/alert-subscriptions.ts';
-import { mergedAlerts } from '../group-settings.ts';
+import type { AlertSettings } from '../checks/fields/fields.ts';
+import type { ToldChannel } from '../alert-channels/subscription-statements.ts';
+import { mergedAlerts } from '../checks/storage/settings.ts';
 import type { RaisedAlert } from './state-machine.ts';
 
 /** Which settings count for a check, and which channels want an alert (facts, 4.1 and 4.2). */

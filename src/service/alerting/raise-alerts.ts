@@ -1,11 +1,11 @@
-import type { Background } from '../background.ts';
-import { findAlertResults, type AlertResult } from '../db/alert-results.ts';
-import type { AlertSubject, IncidentTrigger } from '../db/alert-states.ts';
-import { channelsOf } from '../db/alert-subscriptions.ts';
-import { insertAlerts, type AlertRow } from '../db/alerts.ts';
+import type { Background } from '../engine/background.ts';
+import { findAlertResults, type AlertResult } from './result-statements.ts';
+import type { AlertSubject, IncidentTrigger } from './state-statements.ts';
+import { channelsOf } from '../alert-channels/subscription-statements.ts';
+import { insertAlerts, type AlertRow } from './statements.ts';
 import type { Db } from '../db/database.ts';
-import { queueNotifications } from '../notifications/queue.ts';
-import { uuidv7Series } from '../ids.ts';
+import { queueNotifications } from '../alert-channels/queue.ts';
+import { uuidv7Series } from '../engine/ids.ts';
 import { isWanted, type Policy } from './policy.ts';
 import { createSilence, type Silence } from './silence.ts';
 import type { RaisedAlert, Step } from './state-machine.ts';

@@ -1,5 +1,5 @@
-import type { AlertSettings } from '../api/check-fields.ts';
-import type { FinishedPart } from '../db/finished-runs.ts';
+import type { AlertSettings } from '../checks/fields/fields.ts';
+import type { FinishedPart } from '../results/finished-run-statements.ts';
 import type { CheckStatus } from './state-machine.ts';
 
 /** What a run says about its check, all locations together. */

@@ -1,4 +1,4 @@
-import type { AlertSubject } from '../db/alert-states.ts';
+import type { AlertSubject } from './state-statements.ts';
 import type { Db } from '../db/database.ts';
 import { maintenanceAt, type MaintenanceEffects } from '../maintenance/effects.ts';
 

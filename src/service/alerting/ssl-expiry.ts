@@ -1,10 +1,10 @@
-import { findAlertResults, type AlertResult } from '../db/alert-results.ts';
-import { lockSubjects, type AlertSubject } from '../db/alert-states.ts';
-import { channelsOf } from '../db/alert-subscriptions.ts';
-import { insertAlerts } from '../db/alerts.ts';
+import { findAlertResults, type AlertResult } from './result-statements.ts';
+import { lockSubjects, type AlertSubject } from './state-statements.ts';
+import { channelsOf } from '../alert-channels/subscription-statements.ts';
+import { insertAlerts } from './statements.ts';
 import type { Db } from '../db/database.ts';
-import { insertSslNotices, noteSslLook } from '../db/ssl-notices.ts';
-import { queueNotifications } from '../notifications/queue.ts';
+import { insertSslNotices, noteSslLook } from './ssl-notice-statements.ts';
+import { queueNotifications } from '../alert-channels/queue.ts';
 import { policyOf } from './policy.ts';
 import { snapshotOf, type Raising } from './raise-alerts.ts';
 import { storedPolicy } from './stored-policy.ts';

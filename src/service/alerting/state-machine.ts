@@ -1,6 +1,6 @@
-import type { AlertSettings } from '../api/check-fields.ts';
+import type { AlertSettings } from '../checks/fields/fields.ts';
 import type { AlertType } from './alert-types.ts';
-import { clockSkewMs } from '../clock-skew.ts';
+import { clockSkewMs } from '../engine/clock-skew.ts';
 
 /**
  * What becomes of a check's alerts with a run that has ended, and with time (facts, 4.1 and 4.2; docs/alerting.md). Pure.

@@ -1,4 +1,4 @@
-import type { AlertSubject } from '../db/alert-states.ts';
+import type { AlertSubject } from './state-statements.ts';
 import type { StoredPolicy } from './policy.ts';
 
 /** The stored settings of a check, its group and its account. */

@@ -1,16 +1,16 @@
 import type { AnalysisConfig } from '../../config/analysis.ts';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { Background } from '../background.ts';
+import type { Background } from '../engine/background.ts';
 import {
   completeAnalysis,
   completeLostAnalyses,
   findAnalysis,
   type Analysis,
   type AnalysisRow,
-} from '../db/analyses.ts';
+} from './statements.ts';
 import type { Db } from '../db/database.ts';
-import type { Encryption } from '../encryption.ts';
+import type { Encryption } from '../engine/encryption.ts';
 import { analyseByModel } from './ask-model.ts';
 import { analyseByRules, builtinProvider } from './builtin.ts';
 import { gatherFacts, type Facts } from './facts.ts';

@@ -1,4 +1,4 @@
-import { findLatestAnalysis, type Analysis } from '../db/analyses.ts';
+import { findLatestAnalysis, type Analysis } from './statements.ts';
 import type { Queryable } from '../db/database.ts';
 import { cleanMessage, hashOfMessage } from '../error-groups/clean-message.ts';
 

@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/schema';
 import type { ModelEndpoint } from '../../config/analysis.ts';
-import { createScrubber, type NamedSecret, type Scrubber } from '../../secrets/scrubber.ts';
-import type { Analysis } from '../db/analyses.ts';
+import { createScrubber, type NamedSecret, type Scrubber } from '../../secrets/scrubber/scrubber.ts';
+import type { Analysis } from './statements.ts';
 import { chat, ChatError, type ChatMessage } from './chat.ts';
 import { evidenceOf, object } from './evidence.ts';
 import type { Facts } from './facts.ts';

@@ -1,5 +1,5 @@
 import { reasonOwner, type ReasonCode, type ReasonOwner } from '../../protocol/reasons.ts';
-import type { Analysis } from '../db/analyses.ts';
+import type { Analysis } from './statements.ts';
 import { causes, type Cause } from './causes.ts';
 import { evidenceOf, grownPhase, list, object, phases, placesOf, textOf } from './evidence.ts';
 import type { Facts } from './facts.ts';

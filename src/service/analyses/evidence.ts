@@ -1,5 +1,5 @@
-import type { Analysis } from '../db/analyses.ts';
-import type { ShortResult } from '../db/analysis-results.ts';
+import type { Analysis } from './statements.ts';
+import type { ShortResult } from './result-statements.ts';
 import type { Facts } from './facts.ts';
 import { describeNetwork } from './network-evidence.ts';
 

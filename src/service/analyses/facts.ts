@@ -1,12 +1,12 @@
-import type { AnalysisRow } from '../db/analyses.ts';
-import { earlierResults, type ShortResult } from '../db/analysis-results.ts';
-import { findCheck, type CheckRow } from '../db/checks.ts';
+import type { AnalysisRow } from './statements.ts';
+import { earlierResults, type ShortResult } from './result-statements.ts';
+import { findCheck, type CheckRow } from '../checks/storage/statements.ts';
 import type { Queryable } from '../db/database.ts';
-import { findErrorGroup, type ErrorGroupRow } from '../db/error-groups.ts';
-import { findResult, type ResultRow } from '../db/results.ts';
+import { findErrorGroup, type ErrorGroupRow } from '../error-groups/statements.ts';
+import { findResult, type ResultRow } from '../results/statements.ts';
 import { cleanMessage, hashOfMessage } from '../error-groups/clean-message.ts';
 import { isGrouped } from '../error-groups/follow-errors.ts';
-import { timeOfUuidv7 } from '../ids.ts';
+import { timeOfUuidv7 } from '../engine/ids.ts';
 
 /** What an analysis is made from. */
 

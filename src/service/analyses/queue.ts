@@ -1,9 +1,9 @@
-import type { Background } from '../background.ts';
-import { insertAnalysis, lockPendingAnalyses, trimAnalyses } from '../db/analyses.ts';
-import { findCheck } from '../db/checks.ts';
+import type { Background } from '../engine/background.ts';
+import { insertAnalysis, lockPendingAnalyses, trimAnalyses } from './statements.ts';
+import { findCheck } from '../checks/storage/statements.ts';
 import type { Db } from '../db/database.ts';
 import type { NewGroup } from '../error-groups/follow-errors.ts';
-import { uuidv7 } from '../ids.ts';
+import { uuidv7 } from '../engine/ids.ts';
 
 /** Analyses that are asked for. */
 

@@ -1,10 +1,10 @@
-import type { NamedSecret } from '../../secrets/scrubber.ts';
-import { allVariables } from '../db/account-variables.ts';
-import { findCheckGroup } from '../db/check-groups.ts';
-import type { CheckRow } from '../db/checks.ts';
+import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
+import { allVariables } from '../accounts/variables/statements.ts';
+import { findCheckGroup } from '../checks/storage/group-statements.ts';
+import type { CheckRow } from '../checks/storage/statements.ts';
 import type { Queryable } from '../db/database.ts';
-import { isSecretVariable, openVariables, type Encryption } from '../encryption.ts';
-import type { Variable } from '../group-settings.ts';
+import { isSecretVariable, openVariables, type Encryption } from '../engine/encryption.ts';
+import type { Variable } from '../checks/storage/settings.ts';
 
 /** What a check, its group and its account know that is to be shown to nobody. */
 

@@ -7,7 +7,7 @@ import {
   type GroupBy,
   type RawRow,
   type Selection,
-} from '../db/analytics.ts';
+} from './statements.ts';
 import type { Queryable } from '../db/database.ts';
 import { metricsOf, type Aggregation, type Metric } from './metric-names.ts';
 import type { TimeRange } from './ranges.ts';

@@ -1,5 +1,5 @@
 import type { CheckType } from '../../protocol/check-types.ts';
-import { largestValue } from './histogram.ts';
+import { largestValue } from '../engine/histogram.ts';
 
 /** What is measured of each type's runs, and where it stands in a stored result. One table for rollups and for raw results. */
 

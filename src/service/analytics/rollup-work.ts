@@ -1,6 +1,6 @@
 import type { Log } from '../../log.ts';
 import type { CheckType } from '../../protocol/check-types.ts';
-import type { Background } from '../background.ts';
+import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
 import {
   hourMs,
@@ -9,11 +9,11 @@ import {
   noteRollupsDue,
   rollUp,
   takeRollupsDue,
-} from '../db/rollups.ts';
+} from './rollup-statements.ts';
 import { dayMs } from '../db/partitions.ts';
-import { makeReportDays, oldestReportDayDue } from '../db/report-days.ts';
-import type { RunFollower } from '../finished-runs.ts';
-import { createLoop, type Loop } from '../scheduling/loop.ts';
+import { makeReportDays, oldestReportDayDue } from './report-day-statements.ts';
+import type { RunFollower } from '../results/finished-runs.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
 
 /**
  * Keeps rollups up to date. Every run that has ended notes its check and hour; once the hour is over, an item in the background

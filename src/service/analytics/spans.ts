@@ -1,4 +1,4 @@
-import { hourMs } from '../db/rollups.ts';
+import { hourMs } from './rollup-statements.ts';
 import type { TimeRange } from './ranges.ts';
 
 /** Which part of a range is read from rollups, and which from raw results. */

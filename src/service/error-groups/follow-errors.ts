@@ -1,7 +1,7 @@
-import { findFailedResults, trimErrorGroups, upsertErrorGroups, type SeenError } from '../db/error-groups.ts';
+import { findFailedResults, trimErrorGroups, upsertErrorGroups, type SeenError } from './statements.ts';
 import type { Db } from '../db/database.ts';
-import type { RunFollower } from '../finished-runs.ts';
-import { uuidv7 } from '../ids.ts';
+import type { RunFollower } from '../results/finished-runs.ts';
+import { uuidv7 } from '../engine/ids.ts';
 import { cleanMessage, hashOfMessage } from './clean-message.ts';
 import { rawMessageOf } from './raw-message.ts';
 

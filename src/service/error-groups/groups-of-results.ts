@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
-import { findGroupsByHash } from '../db/error-groups.ts';
-import type { ResultRow } from '../db/results.ts';
+import { findGroupsByHash } from './statements.ts';
+import type { ResultRow } from '../results/statements.ts';
 import { cleanMessage, hashOfMessage } from './clean-message.ts';
 import { isGrouped } from './follow-errors.ts';
 import { rawMessageOf } from './raw-message.ts';

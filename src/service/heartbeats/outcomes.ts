@@ -1,16 +1,16 @@
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { Db } from '../db/database.ts';
-import { queueFinishedRuns } from '../db/finished-runs.ts';
+import { queueFinishedRuns } from '../results/finished-run-statements.ts';
 import {
   insertHeartbeatEvents,
   restartTimers,
   type HeartbeatEvent,
   type HeartbeatState,
   type LockedHeartbeat,
-} from '../db/heartbeats.ts';
+} from './statements.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../db/store-result.ts';
-import { uuidv7 } from '../ids.ts';
+import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { uuidv7 } from '../engine/ids.ts';
 
 /** What follows from a ping, or from one that did not come: an event, a result as a run has one, and the timer anew. */
 

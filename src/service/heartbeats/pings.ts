@@ -4,7 +4,7 @@ import {
   lockHeartbeatByToken,
   type HeartbeatEvent,
   type LockedHeartbeat,
-} from '../db/heartbeats.ts';
+} from './statements.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { storeOutcomes } from './outcomes.ts';
 import { stateOfPing } from './rules.ts';

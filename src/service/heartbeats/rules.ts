@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { HeartbeatState } from '../db/heartbeats.ts';
+import type { HeartbeatState } from './statements.ts';
 
 /** What a ping means, by the timer it comes to (facts, 5.9): pure rules. */
 

@@ -7,11 +7,11 @@ import {
   restartTimers,
   type HeartbeatState,
   type LockedHeartbeat,
-} from '../db/heartbeats.ts';
+} from './statements.ts';
 import { createPartitions, type Partitions } from '../db/partitions.ts';
 import { maintenanceAt } from '../maintenance/effects.ts';
-import { createClockWatch } from '../scheduling/clock-watch.ts';
-import { createLoop, type Loop } from '../scheduling/loop.ts';
+import { createClockWatch } from '../engine/clock-watch.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
 import { storeOutcomes } from './outcomes.ts';
 
 /**

@@ -1,8 +1,8 @@
-import type { Background } from '../background.ts';
+import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
-import { insertIncidentUpdate, type IncidentUpdateRow } from '../db/incident-updates.ts';
-import { updateIncident, type IncidentRow } from '../db/incidents.ts';
-import { uuidv7 } from '../ids.ts';
+import { insertIncidentUpdate, type IncidentUpdateRow } from './update-statements.ts';
+import { updateIncident, type IncidentRow } from './statements.ts';
+import { uuidv7 } from '../engine/ids.ts';
 import { queueIncidentMessages } from './messages.ts';
 import type { DashboardStatus } from './span.ts';
 

@@ -1,6 +1,6 @@
-import type { Background } from '../background.ts';
+import type { Background } from '../engine/background.ts';
 import type { Queryable } from '../db/database.ts';
-import type { IncidentKind } from '../db/incident-updates.ts';
+import type { IncidentKind } from './update-statements.ts';
 
 /** The queue of updates of incidents that subscribers of status pages are to be told of. */
 

@@ -1,14 +1,14 @@
 import type { AlertIncidents } from '../alerting/raise-alerts.ts';
-import type { Background } from '../background.ts';
+import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
 import {
   insertStatusPageIncident,
   lockFollowingIncident,
   setIncidentServices,
   unfollowCheck,
-} from '../db/status-page-incidents.ts';
-import { shareLockServices } from '../db/status-page-services.ts';
-import { uuidPattern, uuidv7 } from '../ids.ts';
+} from './page-statements.ts';
+import { shareLockServices } from '../status-pages/service-statements.ts';
+import { uuidPattern, uuidv7 } from '../engine/ids.ts';
 import { incidentSeverities, type IncidentSeverity } from './span.ts';
 import { addUpdate } from './updates.ts';
 

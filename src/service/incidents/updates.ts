@@ -1,8 +1,8 @@
-import type { Background } from '../background.ts';
+import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
-import { findIncidentUpdates, insertIncidentUpdate } from '../db/incident-updates.ts';
-import { saveSpan } from '../db/status-page-incidents.ts';
-import { uuidv7 } from '../ids.ts';
+import { findIncidentUpdates, insertIncidentUpdate } from './update-statements.ts';
+import { saveSpan } from './page-statements.ts';
+import { uuidv7 } from '../engine/ids.ts';
 import { spanOf, type IncidentStatus } from './span.ts';
 import { queueIncidentMessages } from './messages.ts';
 

@@ -1,18 +1,18 @@
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { Background } from '../background.ts';
+import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
-import { recurrenceOf } from '../db/maintenance-effects.ts';
-import { deleteOldMaintenanceEvents } from '../db/maintenance-events.ts';
+import { recurrenceOf } from './effect-statements.ts';
+import { deleteOldMaintenanceEvents } from './event-statements.ts';
 import {
   findDueWindows,
   lockDueWindow,
   putOffSteps,
   saveSteps,
   type MaintenanceWindowRow,
-} from '../db/maintenance-windows.ts';
-import { findMaintenance } from '../db/maintenances.ts';
-import { createLoop, type Loop } from '../scheduling/loop.ts';
+} from './statements.ts';
+import { findMaintenance } from './occurrence-statements.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
 import { changeStatus } from './change-status.ts';
 import { recordMaintenanceEvent } from './events.ts';
 import { hasBegun, isOver } from './status.ts';

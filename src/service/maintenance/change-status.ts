@@ -1,14 +1,14 @@
-import type { Background } from '../background.ts';
+import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
-import type { MaintenanceEventKind } from '../db/maintenance-events.ts';
-import type { MaintenanceWindowRow } from '../db/maintenance-windows.ts';
+import type { MaintenanceEventKind } from './event-statements.ts';
+import type { MaintenanceWindowRow } from './statements.ts';
 import {
   findMaintenance,
   insertMaintenanceUpdate,
   saveMaintenance,
   type MaintenanceUpdate,
-} from '../db/maintenances.ts';
-import { uuidv7 } from '../ids.ts';
+} from './occurrence-statements.ts';
+import { uuidv7 } from '../engine/ids.ts';
 import { recordMaintenanceEvent } from './events.ts';
 import type { Occurrence } from './recurrence.ts';
 import { hasBegun, isOver, statusAt, type MaintenanceStatus } from './status.ts';

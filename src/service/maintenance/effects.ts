@@ -4,7 +4,7 @@ import {
   findEffectiveWindows,
   recurrenceOf,
   type EffectiveWindow,
-} from '../db/maintenance-effects.ts';
+} from './effect-statements.ts';
 import { occurrenceAt } from './recurrence.ts';
 
 /** What maintenance windows do to checks, alerts and incidents at a moment. */

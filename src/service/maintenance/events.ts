@@ -1,4 +1,4 @@
-import type { Background } from '../background.ts';
+import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
 import {
   insertMaintenanceEvent,
@@ -6,9 +6,9 @@ import {
   markEventHandled,
   type MaintenanceEvent,
   type MaintenanceEventKind,
-} from '../db/maintenance-events.ts';
-import type { MaintenanceWindowRow } from '../db/maintenance-windows.ts';
-import { uuidv7 } from '../ids.ts';
+} from './event-statements.ts';
+import type { MaintenanceWindowRow } from './statements.ts';
+import { uuidv7 } from '../engine/ids.ts';
 import type { Occurrence } from './recurrence.ts';
 
 /** What subscribers of status pages are told of maintenances: kept in a table, handed on by a durable queue. */

@@ -1,14 +1,14 @@
 import type { Queryable } from '../db/database.ts';
-import { recurrenceOf } from '../db/maintenance-effects.ts';
-import { findVisibleWindows, type MaintenanceWindowRow } from '../db/maintenance-windows.ts';
+import { recurrenceOf } from './effect-statements.ts';
+import { findVisibleWindows, type MaintenanceWindowRow } from './statements.ts';
 import {
   findMaintenance,
   findMaintenances,
   findMaintenanceUpdates,
   type MaintenanceRecord,
   type MaintenanceUpdate,
-} from '../db/maintenances.ts';
-import { scheduledRunId, timeOfUuidv7 } from '../ids.ts';
+} from './occurrence-statements.ts';
+import { scheduledRunId, timeOfUuidv7 } from '../engine/ids.ts';
 import { occurrenceBeginning, occurrencesWithin, type Occurrence } from './recurrence.ts';
 import { hasBegun, isOver, statusAt, type MaintenanceStatus } from './status.ts';
 

@@ -5,8 +5,8 @@ import {
   findPausingAccounts,
   findTagsOfChecks,
   recurrenceOf,
-} from '../db/maintenance-effects.ts';
-import type { Plan } from '../scheduling/plan.ts';
+} from './effect-statements.ts';
+import type { Plan } from '../checks/schedule/plan.ts';
 import { pausesCheck } from './effects.ts';
 import { occurrencesWithin } from './recurrence.ts';
 

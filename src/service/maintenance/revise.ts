@@ -1,13 +1,13 @@
 import type { Db } from '../db/database.ts';
-import { recurrenceOf } from '../db/maintenance-effects.ts';
-import type { MaintenanceWindowRow } from '../db/maintenance-windows.ts';
+import { recurrenceOf } from './effect-statements.ts';
+import type { MaintenanceWindowRow } from './statements.ts';
 import {
   deleteMaintenance,
   findOpenMaintenances,
   insertMaintenanceUpdate,
   saveMaintenance,
-} from '../db/maintenances.ts';
-import { uuidv7 } from '../ids.ts';
+} from './occurrence-statements.ts';
+import { uuidv7 } from '../engine/ids.ts';
 import { occurrenceBeginning } from './recurrence.ts';
 import { hasBegun } from './status.ts';
 

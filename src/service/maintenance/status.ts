@@ -1,4 +1,4 @@
-import type { StatusPageVisibility } from '../db/maintenance-effects.ts';
+import type { StatusPageVisibility } from './effect-statements.ts';
 import type { Occurrence } from './recurrence.ts';
 
 /** What becomes of one occurrence of a window, a maintenance: pure rules. */

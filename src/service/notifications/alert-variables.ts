@@ -1,6 +1,6 @@
 import { alertTitle } from '../alerting/alert-types.ts';
-import type { Analysis } from '../db/analyses.ts';
-import type { AlertRow } from '../db/alerts.ts';
+import type { Analysis } from '../analyses/statements.ts';
+import type { AlertRow } from '../alerting/statements.ts';
 import type { Variables } from './template.ts';
 
 /** What a notification can say of its alert. */

@@ -1,30 +1,30 @@
 import { notificationSecrets } from '../../config/notifications.ts';
 import type { Log } from '../../log.ts';
-import { createScrubber } from '../../secrets/scrubber.ts';
-import type { Background, BackgroundItem } from '../background.ts';
-import { findAlertChannel, type AlertChannelRow } from '../db/alert-channels.ts';
+import { createScrubber } from '../../secrets/scrubber/scrubber.ts';
+import type { Background, BackgroundItem } from '../engine/background.ts';
+import { findAlertChannel, type AlertChannelRow } from '../alert-channels/statements.ts';
 import {
   countBefore,
   findNotification,
   updateNotification,
   type NotificationRow,
-} from '../db/alert-notifications.ts';
-import { isToldOfGroup } from '../db/alert-subscriptions.ts';
-import { allVariables } from '../db/account-variables.ts';
+} from '../alert-channels/notification-statements.ts';
+import { isToldOfGroup } from '../alert-channels/subscription-statements.ts';
+import { allVariables } from '../accounts/variables/statements.ts';
 import { analysisOf } from '../analyses/analysis-of-alert.ts';
-import { findAlert, type AlertRow } from '../db/alerts.ts';
-import { findCheckGroup } from '../db/check-groups.ts';
+import { findAlert, type AlertRow } from '../alerting/statements.ts';
+import { findCheckGroup } from '../checks/storage/group-statements.ts';
 import type { Db } from '../db/database.ts';
-import { EncryptionError, isSecretVariable, openVariables, type Encryption } from '../encryption.ts';
-import { mergedVariables, type Variable } from '../group-settings.ts';
-import { openConfig, secretsOfConfig, type ChannelType } from './channel-configs.ts';
+import { EncryptionError, isSecretVariable, openVariables, type Encryption } from '../engine/encryption.ts';
+import { mergedVariables, type Variable } from '../checks/storage/settings.ts';
+import { openConfig, secretsOfConfig, type ChannelType } from '../alert-channels/configs.ts';
 import { sendChat, sendChatApp } from './chat.ts';
 import type { Delivery, Sender, SendingDeps, Sent } from './delivery.ts';
 import { createMailer, sendEmail } from './email.ts';
 import { sendPagingA, sendPagingB } from './paging.ts';
 import { sendCall, sendSms } from './phone.ts';
-import { notificationsQueue, sendNotification, type NotificationItem } from './queue.ts';
-import { kindOfAddress } from './target-address.ts';
+import { notificationsQueue, sendNotification, type NotificationItem } from '../alert-channels/queue.ts';
+import { kindOfAddress } from '../engine/target-address.ts';
 import { testAlert } from './test-alert.ts';
 import { createTurns, places, type Turns } from './turns.ts';
 import { sendWebhook } from './webhook.ts';

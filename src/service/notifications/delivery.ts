@@ -1,7 +1,7 @@
 import type { NotificationConfig } from '../../config/notifications.ts';
-import type { Analysis } from '../db/analyses.ts';
-import type { AlertRow } from '../db/alerts.ts';
-import type { ChannelConfig, ChannelType } from './channel-configs.ts';
+import type { Analysis } from '../analyses/statements.ts';
+import type { AlertRow } from '../alerting/statements.ts';
+import type { ChannelConfig, ChannelType } from '../alert-channels/configs.ts';
 import type { Call, Calling, Outcome } from './http-call.ts';
 import { callTarget, type Answer } from './http-call.ts';
 import type { SendMail } from './email.ts';

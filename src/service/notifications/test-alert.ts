@@ -1,4 +1,4 @@
-import type { AlertRow } from '../db/alerts.ts';
+import type { AlertRow } from '../alerting/statements.ts';
 
 /** The alert of a test that a person asked for: it is about no check. */
 export function testAlert(accountId: string, now: Date): AlertRow {

@@ -1,5 +1,5 @@
-import type { AlertChannelRow } from '../db/alert-channels.ts';
-import type { ChannelType } from './channel-configs.ts';
+import type { AlertChannelRow } from '../alert-channels/statements.ts';
+import type { ChannelType } from '../alert-channels/configs.ts';
 
 /**
  * Whose turn it is: so many tries of a channel, of an account and of a gateway of the configuration are under way at once in

@@ -1,8 +1,8 @@
 import { reasonOf, type ReasonCode } from '../../protocol/reasons.ts';
-import { endSessionRuns } from '../db/check-sessions.ts';
+import { endSessionRuns } from '../sessions/statements.ts';
 import type { Db } from '../db/database.ts';
-import { queueFinishedRuns } from '../db/finished-runs.ts';
-import { finishJobs, type LockedJob } from '../db/jobs.ts';
+import { queueFinishedRuns } from '../results/finished-run-statements.ts';
+import { finishJobs, type LockedJob } from './jobs.ts';
 import {
   closeMissed,
   findOpenMissed,
@@ -10,10 +10,10 @@ import {
   lockChecksOf,
   saveOpenMissed,
   type OpenMissed,
-} from '../db/missed.ts';
+} from './missed.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../db/store-result.ts';
-import { uuidv7 } from '../ids.ts';
+import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { uuidv7 } from '../engine/ids.ts';
 
 /** Results that the service itself writes: of runs that no agent could take or end, and of runs that did not take place. */
 

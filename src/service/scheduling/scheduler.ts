@@ -1,9 +1,9 @@
 import type { Log } from '../../log.ts';
 import { jobTypes, laneOf } from '../../protocol/check-types.ts';
-import { isSuiteType } from '../api/suite-fields.ts';
+import { isSuiteType } from '../checks/fields/suites.ts';
 import type { Db } from '../db/database.ts';
-import { bringJobsBack } from '../db/jobs-expiry.ts';
-import { findScheduledRuns, insertJobs, jobsChannel, type NewJob } from '../db/jobs.ts';
+import { bringJobsBack } from './jobs-expiry.ts';
+import { findScheduledRuns, insertJobs, jobsChannel, type NewJob } from './jobs.ts';
 import { createPartitions, type Partitions } from '../db/partitions.ts';
 import {
   advanceChecks,
@@ -12,14 +12,14 @@ import {
   findLocationIds,
   lockDueChecks,
   type DueCheck,
-} from '../db/schedule.ts';
-import { scheduledRunId, uuidv7 } from '../ids.ts';
+} from './schedule.ts';
+import { scheduledRunId, uuidv7 } from '../engine/ids.ts';
 import { createFindPauses, withoutPauses, type FindPauses } from '../maintenance/pauses.ts';
-import { createClockWatch } from './clock-watch.ts';
-import { createLoop } from './loop.ts';
+import { createClockWatch } from '../engine/clock-watch.ts';
+import { createLoop } from '../engine/loop.ts';
 import { recordMissed, type Missed } from './outcomes.ts';
-import { planRuns, splitRun, type Plan } from './plan.ts';
-import { claimWindowSeconds } from './schedule-rules.ts';
+import { planRuns, splitRun, type Plan } from '../checks/schedule/plan.ts';
+import { claimWindowSeconds } from '../checks/schedule/rules.ts';
 import { createSweep } from './sweep.ts';
 
 /**

@@ -1,15 +1,15 @@
 import type { Log } from '../../log.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import { protocolLimits } from '../../protocol/routes.ts';
-import { connectedMs } from '../db/agents.ts';
+import { connectedMs } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
-import { connectedAbilities, endMissedJobs, lockExpiredJobs, lockUnrunnableJobs } from '../db/jobs-expiry.ts';
-import { lockSpentLeases, redeliverExpired } from '../db/jobs-lease.ts';
-import { jobsChannel, type LockedJob } from '../db/jobs.ts';
+import { connectedAbilities, endMissedJobs, lockExpiredJobs, lockUnrunnableJobs } from './jobs-expiry.ts';
+import { lockSpentLeases, redeliverExpired } from './jobs-lease.ts';
+import { jobsChannel, type LockedJob } from './jobs.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { deleteEndedLogs } from '../db/run-logs.ts';
-import { createLoop, type Loop } from './loop.ts';
-import { endSessionRuns } from '../db/check-sessions.ts';
+import { deleteEndedLogs } from '../results/log-statements.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
+import { endSessionRuns } from '../sessions/statements.ts';
 import { endJobs, missedMessages, recordMissed } from './outcomes.ts';
 
 /** Clears up jobs that nobody ends: leases that ran out, runs that nobody claimed, runs that no agent can run. */

@@ -1,9 +1,9 @@
 import type { Log } from '../../log.ts';
 import { sessionExpiry } from '../agentic/schedule.ts';
 import type { Db } from '../db/database.ts';
-import { isSomethingBlocked, lockBlockedGroupRuns, releaseNextChecks } from '../db/group-runs.ts';
-import { jobsChannel } from '../db/jobs.ts';
-import { createLoop, type Loop } from '../scheduling/loop.ts';
+import { isSomethingBlocked, lockBlockedGroupRuns, releaseNextChecks } from './group-run-statements.ts';
+import { jobsChannel } from '../scheduling/jobs.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
 
 /**
  * Lets the checks of triggered groups go, in the order of the group, so many at a time. What waits is in the database: a

@@ -4,7 +4,7 @@ import { createSocket } from 'node:dgram';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createTraces } from '../../../src/agent/traces.ts';
+import { createTraces } from '../../../src/agent/run/traces.ts';
 import { addressBytes, addressText, plainAddress } from '../../../src/executors/evidence/addresses.ts';
 import { withNames } from '../../../src/executors/evidence/hop-names.ts';
 import { errorWords, hopRow } from '../../../src/executors/evidence/trace-hops.ts';

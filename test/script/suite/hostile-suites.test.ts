@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { SuiteRun } from '../../../src/script/suite/suite-run.ts';
+import type { SuiteRun } from '../../../src/script/interface/suite-run.ts';
 import { hasSuites, startSuites, type SuiteBench } from '../../helpers/suites.ts';
 
 /**

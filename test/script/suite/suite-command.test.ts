@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { tagPattern, testCommandOf } from '../../../src/script/suite/suite-command.ts';
+import { tagPattern, testCommandOf } from '../../../src/script/suite/command.ts';
 
 const plain = { testCommand: null, configPath: null, projects: [], tags: [] };
 const npm = { exec: 'npx' };

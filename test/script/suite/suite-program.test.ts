@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { JobAborted } from '../../../src/errors.ts';
-import { confinement, type Confinement } from '../../../src/script/confinement.ts';
-import { programRunner, suiteLimits } from '../../../src/script/suite/suite-program.ts';
-import type { ProgramEnd, RunProgram } from '../../../src/script/suite/suite-place.ts';
+import { confinement, type Confinement } from '../../../src/script/process/confinement.ts';
+import { programRunner, suiteLimits } from '../../../src/script/suite/program.ts';
+import type { ProgramEnd, RunProgram } from '../../../src/script/suite/place/place.ts';
 
 /** Shell commands of a suite: how they are ended, what bounds them, and that nothing of them stays. */
 

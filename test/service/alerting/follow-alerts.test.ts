@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { findAlert } from '../../../src/service/db/alerts.ts';
+import { findAlert } from '../../../src/service/alerting/statements.ts';
 import type { AlertIncidents } from '../../../src/service/alerting/raise-alerts.ts';
-import type { Background } from '../../../src/service/background.ts';
+import type { Background } from '../../../src/service/engine/background.ts';
 import type { Db } from '../../../src/service/db/database.ts';
-import { uuidv7 } from '../../../src/service/ids.ts';
+import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import {
   addChannel,
   addWindow,

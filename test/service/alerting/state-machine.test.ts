@@ -8,7 +8,7 @@ import {
   type AlertState,
   type CheckStatus,
 } from '../../../src/service/alerting/state-machine.ts';
-import type { FinishedPart } from '../../../src/service/db/finished-runs.ts';
+import type { FinishedPart } from '../../../src/service/results/finished-run-statements.ts';
 
 type Settings = typeof defaultAlertSettings;
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { reasonCodes, reasonOf, type ReasonCode } from '../../../src/protocol/reasons.ts';
 import { analyseByRules } from '../../../src/service/analyses/builtin.ts';
 import type { Facts } from '../../../src/service/analyses/facts.ts';
-import type { ShortResult } from '../../../src/service/db/analysis-results.ts';
+import type { ShortResult } from '../../../src/service/analyses/result-statements.ts';
 
 /** What the rules make of results, by table. */
 

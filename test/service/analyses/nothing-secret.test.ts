@@ -4,7 +4,7 @@ import { promptOf } from '../../../src/service/analyses/ask-model.ts';
 import type { Facts } from '../../../src/service/analyses/facts.ts';
 import { secretsOfCheck } from '../../../src/service/analyses/secrets-of-check.ts';
 import type { Db } from '../../../src/service/db/database.ts';
-import { createEncryption } from '../../../src/service/encryption.ts';
+import { createEncryption } from '../../../src/service/engine/encryption.ts';
 import { anyDatabase } from '../../helpers/database.ts';
 
 /** What a model is told, with secrets in every place where a result or a check may hold one: an oracle looks for them. */

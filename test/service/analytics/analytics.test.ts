@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkTypes, type CheckType } from '../../../src/protocol/check-types.ts';
 import { metricsOf } from '../../../src/service/analytics/metric-names.ts';
-import { analyticsPaths } from '../../../src/service/api/analytics.ts';
+import { analyticsPaths } from '../../../src/service/analytics/routes.ts';
 import { createRollupLoop, handleRollups } from '../../../src/service/analytics/rollup-work.ts';
-import { createBackground, type Background } from '../../../src/service/background.ts';
-import { hourMs } from '../../../src/service/db/rollups.ts';
+import { createBackground, type Background } from '../../../src/service/engine/background.ts';
+import { hourMs } from '../../../src/service/analytics/rollup-statements.ts';
 import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';

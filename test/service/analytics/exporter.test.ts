@@ -3,16 +3,16 @@ import { exporterMetrics } from '../../../src/service/analytics/exporter-catalog
 import {
   createLocationSampling,
   createQueueWaits,
-} from '../../../src/service/analytics/location-sampling.ts';
+} from '../../../src/service/locations/sampling.ts';
 import { prometheusText } from '../../../src/service/analytics/prometheus-text.ts';
-import { updateStatuses } from '../../../src/service/db/store-result.ts';
-import { uuidv7 } from '../../../src/service/ids.ts';
+import { updateStatuses } from '../../../src/service/results/store-result.ts';
+import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { createClock, silent } from '../../helpers/agent-service.ts';
 import { databases } from '../../helpers/database.ts';
 import { parsePrometheus } from '../../helpers/prometheus-text.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
 import { storeRuns } from '../../helpers/stored-results.ts';
-import { minimalBody } from '../api/check-bodies.ts';
+import { minimalBody } from '../checks/check-bodies.ts';
 
 test('labels are escaped as the text format says', () => {
   const samples = [{ labels: { name: 'a "b" \\ c\nd' }, value: 1.5 }];

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { bucketSql } from '../../../src/service/analytics/histogram.ts';
+import { bucketSql } from '../../../src/service/engine/histogram.ts';
 import { createRollupLoop, handleRollups } from '../../../src/service/analytics/rollup-work.ts';
-import { createBackground, type Background } from '../../../src/service/background.ts';
+import { createBackground, type Background } from '../../../src/service/engine/background.ts';
 import type { Db } from '../../../src/service/db/database.ts';
-import { dropRollupPartitions, hourMs } from '../../../src/service/db/rollups.ts';
+import { dropRollupPartitions, hourMs } from '../../../src/service/analytics/rollup-statements.ts';
 import { createClock, silent } from '../../helpers/agent-service.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
 import { storeRuns, type Run } from '../../helpers/stored-results.ts';
-import { minimalBody } from '../api/check-bodies.ts';
+import { minimalBody } from '../checks/check-bodies.ts';
 
 type Answer = {
   from: string;

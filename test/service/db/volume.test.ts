@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
-import { listResults } from '../../../src/service/db/results.ts';
-import { listStatuses } from '../../../src/service/db/statuses.ts';
+import { listResults } from '../../../src/service/results/statements.ts';
+import { listStatuses } from '../../../src/service/results/status-statements.ts';
 import {
   addAccount,
   addCheck,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createErrorFollower, mostGroups } from '../../../src/service/error-groups/follow-errors.ts';
-import { createFinishedRuns } from '../../../src/service/finished-runs.ts';
+import { createFinishedRuns } from '../../../src/service/results/finished-runs.ts';
 import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
 import { endRuns, type Part } from '../../helpers/alert-runs.ts';
 import { databases } from '../../helpers/database.ts';

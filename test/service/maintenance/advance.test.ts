@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createBackground, type Background } from '../../../src/service/background.ts';
+import { createBackground, type Background } from '../../../src/service/engine/background.ts';
 import type { Db } from '../../../src/service/db/database.ts';
-import type { StatusPageVisibility } from '../../../src/service/db/maintenance-effects.ts';
+import type { StatusPageVisibility } from '../../../src/service/maintenance/effect-statements.ts';
 import { createMaintenanceLoop } from '../../../src/service/maintenance/advance.ts';
 import { handleMaintenanceEvents } from '../../../src/service/maintenance/events.ts';
 import { visibleMaintenances } from '../../../src/service/maintenance/maintenances.ts';
 import { createClock, silent } from '../../helpers/agent-service.ts';
-import { deleteOldMaintenances } from '../../../src/service/db/maintenances.ts';
+import { deleteOldMaintenances } from '../../../src/service/maintenance/occurrence-statements.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 

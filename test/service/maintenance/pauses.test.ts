@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
 import type { Db } from '../../../src/service/db/database.ts';
-import { saveMaintenance } from '../../../src/service/db/maintenances.ts';
+import { saveMaintenance } from '../../../src/service/maintenance/occurrence-statements.ts';
 import { maintenanceAt } from '../../../src/service/maintenance/effects.ts';
 import { createFindPauses, withoutPauses, type Stretch } from '../../../src/service/maintenance/pauses.ts';
-import type { Plan } from '../../../src/service/scheduling/plan.ts';
+import type { Plan } from '../../../src/service/checks/schedule/plan.ts';
 import {
   addAccount,
   addCheck,

@@ -1,10 +1,10 @@
 import type { Db } from '../../../src/service/db/database.ts';
-import type { StatusPageVisibility } from '../../../src/service/db/maintenance-effects.ts';
-import { recurrenceOf } from '../../../src/service/db/maintenance-effects.ts';
+import type { StatusPageVisibility } from '../../../src/service/maintenance/effect-statements.ts';
+import { recurrenceOf } from '../../../src/service/maintenance/effect-statements.ts';
 import {
   insertMaintenanceWindow,
   type MaintenanceWindowWrite,
-} from '../../../src/service/db/maintenance-windows.ts';
+} from '../../../src/service/maintenance/statements.ts';
 import { overAt } from '../../../src/service/maintenance/recurrence.ts';
 
 /** Windows in the database, as the API would store them. */

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { createRequire } from 'node:module';
 import { isIP, Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { kindOfAddress } from '../../notifications/target-address.ts';
+import { kindOfAddress } from '../../engine/target-address.ts';
 import { startGuardingProxy } from '../guarding-proxy.ts';
 import {
   actionMs,

@@ -1,0 +1,66 @@
+import type { ArtifactType } from '../../protocol/result.ts';
+import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
+
+const longestName = 200;
+/** Shorter than any secret that is looked for: an ending tells none. */
+const longestEnding = 6;
+/** A secret shorter than this is in too many names by chance. */
+const shortestSecret = 6;
+
+/**
+ * Gives the files of one attempt names that the service takes, `[A-Za-z0-9._-]{1,200}`, each once, with no secret in
+ * them: not even in the form that a tool makes of a text for a file name.
+ */
+export function artifactNames(
+  secrets: readonly NamedSecret[],
+  scrub: (text: string) => string,
+): (file: { name: string; type: ArtifactType }) => string {
+  const hidden = secrets.map(({ value }) => plain(value)).filter((value) => value.length >= shortestSecret);
+  const taken = new Set<string>();
+  return ({ name, type }) => {
+    const base = name.split(/[/\\]/).pop() ?? '';
+    const clean = lettersOf(scrub(base)).replaceAll(/_{4,}/g, '___');
+    const tells = hidden.some((secret) => plain(base).includes(secret));
+    const wanted = tells || !/[A-Za-z0-9]/.test(clean) ? `${type}${endingOf(clean)}` : clean;
+    const unique = uniqueName(shortened(wanted), taken);
+    taken.add(unique);
+    return unique;
+  };
+}
+
+/** A content type as a header of the upload may carry it. Scripts name any: with a secret, a line end, a novel in it. */
+export function plainContentType(contentType: string, scrub: (text: string) => string): string {
+  const isPlain = /^[\w.+-]{1,80}\/[\w.+-]{1,80}(?:; ?charset=[\w-]{1,30})?$/.test(contentType);
+  return isPlain && scrub(contentType) === contentType ? contentType : 'application/octet-stream';
+}
+
+/** A text without what tools leave out of file names. */
+function plain(text: string): string {
+  return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '');
+}
+
+function lettersOf(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9._-]/g, '_').replace(/^\.+/, '_');
+}
+
+function endingOf(name: string): string {
+  const ending = /\.[A-Za-z0-9]+$/.exec(name)?.[0] ?? '';
+  return ending.length <= longestEnding ? ending : '';
+}
+
+function shortened(name: string, room = longestName): string {
+  if (name.length <= room) return name;
+  const ending = endingOf(name);
+  return name.slice(0, room - ending.length) + ending;
+}
+
+function uniqueName(name: string, taken: ReadonlySet<string>): string {
+  const ending = endingOf(name);
+  const stem = name.slice(0, name.length - ending.length);
+  for (let count = 1; ; count += 1) {
+    const candidate =
+      count === 1 ? name : `${shortened(stem, longestName - 4 - ending.length)}-${count}${ending}`;
+    // Two names that differ in case only are one file where the service keeps them on such a disk, or a user does.
+    if (![...taken].some((other) => other.toLowerCase() === candidate.toLowerCase())) return candidate;
+  }
+}

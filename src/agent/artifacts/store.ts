@@ -1,0 +1,236 @@
+import { randomUUID } from 'node:crypto';
+import { promises as fs } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Log } from '../../log.ts';
+import type { Artifact } from '../../protocol/result.ts';
+import {
+  beatFolder,
+  isOwnerGone,
+  ownerBeatMs,
+  ownerFiles,
+  signFolder,
+  unsignFolder,
+} from '../folders/owner.ts';
+import type { AgentMetrics } from '../metrics/counters.ts';
+
+/** A scrubbed file on its way to the service. */
+export type StoredArtifact = {
+  id: string;
+  /** Where its bytes are. */
+  path: string;
+  jobId: string;
+  attempt: number;
+  leaseToken: string;
+  name: string;
+  type: Artifact['type'];
+  contentType: string;
+  /** Bytes. */
+  size: number;
+  /** Of the whole, in base64. */
+  sha256: string;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+};
+
+export type ArtifactLimits = {
+  /** Of all files together, in bytes. Above it the oldest is dropped, counted and reported. */
+  capBytes: number;
+  /** Left free for results, in bytes. */
+  reserveBytes: number;
+};
+
+export const artifactLimits: ArtifactLimits = {
+  capBytes: 2 * 1024 ** 3,
+  reserveBytes: 256 * 1024 ** 2,
+};
+
+/**
+ * Scrubbed files of this agent on disk, each with a file beside it that says what it is. Every process has its folder
+ * below `artifacts/`, made with its first file; what a dead one left is adopted, folder by folder, by a living one.
+ */
+export type ArtifactStore = {
+  /** A path for a new file of about `bytes`. Rejects with an error of code ENOSPC where the disk has no room for it. */
+  place: (bytes: number) => Promise<string>;
+  /** Keeps the file at a path that `place` gave; it survives a kill from now on. */
+  keep: (path: string, about: Omit<StoredArtifact, 'id' | 'path' | 'createdAt'>) => Promise<void>;
+  /** All that wait, oldest first. */
+  waiting: () => readonly StoredArtifact[];
+  /** Forgets a file, and removes it. */
+  remove: (artifact: StoredArtifact) => Promise<void>;
+  /** Takes over what dead agents left. Never rejects. */
+  adopt: () => Promise<void>;
+  onFilled: (listener: () => void) => void;
+  close: () => Promise<void>;
+};
+
+const binary = '.bin';
+const about = '.about';
+const adoptedPrefix = 'from-';
+const adoptEveryMs = 60_000;
+/** However small they are: each takes memory, and an entry of the disk. */
+const mostFiles = 20_000;
+
+export function createArtifactStore(options: {
+  /** The folder that all agents of a data directory share. */
+  root: string;
+  instanceId: string;
+  limits: ArtifactLimits;
+  metrics: AgentMetrics;
+  log: Log;
+  now: () => number;
+  /** Hears of files that were dropped because there were too many. */
+  onDropped: (artifact: StoredArtifact) => void;
+}): ArtifactStore {
+  const { root, limits, log } = options;
+  const home = join(root, options.instanceId);
+  const known = new Map<string, StoredArtifact>();
+  let filled: () => void = () => undefined;
+  let signing: Promise<void> | null = null;
+  let beat: NodeJS.Timeout | undefined;
+  const timers: NodeJS.Timeout[] = [];
+
+  const sign = async () => {
+    await signFolder(home);
+    await beatFolder(home);
+    beat ??= setInterval(() => void beatFolder(home).catch(() => undefined), ownerBeatMs).unref();
+  };
+  const signed = async () => {
+    // Whoever stood still for long enough was taken for dead, and its folder for left behind.
+    if (signing !== null && (await sizeOf(join(home, ownerFiles.owner))) === null) signing = null;
+    signing ??= sign();
+    await signing.catch((error: unknown) => {
+      signing = null;
+      throw error;
+    });
+  };
+
+  const remove = async (artifact: StoredArtifact) => {
+    known.delete(artifact.id);
+    // Without what says what it is, a file is nobody's: it goes with the next adoption at the latest.
+    await fs.rm(join(home, artifact.id + about), { force: true });
+    await fs.rm(artifact.path, { force: true });
+  };
+
+  const bound = async () => {
+    let bytes = 0;
+    for (const { size } of known.values()) bytes += size;
+    for (const artifact of inOrder(known.values())) {
+      if (bytes <= limits.capBytes && known.size <= mostFiles) break;
+      bytes -= artifact.size;
+      await remove(artifact);
+      options.onDropped(artifact);
+    }
+  };
+
+  /** Moves what is in a folder of this agent's own to where this agent keeps it. */
+  const flatten = async (folder: string) => {
+    const names = await fs.readdir(folder, { withFileTypes: true });
+    for (const entry of names) {
+      if (entry.isDirectory()) await flatten(join(folder, entry.name));
+    }
+    for (const { name } of names.filter((entry) => entry.name.endsWith(about))) {
+      const artifact = await read(join(folder, name), home);
+      // The bytes first: what says what they are stands for their being there.
+      const bytes = name.slice(0, -about.length) + binary;
+      // An adopter that was killed between the two moves has left the bytes one folder above.
+      for (const source of [join(folder, bytes), join(dirname(folder), bytes)]) {
+        if (artifact === null || (await sizeOf(source)) !== artifact.size) continue;
+        await fs.rename(source, artifact.path);
+        await fs.rename(join(folder, name), join(home, name));
+        known.set(artifact.id, artifact);
+        break;
+      }
+    }
+    await fs.rm(folder, { recursive: true, force: true });
+  };
+
+  const adopt = async () => {
+    const entries = await fs.readdir(root, { withFileTypes: true }).catch(() => []);
+    const others = entries.filter((entry) => entry.isDirectory() && join(root, entry.name) !== home);
+    if (others.length === 0) return;
+    await signed();
+    const clock = join(home, ownerFiles.alive);
+    const before = known.size;
+    for (const { name } of others) {
+      if (!(await isOwnerGone(join(root, name), clock, holdsArtifacts).catch(() => false))) continue;
+      // Another agent may adopt at the same moment: a folder goes to exactly one of them.
+      const mine = join(home, adoptedPrefix + name);
+      const won = await fs.rename(join(root, name), mine).then(
+        () => true,
+        () => false,
+      );
+      if (won) await flatten(mine);
+    }
+    if (known.size === before) return;
+    log.info({ artifacts: known.size - before }, 'artifacts of an earlier agent found: they are sent');
+    await bound();
+    filled();
+  };
+  const adoptQuietly = () =>
+    adopt().catch((error: unknown) => log.warn({ err: error }, 'artifacts of earlier agents cannot be read'));
+  timers.push(setInterval(() => void adoptQuietly(), adoptEveryMs).unref());
+
+  return {
+    place: async (bytes) => {
+      await signed();
+      const { bavail, bsize } = await fs.statfs(home);
+      if (bavail * bsize - bytes < limits.reserveBytes) {
+        throw Object.assign(new Error('the disk of the agent is full'), { code: 'ENOSPC' });
+      }
+      return join(home, randomUUID() + binary);
+    },
+    keep: async (path, facts) => {
+      const id = path.slice(dirname(path).length + 1, -binary.length);
+      const artifact: StoredArtifact = { ...facts, id, path, createdAt: options.now() };
+      const { path: _path, ...written } = artifact;
+      const file = join(home, id + about);
+      await fs.writeFile(`${file}.part`, JSON.stringify(written), { mode: 0o600 });
+      await fs.rename(`${file}.part`, file);
+      known.set(id, artifact);
+      await bound();
+      filled();
+    },
+    waiting: () => inOrder(known.values()),
+    remove,
+    adopt: adoptQuietly,
+    onFilled: (listener) => {
+      filled = listener;
+    },
+    close: async () => {
+      for (const timer of [beat, ...timers]) clearInterval(timer);
+      if (signing === null) return;
+      await unsignFolder(home).catch(() => undefined);
+      await fs.rmdir(home).catch(() => undefined);
+    },
+  };
+}
+
+function inOrder(artifacts: Iterable<StoredArtifact>): StoredArtifact[] {
+  return [...artifacts].sort((a, b) => a.createdAt - b.createdAt);
+}
+
+function holdsArtifacts(names: readonly string[]): boolean {
+  return names.some((name) => name.endsWith(about) || name.startsWith(adoptedPrefix));
+}
+
+async function sizeOf(path: string): Promise<number | null> {
+  return fs.stat(path).then(
+    ({ size }) => size,
+    () => null,
+  );
+}
+
+/** What a file beside an artifact says; null when it is damaged. The bytes will lie in `home`. */
+async function read(file: string, home: string): Promise<StoredArtifact | null> {
+  try {
+    const found = JSON.parse(await fs.readFile(file, 'utf8')) as Partial<StoredArtifact>; // checked below
+    const { id, jobId, attempt, leaseToken, name, type, contentType, size, sha256, createdAt } = found;
+    const texts = [jobId, leaseToken, name, type, contentType, sha256];
+    if (typeof id !== 'string' || !/^[0-9a-f-]{36}$/.test(id)) return null;
+    if (texts.some((text) => typeof text !== 'string')) return null;
+    if (![attempt, size, createdAt].every((number) => Number.isSafeInteger(number))) return null;
+    return { ...(found as StoredArtifact), path: join(home, id + binary) }; // every field has been looked at
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,82 @@
+import { toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { JobType } from '../../protocol/check-types.ts';
+import type { Leases } from '../run/leases.ts';
+import type { AgentMetrics } from '../metrics/counters.ts';
+import type { ParsedJob } from './parse-job.ts';
+import type { reportInvalid, runJob, RunParts } from '../run/run-job.ts';
+
+/** The door through which claimed jobs come in: each is read on its own, then run, answered or handed back. */
+export type Intake = {
+  /** Takes the jobs of one claim. Resolves once all stand in their lane; never rejects. */
+  accept: (jobs: unknown[]) => Promise<void>;
+  /** From now on jobs are handed back unread. */
+  close: () => void;
+  isClosed: () => boolean;
+};
+
+/** What an agent loads with its first job, and not before. */
+export type RunningTools = {
+  parseJob: (raw: unknown, available: readonly JobType[]) => ParsedJob;
+  runJob: typeof runJob;
+  reportInvalid: typeof reportInvalid;
+  parts: RunParts;
+};
+
+export function createIntake(options: {
+  load: () => Promise<RunningTools>;
+  /** Types that this agent runs at present. */
+  available: () => readonly JobType[];
+  leases: Leases;
+  log: Log;
+  metrics: AgentMetrics;
+  fault: (error: Error, message: string) => void;
+}): Intake {
+  const { leases, log, metrics } = options;
+  let closed = false;
+  let loading: Promise<RunningTools> | null = null;
+  let tools: RunningTools | null = null;
+
+  const begin = (raw: unknown, { parseJob, runJob, reportInvalid, parts }: RunningTools): Promise<void> => {
+    const parsed = parseJob(raw, options.available());
+    if (parsed.job !== null) return runJob(parsed.job, parts);
+    metrics.jobsUnreadable += 1;
+    log.warn({ jobId: parsed.envelope?.jobId, err: parsed.error }, 'job cannot be run');
+    return parsed.envelope === null ? Promise.resolve() : reportInvalid(parsed, parts);
+  };
+
+  const handBack = (raw: unknown): void => {
+    const { jobId, leaseToken } = (raw ?? {}) as { jobId?: unknown; leaseToken?: unknown }; // looked at next
+    if (typeof jobId !== 'string' || typeof leaseToken !== 'string') return;
+    void leases.release({ jobId, leaseToken }, { reason: 'draining' });
+  };
+
+  return {
+    accept: async (jobs) => {
+      if (!closed && tools === null) {
+        try {
+          tools = await (loading ??= options.load());
+        } catch (error) {
+          loading = null;
+          options.fault(toError(error), 'executors cannot be loaded: jobs are handed back');
+        }
+      }
+      for (const raw of jobs) {
+        if (closed || tools === null) handBack(raw);
+        else {
+          try {
+            begin(raw, tools).catch((error: unknown) =>
+              options.fault(toError(error), 'running a job failed'),
+            );
+          } catch (error) {
+            options.fault(toError(error), 'job could not be begun');
+          }
+        }
+      }
+    },
+    close: () => {
+      closed = true;
+    },
+    isClosed: () => closed,
+  };
+}

@@ -1,0 +1,166 @@
+import { FatalError, ServiceError, toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
+import type { Lane } from '../../protocol/check-types.ts';
+import { backoffMs, pause } from '../link/backoff.ts';
+import type { Lanes } from '../run/lanes.ts';
+import type { AgentMetrics } from '../metrics/counters.ts';
+import type { ServiceClient } from '../link/client.ts';
+import type { Session } from '../link/session.ts';
+import type { TurnWatch } from '../metrics/turn-watch.ts';
+
+/**
+ * Asks for jobs of one lane while it has free slots. Each lane has its own loop, so that a lane without free slots does
+ * not hold back the question of another, and one that gets a slot asks at once.
+ */
+export type Poller = {
+  start: () => void;
+  /** No new claims; the one under way may still be answered. Resolves when the loop has ended. */
+  finish: () => Promise<void>;
+  /** Cuts off the claim under way as well. */
+  cut: () => void;
+};
+
+const answerMarginMs = 15_000;
+/** A claim may bring 500 jobs, each with bodies and certificates. */
+const answerBytes = 256 * 1024 * 1024;
+/**
+ * While jobs keep coming, the next claim waits this long, so that it brings several: a call costs more than a job does.
+ * Where the last one brought all that was asked for, it goes out as soon as half of the slots are free.
+ */
+const gatherMs = 20;
+const blockedMs = 1000;
+/** An empty answer sooner than this did not wait: asking again at once would only make heat. */
+const hastyAnswerMs = 500;
+
+export function createPoller(options: {
+  lane: Lane;
+  lanes: Lanes;
+  client: ServiceClient;
+  session: Session;
+  log: Log;
+  metrics: AgentMetrics;
+  watch: TurnWatch;
+  random: () => number;
+  /** True while the agent must not take more work. */
+  blocked: () => boolean;
+  accept: (jobs: unknown[]) => Promise<void>;
+}): Poller {
+  const { lane, lanes, client, session, log, metrics, watch } = options;
+  const finishing = new AbortController();
+  const cutOff = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  let claimMost: number = protocolLimits.claimJobs;
+  /** What the last claim brought of what it asked for. */
+  let brought: 'nothing' | 'some' | 'all' = 'nothing';
+
+  /** Resolves when `count` slots are free, after `atMostMs` at the latest, or when the loop is to end. */
+  const slotsFree = (count: number, atMostMs?: number) =>
+    new Promise<void>((resolve) => {
+      const done = () => {
+        stop();
+        clearTimeout(timer);
+        finishing.signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = atMostMs === undefined ? undefined : setTimeout(done, atMostMs);
+      const stop = lanes.onFree(lane, () => {
+        if (lanes.free(lane) >= count) done();
+      });
+      finishing.signal.addEventListener('abort', done);
+    });
+
+  const claim = async (free: number): Promise<void> => {
+    watch.rest();
+    const hello = await session.get(finishing.signal);
+    const waitSeconds = protocolLimits.claimWaitSeconds;
+    const timeoutMs = waitSeconds * 1000 + answerMarginMs;
+    watch.turn(timeoutMs + 30_000);
+    const askedAt = performance.now();
+    metrics.claims += 1;
+    let answer;
+    try {
+      answer = await client.call(
+        'claim',
+        { agentId: hello.agentId, free: { [lane]: Math.min(free, claimMost) }, waitSeconds },
+        { timeoutMs, answerBytes, signal: cutOff.signal },
+      );
+    } catch (error) {
+      if (error instanceof ServiceError && !error.retryable) session.forget(hello.agentId);
+      throw error;
+    }
+    metrics.polledAt.set(lane, performance.now());
+    if (answer !== null && answer.jobs.length > 0) {
+      metrics.jobsClaimed += answer.jobs.length;
+      brought = answer.jobs.length >= Math.min(free, claimMost) ? 'all' : 'some';
+      await options.accept(answer.jobs);
+      return;
+    }
+    brought = 'nothing';
+    if (performance.now() - askedAt < hastyAnswerMs) {
+      await pause(backoffMs(2, options.random), finishing.signal);
+    }
+  };
+
+  const failed = async (error: unknown, failures: number): Promise<void> => {
+    metrics.claimsFailed += 1;
+    const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+    const waitMs = Math.max(asked, backoffMs(failures, options.random));
+    // An answer too long to read: fewer jobs at a time make a shorter one.
+    claimMost = Math.max(1, Math.floor(claimMost / 2));
+    log.warn({ lane, err: toError(error), retryInMs: Math.round(waitMs) }, 'jobs not claimed');
+    watch.turn(waitMs + 30_000);
+    await pause(waitMs, finishing.signal);
+  };
+
+  const loop = async () => {
+    const half = Math.ceil((lanes.slots[lane] ?? 0) / 2);
+    let failures = 0;
+    while (!finishing.signal.aborted) {
+      const free = lanes.free(lane);
+      if (free === 0) {
+        watch.rest();
+        await slotsFree(1);
+        metrics.polledAt.set(lane, performance.now());
+        continue;
+      }
+      if (options.blocked()) {
+        watch.turn(blockedMs + 30_000);
+        await pause(blockedMs, finishing.signal);
+        continue;
+      }
+      if (brought === 'some') await pause(gatherMs, finishing.signal);
+      if (brought === 'all' && free < half) await slotsFree(half, gatherMs);
+      if (finishing.signal.aborted) return;
+      try {
+        await claim(lanes.free(lane));
+        failures = 0;
+        claimMost = protocolLimits.claimJobs;
+      } catch (error) {
+        if (error instanceof FatalError) return;
+        if (finishing.signal.aborted) return;
+        failures += 1;
+        await failed(error, failures);
+      }
+    }
+  };
+
+  return {
+    start: () => {
+      metrics.polledAt.set(lane, performance.now());
+      running = loop().finally(() => {
+        watch.rest();
+        // Nobody waits for an answer any more.
+        metrics.polledAt.delete(lane);
+      });
+    },
+    finish: () => {
+      finishing.abort(new Error('the agent takes no more jobs'));
+      return running;
+    },
+    cut: () => {
+      finishing.abort(new Error('the agent takes no more jobs'));
+      cutOff.abort(new Error('the agent stops'));
+    },
+  };
+}

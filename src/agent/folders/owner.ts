@@ -1,0 +1,142 @@
+import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { promises as fs } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { dropLock, holdLock, isLockHeld } from './lock.ts';
+
+/**
+ * Folders that belong to one agent process, below a data directory that agents may share (replicas on one volume, or an
+ * old agent that still drains beside a new one). The owner signs its folder, holds a lock in it and touches a file in it
+ * every few seconds.
+ */
+
+/** Owners of another machine can't be looked at; they are dead after this silence. */
+export const silentOwnerMs = 20_000;
+/** How often an owner touches its folder. */
+export const ownerBeatMs = 5000;
+
+/** Names of the files by which an owner is known. */
+export const ownerFiles = { owner: 'owner.json', alive: 'alive', lock: 'lock' } as const;
+
+type Owner = {
+  boot: string;
+  namespace: string;
+  pid: number;
+  startedAt: string;
+  /** The kernel's number of the file system on which it could lock its folder; null = it could not. */
+  lockedOn: number | null;
+};
+
+/** Makes the folder where it is missing and puts this process's name to it. */
+export async function signFolder(folder: string): Promise<void> {
+  makeFolder(folder);
+  const lockedOn = (await holdLock(join(folder, ownerFiles.lock))) ? deviceOf(folder) : null;
+  const owner: Owner = { ...thisProcess(), lockedOn };
+  await fs.writeFile(join(folder, ownerFiles.owner), JSON.stringify(owner));
+}
+
+/** Says that the owner of `folder`, this process, lives. */
+export async function beatFolder(folder: string): Promise<void> {
+  await fs.writeFile(join(folder, ownerFiles.alive), '');
+}
+
+/** Takes its owner's name off the folder: this process's, or that of a dead one. */
+export async function unsignFolder(folder: string): Promise<void> {
+  await dropLock(join(folder, ownerFiles.lock));
+  await fs.rm(join(folder, ownerFiles.alive), { force: true });
+  await fs.rm(join(folder, ownerFiles.owner), { force: true });
+}
+
+/**
+ * Whether the owner of `folder` is dead. `ownBeat` is a file that this process has just touched on the same volume.
+ * `isAbandoned` judges by the names in it a folder that nobody has signed.
+ */
+export async function isOwnerGone(
+  folder: string,
+  ownBeat: string,
+  isAbandoned: (names: readonly string[]) => boolean = () => false,
+): Promise<boolean> {
+  const silentMs = async (path: string) => (await fs.stat(ownBeat)).mtimeMs - (await fs.stat(path)).mtimeMs;
+  const owner = readOwner(join(folder, ownerFiles.owner));
+  if (owner === null) {
+    // Given up by its owner; or made this very moment by one that has not signed it yet.
+    return isAbandoned(await fs.readdir(folder)) || (await silentMs(folder)) > silentOwnerMs;
+  }
+  const self = thisProcess();
+  if (self.boot !== '' && owner.boot === self.boot && owner.namespace === self.namespace) {
+    return processStart(owner.pid) !== owner.startedAt;
+  }
+  // In another container of this machine. A network volume that was mounted a second time has sockets, but not their owners.
+  const isLockSeen = owner.lockedOn !== null && owner.lockedOn === deviceOf(folder);
+  if (isLockSeen && self.boot !== '' && owner.boot === self.boot) {
+    const held = await isLockHeld(join(folder, ownerFiles.lock));
+    if (held !== null) return !held;
+  }
+  return (await silentMs(join(folder, ownerFiles.alive))) > silentOwnerMs;
+}
+
+/**
+ * Makes a folder and those above it that are missing. Not by mkdir's own `recursive`, which never returns where a parent
+ * exists but holds no folders (/proc).
+ */
+export function makeFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  if (dirname(folder) !== folder) makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Another agent may have made it meanwhile.
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+}
+
+export function isOutOfSpace(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+const deviceOf = (folder: string): number | null => statSync(folder, { throwIfNoEntry: false })?.dev ?? null;
+
+function readOwner(file: string): Owner | null {
+  if (!existsSync(file)) return null;
+  try {
+    const owner = JSON.parse(readFileSync(file, 'utf8')) as Partial<Owner>; // checked below
+    const { boot, namespace, pid, startedAt, lockedOn = null } = owner;
+    if (typeof boot !== 'string' || typeof namespace !== 'string') return null;
+    if (typeof pid !== 'number' || typeof startedAt !== 'string') return null;
+    return { boot, namespace, pid, startedAt, lockedOn };
+  } catch {
+    return null;
+  }
+}
+
+function thisProcess(): Omit<Owner, 'lockedOn'> {
+  return {
+    boot: readOr('/proc/sys/kernel/random/boot_id'),
+    namespace: linkOr('/proc/self/ns/pid'),
+    pid: process.pid,
+    startedAt: processStart(process.pid),
+  };
+}
+
+/** When a process began, in clock ticks since boot (field 22 of its stat); empty when there is no such process. */
+function processStart(pid: number): string {
+  const stat = readOr(`/proc/${pid}/stat`);
+  // The command's name, in parentheses, may hold blanks.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+}
+
+function readOr(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    return '';
+  }
+}
+
+function linkOr(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,12 @@
+import { Compile } from 'typebox/compile';
+import { agentRoutes } from '../../protocol/routes.ts';
+
+/** Compiled checks of the service's answers. Loaded with the first answer that has something to check. */
+export const answerValidators = {
+  claim: Compile(agentRoutes.claim.response),
+  renew: Compile(agentRoutes.renew.response),
+  results: Compile(agentRoutes.results.response),
+  release: Compile(agentRoutes.release.response),
+  events: Compile(agentRoutes.events.response),
+  artifactStates: Compile(agentRoutes.artifactStates.response),
+};

@@ -1,0 +1,135 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { constants, createReadStream } from 'node:fs';
+import {
+  copyFile,
+  mkdir,
+  open,
+  readdir,
+  rename,
+  rm,
+  stat,
+  statfs,
+  utimes,
+  type FileHandle,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { AgentError } from '../../errors.ts';
+import type { Suite } from '../../protocol/suite.ts';
+
+/**
+ * Code bundles on disk, each under its digest, which is checked before it gets that name and whenever it is used. Several
+ * agents may share the folder: what one removes, another brings again.
+ */
+export type BundleShelf = {
+  has: (bundle: Bundle) => Promise<boolean>;
+  /** Copies a bundle to `path`; false = it was not there, or is spoilt and has been removed. */
+  copy: (bundle: Bundle, path: string) => Promise<boolean>;
+  /** A file for the bytes of a bundle. Rejects with AgentError DISK_FULL where there is no room for them. */
+  openDraft: (bundle: Bundle) => Promise<Draft>;
+};
+
+export type Draft = {
+  file: FileHandle;
+  /** Rejects with AgentError BUNDLE_UNAVAILABLE when the bytes are not those of the bundle. */
+  keep: () => Promise<void>;
+  discard: () => Promise<void>;
+};
+
+type Bundle = Pick<Suite['bundle'], 'digest' | 'size'>;
+
+const mostBytes = 1024 ** 3;
+/** Longer than any download takes: whoever wrote it is gone. */
+const deadDraftMs = 3_600_000;
+/** Left to everything else on the disk. */
+const spareBytes = 64 * 1024 * 1024;
+const draftName = /^\.draft-[0-9a-f-]+$/;
+const bundleName = /^[0-9a-f]{64}\.tgz$/;
+
+/** `capBytes`: what the folder may hold; the least recently used ones go first. */
+export function createBundleShelf(options: {
+  folder: string;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  capBytes?: number;
+}): BundleShelf {
+  const { folder, now } = options;
+  const capBytes = options.capBytes ?? mostBytes;
+  const pathOf = ({ digest }: Bundle) => join(folder, `${digest}.tgz`);
+
+  /** What stands in the folder, oldest use first. */
+  const entries = async (name: RegExp) => {
+    const names = (await readdir(folder)).filter((each) => name.test(each));
+    const found = await Promise.all(
+      names.map(async (each) => {
+        const path = join(folder, each);
+        const facts = await stat(path).catch(() => null);
+        return facts === null ? [] : [{ path, size: facts.size, mtimeMs: facts.mtimeMs }];
+      }),
+    );
+    return found.flat().sort((a, b) => a.mtimeMs - b.mtimeMs);
+  };
+
+  const makeRoom = async (bundle: Bundle) => {
+    for (const { path, mtimeMs } of await entries(draftName))
+      if (now() - mtimeMs > deadDraftMs) await rm(path, { force: true });
+    const kept = await entries(bundleName);
+    let bytes = kept.reduce((sum, { size }) => sum + size, bundle.size);
+    for (const { path, size } of kept) {
+      if (bytes <= capBytes) break;
+      await rm(path, { force: true });
+      bytes -= size;
+    }
+    // Once here, once where the run wants it.
+    const { bavail, bsize } = await statfs(folder);
+    if (bavail * bsize < 2 * bundle.size + spareBytes)
+      throw new AgentError('DISK_FULL', `no room on the disk for a code bundle of ${bundle.size} bytes`);
+  };
+
+  return {
+    has: async (bundle) => (await stat(pathOf(bundle)).catch(() => null))?.size === bundle.size,
+    copy: async (bundle, path) => {
+      const time = new Date(now());
+      try {
+        // It counts as used from now on, so that nobody makes room with it.
+        await utimes(pathOf(bundle), time, time);
+        await copyFile(pathOf(bundle), path, constants.COPYFILE_FICLONE);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // the file system's errors have a code
+        throw error;
+      }
+      if ((await digestOf(path)) === bundle.digest) return true;
+      await rm(pathOf(bundle), { force: true });
+      await rm(path, { force: true });
+      return false;
+    },
+    openDraft: async (bundle) => {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await makeRoom(bundle);
+      const path = join(folder, `.draft-${randomUUID()}`);
+      const file = await open(path, 'wx', 0o600);
+      return {
+        file,
+        keep: async () => {
+          await file.close();
+          if ((await digestOf(path)) !== bundle.digest)
+            throw new AgentError(
+              'BUNDLE_UNAVAILABLE',
+              'the code bundle that came has another SHA-256 than the job says',
+            );
+          await rename(path, pathOf(bundle));
+        },
+        discard: async () => {
+          await file.close().catch(() => undefined);
+          await rm(path, { force: true });
+        },
+      };
+    },
+  };
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 }))
+    hash.update(chunk as Buffer); // no encoding: buffers
+  return hash.digest('hex');
+}

@@ -1,0 +1,170 @@
+import { exitCodes, FatalError, ServiceError } from '../../errors.ts';
+import { agentCalls } from '../../protocol/agent-calls.ts';
+import type { AgentRoute, RequestOf, ResponseOf } from '../../protocol/routes.ts';
+import type { Answer, Transport } from './transport.ts';
+
+/** The agent's side of `/agent/v1`: one call at a time, typed by the table of routes, with every failure classified. */
+export type ServiceClient = {
+  /**
+   * Makes one call; null = 204. Rejects with ServiceError (see `classify`), with FatalError KEY_REFUSED, or with the
+   * signal's reason. A `Buffer` body is a request that is serialised already.
+   */
+  call: <R extends AgentRoute>(
+    route: R,
+    body: RequestOf<R> | Buffer,
+    options: CallOptions,
+  ) => Promise<ResponseOf<R> | null>;
+  /** Milliseconds of the clock `now` since which no call has succeeded; null while calls succeed. */
+  failingSince: () => number | null;
+  close: () => void;
+};
+
+export type CallOptions = {
+  timeoutMs: number;
+  answerBytes?: number;
+  /** Value of `:jobId` in the path. */
+  jobId?: string;
+  signal?: AbortSignal;
+};
+
+const defaultAnswerBytes = 4 * 1024 * 1024;
+
+/** Makes the client; `onKeyRefused` hears of a refused key first, whichever part of the agent made the call. */
+export function createServiceClient(options: {
+  transport: Transport;
+  serviceUrl: URL;
+  now: () => number;
+  onKeyRefused: (error: FatalError) => void;
+}): ServiceClient {
+  let failingSince: number | null = null;
+
+  const perform = async (route: AgentRoute, body: Buffer | string, call: CallOptions): Promise<unknown> => {
+    const { path } = agentCalls[route];
+    const answer = await options.transport.post(
+      call.jobId === undefined ? path : path.replace(':jobId', encodeURIComponent(call.jobId)),
+      body,
+      {
+        timeoutMs: call.timeoutMs,
+        answerBytes: call.answerBytes ?? defaultAnswerBytes,
+        ...(call.signal === undefined ? {} : { signal: call.signal }),
+      },
+    );
+    if (answer.status === 204) return null;
+    if (answer.status !== 200 && answer.status !== 201) throw classify(route, answer, options.serviceUrl);
+    const json = parsedJson(answer.body);
+    if (!(await isAnswerOf(route, json))) {
+      const message = `${route}: what came back is no answer of the service`;
+      throw new ServiceError('SERVICE_UNREACHABLE', message, { status: answer.status, retryable: true });
+    }
+    return json;
+  };
+
+  return {
+    call: async <R extends AgentRoute>(route: R, body: RequestOf<R> | Buffer, call: CallOptions) => {
+      try {
+        const answer = await perform(route, Buffer.isBuffer(body) ? body : JSON.stringify(body), call);
+        failingSince = null;
+        return answer as ResponseOf<R> | null; // isAnswerOf has checked it against the route's schema
+      } catch (error) {
+        if (!call.signal?.aborted) failingSince ??= options.now();
+        if (error instanceof FatalError) options.onKeyRefused(error);
+        throw error;
+      }
+    },
+    failingSince: () => failingSince,
+    close: () => options.transport.close(),
+  };
+}
+
+/**
+ * What an answer other than 200, 201 and 204 means.
+ *
+ * SERVICE_REFUSED: the service itself said no, in its own error shape. SERVICE_UNREACHABLE: something on the way (a
+ * proxy, a captive portal, a load balancer) answered in its place, which passes with time and says nothing about the
+ * request or the key. Only a 401 of the service itself is fatal.
+ */
+export function classify(
+  route: AgentRoute | 'artifact' | 'bundle',
+  answer: Answer,
+  serviceUrl: URL,
+): ServiceError | FatalError {
+  const { status } = answer;
+  const message = ownMessage(answer.body);
+  if (message === null) {
+    const text = `${route}: status ${status} from something that is not the service`;
+    return new ServiceError('SERVICE_UNREACHABLE', text, { status, retryable: true, ...retryAfter(answer) });
+  }
+  if (status === 401) {
+    const text = `API_KEY was refused by ${serviceUrl.origin}: set it to an active key of the private location`;
+    return new FatalError('KEY_REFUSED', text, { exitCode: exitCodes.keyRefused });
+  }
+  const retryable = status >= 500 || status === 408 || status === 425 || status === 429;
+  return new ServiceError('SERVICE_REFUSED', `${route}: the service answered ${status}: ${message}`, {
+    status,
+    retryable,
+    ...retryAfter(answer),
+  });
+}
+
+/** Whether the service refused the content of a request (and would refuse it again), rather than the caller. */
+export function isRefusedContent(error: unknown): boolean {
+  return (
+    error instanceof ServiceError &&
+    error.code === 'SERVICE_REFUSED' &&
+    (error.status === 400 || error.status === 413 || error.status === 422)
+  );
+}
+
+/** The message of the service's error shape `{message, attributes}`; null when the body is something else. */
+function ownMessage(body: Buffer): string | null {
+  const json = parsedJson(body);
+  if (typeof json !== 'object' || json === null || !('message' in json) || !('attributes' in json))
+    return null;
+  if (typeof json.message !== 'string' || typeof json.attributes !== 'object' || json.attributes === null)
+    return null;
+  return json.message.slice(0, 500);
+}
+
+function parsedJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+const longestRetryAfterSeconds = 60;
+
+function retryAfter(answer: Answer): { retryAfterMs?: number } {
+  const seconds = Number(answer.headers['retry-after']);
+  return Number.isFinite(seconds) && seconds > 0
+    ? { retryAfterMs: Math.min(seconds, longestRetryAfterSeconds) * 1000 }
+    : {};
+}
+
+/** Hello is looked at by hand, so that an agent that has nothing to do never loads the schema library. */
+async function isAnswerOf(route: AgentRoute, json: unknown): Promise<boolean> {
+  if (route === 'hello') return isHello(json);
+  const { answerValidators } = await import('./answer-validators.ts');
+  return answerValidators[route].Check(json);
+}
+
+function isHello(json: unknown): json is ResponseOf<'hello'> {
+  if (typeof json !== 'object' || json === null) return false;
+  const hello = json as Partial<ResponseOf<'hello'>>; // every field is still looked at below
+  return (
+    typeof hello.agentId === 'string' &&
+    hello.agentId.length <= 64 &&
+    typeof hello.location?.slugName === 'string' &&
+    isPositive(hello.leaseSeconds) &&
+    isPositive(hello.renewSeconds) &&
+    isPositive(hello.limits?.resultBytes) &&
+    isPositive(hello.limits?.batchBytes) &&
+    isPositive(hello.limits?.batchItems) &&
+    typeof hello.time === 'string'
+  );
+}
+
+function isPositive(value: unknown): boolean {
+  return typeof value === 'number' && value > 0;
+}

@@ -1,0 +1,92 @@
+import type { RequestOf } from '../../protocol/routes.ts';
+import type { ServiceClient } from './client.ts';
+import type { Session } from './session.ts';
+
+type AgentEvent = RequestOf<'events'>['events'][number];
+
+/** Tells the service of the agent's own faults, so that they are seen where results are missing. */
+export type FaultEvents = {
+  report: (error: Error, message: string) => void;
+  stop: () => void;
+};
+
+const flushMs = 5000;
+const mostQueued = 50;
+/** Events per hour; a fault that repeats says nothing new. */
+const mostPerHour = 60;
+
+/**
+ * Collects and posts error-level events: message, stack, version, platform, runtime; never a key, a URL, an address, a
+ * name of a host or a piece of content (`withoutParticulars`). Losing one is no harm, so nothing is retried.
+ */
+export function createFaultEvents(options: {
+  client: ServiceClient;
+  session: Session;
+  version: string;
+  scrub: (text: string) => string;
+  now: () => number;
+}): FaultEvents {
+  const { client, session, now } = options;
+  let queue: AgentEvent[] = [];
+  let timer: NodeJS.Timeout | null = null;
+  let hourBegan = now();
+  let inHour = 0;
+
+  const flush = () => {
+    timer = null;
+    const hello = session.current();
+    const events = queue;
+    if (events.length === 0) return;
+    if (hello === null) {
+      timer = setTimeout(flush, flushMs).unref();
+      return;
+    }
+    queue = [];
+    client.call('events', { agentId: hello.agentId, events }, { timeoutMs: 10_000 }).catch(() => undefined);
+  };
+
+  return {
+    report: (error, message) => {
+      if (now() - hourBegan > 3_600_000) {
+        hourBegan = now();
+        inHour = 0;
+      }
+      inHour += 1;
+      if (inHour > mostPerHour || queue.length >= mostQueued) return;
+      const clean = (text: string) => withoutParticulars(options.scrub(text));
+      queue.push({
+        time: new Date(now()).toISOString(),
+        message: clean(`${message}: ${error.message}`).slice(0, 4096),
+        ...(error.stack === undefined ? {} : { stack: clean(stackFrames(error.stack)).slice(0, 16_384) }),
+        version: options.version,
+        platform: `${process.platform} ${process.arch}`,
+        runtime: `node ${process.version}`,
+      });
+      timer ??= setTimeout(flush, flushMs).unref();
+    },
+    stop: () => {
+      if (timer !== null) clearTimeout(timer);
+      queue = [];
+    },
+  };
+}
+
+/** The frames alone: the first lines repeat the message. Folders of the machine are left out. */
+function stackFrames(stack: string): string {
+  return stack
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .map((line) => line.replace(/(?:file:\/\/)?\/\S*\/(?=(?:dist|src|node_modules)\/)/g, ''))
+    .join('\n');
+}
+
+/** A text without what may tell of a customer: URLs, quoted pieces, addresses, names of hosts and files. */
+export function withoutParticulars(text: string): string {
+  return text
+    .replace(/\b[a-z][a-z0-9+.-]*:\/\/\S+/gi, '[url]')
+    .replace(/"[^"]*"?|'[^'\n]*'|`[^`]*`/g, '[text]')
+    .replace(/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g, '[address]')
+    .replace(/(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])/gi, '[address]')
+    .replace(/(?<![\w/.-])(?:\/[\w.@-]+){2,}/g, '[path]')
+    .replace(/\b(?:[a-z0-9-]+\.)+(?!(?:ts|js|mjs|cjs|json)\b)[a-z]{2,}\b/gi, '[host]');
+}

@@ -1,0 +1,151 @@
+import { hostname } from 'node:os';
+import { FatalError, toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { protocolMinor } from '../../protocol/agent-calls.ts';
+import type { Lane } from '../../protocol/check-types.ts';
+import type { RequestOf, ResponseOf } from '../../protocol/routes.ts';
+import { backoffMs, pause } from './backoff.ts';
+import { machine } from './machine.ts';
+import type { ServiceClient } from './client.ts';
+import type { TurnWatch } from '../metrics/turn-watch.ts';
+
+export type Hello = ResponseOf<'hello'>;
+
+/** Who the agent is to the service: says hello until it is accepted, and again when the service has forgotten it. */
+export type Session = {
+  /** The answer to the last accepted hello; null before it, and after `forget`. */
+  current: () => Hello | null;
+  /** Waits for an accepted hello. Rejects with FatalError, or with the signal's reason. */
+  get: (signal: AbortSignal) => Promise<Hello>;
+  /** The service does not know `agentId` any more. */
+  forget: (agentId: string) => void;
+  /** Says hello again at once, for the agent can do something else than before. Never rejects. */
+  renew: () => Promise<void>;
+  /** Our clock minus the service's in milliseconds, as far as known since the last hello; null before it. */
+  clockSkewMs: () => number | null;
+};
+
+export type Abilities = {
+  checkTypes: readonly string[];
+  runtimes: readonly string[];
+  /** What suites run on. */
+  engines: readonly string[];
+  lanes: { readonly [L in Lane]?: number };
+};
+
+/** A clock that was set by more than this is compared with the service's again. */
+const toleratedStepMs = 1000;
+
+export function createSession(options: {
+  client: ServiceClient;
+  log: Log;
+  watch: TurnWatch;
+  instanceId: string;
+  version: string;
+  /** What the agent can do at present. */
+  abilities: () => Abilities;
+  now: () => number;
+  /** Milliseconds of a clock that never jumps. */
+  steadyNow?: () => number;
+  random: () => number;
+  stopped: AbortSignal;
+  onAccepted: (hello: Hello) => void;
+}): Session {
+  const { client, log, watch, stopped } = options;
+  let current: Hello | null = null;
+  const { steadyNow = () => performance.now() } = options;
+  let clockSkewMs: number | null = null;
+  /** Our clock minus the steady one at the last hello. */
+  let clockOffset = 0;
+  const stepMs = () => Math.round(options.now() - steadyNow() - clockOffset);
+  let asking: Promise<Hello> | null = null;
+
+  const request = (): RequestOf<'hello'> => ({
+    instanceId: options.instanceId,
+    version: options.version,
+    protocolMinor,
+    host: {
+      hostname: hostname().slice(0, 255),
+      platform: process.platform,
+      arch: process.arch,
+      nodeVersion: process.version,
+      ...machine(),
+    },
+    ...abilitiesNow(),
+  });
+  const abilitiesNow = () => {
+    const { checkTypes, runtimes, engines, lanes } = options.abilities();
+    return {
+      checkTypes: [...checkTypes],
+      runtimes: [...runtimes],
+      engines: [...engines],
+      lanes: { ...lanes },
+    };
+  };
+
+  const sayHello = async (): Promise<Hello> => {
+    for (let failures = 1; ; failures += 1) {
+      stopped.throwIfAborted();
+      watch.turn(60_000);
+      try {
+        const sentAt = options.now();
+        const hello = await client.call('hello', request(), { timeoutMs: 15_000, signal: stopped });
+        if (hello === null) throw new Error('hello: an answer without content');
+        const serviceTime = Date.parse(hello.time);
+        clockSkewMs = Number.isNaN(serviceTime)
+          ? null
+          : Math.round((sentAt + options.now()) / 2 - serviceTime);
+        clockOffset = options.now() - steadyNow();
+        current = hello;
+        log.info(
+          { location: hello.location.slugName, agentId: hello.agentId },
+          'hello accepted by the service',
+        );
+        options.onAccepted(hello);
+        return hello;
+      } catch (error) {
+        if (error instanceof FatalError || stopped.aborted) throw error;
+        const waitMs = backoffMs(failures, options.random);
+        log.warn({ err: toError(error), retryInMs: Math.round(waitMs) }, 'hello not accepted');
+        watch.turn(waitMs + 30_000);
+        await pause(waitMs, stopped);
+      }
+    }
+  };
+
+  const ask = () =>
+    (asking ??= sayHello().finally(() => {
+      asking = null;
+      watch.rest();
+    }));
+
+  return {
+    current: () => current,
+    renew: async () => {
+      // One under way may have been sent before the change.
+      await asking?.catch(() => undefined);
+      await ask().catch(() => undefined);
+    },
+    get: async (signal) => {
+      if (current !== null && Math.abs(stepMs()) > toleratedStepMs) {
+        log.warn({ stepMs: stepMs() }, 'the clock was set: it is compared with the service again');
+        current = null;
+      }
+      if (current !== null) return current;
+      const answer = await Promise.race([ask(), whenAborted(signal)]);
+      signal.throwIfAborted();
+      return answer;
+    },
+    forget: (agentId) => {
+      if (current?.agentId === agentId) current = null;
+    },
+    // Until the next hello a step is taken for ours, so that jobs in hand keep their time.
+    clockSkewMs: () => (clockSkewMs === null ? null : clockSkewMs + stepMs()),
+  };
+}
+
+function whenAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(toError(signal.reason)), { once: true });
+  });
+}

@@ -1,0 +1,208 @@
+import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import type { RequestOptions } from 'node:https';
+import { isIP, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import type { ProxyConfig } from '../../config.ts';
+import { ServiceError, toError } from '../../errors.ts';
+import { trusting } from './authorities.ts';
+import { proxyFor } from './proxy-choice.ts';
+import { destination, proxyAuthorization, tunnelThrough } from './proxy-tunnel.ts';
+
+/**
+ * Bytes to and from the service over a few kept-alive connections, through the proxy where there is one. Plain
+ * node:http: the agent makes few calls, and a smaller client keeps an idle agent small.
+ */
+export type Transport = {
+  /** Posts JSON. Rejects with ServiceError SERVICE_UNREACHABLE, or with the signal's reason. */
+  post: (path: string, body: Buffer | string, options: PostOptions) => Promise<Answer>;
+  /** Makes a call of another kind; rejects as `post` does. A body that is a stream is sent once, and destroyed at the end. */
+  send: (call: StreamedCall) => Promise<Answer>;
+  close: () => void;
+};
+
+export type PostOptions = {
+  /** For the whole call, connection to last byte. */
+  timeoutMs: number;
+  /** Longest answer that is read. */
+  answerBytes: number;
+  signal?: AbortSignal;
+};
+
+export type StreamedCall = {
+  method: 'PUT' | 'HEAD' | 'GET' | 'POST';
+  path: string;
+  headers: OutgoingHttpHeaders;
+  /** Null = none. */
+  body: Readable | null;
+  /** Longest time in which nothing moves. */
+  idleMs: number;
+  answerBytes: number;
+  /** Takes the body of an answer as it comes; null = it is collected, at most `answerBytes` of it. */
+  receive?: (answer: Omit<Answer, 'body'>, body: Readable) => Promise<void> | null;
+  signal: AbortSignal;
+};
+
+export type Answer = { status: number; headers: IncomingMessage['headers']; body: Buffer };
+
+const longestConnectMs = 15_000;
+
+/** Makes the transport. Throws FatalError (78) when the file of extra certificates can't be read. */
+export async function createTransport(options: {
+  serviceUrl: URL;
+  proxy: ProxyConfig;
+  extraCaFile: string | null;
+  headers: OutgoingHttpHeaders;
+  /** For each of the two steps through a proxy: its answer to CONNECT, and the handshake inside. */
+  connectTimeoutMs?: number;
+}): Promise<Transport> {
+  const { serviceUrl } = options;
+  const secure = serviceUrl.protocol === 'https:';
+  const proxy = proxyFor(serviceUrl, options.proxy);
+  const prefix = serviceUrl.pathname.replace(/\/+$/, '');
+  const base: RequestOptions & { hostname: string } = { method: 'POST', ...destination(serviceUrl) };
+  let headers: OutgoingHttpHeaders = { ...options.headers, host: serviceUrl.host };
+  let send: typeof http.request = http.request;
+  let absolute = '';
+
+  if (secure) {
+    const https = await import('node:https');
+    send = https.request;
+    const trust = options.extraCaFile === null ? {} : { secureContext: await trusting(options.extraCaFile) };
+    base.agent = new https.Agent({ keepAlive: true, ...trust });
+    if (proxy !== null) {
+      const tls = await import('node:tls');
+      const connectInside = (socket: Socket) =>
+        tls.connect({ socket, servername: isIP(base.hostname) === 0 ? base.hostname : '', ...trust });
+      // The types leave out that an agent's connections may be made by a callback (documented: "agent.createConnection").
+      Object.assign(base.agent, {
+        createConnection: tunnelThrough({
+          proxy,
+          target: serviceUrl,
+          connectInside,
+          connectTimeoutMs: options.connectTimeoutMs ?? longestConnectMs,
+        }),
+      });
+    }
+  } else if (proxy === null) {
+    base.agent = new http.Agent({ keepAlive: true });
+  } else {
+    const client = proxy.protocol === 'https:' ? await import('node:https') : http;
+    send = client.request;
+    base.agent = new client.Agent({ keepAlive: true });
+    Object.assign(base, destination(proxy));
+    headers = { ...headers, ...proxyAuthorization(proxy) };
+    absolute = serviceUrl.origin;
+  }
+
+  const attempt = (path: string, body: Buffer | string, post: PostOptions, again: boolean) =>
+    new Promise<Answer>((resolve, reject) => {
+      if (post.signal?.aborted) return reject(toError(post.signal.reason));
+      const request = send({
+        ...base,
+        path: absolute + prefix + path,
+        headers: {
+          ...headers,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+        },
+      });
+      let answered = false;
+      const timer = setTimeout(
+        () => request.destroy(new Error(`no complete answer within ${post.timeoutMs} ms`)),
+        post.timeoutMs,
+      );
+      const abort = () => request.destroy(toError(post.signal?.reason));
+      post.signal?.addEventListener('abort', abort);
+      const settle = () => {
+        clearTimeout(timer);
+        post.signal?.removeEventListener('abort', abort);
+      };
+      const fail = (error: NodeJS.ErrnoException) => {
+        settle();
+        if (post.signal?.aborted) return reject(toError(post.signal.reason));
+        // A kept-alive connection that the other side closed just now: the call never arrived.
+        const stale =
+          request.reusedSocket && !answered && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        if (stale && again) return resolve(attempt(path, body, post, false));
+        return reject(unreachable(error));
+      };
+      request.on('error', fail);
+      request.on('response', (response) => {
+        answered = true;
+        collect(response, post.answerBytes).then((received) => {
+          settle();
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received });
+        }, fail);
+      });
+      request.end(body);
+    });
+
+  const stream = (call: StreamedCall) =>
+    new Promise<Answer>((resolve, reject) => {
+      if (call.signal.aborted) {
+        call.body?.destroy();
+        return reject(toError(call.signal.reason));
+      }
+      const request = send({
+        ...base,
+        method: call.method,
+        path: absolute + prefix + call.path,
+        headers: { ...headers, ...call.headers },
+      });
+      const abort = () => request.destroy(toError(call.signal.reason));
+      call.signal.addEventListener('abort', abort);
+      const settle = () => {
+        call.signal.removeEventListener('abort', abort);
+        call.body?.destroy();
+      };
+      const fail = (error: NodeJS.ErrnoException) => {
+        settle();
+        reject(call.signal.aborted ? toError(call.signal.reason) : unreachable(error));
+      };
+      request.setTimeout(call.idleMs, () =>
+        request.destroy(new Error(`nothing moved for ${call.idleMs} ms`)),
+      );
+      request.on('error', fail);
+      request.on('response', (response) => {
+        const answer = { status: response.statusCode ?? 0, headers: response.headers };
+        const received = call.receive?.(answer, response)?.then(() => Buffer.alloc(0));
+        (received ?? collect(response, call.answerBytes)).then((body) => {
+          settle();
+          // Answered before all was sent: the rest is not wanted, and the connection of no use.
+          if (!request.writableFinished) request.destroy();
+          resolve({ ...answer, body });
+        }, fail);
+      });
+      if (call.body === null) return request.end();
+      call.body.on('error', (error) => request.destroy(error));
+      call.body.pipe(request);
+    });
+
+  return {
+    post: (path, body, post) => attempt(path, body, post, true),
+    send: stream,
+    close: () => {
+      if (base.agent instanceof http.Agent) base.agent.destroy();
+    },
+  };
+}
+
+function unreachable(error: NodeJS.ErrnoException): ServiceError {
+  const message = error.message === '' ? (error.code ?? 'no connection') : error.message;
+  return new ServiceError('SERVICE_UNREACHABLE', message, { retryable: true, cause: error });
+}
+
+function collect(response: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    response.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > limit) response.destroy(new Error(`the answer is longer than ${limit} bytes`));
+    });
+    response.on('end', () => resolve(Buffer.concat(chunks, size)));
+    response.on('error', reject);
+    response.on('close', () => reject(new Error('the answer broke off')));
+  });
+}

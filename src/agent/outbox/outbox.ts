@@ -1,0 +1,301 @@
+import { toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { AgentMetrics } from '../metrics/counters.ts';
+import { ownerBeatMs } from '../folders/owner.ts';
+import { openOutboxHome, type OutboxHome } from './home.ts';
+import { SegmentStore, type Batch } from './segments.ts';
+
+/** Bounds of the outbox, in bytes; tests make them small. */
+export type OutboxLimits = {
+  segmentBytes: number;
+  /** On disk. Above it the oldest segment is dropped, counted and reported. */
+  capBytes: number;
+  /** Held in memory while the disk refuses to take anything. Above it the oldest result is dropped. */
+  memoryBytes: number;
+};
+
+export const outboxLimits: OutboxLimits = {
+  segmentBytes: 8 * 1024 * 1024,
+  capBytes: 512 * 1024 * 1024,
+  memoryBytes: 64 * 1024 * 1024,
+};
+
+export type OutboxOptions = {
+  /** The folder that all agents of a data directory share. */
+  folder: string;
+  instanceId: string;
+  log: Log;
+  metrics: AgentMetrics;
+  /** Hears of every fault of the agent itself. */
+  fault: (error: Error, message: string) => void;
+  now: () => number;
+  limits?: OutboxLimits;
+};
+
+export type OutboxStatus = {
+  diskBytes: number;
+  memoryBytes: number;
+  diskResults: number;
+  memoryResults: number;
+  /** When the oldest result that waits came; null = none waits. */
+  oldestAt: number | null;
+  /** Why the disk takes nothing at present. */
+  diskError: Error | null;
+};
+
+type Pending = { payload: Buffer; time: number; settle: (() => void) | null };
+
+/** Results that finish within this time share one write, and so one wait for the disk. */
+const commitDelayMs = 10;
+const commitBytes = 4 * 1024 * 1024;
+const diskRetryMs = 1000;
+
+/**
+ * Results on their way to the service: on disk before they are sent, off it once the service has them.
+ *
+ * Appends are committed in groups by synchronous writes while the next group gathers, so the disk's latency bounds how
+ * late a result is sent, not how many are. Sending reads back what was written, strictly oldest first, so memory does
+ * not grow with a backlog. When the disk takes nothing, results wait in memory and are sent from there.
+ */
+export class Outbox {
+  readonly #home: OutboxHome;
+  readonly #store: SegmentStore;
+  readonly #options: OutboxOptions;
+  readonly #limits: OutboxLimits;
+  #pending: Pending[] = [];
+  #pendingBytes = 0;
+  #flushing: Promise<void> | null = null;
+  #commitTimer: NodeJS.Timeout | undefined;
+  #beatTimer: NodeJS.Timeout | undefined;
+  #batchOut: 'disk' | 'memory' | null = null;
+  #diskError: Error | null = null;
+  #closed = false;
+  #filled: (() => void) | null = null;
+
+  private constructor(home: OutboxHome, options: OutboxOptions) {
+    this.#home = home;
+    this.#options = options;
+    this.#limits = options.limits ?? outboxLimits;
+    const { segmentBytes, capBytes } = this.#limits;
+    const lost = (count: number, why: string) => this.#lost(count, why);
+    this.#store = new SegmentStore({ ...options, home, segmentBytes, capBytes, lost });
+  }
+
+  /** Opens this process's outbox below `folder` and adopts what dead agents left there. */
+  static async open(options: OutboxOptions): Promise<Outbox> {
+    const home = await openOutboxHome(options.folder, options.instanceId);
+    const outbox = new Outbox(home, options);
+    await outbox.#store.adopt().catch((error: unknown) => {
+      options.log.warn({ err: toError(error) }, 'results of earlier agents cannot be looked for yet');
+    });
+    outbox.#beatTimer = setInterval(() => void outbox.#beat(), ownerBeatMs);
+    return outbox;
+  }
+
+  /**
+   * Takes one serialised result. Resolves when it is on disk, or when the disk refused and it is held in memory;
+   * never rejects.
+   */
+  add(json: string): Promise<void> {
+    return new Promise((resolve) => {
+      const payload = Buffer.from(json);
+      const held = this.#diskError !== null || this.#closed;
+      this.#pending.push({ payload, time: this.#options.now(), settle: held ? null : resolve });
+      this.#pendingBytes += payload.length;
+      this.#boundMemory();
+      if (held) {
+        resolve();
+        this.#notify();
+      } else {
+        this.#flushSoon(this.#pendingBytes >= commitBytes ? 0 : commitDelayMs);
+      }
+    });
+  }
+
+  /** The oldest results, as many as fit; null when there is none. One batch at a time. */
+  async nextBatch(maxItems: number, maxBytes: number): Promise<Batch | null> {
+    if (this.#batchOut !== null) throw new Error('the batch before has not been settled');
+    const batch = (await this.#store.next(maxItems, maxBytes)) ?? this.#memoryBatch(maxItems, maxBytes);
+    if (batch === null) return null;
+    this.#batchOut ??= 'disk';
+    return {
+      payloads: batch.payloads,
+      acknowledge: async (count) => {
+        this.#batchOut = null;
+        await batch.acknowledge(count);
+        if (this.#pending.length > 0) this.#flushSoon(this.#diskError === null ? commitDelayMs : diskRetryMs);
+      },
+    };
+  }
+
+  /** Calls `listener` whenever there may be something to send. */
+  onFilled(listener: () => void): void {
+    this.#filled = listener;
+  }
+
+  /** Sets a result aside that the service refuses for good, for a person to look at. */
+  async quarantine(payload: Buffer): Promise<void> {
+    await this.#home.setAside(payload).catch((error: unknown) => {
+      this.#options.log.warn({ err: toError(error) }, 'refused result could not be set aside');
+    });
+  }
+
+  status(): OutboxStatus {
+    const { bytes, results, oldestAt } = this.#store.status();
+    return {
+      diskBytes: bytes,
+      memoryBytes: this.#pendingBytes,
+      diskResults: results,
+      memoryResults: this.#pending.length,
+      oldestAt: oldestAt ?? this.#pending[0]?.time ?? null,
+      diskError: this.#diskError,
+    };
+  }
+
+  isEmpty(): boolean {
+    return this.#pending.length === 0 && this.#flushing === null && this.#store.status().bytes === 0;
+  }
+
+  /** Writes what can be written and closes the files. What was not sent stays on disk for the next agent. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#beatTimer);
+    clearTimeout(this.#commitTimer);
+    await this.#flush();
+    await this.#flush();
+    await this.#store.close();
+    if (this.#pending.length > 0)
+      this.#lost(this.#pending.length, 'the disk refused them until the agent ended');
+    await this.#home.close();
+  }
+
+  #notify(): void {
+    this.#filled?.();
+  }
+
+  #flushSoon(delayMs: number): void {
+    if (this.#closed) return;
+    if (delayMs === 0) {
+      clearTimeout(this.#commitTimer);
+      this.#commitTimer = undefined;
+      void this.#flush();
+      return;
+    }
+    this.#commitTimer ??= setTimeout(() => {
+      this.#commitTimer = undefined;
+      void this.#flush();
+    }, delayMs);
+  }
+
+  /** Commits everything pending; a call while one is under way waits for that one. */
+  #flush(): Promise<void> {
+    this.#flushing ??= this.#commitAll().finally(() => {
+      this.#flushing = null;
+    });
+    return this.#flushing;
+  }
+
+  async #commitAll(): Promise<void> {
+    // A batch that is being sent from memory must not be on disk as well once it is acknowledged.
+    while (this.#pending.length > 0 && this.#batchOut !== 'memory') {
+      const group = this.#takeGroup();
+      try {
+        await this.#store.append(
+          group.map(({ payload }) => payload),
+          group[0]?.time ?? this.#options.now(),
+        );
+      } catch (error) {
+        this.#putBack(group);
+        this.#diskRefused(toError(error));
+        return;
+      }
+      if (this.#diskError !== null) this.#options.log.info('the disk takes results again');
+      this.#diskError = null;
+      for (const { settle } of group) settle?.();
+      this.#notify();
+    }
+  }
+
+  #takeGroup(): Pending[] {
+    let bytes = 0;
+    let count = 0;
+    for (const { payload } of this.#pending) {
+      if (count > 0 && bytes + payload.length > commitBytes) break;
+      bytes += payload.length;
+      count += 1;
+    }
+    this.#pendingBytes -= bytes;
+    return this.#pending.splice(0, count);
+  }
+
+  #putBack(group: Pending[]): void {
+    this.#pending.unshift(...group);
+    for (const { payload } of group) this.#pendingBytes += payload.length;
+    this.#boundMemory();
+  }
+
+  #diskRefused(error: Error): void {
+    if (this.#diskError === null) {
+      this.#options.metrics.outboxDiskErrors += 1;
+      this.#options.fault(error, 'results cannot be written to disk: they are held in memory');
+    }
+    this.#diskError = error;
+    for (const entry of this.#pending) {
+      entry.settle?.();
+      entry.settle = null;
+    }
+    this.#flushSoon(diskRetryMs);
+    // Not before this flush is over: a batch is only taken from memory while nothing is being written.
+    setImmediate(() => this.#notify());
+  }
+
+  #memoryBatch(maxItems: number, maxBytes: number): Batch | null {
+    if (this.#diskError === null || this.#flushing !== null) return null;
+    let bytes = 0;
+    const entries: Pending[] = [];
+    for (const entry of this.#pending) {
+      bytes += entry.payload.length + 1;
+      if (entries.length === maxItems || (entries.length > 0 && bytes > maxBytes)) break;
+      entries.push(entry);
+    }
+    if (entries.length === 0) return null;
+    this.#batchOut = 'memory';
+    return {
+      payloads: entries.map(({ payload }) => payload),
+      acknowledge: (count) => {
+        const sent = new Set(entries.slice(0, count));
+        this.#pending = this.#pending.filter((entry) => {
+          if (sent.has(entry)) this.#pendingBytes -= entry.payload.length;
+          return !sent.has(entry);
+        });
+        return Promise.resolve();
+      },
+    };
+  }
+
+  #boundMemory(): void {
+    let dropped = 0;
+    while (this.#pendingBytes > this.#limits.memoryBytes && this.#pending.length > 1) {
+      const oldest = this.#pending.shift();
+      oldest?.settle?.();
+      this.#pendingBytes -= oldest?.payload.length ?? 0;
+      dropped += 1;
+    }
+    if (dropped > 0) this.#lost(dropped, 'the disk refuses results and memory for them is used up');
+  }
+
+  #lost(count: number, why: string): void {
+    this.#options.metrics.resultsDropped += count;
+    this.#options.fault(new Error(`${count} results dropped: ${why}`), 'results dropped');
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      await this.#home.beat();
+      // Others may have died meanwhile, or have been silent for long enough: their runs are done again if that lasts.
+      if (await this.#store.adopt()) this.#notify();
+    } catch (error) {
+      this.#options.log.warn({ err: toError(error) }, 'outbox folder could not be touched');
+    }
+  }
+}

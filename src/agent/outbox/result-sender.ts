@@ -1,0 +1,211 @@
+import { FatalError, ServiceError, toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
+import type { ResponseOf } from '../../protocol/routes.ts';
+import { backoffMs, pause } from '../link/backoff.ts';
+import { observe, type AgentMetrics } from '../metrics/counters.ts';
+import type { Outbox } from './outbox.ts';
+import type { Batch } from './segments.ts';
+import { isRefusedContent, type ServiceClient } from '../link/client.ts';
+import type { Session } from '../link/session.ts';
+
+/** Brings the outbox's results to the service: one batch in flight, oldest first, until each is acknowledged. */
+export type ResultSender = {
+  start: () => void;
+  /**
+   * Sends without delay until the outbox is empty, `until` (performance.now) has come, or 5 s brought nothing. `hurry`
+   * leaves it 3 s more.
+   */
+  flush: (until: number, hurry: AbortSignal) => Promise<void>;
+  stop: () => Promise<void>;
+};
+
+/** Results that finish within this time share one call. */
+const gatherMs = 50;
+const callTimeoutMs = 60_000;
+const fruitlessFlushMs = 5000;
+const hurriedRetryMs = 500;
+/** What a second signal leaves for results that could not be sent so far; they are safe on disk. */
+const lastSendMs = 3000;
+/** What the request adds around its results, at most. */
+const envelopeBytes = 4096;
+
+export function createResultSender(options: {
+  outbox: Outbox;
+  client: ServiceClient;
+  session: Session;
+  log: Log;
+  metrics: AgentMetrics;
+  fault: (error: Error, message: string) => void;
+  random: () => number;
+  /** Aborted when the agent stops: nothing that fails from then on is a fault. */
+  ending: AbortSignal;
+}): ResultSender {
+  const { outbox, client, session, log, metrics } = options;
+  const stopped = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  let wake: (() => void) | null = null;
+  /** Something came since the outbox was last looked into. */
+  let news = false;
+  let hurrying = false;
+  /** Fires when a wait is to be cut short: the agent drains, or stops. */
+  const nudged = new AbortController();
+  let progressAt = performance.now();
+
+  const filled = () =>
+    new Promise<void>((resolve) => {
+      wake = resolve;
+      if (news || stopped.signal.aborted) resolve();
+    });
+  outbox.onFilled(() => {
+    news = true;
+    wake?.();
+  });
+  stopped.signal.addEventListener('abort', () => {
+    nudged.abort();
+    wake?.();
+  });
+
+  /** Sends one request; the number of results in it that the service has dealt with is all of them, or it rejects. */
+  const send = async (agentId: string, payloads: Buffer[]): Promise<void> => {
+    const sentAt = performance.now();
+    const answer = await client.call('results', requestBody(agentId, payloads), {
+      timeoutMs: callTimeoutMs,
+      signal: stopped.signal,
+    });
+    observe(metrics.resultUpload, (performance.now() - sentAt) / 1000);
+    if (answer === null || answer.items.length !== payloads.length) {
+      const text = `results: ${payloads.length} sent, ${answer?.items.length ?? 0} answered`;
+      throw new ServiceError('SERVICE_UNREACHABLE', text, { retryable: true });
+    }
+    for (const item of answer.items) account(item);
+  };
+
+  const account = (item: ResponseOf<'results'>['items'][number]) => {
+    if (item.outcome === 'rejected') {
+      metrics.resultsRejected += 1;
+      log.error(
+        { jobId: item.jobId, attempt: item.attempt, reason: item.reason },
+        'result rejected by the service',
+      );
+    } else {
+      metrics.resultsSent += 1;
+    }
+  };
+
+  /**
+   * Sends a batch and says how many of its first results are dealt with. A refused request is halved until the one
+   * result that the service can't read is found and set aside, so that it does not hold up the others.
+   */
+  const deliver = async (agentId: string, payloads: Buffer[]): Promise<{ count: number; error: unknown }> => {
+    let count = 0;
+    let size = payloads.length;
+    while (count < payloads.length) {
+      try {
+        await send(agentId, payloads.slice(count, count + size));
+        count += size;
+        size = Math.min(size * 2, payloads.length - count);
+      } catch (error) {
+        if (!isRefusedContent(error)) return { count, error };
+        if (size > 1) {
+          size = Math.ceil(size / 2);
+          continue;
+        }
+        const culprit = payloads[count];
+        if (culprit !== undefined) await outbox.quarantine(culprit);
+        metrics.resultsQuarantined += 1;
+        options.fault(toError(error), 'result refused by the service: set aside');
+        count += 1;
+        size = payloads.length - count;
+      }
+    }
+    return { count, error: null };
+  };
+
+  const handle = async (batch: Batch, agentId: string): Promise<unknown> => {
+    const { count, error } = await deliver(agentId, batch.payloads);
+    await batch.acknowledge(count);
+    if (count > 0) progressAt = performance.now();
+    return error;
+  };
+
+  const turn = async (failures: number): Promise<number> => {
+    const hello = await session.get(stopped.signal);
+    news = false;
+    const batch = await outbox.nextBatch(
+      Math.min(hello.limits.batchItems, protocolLimits.batchItems),
+      Math.min(hello.limits.batchBytes, protocolLimits.batchBytes) - envelopeBytes,
+    );
+    if (batch === null) {
+      await filled();
+      return 0;
+    }
+    const sentAt = performance.now();
+    const error = await handle(batch, hello.agentId);
+    if (error === null) {
+      const restMs = gatherMs - (performance.now() - sentAt);
+      if (restMs > 0 && !hurrying) await pause(restMs, stopped.signal);
+      return 0;
+    }
+    if (error instanceof FatalError) throw error;
+    if (error instanceof ServiceError && !error.retryable) session.forget(hello.agentId);
+    const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+    const waitMs = Math.max(asked, backoffMs(failures + 1, options.random));
+    if (!stopped.signal.aborted) {
+      log.warn(
+        { err: toError(error), retryInMs: Math.round(waitMs) },
+        'results not delivered: they stay in the outbox',
+      );
+    }
+    await (hurrying ? pause(hurriedRetryMs, stopped.signal) : pause(waitMs, nudged.signal));
+    return failures + 1;
+  };
+
+  const loop = async () => {
+    let failures = 0;
+    while (!stopped.signal.aborted) {
+      try {
+        failures = await turn(failures);
+      } catch (error) {
+        if (stopped.signal.aborted || options.ending.aborted || error instanceof FatalError) return;
+        options.fault(toError(error), 'sending results failed');
+        failures += 1;
+        await pause(backoffMs(failures, options.random), stopped.signal);
+      }
+    }
+  };
+
+  return {
+    start: () => {
+      running = loop();
+    },
+    flush: async (until, hurry) => {
+      hurrying = true;
+      nudged.abort();
+      progressAt = performance.now();
+      let hurriedAt = Infinity;
+      while (!outbox.isEmpty() && performance.now() < Math.min(until, hurriedAt + lastSendMs)) {
+        if (hurry.aborted) hurriedAt = Math.min(hurriedAt, performance.now());
+        if (performance.now() - progressAt > fruitlessFlushMs) break;
+        await pause(20, stopped.signal);
+        if (stopped.signal.aborted) break;
+      }
+    },
+    stop: async () => {
+      stopped.abort(new Error('the agent stops'));
+      await running;
+    },
+  };
+}
+
+/** The request around results that are serialised already. */
+function requestBody(agentId: string, payloads: Buffer[]): Buffer {
+  const parts: Buffer[] = [Buffer.from(`{"agentId":${JSON.stringify(agentId)},"results":[`)];
+  const comma = Buffer.from(',');
+  for (const [index, payload] of payloads.entries()) {
+    if (index > 0) parts.push(comma);
+    parts.push(payload);
+  }
+  parts.push(Buffer.from(']}'));
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,60 @@
+import type { LogEntry } from '../../protocol/result.ts';
+
+/** The log of one attempt: the first lines and the last ones, when there are more than a result can have. */
+export type AttemptLog = {
+  add: (entry: LogEntry) => void;
+  /** What the result gets; a line between says how many are left out. */
+  entries: () => LogEntry[];
+};
+
+export type LogBounds = { first: number; last: number; characters: number };
+
+/** Lines of the run's own log, and characters of each half. What a suite prints is in an artifact as a whole. */
+export const logBounds = {
+  usual: { first: 400, last: 100, characters: 256 * 1024 },
+  suite: { first: 2000, last: 500, characters: 256 * 1024 },
+} as const satisfies { [kind: string]: LogBounds };
+
+/** Keeps lines as they come; `onLog` hears each of them, up to ten times as many as are kept. */
+export function createAttemptLog(
+  bounds: LogBounds,
+  onLog: ((entry: LogEntry) => void) | undefined,
+): AttemptLog {
+  const first: LogEntry[] = [];
+  const last: LogEntry[] = [];
+  let firstLength = 0;
+  let lastLength = 0;
+  let leftOut = 0;
+  let heard = 0;
+  const mostHeard = 10 * (bounds.first + bounds.last);
+  return {
+    add: (entry) => {
+      heard += 1;
+      if (heard <= mostHeard) onLog?.(entry);
+      const { length } = entry.msg;
+      const fits = first.length < bounds.first && firstLength + length <= bounds.characters;
+      // Once one had no room, all that come later are later lines.
+      if (leftOut === 0 && last.length === 0 && fits) {
+        first.push(entry);
+        firstLength += length;
+        return;
+      }
+      last.push(entry);
+      lastLength += length;
+      while (last.length > bounds.last || (lastLength > bounds.characters && last.length > 1)) {
+        lastLength -= last.shift()?.msg.length ?? 0;
+        leftOut += 1;
+      }
+    },
+    entries: () => {
+      const [next] = last;
+      if (leftOut === 0 || next === undefined) return [...first, ...last];
+      const between: LogEntry = {
+        time: next.time,
+        level: 'info',
+        msg: `… ${leftOut} lines are left out here`,
+      };
+      return [...first, between, ...last];
+    },
+  };
+}

@@ -1,0 +1,200 @@
+import { AgentError, InvalidJobError, JobAborted, toError } from '../../errors.ts';
+import type { Executor, Outcome } from '../../executors/interface/executor.ts';
+import type { Network } from '../../executors/interface/network.ts';
+import { withoutScripts } from '../../executors/without-scripts.ts';
+import type { JobType } from '../../protocol/check-types.ts';
+import { attemptLimitMs, type Job } from '../../protocol/job.ts';
+import { reasonOf } from '../../protocol/reasons.ts';
+import type { Artifact, LogEntry } from '../../protocol/result.ts';
+import { suiteAfterMs } from '../../protocol/suite.ts';
+import { maskLikelyIn, maskLikelySecrets } from './detect-secrets.ts';
+import type { Attempted } from './attempted.ts';
+import { createAttemptLog, logBounds } from './attempt-log.ts';
+import { openAttemptFiles, type AttemptFiles, type FileParts } from '../artifacts/attempt-files.ts';
+import { cancelledGrade, erroredGrade, grade, type Grade } from './grade.ts';
+import type { Hold } from './leases.ts';
+import { createLiveLog } from './live-log.ts';
+import { withFailure, type NetworkEvidence } from './network-evidence.ts';
+import type { JobScrubber } from '../scrubbing/own-secrets.ts';
+import { scrubbedLine } from './result.ts';
+import { within } from './within.ts';
+
+/** What one attempt needs of the agent. */
+export type AttemptParts = {
+  /** The executor of a type; all are loaded by the time a job runs. */
+  executorOf: (type: JobType) => Executor<JobType>;
+  network: Network;
+  /** What customer code and files of attempts need; absent where no attempt leaves any. */
+  forFiles?: FileParts;
+  /** Looks at what the network does to attempts; absent = nobody does. */
+  evidence?: Pick<NetworkEvidence, 'watch' | 'traces'>;
+  /** Mask in runs of scripts what looks like a credential, too. */
+  detectSecrets?: boolean;
+  /** Hears each line of the run's log as it comes, before it is scrubbed. */
+  onLog?: (entry: LogEntry) => void;
+  fault: (error: Error, message: string) => void;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+};
+
+/** Time in which an executor must return after its signal fired; then it is abandoned. */
+const settleMs = { usual: 5000, suite: 60_000 };
+/** Time in which the files of an attempt must be scrubbed and on their way; what is not by then is lost. */
+const keepMs = { usual: 120_000, suite: suiteAfterMs };
+/** A cancelled suite tells what it did by then, with its files; any other job just ends. */
+const kindOf = (job: Pick<Job, 'checkType'>) => (job.checkType === 'PLAYWRIGHT' ? 'suite' : 'usual');
+
+type AttemptOptions = {
+  attempt: number;
+  hold: Hold;
+  deadline: number;
+  scrubber: JobScrubber;
+  parts: AttemptParts;
+};
+
+/** One attempt: the executor under its deadline, the verdict, the files. Rejects with JobAborted only. */
+export async function attemptOnce(job: Job, options: AttemptOptions): Promise<Attempted> {
+  const { parts, scrubber } = options;
+  const files = parts.forFiles === undefined ? null : openAttemptFiles(parts.forFiles, scrubber);
+  const hasSecret = (text: string): boolean => scrubber.text(text) !== text;
+  const watch = (await parts.evidence?.watch(job)) ?? null;
+  try {
+    const network = watch?.network ?? parts.network;
+    const executed = await execution(job, options, { files, network });
+    if (parts.detectSecrets === true) maskLikelySecrets(job, executed, scrubber);
+    const failure = (await watch?.conclude(executed.grade, hasSecret)) ?? null;
+    const attempted = await withFailure(executed, failure, files?.context ?? null);
+    if (files === null || files.isEmpty()) return attempted;
+    return { ...attempted, artifacts: await keptFiles(job, options, files, attempted) };
+  } finally {
+    options.hold.stage = null;
+    watch?.end();
+    await files?.remove().catch((error: unknown) => {
+      parts.fault(toError(error), 'the folder of an attempt cannot be removed');
+    });
+  }
+}
+
+/** Takes the artifacts while the slot is still held: what they need of the disk and the processors is bounded by it. */
+async function keptFiles(
+  job: Job,
+  { attempt, hold, parts }: AttemptOptions,
+  files: AttemptFiles,
+  { log, grade: verdict }: Attempted,
+): Promise<Artifact[]> {
+  const controller = new AbortController();
+  const kind = kindOf(job);
+  const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), keepMs[kind]);
+  const onAbort = () => {
+    const { aborted } = hold;
+    // What was cancelled may still be cut off.
+    if (aborted === null || (kind === 'suite' && aborted.code === 'cancelled')) hold.onAbort = onAbort;
+    // The verdict of half an hour is not given up for some of its files.
+    else if (kind === 'suite' && aborted.code === 'shutdown') controller.abort(new JobAborted('deadline'));
+    else controller.abort(aborted);
+  };
+  onAbort();
+  if (kind === 'suite') hold.stage = 'artifacts';
+  try {
+    return await files.keep(
+      { job, attempt },
+      { signal: controller.signal, note: (level, msg) => void log.push({ time: parts.now(), level, msg }) },
+    );
+  } catch (error) {
+    const { aborted } = hold;
+    // A suite that was cancelled is over, with its files or without.
+    if (aborted !== null && controller.signal.reason === aborted && verdict.status !== 'cancelled')
+      throw aborted;
+    const { message } = toError(error);
+    if (!(error instanceof JobAborted)) parts.fault(toError(error), 'artifacts of an attempt are lost');
+    log.push({ time: parts.now(), level: 'warn', msg: `the artifacts of this attempt are lost: ${message}` });
+    return [];
+  } finally {
+    clearTimeout(timer);
+    hold.onAbort = null;
+  }
+}
+
+/** The executor under its deadline, then the verdict. */
+async function execution(
+  job: Job,
+  { hold, deadline, parts, scrubber }: AttemptOptions,
+  { files, network }: { files: AttemptFiles | null; network: Network },
+): Promise<Attempted> {
+  const { now } = parts;
+  const startedAt = now();
+  const limitMs = Math.min(attemptLimitMs(job), deadline - startedAt);
+  if (limitMs <= 0) {
+    const reason = reasonOf('INTERNAL', 'the agent had no free slot before the deadline of the job');
+    return unseen(erroredGrade(reason), { startedAt, stoppedAt: startedAt });
+  }
+  const kind = kindOf(job);
+  // Whoever waits for a suite wants to see that it goes on.
+  if (kind === 'suite') {
+    hold.lines = createLiveLog((line) => {
+      if (parts.detectSecrets === true) maskLikelyIn(line, scrubber);
+      return scrubbedLine(line, scrubber);
+    });
+  }
+  const log = createAttemptLog(logBounds[kind], parts.onLog);
+  const began = performance.now();
+  try {
+    const execute = parts.executorOf(job.checkType);
+    const { value: outcome, stopped } = await within({ limitMs, settleMs: settleMs[kind] }, hold, (signal) =>
+      execute(job, {
+        ...(files?.context ?? withoutScripts),
+        signal,
+        log: (level, msg) => {
+          log.add({ time: now(), level, msg });
+          hold.lines?.add(msg);
+        },
+        onStage: (stage) => (hold.stage = stage.slice(0, 64)),
+        network,
+        now,
+      }),
+    );
+    const wasCancelled = kind === 'suite' && stopped?.code === 'cancelled';
+    const verdict = wasCancelled ? cancelledGrade() : grade(job, outcome);
+    return { outcome, grade: verdict, artifacts: [], log: log.entries(), startedAt, stoppedAt: now() };
+  } catch (error) {
+    const times = { startedAt, stoppedAt: now(), log: log.entries() };
+    const isAbort = error instanceof JobAborted;
+    if (isAbort && error.code === 'deadline') {
+      const elapsed = performance.now() - began;
+      const where = hold.stage === null ? '' : `; it was in its stage ${hold.stage}`;
+      const outcome = nothingSeen(elapsed, `no result within ${Math.round(limitMs)} ms${where}`);
+      return { outcome, grade: grade(job, outcome), artifacts: [], ...times };
+    }
+    if (!isAbort && hold.aborted !== null) parts.fault(toError(error), 'executor did not follow its signal');
+    const aborted = isAbort ? error : hold.aborted;
+    if (aborted?.code === 'cancelled' && kind === 'suite') return unseen(cancelledGrade(), times);
+    if (aborted !== null) throw aborted;
+    if (error instanceof AgentError || error instanceof InvalidJobError) {
+      if (error.code === 'INTERNAL') parts.fault(error, 'attempt ended by a fault of the agent');
+      return unseen(erroredGrade(reasonOf(error.code, error.message)), times);
+    }
+    const thrown = toError(error);
+    parts.fault(thrown, 'executor threw');
+    return unseen(erroredGrade(reasonOf('INTERNAL', `the agent failed: ${thrown.message}`)), times);
+  }
+}
+
+function nothingSeen(responseTime: number, message: string): Outcome {
+  const base = { ok: false as const, reason: reasonOf('TIMEOUT', message) };
+  return { base, responseTime, timings: null, assertions: [], details: {} };
+}
+
+/** An attempt that the executor had no part in: nothing was measured, the verdict alone stands. */
+export function unseen(
+  verdict: Grade,
+  times: { startedAt: number; stoppedAt: number; log?: LogEntry[] },
+): Attempted {
+  const outcome: Outcome = {
+    base: { ok: true },
+    responseTime: 0,
+    timings: null,
+    assertions: [],
+    details: {},
+  };
+  return { outcome, grade: verdict, artifacts: [], log: [], ...times };
+}

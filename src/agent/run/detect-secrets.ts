@@ -1,0 +1,52 @@
+import type { Job } from '../../protocol/job.ts';
+import { likelySecrets } from '../../secrets/likely-secrets.ts';
+import type { Attempted } from './attempted.ts';
+import type { JobScrubber } from '../scrubbing/own-secrets.ts';
+
+/** What is looked through at most, in characters: it costs time of the main thread. */
+const mostText = 1024 * 1024;
+const mostLine = 16 * 1024;
+
+/**
+ * Has what looks like a credential masked although nobody named it one (DETECT_SECRETS): in the script, its files and
+ * variables, and in what the attempt saw and logged. Called before anything of the attempt is scrubbed.
+ */
+export function maskLikelySecrets(
+  job: Job,
+  { outcome, log }: Pick<Attempted, 'outcome' | 'log'>,
+  scrubber: JobScrubber,
+): void {
+  let left = mostText;
+  const look = (text: string): void => {
+    const part = text.slice(0, left);
+    left -= part.length;
+    for (const { kind, value } of likelySecrets(part)) scrubber.add(kind, value);
+  };
+  for (const text of scriptTexts(job)) look(text);
+  for (const { key, value } of job.environmentVariables) look(`${key}=${value}`);
+  for (const { msg } of log) look(msg);
+  // As text of the values themselves: in JSON a quote would end a password early.
+  for (const text of textsIn(outcome.details, 0)) look(text);
+}
+
+/** Has what looks like a credential in one line masked from now on: for lines that leave while the run goes on. */
+export function maskLikelyIn(line: string, scrubber: Pick<JobScrubber, 'add'>): void {
+  for (const { kind, value } of likelySecrets(line.slice(0, mostLine))) scrubber.add(kind, value);
+}
+
+function scriptTexts(job: Job): string[] {
+  if ('script' in job) return [job.script.content, ...job.script.files.map(({ content }) => content)];
+  if (job.checkType !== 'API' || job.scripts === undefined) return [];
+  const { setup, teardown, files } = job.scripts;
+  return [...setup, ...teardown, ...files].map(({ content }) => content);
+}
+
+function* textsIn(value: unknown, depth: number): Generator<string> {
+  if (typeof value === 'string') yield value;
+  if (typeof value !== 'object' || value === null || depth > 12) return;
+  for (const [key, inner] of Object.entries(value)) {
+    // `{"password": "…"}` is an assignment, too.
+    if (typeof inner === 'string' && !Array.isArray(value)) yield `${key}=${inner}`;
+    else yield* textsIn(inner, depth + 1);
+  }
+}

@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { BlockList, isIPv6 } from 'node:net';
+import { join } from 'node:path';
+import { toError } from '../../errors.ts';
+import type { ExecutionContext } from '../../executors/interface/executor.ts';
+import type { Endpoint } from '../../executors/evidence/capture-filter.ts';
+import { openCapture, type Capture } from '../../executors/evidence/capture.ts';
+import type { CaptureSummary } from '../../executors/evidence/capture-summary.ts';
+import type { TraceTarget, TraceTimes, Unavailable } from '../../executors/evidence/traceroute.ts';
+import type { Network, ResolvedAddress } from '../../executors/interface/network.ts';
+import type { JobType } from '../../protocol/check-types.ts';
+import type { Job } from '../../protocol/job.ts';
+import { isNetworkFailure } from './attempts.ts';
+import type { Attempted, NetworkFailure } from './attempted.ts';
+import type { Grade } from './grade.ts';
+import type { Hold } from './leases.ts';
+import { createTraces, traceLimitMs, type Traces } from './traces.ts';
+
+/**
+ * Evidence of failures of the network: a trace of the way to the target, made after the attempt, and the packets of an attempt
+ * that follows a failed one (a capture must stand before the attempt begins).
+ */
+export type NetworkEvidence = {
+  readonly traces: Traces;
+  /** Begins to watch an attempt that is about to begin; null for check types that have no such evidence. */
+  watch: (job: Job) => Promise<AttemptWatch | null>;
+  close: () => void;
+};
+
+export type AttemptWatch = {
+  /** The network that the attempt is to use. */
+  network: Network;
+  /**
+   * What there is to tell once the verdict is known; null when the network did not fail. `hasSecret` knows names that must not be
+   * shown. Never rejects.
+   */
+  conclude: (verdict: Grade, hasSecret?: (name: string) => boolean) => Promise<NetworkFailure | null>;
+  /** Ends the watch, whatever became of the attempt. More than once is fine. */
+  end: () => void;
+};
+
+/** What `details.packetCapture` of a result says. */
+export type PacketCapture = (CaptureSummary & { artifact: string | null }) | Unavailable;
+
+const watchedTypes: ReadonlySet<JobType> = new Set<JobType>(['URL', 'API', 'TCP']);
+/** Captures at once: each costs every packet of this host a look, and half a megabyte of the kernel's memory. */
+const mostCaptures = 8;
+/** A check that fails for days need not show its packets each time. */
+const captureEveryMs = 60_000;
+/** Checks that are remembered as failing. */
+const mostSuspects = 2000;
+const mostAddresses = 16;
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+const groups = new BlockList();
+groups.addSubnet('224.0.0.0', 4, 'ipv4');
+groups.addAddress('255.255.255.255', 'ipv4');
+groups.addSubnet('ff00::', 8, 'ipv6');
+const isIn = (list: BlockList, address: string): boolean =>
+  list.check(address.replace(/%.*/, ''), isIPv6(address) ? 'ipv6' : 'ipv4');
+/** Why no way leads to an address and a port; null when one may. */
+function noWay(who: string, { address, port }: Endpoint): Unavailable | null {
+  if (isIn(loopback, address)) return { unavailable: `${who} is this host itself` };
+  if (isIn(groups, address)) return { unavailable: `${who} is the address of many hosts` };
+  if (port === 0) return { unavailable: 'nothing can listen on port 0' };
+  return null;
+}
+
+export function createNetworkEvidence(options: {
+  network: Network;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  times?: TraceTimes;
+}): NetworkEvidence {
+  const { network, now } = options;
+  /** Checks whose latest attempt here ended by a failure of the network, and when packets of theirs were last captured. */
+  const suspects = new Map<string, number>();
+  let capturing = 0;
+  /** Why there was no capture the last time, and when: each attempt to open one may start a program. */
+  let refused: { at: number; why: Unavailable } | null = null;
+
+  const arm = async (job: Job, nameServers: readonly Endpoint[]): Promise<Capture | Unavailable | null> => {
+    const capturedAt = suspects.get(job.checkId);
+    if (capturedAt === undefined || now() - capturedAt < captureEveryMs) return null;
+    if (capturing >= mostCaptures) return { unavailable: `${mostCaptures} other captures were under way` };
+    if (refused !== null && now() - refused.at < captureEveryMs) return refused.why;
+    capturing += 1;
+    const capture = await openCapture(nameServers);
+    if ('unavailable' in capture) {
+      capturing -= 1;
+      refused = { at: now(), why: capture };
+      return capture;
+    }
+    refused = null;
+    return {
+      ...capture,
+      drop: () => {
+        capture.drop();
+        capturing -= 1;
+      },
+    };
+  };
+
+  const remember = (checkId: string, failed: boolean, captured: boolean) => {
+    const capturedAt = captured ? now() : (suspects.get(checkId) ?? -Infinity);
+    suspects.delete(checkId);
+    if (failed) suspects.set(checkId, capturedAt);
+    for (const oldest of suspects.keys()) {
+      if (suspects.size <= mostSuspects) break;
+      suspects.delete(oldest);
+    }
+  };
+
+  const traces = createTraces(options);
+  return {
+    traces,
+    watch: async (job) => {
+      if (!watchedTypes.has(job.checkType)) return null;
+      const nameServers = suspects.has(job.checkId) ? await network.nameServers().catch(() => []) : [];
+      const armed = await arm(job, nameServers);
+      const capture = armed !== null && 'take' in armed ? armed : null;
+      const targets: Endpoint[] = [];
+      const hostnames: string[] = [];
+      /** What was tried last: that is what failed, if anything did. */
+      let last: LastStep = null;
+      let ended = false;
+      const end = () => {
+        if (!ended) capture?.drop();
+        ended = true;
+      };
+      return {
+        network: {
+          ...network,
+          resolve: (hostname, how) => {
+            last = { hostname };
+            if (hostnames.length < mostAddresses) hostnames.push(hostname);
+            return network.resolve(hostname, how);
+          },
+          connecting: (addresses, port) => {
+            last = { addresses, port };
+            if (capture === null || ended) return;
+            for (const { address } of addresses) {
+              if (targets.length < mostAddresses) targets.push({ address, port });
+            }
+            capture.watch([...targets, ...nameServers]);
+          },
+        },
+        conclude: async (verdict, hasSecret = () => false) => {
+          const failed = verdict.status === 'failed' && isNetworkFailure(verdict.reason);
+          remember(job.checkId, failed, capture !== null);
+          if (!failed) return null;
+          // At once: what comes later is no part of the attempt.
+          const hidesNames = hostnames.some((name) => hasSecret(name));
+          const taken = (await capture?.take({ targets, nameServers, hostnames, hidesNames })) ?? null;
+          const traceTo = await traceTargetOf(last, verdict, network);
+          if (armed === null) return { traceTo };
+          if (capture === null) return { traceTo, capture: armed as Unavailable }; // armed is one or the other
+          return { traceTo, capture: taken ?? { unavailable: 'the system did not hand out its packets' } };
+        },
+        end,
+      };
+    },
+    close: traces.close,
+  };
+}
+
+type LastStep = { addresses: readonly ResolvedAddress[]; port: number } | { hostname: string } | null;
+
+/** Where the way broke off: the first address that was tried, or the name server that did not help. */
+async function traceTargetOf(
+  last: LastStep,
+  { reason }: Grade,
+  network: Network,
+): Promise<TraceTarget | Unavailable> {
+  if (last === null) return { unavailable: 'nothing was sent to the target' };
+  if ('hostname' in last) {
+    if (reason?.code === 'ENOTFOUND')
+      return { unavailable: 'the name has no address that a way could lead to' };
+    const [server] = await network.nameServers().catch(() => []);
+    if (server === undefined) return { unavailable: 'the name has no address, and there is no name server' };
+    const { address, port } = server;
+    const none = noWay('the name has no address, and the name server', { address, port });
+    return none ?? { address, port, family: isIPv6(address) ? 6 : 4, way: 'udp' };
+  }
+  const [first] = last.addresses;
+  if (first === undefined) return { unavailable: 'the name has no address' };
+  const target = { address: first.address, family: first.family, port: last.port };
+  return noWay('the target', target) ?? { ...target, way: 'tcp' };
+}
+
+/** The attempt with what was seen of its failure; its packets become a file of it. */
+export async function withFailure(
+  attempted: Attempted,
+  failure: NetworkFailure | null,
+  files: Pick<ExecutionContext, 'workDir' | 'artifacts'> | null,
+): Promise<Attempted> {
+  if (failure === null) return attempted;
+  const { traceTo, capture } = failure;
+  const told = { ...attempted, traceTo };
+  if (capture === undefined) return told;
+  const packetCapture = 'unavailable' in capture ? capture : await keptCapture(capture, files, attempted);
+  return withDetails(told, { packetCapture });
+}
+
+async function keptCapture(
+  { pcap, summary }: { pcap: Buffer; summary: CaptureSummary },
+  files: Pick<ExecutionContext, 'workDir' | 'artifacts'> | null,
+  { log, stoppedAt }: Attempted,
+): Promise<PacketCapture> {
+  if (files === null || summary.packets === 0) return { ...summary, artifact: null };
+  try {
+    // Scripts of the attempt may have had the same folder: a name that they can't have taken.
+    const path = join(await files.workDir(), `${randomUUID()}.pcap`);
+    await writeFile(path, pcap, { mode: 0o600, flag: 'wx' });
+    files.artifacts.add({
+      path,
+      name: 'packets.pcap',
+      type: 'pcap',
+      contentType: 'application/vnd.tcpdump.pcap',
+    });
+    return { ...summary, artifact: 'packets.pcap' };
+  } catch (error) {
+    log.push({ time: stoppedAt, level: 'warn', msg: `the packets are lost: ${toError(error).message}` });
+    return { ...summary, artifact: null };
+  }
+}
+
+/**
+ * The attempt with the trace of the way on which it failed, where it is to have one: waits for the trace, but no longer than
+ * until the job is aborted or `untilMs` (epoch). Never rejects, so that no result is lost over it.
+ */
+export async function withTraceroute(
+  attempted: Attempted,
+  { hold, traces, untilMs, now }: { hold: Hold; traces: Traces; untilMs: number; now: () => number },
+): Promise<Attempted> {
+  const { traceTo } = attempted;
+  if (traceTo === undefined) return attempted;
+  if ('unavailable' in traceTo) return withDetails(attempted, { traceroute: traceTo });
+  const limit = new AbortController();
+  const stop = () => limit.abort();
+  const timer = setTimeout(stop, Math.max(0, Math.min(traceLimitMs + 1000, untilMs - now())));
+  if (hold.aborted === null) hold.onAbort = stop;
+  else stop();
+  try {
+    return withDetails(attempted, { traceroute: await traces.to(traceTo, limit.signal) });
+  } catch (error) {
+    return withDetails(attempted, { traceroute: { unavailable: toError(error).message } });
+  } finally {
+    clearTimeout(timer);
+    if (hold.onAbort === stop) hold.onAbort = null;
+  }
+}
+
+function withDetails(attempted: Attempted, details: Record<string, unknown>): Attempted {
+  const { outcome } = attempted;
+  return { ...attempted, outcome: { ...outcome, details: { ...outcome.details, ...details } } };
+}

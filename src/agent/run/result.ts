@@ -1,0 +1,162 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Job } from '../../protocol/job.ts';
+import { reasonOf } from '../../protocol/reasons.ts';
+import type { LogEntry, Result } from '../../protocol/result.ts';
+import { withoutArchives } from '../../secrets/forms/packed-in-text.ts';
+import { maskPrintedHeaders } from '../../secrets/tree/sensitive-headers.ts';
+import type { Attempted } from './attempted.ts';
+import { shorterDetails } from './shorten-suite.ts';
+
+/** The part of a scrubber that results need. */
+export type TreeScrubber = { json: <T>(tree: T) => T };
+
+type Reported = Pick<Job, 'jobId' | 'leaseToken' | 'sequenceId' | 'checkId' | 'runLocation'> & {
+  checkType: string;
+};
+
+/** What is reported of one attempt. */
+export function resultOf(
+  job: Reported,
+  end: { attempt: number; attempted: Attempted; resultType: Result['resultType']; version: string },
+): Result {
+  const { outcome, grade: verdict, artifacts, log, startedAt, stoppedAt } = end.attempted;
+  return {
+    jobId: job.jobId,
+    leaseToken: job.leaseToken,
+    attempt: end.attempt,
+    sequenceId: job.sequenceId,
+    checkId: job.checkId,
+    checkType: job.checkType,
+    resultType: end.resultType,
+    status: verdict.status,
+    hasFailures: verdict.hasFailures,
+    hasErrors: verdict.hasErrors,
+    isDegraded: verdict.isDegraded,
+    overMaxResponseTime: verdict.overMaxResponseTime,
+    isCancelled: verdict.isCancelled,
+    responseTime: outcome.responseTime,
+    startedAt: new Date(startedAt).toISOString(),
+    stoppedAt: new Date(stoppedAt).toISOString(),
+    runLocation: job.runLocation,
+    attempts: end.attempt - 1,
+    reason: verdict.reason,
+    assertions: outcome.assertions,
+    timings: outcome.timings,
+    details: outcome.details,
+    artifacts,
+    log,
+    agentVersion: end.version,
+  };
+}
+
+/** The one door: everything in the result that the target, the check or an error may have put words into. */
+export function scrubbed(result: Result, scrubber: TreeScrubber): Result {
+  const { reason, assertions, details, log } = result;
+  const clean = scrubber.json(
+    withoutArchives({
+      message: maskPrintedHeaders(reason?.message ?? ''),
+      assertions,
+      details,
+      // Scripts print the headers that they set and get.
+      log: log.map(({ msg }) => maskPrintedHeaders(msg)),
+    }),
+  );
+  return {
+    ...result,
+    reason: reason === null ? null : { ...reason, message: clean.message },
+    assertions: clean.assertions,
+    details: clean.details,
+    log: log.map((entry, index) => ({ ...entry, msg: clean.log[index] ?? '' })),
+  };
+}
+
+/** Tests and log lines that are scrubbed in one turn of the event loop. */
+const testsPerTurn = 10;
+const linesPerTurn = 50;
+
+/**
+ * The same door for a suite's result, a hundred times as large as others: in many turns of the event loop, so that other jobs
+ * measure no wait.
+ */
+export async function scrubbedInTurns(result: Result, scrubber: TreeScrubber): Promise<Result> {
+  const { tests, ...others } = result.details;
+  const clean = scrubbed({ ...result, details: others, log: [] }, scrubber);
+  for (let from = 0; from < result.log.length; from += linesPerTurn) {
+    const log = result.log.slice(from, from + linesPerTurn);
+    clean.log.push(...scrubbed({ ...result, assertions: [], details: {}, log }, scrubber).log);
+    await nextTurn();
+  }
+  if (!Array.isArray(tests)) return clean;
+  const cleanTests: unknown[] = [];
+  for (let from = 0; from < tests.length; from += testsPerTurn) {
+    cleanTests.push(...scrubber.json(withoutArchives(tests.slice(from, from + testsPerTurn) as unknown[])));
+    await nextTurn();
+  }
+  return { ...clean, details: { ...clean.details, tests: cleanTests } };
+}
+
+/** The same door for one line of a run's log that leaves before its result does. */
+export function scrubbedLine(line: string, scrubber: TreeScrubber): string {
+  return scrubber.json(withoutArchives([maskPrintedHeaders(line)]))[0] ?? '';
+}
+
+/** Longest text that survives in a result which is too large as a whole. */
+const keptText = 2048;
+const keptItems = 100;
+
+/** The result as JSON of at most `limit` bytes; what had to go is named in its log. Never loses the verdict. */
+export function serialised(result: Result, limit: number): { json: string; trimmed: boolean } {
+  const whole = JSON.stringify(result);
+  if (fits(whole, limit)) return { json: whole, trimmed: false };
+  const size = Buffer.byteLength(whole);
+  const note: LogEntry = {
+    time: Date.parse(result.stoppedAt),
+    level: 'warn',
+    msg: `the result had ${size} bytes, more than ${limit}: long texts and lists of it are cut`,
+  };
+  const shortLog = [...cutLog(result.log), note];
+  const suites = result.checkType === 'PLAYWRIGHT' ? shorterDetails(result.details) : [];
+  for (const details of suites) {
+    const json = JSON.stringify({ ...result, details, log: shortLog });
+    if (fits(json, limit)) return { json, trimmed: true };
+  }
+  const cut: Result = {
+    ...result,
+    assertions: cutTree(result.assertions) as Result['assertions'], // same shape, shorter texts
+    details: cutTree(result.details) as Result['details'], // same shape, shorter texts
+    log: shortLog,
+  };
+  const shorter = JSON.stringify(cut);
+  if (fits(shorter, limit)) return { json: shorter, trimmed: true };
+  const bare: Result = {
+    ...cut,
+    reason: cut.reason ?? (cut.status === 'passed' ? null : reasonOf('RESULT_TOO_LARGE', note.msg)),
+    assertions: [],
+    details: {},
+    log: [note],
+  };
+  return { json: JSON.stringify(bare), trimmed: true };
+}
+
+/** A UTF-16 unit takes at most three bytes, so most results need no counting. */
+function fits(json: string, limit: number): boolean {
+  return json.length * 3 <= limit || Buffer.byteLength(json) <= limit;
+}
+
+/** How it began and how it ended. */
+function cutLog(log: readonly LogEntry[]): LogEntry[] {
+  const half = keptItems / 2;
+  const kept = log.length <= keptItems ? log : [...log.slice(0, half), ...log.slice(-half)];
+  return cutTree(kept) as LogEntry[]; // same shape, shorter texts
+}
+
+function cutTree(value: unknown): unknown {
+  if (typeof value === 'string') return value.length > keptText ? `${value.slice(0, keptText)}…` : value;
+  if (Array.isArray(value)) return value.slice(0, keptItems).map(cutTree);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .slice(0, keptItems)
+      .map(([key, inner]) => [key, cutTree(inner)]),
+  );
+}

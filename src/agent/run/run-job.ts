@@ -1,0 +1,217 @@
+import { JobAborted, toError, type InvalidJobError } from '../../errors.ts';
+import { laneOf } from '../../protocol/check-types.ts';
+import type { Job, JobEnvelope } from '../../protocol/job.ts';
+import { reasonOf } from '../../protocol/reasons.ts';
+import type { Result } from '../../protocol/result.ts';
+import { attemptOnce, unseen, type AttemptParts } from './attempt-once.ts';
+import type { Attempted } from './attempted.ts';
+import { nextAttempt } from './attempts.ts';
+import { cancelledGrade, erroredGrade, type Grade } from './grade.ts';
+import type { Lanes } from './lanes.ts';
+import type { Hold, Leases } from './leases.ts';
+import { countAttempt, countResult, countRun, countSuite, countWait, type AgentMetrics } from '../metrics/counters.ts';
+import { withTraceroute } from './network-evidence.ts';
+import type { JobScrubber } from '../scrubbing/own-secrets.ts';
+import { resultOf, scrubbed, scrubbedInTurns, serialised } from './result.ts';
+import { traceLimitMs } from './traces.ts';
+
+/** What running a job needs of the agent. */
+export type RunParts = AttemptParts & {
+  version: string;
+  lanes: Lanes;
+  leases: Pick<Leases, 'hold' | 'release'>;
+  metrics: AgentMetrics;
+  /** Masks the job's secrets and the agent's own in any tree of values. */
+  scrubberOf: (job: Job) => JobScrubber;
+  /** Hands a serialised result to the outbox; resolves when it is safe. */
+  deliver: (json: string) => Promise<void>;
+  resultBytes: () => number;
+  /** Our clock minus the service's, in milliseconds, as far as it matters. */
+  clockSkewMs: () => number;
+};
+
+/** The whole story of one job in this agent: attempts until one is the last, each reported, or handed back. */
+export async function runJob(job: Job, parts: RunParts): Promise<void> {
+  const { leases, metrics, now } = parts;
+  const claimedAt = now();
+  const lane = laneOf[job.checkType];
+  const scrubber = parts.scrubberOf(job);
+  const hold = leases.hold(job);
+  const deadline = Date.parse(job.deadline) + parts.clockSkewMs();
+  let attempt = job.attempt;
+  let notBefore: number | null = null;
+  let firstAttemptAt =
+    job.firstAttemptAt === null ? null : Date.parse(job.firstAttemptAt) + parts.clockSkewMs();
+  const startedElsewhere = firstAttemptAt !== null;
+  /** Start of the first attempt here. */
+  let begunAt: number | null = null;
+
+  const countWaits = (begun: number): void => {
+    countWait(metrics.slotWait, lane, begun - claimedAt);
+    if (startedElsewhere) return;
+    const dueAt = Date.parse(job.dueAt) + parts.clockSkewMs();
+    countWait(metrics.claimDelay, lane, claimedAt - dueAt);
+    countWait(metrics.startDelay, lane, begun - dueAt);
+  };
+
+  const report = async (attempted: Attempted, resultType: Result['resultType']): Promise<void> => {
+    const warnings = scrubber.warnings.map((msg) => ({
+      time: attempted.startedAt,
+      level: 'warn' as const,
+      msg,
+    }));
+    const told = warnings.length === 0 ? attempted : { ...attempted, log: [...warnings, ...attempted.log] };
+    const result = resultOf(job, { attempt, attempted: told, resultType, version: parts.version });
+    const clean =
+      job.checkType === 'PLAYWRIGHT' ? await scrubbedInTurns(result, scrubber) : scrubbed(result, scrubber);
+    const { json, trimmed } = serialised(clean, parts.resultBytes());
+    metrics.scrubbedResultBytes += Buffer.byteLength(json);
+    if (trimmed) metrics.resultsTrimmed += 1;
+    countResult(metrics, result);
+    return parts.deliver(json);
+  };
+
+  try {
+    for (;;) {
+      const attempted = await inSlot(job, hold, parts.lanes, () => {
+        if (begunAt === null) countWaits((begunAt = now()));
+        return attemptOnce(job, { attempt, hold, deadline, scrubber, parts });
+      });
+      firstAttemptAt ??= attempted.startedAt;
+      countAttempt(metrics, job.checkType, (attempted.stoppedAt - attempted.startedAt) / 1000);
+      if (job.checkType === 'PLAYWRIGHT') countSuite(metrics, attempted.outcome.details);
+
+      const { status, reason } = attempted.grade;
+      const next = nextAttempt(job.retryStrategy, {
+        attempt,
+        status,
+        reason,
+        firstAttemptAt,
+        now: now(),
+        deadline,
+      });
+      if (next === null) {
+        countRun(metrics, job.checkType, (attempted.stoppedAt - (begunAt ?? attempted.startedAt)) / 1000);
+        return await report(await traced(attempted), 'FINAL');
+      }
+
+      // A trace is no reason to try again later than the strategy says, and must not go on beside the next attempt.
+      const hasTime = next.delayMs >= traceLimitMs || isTraced(attempted);
+      await report(hasTime ? await traced(attempted) : attempted, 'ATTEMPT');
+      attempt = next.attempt;
+      notBefore = attempted.stoppedAt + next.delayMs;
+      if (next.elsewhere) {
+        return await handBack('retry-elsewhere', { otherLocation: true });
+      }
+      await waiting(hold, notBefore - now());
+    }
+  } catch (error) {
+    if (!(error instanceof JobAborted)) {
+      const fault = toError(error);
+      parts.fault(fault, 'running a job failed');
+      return await conclude(erroredGrade(reasonOf('INTERNAL', `the agent failed: ${fault.message}`)));
+    }
+    if (error.code === 'lease-lost') return;
+    if (error.code === 'shutdown') return await handBack('draining', {});
+    await conclude(cancelledGrade());
+  } finally {
+    hold.end();
+  }
+
+  /** With the trace of the way where the network failed; the slot is free meanwhile, the lease renewed. */
+  function traced(attempted: Attempted): Promise<Attempted> | Attempted {
+    const { evidence } = parts;
+    if (evidence === undefined) return attempted;
+    return withTraceroute(attempted, { hold, traces: evidence.traces, untilMs: deadline, now });
+  }
+
+  function isTraced({ traceTo }: Attempted): boolean {
+    if (traceTo === undefined) return false;
+    return 'unavailable' in traceTo || parts.evidence?.traces.has(traceTo) === true;
+  }
+
+  /** The end of a job of which there is nothing to tell but the verdict. */
+  async function conclude(verdict: Grade): Promise<void> {
+    const at = now();
+    await report(unseen(verdict, { startedAt: at, stoppedAt: at }), 'FINAL');
+  }
+
+  async function handBack(reason: string, more: { otherLocation?: boolean }): Promise<void> {
+    await leases.release(job, {
+      reason,
+      nextAttempt: attempt,
+      ...(notBefore === null ? {} : { notBefore: new Date(notBefore - parts.clockSkewMs()).toISOString() }),
+      ...(firstAttemptAt === null
+        ? {}
+        : { firstAttemptAt: new Date(firstAttemptAt - parts.clockSkewMs()).toISOString() }),
+      ...more,
+    });
+  }
+}
+
+/** Answers for a job that can't be run: an errored result, so that the run does not just vanish. */
+export async function reportInvalid(
+  invalid: { envelope: JobEnvelope; raw: Record<string, unknown>; error: InvalidJobError },
+  parts: RunParts,
+): Promise<void> {
+  const { envelope, raw, error } = invalid;
+  const text = (name: string) => (typeof raw[name] === 'string' ? raw[name].slice(0, 64) : '');
+  const at = parts.now();
+  const attempted = unseen(erroredGrade(reasonOf(error.code, error.message)), {
+    startedAt: at,
+    stoppedAt: at,
+  });
+  const hold = parts.leases.hold(envelope);
+  try {
+    const result = resultOf(
+      {
+        ...envelope,
+        sequenceId: text('sequenceId'),
+        checkId: text('checkId'),
+        runLocation: text('runLocation'),
+      },
+      { attempt: envelope.attempt, attempted, resultType: 'FINAL', version: parts.version },
+    );
+    countResult(parts.metrics, result);
+    await parts.deliver(serialised(result, parts.resultBytes()).json);
+  } finally {
+    hold.end();
+  }
+}
+
+/** Runs `task` when the lane has a slot; rejects at once when the job is aborted before. */
+function inSlot<T>(job: Job, hold: Hold, lanes: Lanes, task: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (hold.leaving) hold.abort('shutdown');
+    if (hold.aborted !== null) return reject(hold.aborted);
+    hold.phase = 'queued';
+    hold.onAbort = () => reject(hold.aborted);
+    const run = async () => {
+      if (hold.aborted !== null) return;
+      hold.phase = 'running';
+      await task().then(resolve, reject);
+    };
+    // The type's own lane, whatever the job says: a slot of another one is not meant for it, or not there.
+    lanes.run(laneOf[job.checkType], run).catch(reject);
+  });
+}
+
+/** Waits outside the queue, with the lease renewed. */
+function waiting(hold: Hold, milliseconds: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (hold.leaving) hold.abort('shutdown');
+    if (hold.aborted !== null) return reject(hold.aborted);
+    hold.phase = 'waiting';
+    const timer = setTimeout(
+      () => {
+        hold.onAbort = null;
+        resolve();
+      },
+      Math.max(0, milliseconds),
+    );
+    hold.onAbort = () => {
+      clearTimeout(timer);
+      reject(hold.aborted);
+    };
+  });
+}

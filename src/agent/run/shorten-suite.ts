@@ -1,0 +1,44 @@
+import type { Result } from '../../protocol/result.ts';
+
+/**
+ * Details of a suite's run as they are and in shorter and shorter forms, for a result that is too large as a whole: steps go
+ * first, then what tests that did well brought, then long texts, then tests, failed ones last. Totals always stay. Empty where
+ * the run did not come to its tests.
+ */
+export function* shorterDetails(details: Result['details']): Generator<Result['details']> {
+  const { tests } = details;
+  if (!Array.isArray(tests)) return;
+  yield details;
+  let kept = (tests as unknown[]).map((test) => test as Test); // objects, as the agent's own runner makes them
+  yield { ...details, tests: kept.map((test) => (isGood(test) ? { ...test, steps: [] } : test)) };
+  kept = kept.map((test) => ({ ...test, steps: [] }));
+  yield { ...details, tests: kept };
+  kept = kept.map((test) => (isGood(test) ? { ...test, errors: [], attachments: [] } : test));
+  yield { ...details, tests: kept };
+  const rest = { ...details, errors: shortTexts(details['errors']) };
+  kept = kept.map((test) => ({ ...test, errors: shortTexts(test['errors']), attachments: [] }));
+  yield { ...rest, tests: kept };
+  const byNeed = [...kept.filter((test) => !isGood(test)), ...kept.filter(isGood)];
+  const leftOut = Number(details['testsLeftOut'] ?? 0);
+  for (let count = Math.floor(kept.length / 2); ; count = Math.floor(count / 2)) {
+    const wanted = new Set(byNeed.slice(0, count));
+    yield {
+      ...rest,
+      tests: kept.filter((test) => wanted.has(test)),
+      testsLeftOut: leftOut + kept.length - count,
+    };
+    if (count === 0) return;
+  }
+}
+
+type Test = Readonly<Record<string, unknown>>;
+
+const isGood = ({ status, degraded }: Test): boolean =>
+  (status === 'passed' || status === 'skipped') && degraded !== true;
+
+function shortTexts(texts: unknown): unknown[] {
+  const list = Array.isArray(texts) ? (texts as unknown[]) : [];
+  return list
+    .slice(0, 3)
+    .map((text) => (typeof text === 'string' && text.length > 500 ? `${text.slice(0, 499)}…` : text));
+}

@@ -1,0 +1,125 @@
+import { toError } from '../../errors.ts';
+import type { Network } from '../../executors/interface/network.ts';
+import { withNames } from '../../executors/evidence/hop-names.ts';
+import {
+  traceroute,
+  type Traceroute,
+  type TraceTarget,
+  type TraceTimes,
+  type Unavailable,
+} from '../../executors/evidence/traceroute.ts';
+
+/** Traces for all failing checks of an agent: one for each target and minute, a few at a time. */
+export type Traces = {
+  /**
+   * The trace to a target, of this minute: made before, under way, or begun now. Never rejects; when the signal fires it says
+   * so instead, and the trace goes on for others that wait for it.
+   */
+  to: (target: TraceTarget, signal: AbortSignal) => Promise<Traceroute | Unavailable>;
+  /** Whether there is one that nobody has to wait for. */
+  has: (target: TraceTarget) => boolean;
+  close: () => void;
+};
+
+const freshMs = 60_000;
+const atOnce = 4;
+/** Traces that wait for their turn: more would come too late for the results that they belong to. */
+const mostWaiting = 8;
+const mostKept = 500;
+const tooMany: Unavailable = { unavailable: 'too many other traces were under way' };
+/** Longest time of one trace, its turn and its names. */
+export const traceLimitMs = 5000;
+
+type Kept = { at: number; done: boolean; trace: Promise<Traceroute | Unavailable> };
+
+/** `now`: milliseconds since the epoch. */
+export function createTraces(options: {
+  network: Pick<Network, 'nameServers'>;
+  now: () => number;
+  times?: TraceTimes;
+}): Traces {
+  const { network, now, times } = options;
+  const kept = new Map<string, Kept>();
+  /** Of traces that are under way or wait. */
+  const limits = new Set<AbortController>();
+  let running = 0;
+  const waiting: (() => void)[] = [];
+
+  const keyOf = ({ way, address, port }: TraceTarget) => `${way} ${port} ${address}`;
+
+  const freshOf = (target: TraceTarget): Kept | null => {
+    const found = kept.get(keyOf(target));
+    return found === undefined || now() - found.at > freshMs ? null : found;
+  };
+
+  const turn = async (): Promise<void> => {
+    if (running < atOnce) running += 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+  };
+  const passTurn = () => {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  };
+
+  const make = async (target: TraceTarget): Promise<Traceroute | Unavailable> => {
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(), traceLimitMs);
+    limits.add(limit);
+    await turn();
+    try {
+      if (limit.signal.aborted) {
+        // Nothing was tried: whoever asks next may have more luck.
+        kept.delete(keyOf(target));
+        return tooMany;
+      }
+      const options = { signal: limit.signal, now, ...(times === undefined ? {} : { times }) };
+      const found = await traceroute(target, options);
+      return 'unavailable' in found ? found : { ...found, hops: await withNames(found.hops, network) };
+    } catch (error) {
+      // A rejection that nobody waits for any more would end the agent.
+      return { unavailable: toError(error).message };
+    } finally {
+      clearTimeout(timer);
+      limits.delete(limit);
+      passTurn();
+    }
+  };
+
+  const begin = (target: TraceTarget): Kept => {
+    const entry: Kept = { at: now(), done: false, trace: make(target) };
+    void entry.trace.then(() => (entry.done = true));
+    const key = keyOf(target);
+    kept.delete(key);
+    kept.set(key, entry);
+    for (const old of kept.keys()) {
+      if (kept.size <= mostKept) break;
+      kept.delete(old);
+    }
+    return entry;
+  };
+
+  return {
+    to: (target, signal) => {
+      const known = freshOf(target);
+      if (known === null && waiting.length >= mostWaiting) {
+        return Promise.resolve(tooMany);
+      }
+      const { trace } = known ?? begin(target);
+      return Promise.race([trace, stopped(signal)]);
+    },
+    has: (target) => freshOf(target)?.done === true,
+    close: () => {
+      for (const limit of limits) limit.abort();
+      kept.clear();
+    },
+  };
+}
+
+function stopped(signal: AbortSignal): Promise<Unavailable> {
+  return new Promise((resolve) => {
+    const say = () => resolve({ unavailable: 'there was no time left for it' });
+    if (signal.aborted) say();
+    else signal.addEventListener('abort', say, { once: true });
+  });
+}

@@ -1,0 +1,128 @@
+import type { AgentConfig } from '../../config.ts';
+import type { Job } from '../../protocol/job.ts';
+import { createScrubberCache } from '../../secrets/scrubber/cache.ts';
+import { createScrubber, type NamedSecret, type Scrubber } from '../../secrets/scrubber/scrubber.ts';
+
+const secretPrefix = 'SERVICE_SECRET_';
+
+/**
+ * What the agent itself must not let out: its key if it has one, SERVICE_SECRET_* of its environment, passwords of its
+ * proxies and of what installers of suites are handed.
+ */
+export function ownSecrets(
+  config: Pick<AgentConfig, 'proxy' | 'secrets' | 'installEnvironment'> & {
+    readonly apiKey?: AgentConfig['apiKey'];
+  },
+): NamedSecret[] {
+  const proxies = [config.proxy.httpProxy, config.proxy.httpsProxy].flatMap((proxy) =>
+    proxy === null ? [] : passwordsOf('HTTP(S)_PROXY', proxy.reveal()),
+  );
+  return [
+    ...(config.apiKey === undefined ? [] : [{ name: 'API_KEY', value: config.apiKey.reveal() }]),
+    ...config.secrets.map((secret) => ({ name: `${secretPrefix}*`, value: secret.reveal() })),
+    ...proxies,
+    ...Object.entries(config.installEnvironment)
+      // The proxies are among the above.
+      .filter(([name]) => !/^https?_proxy$/i.test(name))
+      .flatMap(([name, value]) => passwordsOf(name, value.reveal())),
+  ];
+}
+
+/** What masks everything of one job that leaves the agent. It learns of secrets that come up while the job runs. */
+export type JobScrubber = {
+  text: (text: string) => string;
+  json: <T>(tree: T) => T;
+  /** One line for each value that can't be looked for everywhere. */
+  readonly warnings: readonly string[];
+  /** All that is masked at present: for files, which are scrubbed on a thread of their own. */
+  secrets: () => readonly NamedSecret[];
+  /** Masks a value from now on. */
+  add: (name: string, value: string) => void;
+};
+
+/** Secrets that one job may add while it runs, and their bytes in all. */
+const mostAdded = 1000;
+const mostAddedBytes = 1024 * 1024;
+
+/**
+ * The scrubber of each job: the agent's own secrets, the job's, and those that come up. Jobs without secrets of their own
+ * share `base`, the others one scrubber per set of secrets.
+ */
+export function jobScrubbers(own: readonly NamedSecret[], base: Scrubber): (job: Job) => JobScrubber {
+  const cache = createScrubberCache();
+  return (job) => {
+    const secrets = secretsOf(job);
+    const given = secrets.length === 0 ? base : cache.scrubberFor([...own, ...secrets]);
+    return growing([...own, ...secrets], given);
+  };
+}
+
+function growing(given: readonly NamedSecret[], scrubber: Scrubber): JobScrubber {
+  const added = new Map<string, NamedSecret>();
+  let addedBytes = 0;
+  let tooMany = false;
+  let current: Scrubber | null = scrubber;
+  const now = () => (current ??= createScrubber([...given, ...added.values()]));
+  return {
+    text: (text) => now().text(text),
+    json: (tree) => now().json(tree),
+    get warnings() {
+      const more = `more than ${mostAdded} secrets, or ${mostAddedBytes} bytes of them, came up in the run: the others are not masked`;
+      return tooMany ? [...now().warnings, more] : now().warnings;
+    },
+    secrets: () => [...given, ...added.values()],
+    add: (name, value) => {
+      if (value === '' || added.has(value) || given.some((secret) => secret.value === value)) return;
+      addedBytes += Buffer.byteLength(value);
+      if (added.size >= mostAdded || addedBytes > mostAddedBytes) {
+        tooMany = true;
+        return;
+      }
+      added.set(value, { name, value });
+      current = null;
+    },
+  };
+}
+
+/** Secret variables of a job, and the passwords that it hands to proxies, servers and keys. */
+function secretsOf(job: Job): NamedSecret[] {
+  const secrets: NamedSecret[] = [];
+  for (const { key, value, secret } of job.environmentVariables) {
+    if (secret || key.startsWith(secretPrefix)) secrets.push({ name: key, value });
+  }
+  if (job.proxyUrl !== null) secrets.push(...passwordsOf('proxyUrl', job.proxyUrl));
+  if (job.checkType === 'API') {
+    for (const { passphrase } of job.clientCertificates) {
+      if (passphrase !== null) secrets.push({ name: 'clientCertificates.passphrase', value: passphrase });
+    }
+    const { basicAuth, headers, queryParameters } = job.request;
+    if (basicAuth !== null) secrets.push(...literal('basicAuth.password', basicAuth.password));
+    for (const { key, value, locked } of [...headers, ...queryParameters]) {
+      if (locked) secrets.push(...literal(key, value));
+    }
+  }
+  if (job.checkType === 'API' || job.checkType === 'URL') {
+    secrets.push(...passwordsOf('request.url', job.request.url));
+  }
+  return secrets;
+}
+
+/** A value that stands in the job itself. One made from variables is as secret as those are. */
+function literal(name: string, value: string): NamedSecret[] {
+  return value === '' || value.includes('{{') ? [] : [{ name, value }];
+}
+
+function passwordsOf(name: string, url: string): NamedSecret[] {
+  if (!URL.canParse(url)) return [];
+  const { password } = new URL(url);
+  if (password === '') return [];
+  return [{ name: `${name} password`, value: decoded(password) }];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,228 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  agentEnvironment,
+  logLevels,
+  readAgentSettings,
+  readLogLevel,
+  type AgentConfig,
+  type LogLevel,
+} from '../../config.ts';
+import { readServiceConfig } from '../../config/service.ts';
+import { exitCodes, FatalError, toError } from '../../errors.ts';
+import { createLog } from '../../log.ts';
+import { createScrubber } from '../../secrets/scrubber/scrubber.ts';
+import { startService } from '../../service/service.ts';
+import { startTargets } from '../../targets/targets.ts';
+import { usageError, type Command } from '../command.ts';
+import { startAgentProcess, type AgentProcess } from './agent.ts';
+import { createApiClient, type ApiClient } from './api.ts';
+import { watchResults } from './results.ts';
+import { installNewestRuntime } from './runtime.ts';
+import { startSamples, syncSamples, type KnownCheck } from './samples.ts';
+import { leaveLastWords } from '../last-words.ts';
+import { readableLine } from '../readable-log.ts';
+import { sampleChecks } from './sample-checks.ts';
+import { startSampleHeartbeat } from './sample-heartbeat.ts';
+import { sampleScripts } from './sample-scripts.ts';
+import { sampleSuite } from './sample-suite.ts';
+import { generated, secretsOf } from '../service.ts';
+
+/** How long results are told as they come. */
+const watchMs = 60_000;
+
+/**
+ * `dev`: the service, an agent, sample targets and sample checks on one machine. One line of JSON on standard output says
+ * that everything answers; a signal ends it all in order: the agent drains, then the service, then the targets.
+ */
+export const dev: Command = async (args, { env, stdout, stderr }) => {
+  if (args.length > 0) throw usageError('dev takes no arguments');
+  const level = readLogLevel(env);
+  const agentSettings = readAgentSettings(env);
+  // What dev itself asks, for the lines of results, would use up what one key may.
+  const config = readServiceConfig({ SERVICE_RATE_LIMIT: '0', ...env });
+  const print = (line: string): void => stderr(`${line}\n`);
+
+  const signals = watchSignals();
+  const closers: (() => Promise<unknown>)[] = [];
+  let isAsItShould = (): void => undefined;
+  try {
+    const targets = await startTargets();
+    closers.push(targets.close);
+    signals.stopped.throwIfAborted();
+
+    let scrubber = createScrubber(secretsOf(config));
+    const log = createLog({
+      level,
+      scrub: (line) => scrubber.text(line),
+      destination: { write: (line) => print(readableLine(line.trimEnd(), 'service')) },
+    });
+    isAsItShould = leaveLastWords(log, 'dev');
+    const service = await startService({ config, log });
+    closers.push(service.close);
+    signals.stopped.throwIfAborted();
+    const { keys } = service;
+    if (keys === null) {
+      const message = `dev needs the keys of its first start, which are not in ${config.dataDir}: set another SERVICE_DATA_DIR or DATABASE_URL`;
+      throw new FatalError('CONFIGURATION', message, { exitCode: exitCodes.configuration });
+    }
+
+    scrubber = createScrubber([...secretsOf(config), ...generated(keys)]);
+
+    const api = createApiClient(service.url, keys.apiKey);
+    const samples = sampleChecks(targets.ports, keys.locationSlug);
+    const checks: KnownCheck[] = await syncSamples(api, samples).catch((error: unknown) => {
+      print(`the sample checks could not be made: ${toError(error).message}`);
+      return [];
+    });
+    const heartbeat = await startSampleHeartbeat(api, {
+      serviceUrl: service.url,
+      signal: signals.stopped,
+    }).catch((error: unknown): null => {
+      print(`the sample heartbeat could not be made: ${toError(error).message}`);
+      return null;
+    });
+    if (heartbeat !== null) checks.push(heartbeat);
+    signals.stopped.throwIfAborted();
+
+    const agent = await startAgentProcess({
+      env: agentEnvironment(env, {
+        apiKey: keys.locationKey,
+        serviceUrl: service.url,
+        extraCaFile: await trustTargets(agentSettings, targets.caCertificate),
+        // Its health port is told at INFO; what the user does not want to see is left out below.
+        logLevel: logLevels.indexOf(level) > logLevels.indexOf('INFO') ? 'INFO' : level,
+      }),
+      onLine: (line) => {
+        if (isAtLeast(line, level)) print(readableLine(line, 'agent'));
+      },
+      signal: signals.stopped,
+    });
+    closers.push(agent.stop);
+    signals.onAgain(() => void agent.stop());
+
+    const serviceUrl = config.publicUrl ?? service.url;
+    const ready = {
+      ready: true,
+      serviceUrl,
+      accountId: service.accountId,
+      apiKey: keys.apiKey,
+      locationKey: keys.locationKey,
+      agentHealthUrl: agent.healthUrl,
+      webUrl: `${serviceUrl}/`,
+    };
+    stdout(`${JSON.stringify(ready)}\n`);
+    // Checks without scripts run without it, so nobody waits.
+    const runtime = installNewestRuntime({ env, print });
+    closers.push(runtime.close);
+    const scripts = runtime.installed.then(async (there) =>
+      there && !signals.stopped.aborted
+        ? startSamples(api, sampleScripts(targets.ports, keys.locationSlug))
+        : [],
+    );
+    void scripts.catch((error: unknown) => {
+      if (!signals.stopped.aborted)
+        print(`the sample checks with scripts could not be made: ${toError(error).message}`);
+    });
+    const suites = runtime.engines.then(async (there) => {
+      if (!there || signals.stopped.aborted) return [];
+      return startSamples(api, [await sampleSuite(api, targets.ports, keys.locationSlug)]);
+    });
+    void suites.catch((error: unknown) => {
+      if (!signals.stopped.aborted) print(`the sample suite could not be made: ${toError(error).message}`);
+    });
+    const { failed } = service;
+    return await untilTheEnd({
+      api,
+      checks,
+      scripts,
+      suites,
+      agent,
+      failed,
+      stopped: signals.stopped,
+      print,
+    });
+  } catch (error: unknown) {
+    if (signals.stopped.aborted && error === signals.stopped.reason) return exitCodes.done;
+    throw error;
+  } finally {
+    // The last thing opened closes first. One that fails must not keep the others open.
+    for (const close of closers.reverse()) {
+      await close().catch((error: unknown) => print(`not closed cleanly: ${toError(error).message}`));
+    }
+    signals.stop();
+    isAsItShould();
+  }
+};
+
+/** Tells results for a while and waits for a signal, or for an agent that can't go on. */
+async function untilTheEnd(parts: {
+  api: ApiClient;
+  checks: readonly KnownCheck[];
+  /** Those that come once there is a runtime. */
+  scripts: Promise<KnownCheck[]>;
+  /** The one that comes once there are engines. */
+  suites: Promise<KnownCheck[]>;
+  agent: AgentProcess;
+  /** The service can not go on. */
+  failed: Promise<FatalError>;
+  stopped: AbortSignal;
+  print: (line: string) => void;
+}): Promise<number> {
+  const { agent, stopped, print } = parts;
+  print('\nEverything runs. Results of the sample checks, for a minute:');
+  const watching = { print, untilMs: watchMs, signal: stopped };
+  void watchResults(parts.api, parts.checks, watching);
+  // They run once a minute, so it takes longer until each has been seen.
+  void parts.scripts.then(
+    (checks) => watchResults(parts.api, checks, { ...watching, untilMs: 2 * watchMs }),
+    () => undefined,
+  );
+  void parts.suites.then(
+    (checks) => watchResults(parts.api, checks, { ...watching, untilMs: 3 * watchMs }),
+    () => undefined,
+  );
+  const signalled = new Promise<null>((resolve) => {
+    if (stopped.aborted) resolve(null);
+    stopped.addEventListener('abort', () => resolve(null));
+  });
+  const end = await Promise.race([signalled, agent.ended, parts.failed]);
+  if (end !== null) throw end;
+  print('Ending: the agent drains, then the service closes.');
+  return agent.stop();
+}
+
+/** A file of authorities for the agent: the sample targets' and, where there are some, the user's. */
+async function trustTargets(settings: Omit<AgentConfig, 'apiKey'>, caCertificate: string): Promise<string> {
+  const others =
+    settings.extraCaFile === null ? '' : await readFile(settings.extraCaFile, 'utf8').catch(() => '');
+  const file = join(settings.dataDir, 'sample-targets.pem');
+  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+  await writeFile(file, `${caCertificate}\n${others}`);
+  return file;
+}
+
+/** Whether a line of the agent's log is as urgent as asked for; lines that are none always are. */
+function isAtLeast(line: string, level: LogLevel): boolean {
+  const own = logLevels.find((name) => line.startsWith(`{"level":"${name}"`));
+  return own === undefined || logLevels.indexOf(own) >= logLevels.indexOf(level);
+}
+
+/** The first SIGTERM, SIGINT or SIGHUP fires `stopped`; each later one calls what `onAgain` was given. */
+function watchSignals() {
+  const names = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+  const stopped = new AbortController();
+  let again: () => void = () => undefined;
+  const onSignal = (): void => {
+    if (stopped.signal.aborted) again();
+    else stopped.abort(new Error('told to stop'));
+  };
+  for (const name of names) process.on(name, onSignal);
+  return {
+    stopped: stopped.signal,
+    onAgain: (listener: () => void) => void (again = listener),
+    stop: () => {
+      for (const name of names) process.off(name, onSignal);
+    },
+  };
+}

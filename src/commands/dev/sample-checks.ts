@@ -1,0 +1,91 @@
+import type { CheckType, ProbeType } from '../../protocol/check-types.ts';
+import type { TargetPorts } from '../../targets/targets.ts';
+
+/** A check to create: its type and the public API's body. */
+export type SampleCheck = { type: CheckType; name: string; body: { [field: string]: unknown } };
+
+/** By it `dev` knows its own checks again at later starts. */
+export const sampleTag = 'sample';
+
+/**
+ * The sample checks of `dev`: each type at least once, some made to degrade and some to fail, each every 10 s.
+ * `ports` are those of the sample targets, which change from start to start.
+ */
+export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCheck[] {
+  const http = `http://127.0.0.1:${ports.http}`;
+  const https = (port: number) => `https://127.0.0.1:${port}`;
+  const check = (type: ProbeType, name: string, fields: { [field: string]: unknown }): SampleCheck => ({
+    type,
+    name,
+    body: {
+      name,
+      tags: [sampleTag],
+      privateLocations: [locationSlug],
+      frequency: 0,
+      frequencyOffset: 10,
+      doubleCheck: false,
+      ...fields,
+    },
+  });
+  const assertion = (source: string, comparison: string, target: string, property = '') => ({
+    source,
+    property,
+    comparison,
+    target,
+  });
+
+  return [
+    check('URL', 'Sample: page answers', { request: { url: `${http}/ok` } }),
+    check('URL', 'Sample: page is slow', {
+      degradedResponseTime: 400,
+      maxResponseTime: 5000,
+      request: { url: `${http}/slow?ms=600` },
+    }),
+    check('URL', 'Sample: certificate is valid', { request: { url: `${https(ports.https)}/ok` } }),
+    check('URL', 'Sample: certificate has expired', { request: { url: `${https(ports.expired)}/ok` } }),
+    check('API', 'Sample: products are in stock', {
+      request: {
+        url: `${http}/json`,
+        assertions: [
+          assertion('STATUS_CODE', 'EQUALS', '200'),
+          assertion('JSON_BODY', 'GREATER_THAN', '0', '$.items[*].price'),
+          assertion('HEADERS', 'CONTAINS', 'json', 'content-type'),
+        ],
+      },
+    }),
+    check('API', 'Sample: lamp costs too much', {
+      request: {
+        url: `${http}/json`,
+        assertions: [assertion('JSON_BODY', 'LESS_THAN', '10', "$.items[?(@.name=='lamp')].price")],
+      },
+    }),
+    check('API', 'Sample: flaky endpoint, one retry', {
+      doubleCheck: true,
+      request: { url: `${http}/flaky` },
+    }),
+    check('TCP', 'Sample: port answers', {
+      request: {
+        hostname: '127.0.0.1',
+        port: ports.echo,
+        data: 'hello',
+        assertions: [assertion('RESPONSE_DATA', 'CONTAINS', 'hello')],
+      },
+    }),
+    check('TCP', 'Sample: port hangs up', {
+      request: { hostname: '127.0.0.1', port: ports.closing, data: 'hello' },
+    }),
+    check('DNS', 'Sample: name resolves', {
+      request: {
+        query: 'sample.test',
+        recordType: 'A',
+        nameServer: '127.0.0.1',
+        port: ports.dns,
+        assertions: [assertion('JSON_ANSWER', 'EQUALS', '127.0.0.1', '$.Answer[*].data')],
+      },
+    }),
+    check('DNS', 'Sample: name resolves slowly', {
+      request: { query: 'slow.sample.test', recordType: 'A', nameServer: '127.0.0.1', port: ports.dns },
+    }),
+    check('ICMP', 'Sample: host answers', { request: { hostname: '127.0.0.1', pingCount: 3 } }),
+  ];
+}

@@ -1,0 +1,44 @@
+import { carriesScripts } from '../../agent/script-host.ts';
+import { readAgentConfigIfAny, readLogLevel } from '../../config.ts';
+import { exitCodes } from '../../errors.ts';
+import { createNetwork } from '../../executors/system-network.ts';
+import { uptimeTypes } from '../../protocol/check-types.ts';
+import { parseArguments, usageError, type Command } from '../command.ts';
+import { evidenceProbes } from './evidence.ts';
+import { findingsTable, ok, runProbes, type Probe } from './finding.ts';
+import { machineProbes } from './machine.ts';
+import { networkProbes } from './network.ts';
+import { serviceProbes } from './service.ts';
+
+/** Longest time of one probe, in milliseconds; all run at once. */
+const probeLimitMs = 8000;
+
+/** Of a package without code for scripts. */
+const withoutScripts: Probe = {
+  name: 'check types',
+  look: () => Promise.resolve(ok(`${uptimeTypes.join(', ')}: this package carries no code for scripts`)),
+};
+
+/** `doctor [--json]`: what works on this machine, what does not, and how to mend it. 1 = something is to be mended. */
+export const doctor: Command = async (args, { env, stdout }) => {
+  const { values, positionals } = parseArguments(args, { json: { type: 'boolean', default: false } });
+  if (positionals.length > 0) throw usageError('doctor takes no arguments');
+  readLogLevel(env);
+  const settings = readAgentConfigIfAny(env);
+
+  const network = createNetwork({ useOsDnsResolver: settings.useOsDnsResolver });
+  const findings = await runProbes(
+    [
+      ...serviceProbes(settings),
+      ...networkProbes(network),
+      ...evidenceProbes,
+      ...machineProbes(settings),
+      ...(carriesScripts() ? (await import('./scripts.ts')).scriptProbes(settings) : [withoutScripts]),
+    ],
+    probeLimitMs,
+  );
+  network.close();
+  const healthy = findings.every(({ status }) => status !== 'problem');
+  stdout(values.json ? `${JSON.stringify({ healthy, findings })}\n` : findingsTable(findings));
+  return healthy ? exitCodes.done : exitCodes.failed;
+};

@@ -1,0 +1,48 @@
+import { openCapture } from '../../executors/evidence/capture.ts';
+import { traceroute, type TraceTarget } from '../../executors/evidence/traceroute.ts';
+import { note, ok, problem, type Finding, type Probe } from './finding.ts';
+
+type Verdict = Omit<Finding, 'name'>;
+
+/** What an agent can tell of failures of the network: tried on this machine itself. */
+export const evidenceProbes: readonly Probe[] = [
+  { name: 'traceroute', look: traces },
+  { name: 'packet capture', look: captures },
+];
+
+// tcpmux: nothing listens there. That it is refused is an answer.
+const itself: TraceTarget = { address: '127.0.0.1', family: 4, port: 1, way: 'tcp' };
+const times = { roundMs: 500, spacingMs: 5, patienceMs: 500 };
+
+async function traces(signal: AbortSignal): Promise<Verdict> {
+  const found = await traceroute(itself, { signal, now: Date.now, times });
+  if ('unavailable' in found) {
+    return note(found.unavailable, 'failures of the network are reported without the way to the target');
+  }
+  if (!found.reached) {
+    return problem(
+      'probes to 127.0.0.1 are not answered',
+      'see whether a firewall drops connections to this machine itself',
+    );
+  }
+  return ok('without privileges, by TCP');
+}
+
+/** Captures what a trace sends. */
+async function captures(signal: AbortSignal): Promise<Verdict> {
+  const { address, port } = itself;
+  const capture = await openCapture([{ address, port }]);
+  if ('unavailable' in capture) {
+    return note(capture.unavailable, 'without it failures of the network are reported without their packets');
+  }
+  try {
+    await traceroute(itself, { signal, now: Date.now, times });
+    const taken = await capture.take({ targets: [{ address, port }], nameServers: [], hostnames: [] });
+    if (taken === null || taken.summary.packets === 0) {
+      return note('the system allows it, but no packet came', 'a sandbox may hide packets from this process');
+    }
+    return ok('packet sockets (NET_RAW)');
+  } finally {
+    capture.drop();
+  }
+}

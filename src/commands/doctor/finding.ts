@@ -1,0 +1,66 @@
+import { toError } from '../../errors.ts';
+
+/** What one probe found. A `problem` needs mending; a `note` is good to know. */
+export type Finding = {
+  name: string;
+  status: 'ok' | 'note' | 'problem';
+  message: string;
+  /** What to do about it. */
+  remedy: string | null;
+};
+
+/** Looks at one thing and says what it found; `signal` fires when its time is up. */
+export type Probe = { name: string; look: (signal: AbortSignal) => Promise<Omit<Finding, 'name'>> };
+
+export const ok = (message: string): Omit<Finding, 'name'> => ({ status: 'ok', message, remedy: null });
+export const note = (message: string, remedy: string | null = null): Omit<Finding, 'name'> => ({
+  status: 'note',
+  message,
+  remedy,
+});
+export const problem = (message: string, remedy: string): Omit<Finding, 'name'> => ({
+  status: 'problem',
+  message,
+  remedy,
+});
+
+/** Runs all probes at once. None takes longer than `limitMs`, and none that throws hides the others. */
+export function runProbes(probes: readonly Probe[], limitMs: number): Promise<Finding[]> {
+  return Promise.all(
+    probes.map(async ({ name, look }) => {
+      const limit = new AbortController();
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<Omit<Finding, 'name'>>((resolve) => {
+        timer = setTimeout(() => {
+          limit.abort(new Error('the probe took too long'));
+          resolve(problem(`no answer within ${limitMs / 1000} s`, 'see whether something on the way hangs'));
+        }, limitMs);
+      });
+      try {
+        return { name, ...(await Promise.race([look(limit.signal), late])) };
+      } catch (error: unknown) {
+        return {
+          name,
+          ...problem(`could not be looked at: ${toError(error).message}`, 'run with LOG_LEVEL=DEBUG'),
+        };
+      } finally {
+        clearTimeout(timer);
+      }
+    }),
+  );
+}
+
+const marks = { ok: 'ok', note: 'note', problem: 'PROBLEM' } as const;
+
+/** Findings as an aligned table, with what to do below each. */
+export function findingsTable(findings: readonly Finding[]): string {
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  const lines = findings.flatMap(({ name, status, message, remedy }) => [
+    `${marks[status].padEnd(8)} ${name.padEnd(width)}  ${message}`,
+    ...(remedy === null ? [] : [`${' '.repeat(9 + width)}  → ${remedy}`]),
+  ]);
+  const problems = findings.filter(({ status }) => status === 'problem').length;
+  const close =
+    problems === 0 ? 'nothing to mend' : problems === 1 ? '1 thing to mend' : `${problems} things to mend`;
+  return `${lines.join('\n')}\n\n${close}\n`;
+}

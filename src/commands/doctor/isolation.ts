@@ -1,0 +1,44 @@
+import { confinement, type Confinement } from '../../script/process/confinement.ts';
+import { note, ok, problem, type Probe } from './finding.ts';
+import { nonDumpable } from './guard-process.ts';
+
+/** What stands between customers' scripts and this host; docs/isolation.md has the whole table. */
+export function isolationProbes(): Probe[] {
+  return [
+    { name: 'script isolation', look: async () => layersFinding(await confinement()) },
+    {
+      name: 'script reach',
+      look: async () => reachFinding(await confinement(), process.geteuid?.() === 0, nonDumpable === true),
+    },
+  ];
+}
+
+/** Which layers hold, and the remedy for each that does not. */
+export function layersFinding(host: Confinement) {
+  if (host.launcher === null) {
+    return problem('none: scripts run unconfined', host.missing.join('; '));
+  }
+  const names = Object.entries(host.holds)
+    .filter(([, holds]) => holds)
+    .map(([layer]) => (layer === 'landlock' ? `landlock ${host.landlockVersion}` : layer));
+  const message = names.join(', ');
+  return host.missing.length === 0 ? ok(message) : note(message, host.missing.join('; '));
+}
+
+/** What a hostile script could still do here, besides the network, which is open to it. */
+export function reachFinding({ holds, landlockVersion }: Confinement, asRoot: boolean, guarded: boolean) {
+  const files = holds.landlock;
+  const signals = holds.namespaces || (holds.landlock && landlockVersion >= 6);
+  const open = [
+    ...(files
+      ? []
+      : ["browser and multi-step scripts can read this user's files, the key's file among them"]),
+    ...(files || !asRoot ? [] : ["they can change the kernel's settings, because the agent runs as root"]),
+    ...(guarded || files || holds.namespaces ? [] : ["scripts can read the agent's memory and environment"]),
+    ...(signals || holds.seccomp ? [] : ['scripts can end or debug the agent']),
+    ...(signals || !holds.seccomp ? [] : ['scripts can send signals to other processes of this user']),
+    ...(holds.namespaces ? [] : ['scripts can see which processes run, and their arguments']),
+  ];
+  if (open.length === 0) return ok('its own files and the network');
+  return note(open.join('; '), 'docs/isolation.md says which kind of host closes which of these');
+}

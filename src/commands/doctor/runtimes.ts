@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { toError } from '../../errors.ts';
+import { findRuntimes, type FoundRuntime } from '../../script/process/runtimes.ts';
+import { note, ok, problem, type Finding, type Probe } from './finding.ts';
+import { runtimeRemedy } from './install.ts';
+
+/** Which runtimes of `runtimesFolder` are installed, whether their Node runs here, and how to get the others. */
+export function runtimeProbes(runtimesFolder: string): Probe[] {
+  const found = findRuntimes(runtimesFolder);
+  if (found.length === 0) {
+    const message =
+      'none in this package: API checks run without scripts, browser and multi-step checks not at all';
+    return [{ name: 'runtimes', look: () => Promise.resolve(note(message)) }];
+  }
+  return found.map((each) => ({ name: `runtime ${each.name}`, look: (signal) => verdict(each, signal) }));
+}
+
+async function verdict(
+  { name, stage, state }: FoundRuntime,
+  signal: AbortSignal,
+): Promise<Omit<Finding, 'name'>> {
+  const remedy = runtimeRemedy(name);
+  if (state.is === 'broken') return problem(state.reason, remedy);
+  if (state.is === 'missing') {
+    // One that checks should leave is no loss.
+    return note(`not installed (stage ${stage})`, stage === 'DEPRECATED' ? null : remedy);
+  }
+  const { node, nodeVersion, playwrightVersion } = state.runtime;
+  try {
+    await promisify(execFile)(node, ['--version'], { signal, env: {} });
+  } catch (error: unknown) {
+    const [cause = ''] = toError(error).message.split('\n', 1);
+    return problem(`its Node does not run here: ${cause}`, 'use a Linux with glibc 2.28 or newer');
+  }
+  return ok(`Node ${nodeVersion}, Playwright ${playwrightVersion}`);
+}

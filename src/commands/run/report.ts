@@ -1,0 +1,175 @@
+import type { AssertionResult } from '../../protocol/assertions.ts';
+import type { Result, Timings } from '../../protocol/result.ts';
+import { networkLines } from './report-network.ts';
+import { artifactLines, scriptLines } from './report-script.ts';
+import { suiteSections } from './report-suite.ts';
+
+/** How a person reads a result on a terminal: plain text, bounded, without colours. */
+
+const barWidth = 30;
+const maxShownText = 120;
+
+/** A report of one check's attempts, the last one in full. `results` are in order and hold at least one. */
+export function resultReport(name: string, results: readonly Result[]): string {
+  const last = results.at(-1);
+  if (last === undefined) return `${name}: no attempt was made\n`;
+  const sections = [
+    [
+      `${last.status.toUpperCase()}  ${last.checkType}  ${name}`,
+      ...(last.reason === null
+        ? []
+        : [`${last.reason.code} (${ownerWords[last.reason.owner]}): ${oneLine(last.reason.message, 500)}`]),
+      `${milliseconds(last.responseTime)} ms at ${last.startedAt}${attemptWords(results)}`,
+    ],
+    phaseLines(last.timings),
+    assertionLines(last.assertions),
+    ...(last.checkType === 'PLAYWRIGHT'
+      ? suiteSections(last.details, last.reason?.message ?? null)
+      : [
+          factLines(last.details),
+          networkLines(last.details),
+          scriptLines(last.details),
+          last.log.map(({ level, msg }) => `${level.padEnd(6)}${oneLine(msg, 500)}`),
+        ]),
+    artifactLines(last.artifacts),
+  ];
+  return `${sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+/** One line of a result, for a list of them. */
+export function resultLine(
+  result: Pick<Result, 'status' | 'checkType' | 'responseTime' | 'reason'>,
+  name: string,
+): string {
+  const reason = result.reason === null ? '' : `  ${result.reason.code}`;
+  const time = `${milliseconds(result.responseTime)} ms`;
+  return `${result.status.padEnd(9)} ${result.checkType.padEnd(10)} ${name.padEnd(40)} ${time.padStart(10)}${reason}`;
+}
+
+const ownerWords = { target: "the target's", script: "the script's", ours: 'our own fault' } as const;
+
+function attemptWords(results: readonly Result[]): string {
+  if (results.length === 1) return '';
+  const before = results.slice(0, -1).map(({ status, reason }) => reason?.code ?? status);
+  return `, attempt ${results.length} of ${results.length} (before: ${before.join(', ')})`;
+}
+
+const milliseconds = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
+
+function phaseLines(timings: Timings | null): string[] {
+  if (timings === null) return [];
+  const { total, ...phases } = timings;
+  let before = 0;
+  const rows = Object.entries(phases)
+    .filter((row): row is [string, number] => row[1] !== undefined)
+    .map(([name, value]) => {
+      const from = barAt(before, total);
+      before += value;
+      const length = Math.max(1, barAt(before, total) - from);
+      // The last phase may be too short to see where it stands.
+      const bar = `${' '.repeat(Math.min(from, barWidth - 1))}${'█'.repeat(length)}`.slice(0, barWidth);
+      return `${name.padEnd(12)}${milliseconds(value).padStart(9)} ms  ${bar}`;
+    });
+  return [...rows, `${'total'.padEnd(12)}${milliseconds(total).padStart(9)} ms`];
+}
+
+const barAt = (value: number, total: number): number =>
+  total <= 0 ? 0 : Math.round((value / total) * barWidth);
+
+function assertionLines(assertions: readonly AssertionResult[]): string[] {
+  return assertions.map(({ source, property, comparison, target, regex, actual, error }) => {
+    const subject = [source, property, regex === null ? '' : `/${regex}/`, comparison, target]
+      .filter((part) => part !== '')
+      .join(' ');
+    const found = `actual ${oneLine(JSON.stringify(actual) ?? 'nothing', maxShownText)}`;
+    return `${error === null ? 'ok    ' : 'FAILED'}  ${oneLine(subject, maxShownText)}  ${found}${
+      error === null ? '' : `: ${oneLine(error, maxShownText)}`
+    }`;
+  });
+}
+
+type Facts = { [name: string]: unknown };
+const isFacts = (value: unknown): value is Facts =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What the details of any type say that a person looks for first: addresses, redirects, certificate, answer. */
+function factLines(details: Facts): string[] {
+  const lines: [string, string][] = [];
+  const tried = [...listOfFacts(details['attempts']), ...listOfFacts(details['addresses'])]
+    .filter(({ address }) => address !== undefined)
+    .map(
+      ({ address, error }) =>
+        `${String(address)} ${error === undefined || error === null ? 'ok' : errorCode(error)}`,
+    );
+  if (tried.length > 0) lines.push(['addresses', tried.join(', ')]);
+  if (details['ipFallback'] === true) lines.push(['', 'no IPv6 route here: IPv4 was used instead']);
+  const hops = listOfFacts(details['hops']);
+  if (hops.length > 1) {
+    for (const { status, url } of hops)
+      lines.push(['hop', `${String(status ?? '')} ${oneLine(String(url), maxShownText)}`]);
+  }
+  if (typeof details['packetsSent'] === 'number') lines.push(['packets', packetsText(details)]);
+  const certificate = certificateIn(details, 0);
+  if (certificate !== null) {
+    const days = Number(certificate['daysRemaining']);
+    const left = days < 0 ? `expired ${-days} days ago` : `${days} days left`;
+    lines.push([
+      'certificate',
+      `${left}, ${String(certificate['subject'])}, issued by ${String(certificate['issuer'])}`,
+    ]);
+    const secured = [certificate['protocol'], certificate['cipher'], certificate['alpn']].filter(
+      (part) => typeof part === 'string',
+    );
+    if (secured.length > 0) lines.push(['', secured.join(', ')]);
+  }
+  const answer = answerIn(details);
+  if (answer !== null) lines.push(['answer', oneLine(answer, maxShownText)]);
+  return lines.map(([name, text]) => `${name.padEnd(12)}  ${text}`);
+}
+
+function listOfFacts(value: unknown): Facts[] {
+  return Array.isArray(value) ? value.filter(isFacts).slice(0, 20) : [];
+}
+
+function packetsText({ packetsSent, packetsReceived, packetLoss, latency }: Facts): string {
+  const { min, avg, max } = isFacts(latency) ? latency : {};
+  const times =
+    typeof avg === 'number' ? `, ${[min, avg, max].map(String).join(' / ')} ms (least, average, most)` : '';
+  return `${String(packetsReceived)} of ${String(packetsSent)} answered, ${String(packetLoss)} % lost${times}`;
+}
+
+function errorCode(error: unknown): string {
+  return isFacts(error) ? String(error['code'] ?? 'failed') : String(error);
+}
+
+/** The certificate wherever a type keeps it: the object that counts its days. */
+function certificateIn(value: unknown, depth: number): Facts | null {
+  if (depth > 3 || !isFacts(value)) return null;
+  if (typeof value['daysRemaining'] === 'number') return value;
+  for (const inner of Object.values(value)) {
+    const found = certificateIn(inner, depth + 1);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function answerIn(details: Facts): string | null {
+  const response = details['response'];
+  if (!isFacts(response)) return null;
+  if (response['status'] !== undefined) {
+    return `${String(response['status'])} ${String(response['statusText'] ?? '')}`.trim();
+  }
+  if (typeof response['data'] === 'string' && response['data'] !== '')
+    return JSON.stringify(response['data']);
+  if (response['returnCode'] !== undefined) return String(response['returnCode']);
+  return null;
+}
+
+function oneLine(text: string, limit: number): string {
+  // Terminals obey control characters, and an answer may hold any.
+  const plain = text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
+  return plain.length > limit ? `${plain.slice(0, limit)}…` : plain;
+}

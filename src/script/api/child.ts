@@ -1,0 +1,119 @@
+import { AgentError, toError } from '../../errors.ts';
+import { childFile } from '../process/child-file.ts';
+import { startChild } from '../process/child-process.ts';
+import type { Child, ChildEnd } from '../process/program.ts';
+import { foldersOf, type Runtime } from '../process/runtimes.ts';
+
+/** A process for setup and teardown scripts: it waits for its run, serves that one, and is killed. */
+export type ApiChild = {
+  send: (message: unknown) => void;
+  /** From now on, what it says goes here. */
+  attend: (listeners: ChildListeners) => void;
+  /** Resolves when it can take scripts. Rejects with AgentError when it does not come up. */
+  readonly ready: Promise<void>;
+  readonly ended: Promise<ChildEnd>;
+  readonly hasEnded: () => boolean;
+  kill: () => Promise<ChildEnd>;
+};
+
+export type ChildListeners = {
+  onLine: (line: string, stream: 'stdout' | 'stderr') => void;
+  onMessage: (message: unknown) => void;
+};
+
+const megabyte = 1024 * 1024;
+const startMs = 30_000;
+
+/** Resident memory that setup and teardown scripts of one run may take, in megabytes; half of it is for their objects. */
+export const memoryMegabytes = 512;
+
+const limits = {
+  memoryBytes: memoryMegabytes * megabyte,
+  // Four scripts of 10 s, and the start.
+  cpuSeconds: 45,
+  outputBytes: megabyte,
+  diskBytes: megabyte,
+  processes: 64,
+};
+
+const deaf: ChildListeners = { onLine: () => undefined, onMessage: () => undefined };
+
+/** Starts one on the runtime's Node. It has no folder of its own: scripts and their files come by message. */
+export function startApiChild(runtime: Runtime, extraCaFile: string | null = null): ApiChild {
+  let listeners = deaf;
+  let ended = false;
+  let told = false;
+  let isReady: () => void = () => undefined;
+  let isBroken: (error: AgentError) => void = () => undefined;
+  const ready = new Promise<void>((resolve, reject) => {
+    isReady = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    isBroken = reject;
+  });
+  ready.catch(() => undefined); // told to whoever waits for it; nobody may
+  const timer: NodeJS.Timeout = setTimeout(
+    () => isBroken(new AgentError('INTERNAL', `the script process did not start within ${startMs / 1000} s`)),
+    startMs,
+  );
+  timer.unref();
+  const started: Promise<Child> = startChild({
+    node: runtime.node,
+    nodeFlags: [`--max-old-space-size=${memoryMegabytes / 2}`, '--no-deprecation'],
+    file: childFile('api-scripts'),
+    cwd: runtime.folder,
+    env: {
+      PATH: '/usr/local/bin:/usr/bin:/bin',
+      LANG: 'C.UTF-8',
+      TZ: 'UTC',
+      // Node reads it once, when it starts.
+      ...(extraCaFile === null ? {} : { NODE_EXTRA_CA_CERTS: extraCaFile }),
+    },
+    readable: [...foldersOf(runtime), ...(extraCaFile === null ? [] : [extraCaFile])],
+    writable: [],
+    mayStartPrograms: false,
+    limits,
+    onLine: (line, stream) => listeners.onLine(line, stream),
+    onMessage: (message) => {
+      const kind: unknown = typeof message === 'object' && message !== null && Reflect.get(message, 'kind');
+      if (kind === 'ready' && !told) {
+        told = true;
+        isReady();
+      } else listeners.onMessage(message);
+    },
+    onGarbage: () => listeners.onMessage(undefined),
+  });
+  const end = started.then(
+    (child) => child.ended,
+    (error: unknown): ChildEnd => {
+      isBroken(error instanceof AgentError ? error : new AgentError('INTERNAL', toError(error).message));
+      return { code: null, signal: null, exceeded: null };
+    },
+  );
+  const whole = end.then((how) => {
+    ended = true;
+    clearTimeout(timer);
+    isBroken(new AgentError('INTERNAL', `the script process ended while it started (${endText(how)})`));
+    return how;
+  });
+  const unstarted = (): undefined => undefined; // `ready` has told why
+  return {
+    send: (message) => void started.then((child) => child.send(message), unstarted),
+    attend: (next) => {
+      listeners = next;
+    },
+    ready,
+    ended: whole,
+    hasEnded: () => ended,
+    kill: async () => {
+      await started.then((child) => child.kill(), unstarted);
+      return whole;
+    },
+  };
+}
+
+/** How a process ended, in a few words. */
+export function endText({ code, signal }: ChildEnd): string {
+  return signal === null ? `exit code ${code ?? 'unknown'}` : `signal ${signal}`;
+}

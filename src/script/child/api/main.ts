@@ -1,0 +1,184 @@
+import { format, inspect } from 'node:util';
+import { openChannel } from '../channel.ts';
+import {
+  logLineLength,
+  logLines,
+  secretBytes,
+  secretCount,
+  type FromChild,
+  type OpenMessage,
+  type RunMessage,
+} from './messages.ts';
+import { createModules, Refusal, type ScriptModules } from './modules.ts';
+import {
+  describe,
+  environmentChanges,
+  readBody,
+  readOnly,
+  readRequest,
+  responseOf,
+} from './values.ts';
+
+/**
+ * The process that runs the setup and teardown scripts of one run of an API check. It starts without knowing of which, in
+ * the folder of its runtime, so that one can wait for the next run; after a run it is killed.
+ */
+
+const channel = openChannel();
+const send = (message: FromChild) => channel.send(message);
+const realEnv = process.env;
+
+let modules: ScriptModules | null = null;
+/** The script that runs; null between scripts. */
+let running: { id: number; fail: (error: unknown) => void } | null = null;
+let lines = 0;
+let secrets = 0;
+const told = new Set<string>();
+
+function log(level: 'debug' | 'info' | 'warn' | 'error', values: unknown[]): void {
+  lines += 1;
+  if (lines > logLines) return;
+  if (lines === logLines) {
+    return send({
+      kind: 'log',
+      level: 'warn',
+      msg: `only the first ${logLines - 1} lines of a run are kept`,
+    });
+  }
+  let msg: string;
+  try {
+    const [first] = values;
+    msg = values.length === 1 && typeof first === 'string' ? first : format(...values);
+  } catch {
+    msg = 'a value that cannot be shown';
+  }
+  send({ kind: 'log', level, msg: msg.slice(0, logLineLength) });
+}
+
+function tellSecret(name: string, value: unknown): void {
+  if (typeof value !== 'string' || value === '' || told.has(value)) return;
+  if (Buffer.byteLength(value) > secretBytes) return log('warn', [`${name} is too long to be kept secret`]);
+  secrets += 1;
+  if (secrets > secretCount)
+    return log('warn', [`more than ${secretCount} secrets: ${name} is not kept secret`]);
+  told.add(value);
+  send({ kind: 'secret', name: name.slice(0, 256), value });
+}
+
+function noticeVariable(name: string | symbol, value: unknown): void {
+  if (typeof name === 'string' && name.startsWith('SERVICE_SECRET_')) tellSecret(name, String(value));
+}
+
+/** Secrets are told of when they are written, before anything can print them. */
+function watchedEnvironment(): NodeJS.ProcessEnv {
+  return new Proxy(realEnv, {
+    set: (target, name, value: unknown) => {
+      noticeVariable(name, value);
+      return Reflect.set(target, name, String(value));
+    },
+    defineProperty: (target, name, descriptor) => {
+      noticeVariable(name, descriptor.value);
+      return Reflect.defineProperty(target, name, descriptor);
+    },
+  });
+}
+
+const levels = {
+  debug: 'debug',
+  trace: 'debug',
+  log: 'info',
+  info: 'info',
+  warn: 'warn',
+  error: 'error',
+} as const;
+
+function takeGlobals(): void {
+  for (const [method, level] of Object.entries(levels)) {
+    Object.defineProperty(console, method, {
+      value: (...values: unknown[]) => log(level, values),
+      writable: true,
+      configurable: true,
+    });
+  }
+  Object.defineProperty(console, 'dir', {
+    value: (value: unknown) => log('info', [inspect(value)]),
+    writable: true,
+    configurable: true,
+  });
+  Object.defineProperty(globalThis, Symbol.for('location-agent.hooks'), {
+    value: {
+      secret: (value: unknown) => tellSecret('secret()', value),
+      markDegraded: () => {
+        throw new Refusal(
+          'markCheckAsDegraded is for browser and multi-step checks; give an API check a degradedResponseTime',
+        );
+      },
+    },
+  });
+}
+
+function setGlobal(name: string, value: unknown): void {
+  Object.defineProperty(globalThis, name, { value, writable: true, enumerable: true, configurable: true });
+}
+
+function open({ env, files, runtime }: OpenMessage): void {
+  for (const name of Object.keys(realEnv)) delete realEnv[name];
+  Object.assign(realEnv, env);
+  process.env = watchedEnvironment();
+  modules = createModules({ files, runtime, runtimeFolder: process.cwd() });
+}
+
+async function run(message: RunMessage): Promise<void> {
+  const { id, phase, request, response } = message;
+  if (modules === null) return;
+  const before = { ...process.env } as { [name: string]: string }; // the environment holds texts
+  try {
+    for (const [name, value] of Object.entries(message.globals)) setGlobal(name, value);
+    const given = structuredClone(request);
+    setGlobal('request', phase === 'setup' ? request : readOnly(request));
+    if (response === undefined) Reflect.deleteProperty(globalThis, 'response');
+    else setGlobal('response', responseOf(response));
+    const script = modules.script(message.content);
+    await new Promise<unknown>((resolve, reject) => {
+      running = { id, fail: reject };
+      script().then(resolve, reject);
+    });
+    const env = environmentChanges(before, { ...process.env });
+    for (const [name, value] of Object.entries(env.set)) noticeVariable(name, value);
+    send({
+      kind: 'done',
+      id,
+      request: phase === 'setup' ? readRequest(Reflect.get(globalThis, 'request'), given) : null,
+      body: response === undefined ? null : readBody(Reflect.get(globalThis, 'response'), response),
+      env,
+    });
+  } catch (error) {
+    const { message: text, stack } = describe(error);
+    const refused = error instanceof Refusal;
+    send({
+      kind: 'failed',
+      id,
+      code: refused ? 'SCRIPT_INVALID' : 'SCRIPT_THREW',
+      message: refused ? text.replace(/^Error: /, '') : text,
+      at: modules.placeOf(stack),
+    });
+  } finally {
+    running = null;
+  }
+}
+
+/** What no script awaited: it fails the script that runs, or is noted when none does. */
+function stray(error: unknown): void {
+  if (running !== null) running.fail(error);
+  else log('error', [`after the script had ended: ${describe(error).message}`]);
+}
+
+process.on('uncaughtException', stray);
+process.on('unhandledRejection', stray);
+takeGlobals();
+channel.onMessage((message) => {
+  const known = message as OpenMessage | RunMessage; // from the agent, which is trusted
+  if (known.kind === 'open') open(known);
+  else void run(known);
+});
+send({ kind: 'ready' });

@@ -1,0 +1,185 @@
+import type { AsyncLocalStorage } from 'node:async_hooks';
+import type { RecordFile } from './file.ts';
+import { bounds, type CallRecord, type TestKey } from './format.ts';
+import { newMoments, phasesOf, rounded, watchPhases, type Moments } from './phases.ts';
+import { plainText } from './text.ts';
+import { holderOf, watchMethod, withoutStep, type Methods } from './wrap.ts';
+
+/** What the capture uses of Playwright's APIResponse. */
+type Response = {
+  url: () => string;
+  status: () => number;
+  statusText: () => string;
+  headers: () => { [name: string]: string };
+  body: () => Promise<Buffer>;
+};
+
+type Call = {
+  moments: Moments;
+  verb: string;
+  args: unknown[];
+  owner: object;
+  startTime: number;
+  test: TestKey;
+};
+
+export type CallWatch = {
+  storage: AsyncLocalStorage<unknown>;
+  coreFolder: string;
+  file: RecordFile;
+  currentTest: () => TestKey;
+};
+
+const verbs = ['get', 'post', 'put', 'patch', 'delete', 'head', 'fetch'];
+/** Read by getAPIResponseTime of the helpers package. */
+const responseTime = Symbol.for('location-agent.responseTime');
+/** Always hidden, secret or not. */
+const hiddenHeaders = /^(authorization|proxy-authorization|cookie|set-cookie|x-api-key|x-auth-token)$/i;
+const textType = /^text\/|json|xml|javascript|x-www-form-urlencoded|graphql/i;
+
+/** Prepares the watch over API calls; the result is called with each APIRequestContext that comes up. */
+export function watchCalls(options: CallWatch): (requestContext: unknown) => void {
+  const { storage, coreFolder, file } = options;
+  let left = bounds.calls;
+  watchPhases(storage, (call) => (isCall(call) ? call.moments : null));
+  return (requestContext) => {
+    const prototype = holderOf(requestContext, 'fetch');
+    for (const verb of verbs) {
+      watchMethod<Call>(prototype, verb, coreFolder, storage, {
+        // `get` calls `fetch` itself.
+        begin: (owner, args) => {
+          if (isCall(storage.getStore())) return null;
+          return {
+            moments: newMoments(),
+            verb,
+            args,
+            owner,
+            startTime: Date.now(),
+            test: options.currentTest(),
+          };
+        },
+        end: async (call, result) => {
+          const response = result as Response; // what these methods resolve with
+          const durationMs = performance.now() - call.moments.begin;
+          Object.defineProperty(response, responseTime, { value: rounded(durationMs) });
+          if (left-- <= 0) return;
+          const headers = response.headers();
+          const body = await bodyOf(call.owner, response, headers);
+          file.write({
+            ...record(call, durationMs, response.url()),
+            response: {
+              status: response.status(),
+              statusText: response.statusText().slice(0, bounds.shortText),
+              headers: boundedHeaders(headers),
+              ...body,
+            },
+          });
+        },
+        fail: (call, error) => {
+          if (left-- <= 0) return;
+          const message = error instanceof Error ? error.message : String(error);
+          file.write({
+            ...record(call, performance.now() - call.moments.begin, null),
+            error: plainText(message, bounds.shortText),
+          });
+        },
+      });
+    }
+  };
+}
+
+function isCall(value: unknown): value is Call {
+  return typeof value === 'object' && value !== null && 'moments' in value;
+}
+
+function record(call: Call, durationMs: number, finalUrl: string | null): CallRecord {
+  const [target, given] = call.args;
+  const options = (typeof given === 'object' && given !== null ? given : {}) as Methods; // read field by field below
+  // `fetch` also takes a Request of a page.
+  const ofPage = typeof target === 'object' && target !== null ? (target as Methods) : null;
+  const ask = (name: string): unknown => {
+    const method = ofPage?.[name];
+    return typeof method === 'function' ? method.call(ofPage) : undefined;
+  };
+  const url = typeof target === 'string' ? target : ask('url');
+  const method = call.verb === 'fetch' ? (options['method'] ?? ask('method') ?? 'GET') : call.verb;
+  const headers = call.moments.headers ?? options['headers'] ?? {};
+  return {
+    kind: 'call',
+    test: call.test,
+    startTime: call.startTime,
+    durationMs: rounded(durationMs),
+    request: {
+      method: String(method).toUpperCase().slice(0, 32),
+      url: absolute(String(url ?? ''), finalUrl).slice(0, bounds.url),
+      headers: boundedHeaders(headers as Methods), // an object of headers
+      body: requestBody(options) ?? textOrNull(ask('postData')),
+    },
+    response: null,
+    error: null,
+    timingPhases: phasesOf(call.moments, durationMs),
+  };
+}
+
+/** A path is relative to the configured base, which only the final URL shows. */
+function absolute(url: string, finalUrl: string | null): string {
+  if (finalUrl === null || URL.canParse?.(url)) return url;
+  try {
+    return new URL(url, finalUrl).href;
+  } catch {
+    return url;
+  }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value.slice(0, bounds.bodyText) : null;
+}
+
+function requestBody(options: Methods): string | null {
+  const body = options['data'] ?? options['form'] ?? options['multipart'];
+  if (body === undefined || body === null) return null;
+  if (typeof body === 'string') return body.slice(0, bounds.bodyText);
+  if (Buffer.isBuffer(body)) return `(${body.length} bytes)`;
+  try {
+    const text = JSON.stringify(body, (_, value: unknown) =>
+      isBufferJson(value) ? '(bytes)' : typeof value === 'bigint' ? String(value) : value,
+    );
+    return text.slice(0, bounds.bodyText);
+  } catch {
+    return null;
+  }
+}
+
+function isBufferJson(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer';
+}
+
+function boundedHeaders(headers: Methods): { [name: string]: string } {
+  const entries = Object.entries(headers)
+    .slice(0, bounds.headers)
+    .map(([name, value]) => {
+      const text = Array.isArray(value) ? value.join(', ') : String(value);
+      return [name.slice(0, 200), hiddenHeaders.test(name) ? '*********' : text.slice(0, bounds.headerValue)];
+    });
+  return Object.fromEntries(entries) as { [name: string]: string }; // made of pairs of strings
+}
+
+/** The body has arrived as a whole before the call resolves, so that asking for it costs no wait for the target. */
+async function bodyOf(
+  owner: object,
+  response: Response,
+  headers: { [name: string]: string },
+): Promise<{ body: string | null; bodyBytes: number }> {
+  const announced = Number(headers['content-length'] ?? Number.NaN);
+  // A large one is not copied only to be cut.
+  if (announced > 4 * 1024 * 1024) return { body: null, bodyBytes: announced };
+  try {
+    const bytes = (await withoutStep(owner, () => response.body())) as Buffer; // what body() resolves with
+    const type = headers['content-type'] ?? '';
+    const isText = type === '' ? !bytes.subarray(0, 1024).includes(0) : textType.test(type);
+    const text = isText ? bytes.subarray(0, bounds.bodyText).toString('utf8') : null;
+    return { body: text, bodyBytes: bytes.length };
+  } catch {
+    return { body: null, bodyBytes: Number.isFinite(announced) ? announced : 0 };
+  }
+}

@@ -1,0 +1,34 @@
+import type { RecordFile } from './file.ts';
+import { bounds, type TestKey } from './format.ts';
+
+/** Set while tests run; the helpers package calls it. */
+const hooks = Symbol.for('location-agent.hooks');
+
+/** Whether the helpers work in this process already. */
+export const hasHooks = (): boolean => hooks in globalThis;
+
+/** Makes the helpers package work in this process: what it tells goes to `file`. */
+export function provideHooks(options: {
+  file: RecordFile;
+  currentTest: () => TestKey;
+  onSecret?: ((value: string) => void) | undefined;
+}): void {
+  const { file } = options;
+  let marks = 0;
+  let secrets = 0;
+  Object.defineProperty(globalThis, hooks, {
+    configurable: true,
+    value: {
+      markDegraded: (reason: unknown) => {
+        if (marks++ >= 1000) return;
+        const text = typeof reason === 'string' ? reason.slice(0, bounds.shortText) : '';
+        file.write({ kind: 'degraded', test: options.currentTest(), reason: text });
+      },
+      secret: (value: unknown) => {
+        if (typeof value !== 'string' || value === '' || value.length > 131_072 || secrets++ >= 1000) return;
+        file.write({ kind: 'secret', value });
+        options.onSecret?.(value);
+      },
+    },
+  });
+}

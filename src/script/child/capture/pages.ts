@@ -1,0 +1,276 @@
+import type { AsyncLocalStorage } from 'node:async_hooks';
+import type { RecordFile } from './file.ts';
+import { bounds, type CountsRecord, type VisitRecord } from './format.ts';
+import { plainText } from './text.ts';
+import { vitalsName, vitalsQuestion, vitalsScript } from './vitals.ts';
+import { holderOf, watchMethod, withoutStep, type Methods } from './wrap.ts';
+
+/** What the capture uses of Playwright's classes. */
+type Emitter = { on: (event: string, listener: (value: never) => void) => void };
+type Frame = { url: () => string; page: () => Page };
+type Page = Emitter & {
+  mainFrame: () => Frame;
+  evaluate: (expression: string) => Promise<unknown>;
+  isClosed: () => boolean;
+};
+type Request = {
+  url: () => string;
+  method: () => string;
+  frame: () => Frame;
+  isNavigationRequest: () => boolean;
+  failure: () => { errorText: string } | null;
+};
+type Response = { status: () => number; request: () => Request };
+type Context = Emitter & {
+  pages: () => Page[];
+  addInitScript: (script: { content: string }) => Promise<unknown>;
+  exposeBinding: (name: string, take: (source: { page?: Page }, told: unknown) => void) => Promise<unknown>;
+};
+type Message = { type: () => string; text: () => string; page?: () => Page | null };
+type WebError = { error: () => unknown; page: () => Page | null };
+
+/** A visit that is going on or over. `document`: which of the page's documents tells of it; null = none has yet. */
+type Visit = VisitRecord & { document: string | null };
+type PageState = { navigating: boolean; visits: Visit[] };
+
+/** Longest wait for a page's last measurements before it closes, in milliseconds. */
+const lastWordMs = 250;
+const writeDelayMs = 300;
+
+export type PageWatch = { storage: AsyncLocalStorage<unknown>; coreFolder: string; file: RecordFile };
+
+/** Prepares the watch over pages; the result is called with each BrowserContext as it is made. */
+export function watchPages({ storage, coreFolder, file }: PageWatch): (context: unknown) => Promise<void> {
+  const seen = new WeakSet<object>();
+  const states = new WeakMap<Page, PageState>();
+  const counts: CountsRecord = {
+    kind: 'counts',
+    consoleErrors: 0,
+    networkErrors: 0,
+    documentErrors: 0,
+  };
+  let nextVisit = 0;
+  let countsChanged = false;
+  const changed = new Set<Visit>();
+  let timer: NodeJS.Timeout | null = null;
+
+  const writeAll = () => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    for (const visit of changed) {
+      const { document: _, ...record } = visit;
+      file.write(record);
+    }
+    changed.clear();
+    if (countsChanged) file.write(counts);
+    countsChanged = false;
+  };
+  const writeSoon = () => {
+    timer ??= setTimeout(writeAll, writeDelayMs).unref();
+  };
+  const touch = (visit: Visit) => {
+    changed.add(visit);
+    writeSoon();
+  };
+  const count = (what: 'consoleErrors' | 'networkErrors' | 'documentErrors') => {
+    counts[what] += 1;
+    countsChanged = true;
+    writeSoon();
+  };
+
+  const newVisit = (state: PageState, url: string): Visit | null => {
+    if (nextVisit >= bounds.visits || url.startsWith('about:')) return null;
+    const visit: Visit = {
+      kind: 'visit',
+      id: nextVisit++,
+      startTime: Date.now(),
+      url: url.slice(0, bounds.url),
+      vitals: {},
+      onContentLoad: null,
+      onLoad: null,
+      encoded: 0,
+      decoded: 0,
+      consoleErrors: [],
+      networkErrors: [],
+      document: null,
+    };
+    state.visits.push(visit);
+    touch(visit);
+    return visit;
+  };
+  const addError = (page: Page | null, list: 'consoleErrors' | 'networkErrors', text: string) => {
+    const visit = page === null ? undefined : states.get(page)?.visits.at(-1);
+    if (visit === undefined || visit[list].length >= bounds.pageErrors) return;
+    visit[list].push(plainText(text, bounds.shortText));
+    touch(visit);
+  };
+  const takeVitals = (page: Page, told: unknown) => {
+    const state = states.get(page);
+    const measured = parsed(told);
+    if (state === undefined || measured === null) return;
+    const last = state.visits.at(-1);
+    const visit =
+      state.visits.find((each) => each.document === measured.id) ??
+      (last?.document === null ? last : newVisit(state, page.mainFrame().url()));
+    if (visit === null || visit === undefined) return;
+    const { id, ...rest } = measured;
+    Object.assign(visit, rest, { document: id });
+    touch(visit);
+  };
+
+  const seePage = (page: Page) => {
+    if (states.has(page)) return;
+    const state: PageState = { navigating: false, visits: [] };
+    states.set(page, state);
+    on(page, 'framenavigated', (frame: Frame) => {
+      if (frame !== page.mainFrame()) return;
+      // Without a request it stayed in the same document: an anchor, or history.pushState.
+      if (state.navigating) newVisit(state, frame.url());
+      state.navigating = false;
+    });
+    on(page, 'close', writeAll);
+  };
+
+  const lastWords = async (pages: Page[]) => {
+    const asked = pages
+      .filter((page) => (states.get(page)?.visits.length ?? 0) > 0 && !page.isClosed())
+      .map((page) =>
+        withoutStep(page, () => page.evaluate(vitalsQuestion)).then(
+          (told) => takeVitals(page, told),
+          () => undefined,
+        ),
+      );
+    let timeout: NodeJS.Timeout | undefined;
+    // A page that hangs, or shows an alert, does not answer.
+    const enough = new Promise<void>((resolve) => (timeout = setTimeout(resolve, lastWordMs)));
+    await Promise.race([Promise.all(asked), enough]);
+    clearTimeout(timeout);
+    writeAll();
+  };
+  const watchClose = (object: unknown, pagesOf: (self: object) => Page[]) =>
+    watchMethod<Page[]>(holderOf(object, 'close'), 'close', coreFolder, storage, {
+      begin: (self) => pagesOf(self).slice(0, 20),
+      before: (pages) => (pages.length === 0 ? null : lastWords(pages)),
+      end: () => undefined,
+      fail: () => undefined,
+    });
+
+  const seeContext = async (context: Context) => {
+    watchClose(context, (self) => (self as Context).pages()); // a BrowserContext
+    const browser = (context as unknown as Methods)['browser'];
+    const owner: unknown = typeof browser === 'function' ? browser.call(context) : null;
+    watchClose(owner, (self) =>
+      (self as { contexts: () => Context[] }).contexts().flatMap((each) => each.pages()),
+    ); // a Browser
+    on(context, 'page', (page: Page) => {
+      watchClose(page, (self) => [self as Page]);
+      seePage(page);
+    });
+    context.pages().forEach(seePage);
+    on(context, 'request', (request: Request) => {
+      if (!request.isNavigationRequest()) return;
+      const page = pageOf(request);
+      const state = page === null ? undefined : states.get(page);
+      if (page !== null && state !== undefined && request.frame() === page.mainFrame())
+        state.navigating = true;
+    });
+    on(context, 'response', (response: Response) => {
+      const status = response.status();
+      if (status < 400) return;
+      const request = response.request();
+      count('networkErrors');
+      addLater(request, `${status} ${request.method()} ${request.url()}`);
+    });
+    on(context, 'requestfailed', (request: Request) => {
+      const text = request.failure()?.errorText ?? 'failed';
+      // Left or closed before it came.
+      if (/ERR_ABORTED|cancelled/i.test(text)) return;
+      count('networkErrors');
+      addLater(request, `${text} ${request.method()} ${request.url()}`);
+    });
+    on(context, 'console', (message: Message) => {
+      if (message.type() !== 'error') return;
+      count('consoleErrors');
+      addError(message.page?.() ?? null, 'consoleErrors', message.text());
+    });
+    on(context, 'weberror', (thrown: WebError) => {
+      const error = thrown.error();
+      count('documentErrors');
+      addError(
+        thrown.page(),
+        'consoleErrors',
+        `Uncaught ${error instanceof Error ? `${error.name}: ${error.message}` : String(error)}`,
+      );
+    });
+    await withoutStep(context, () =>
+      Promise.all([
+        context.exposeBinding(vitalsName, (source, told) => {
+          if (source.page !== undefined) takeVitals(source.page, told);
+        }),
+        context.addInitScript({ content: vitalsScript }),
+      ]),
+    );
+  };
+  // The answer to a navigation comes before its document does: it belongs to the visit that begins with it.
+  const addLater = (request: Request, text: string) => {
+    const page = pageOf(request);
+    const state = page === null ? undefined : states.get(page);
+    if (page === null || state === undefined) return;
+    if (request.isNavigationRequest() && request.frame() === page.mainFrame()) {
+      if (state.navigating) newVisit(state, request.url());
+      state.navigating = false;
+    }
+    addError(page, 'networkErrors', text);
+  };
+
+  return async (context) => {
+    if (typeof context !== 'object' || context === null || seen.has(context)) return;
+    seen.add(context);
+    await seeContext(context as Context); // what newContext resolves with
+  };
+}
+
+/** A listener that never throws into Playwright. */
+function on<Value>(emitter: Emitter, event: string, take: (value: Value) => void): void {
+  emitter.on(event, (value: Value) => {
+    try {
+      take(value);
+    } catch {
+      // Of a page that is gone already.
+    }
+  });
+}
+
+function pageOf(request: Request): Page | null {
+  try {
+    return request.frame().page();
+  } catch {
+    return null; // A service worker's.
+  }
+}
+
+type Measured = Pick<VisitRecord, 'vitals' | 'onContentLoad' | 'onLoad' | 'encoded' | 'decoded'> & {
+  id: string;
+};
+
+/** The page's own words, so: checked. */
+function parsed(told: unknown): Measured | null {
+  if (typeof told !== 'string' || told.length > 2000) return null;
+  const value = JSON.parse(told) as Methods | null; // checked below
+  if (typeof value !== 'object' || value === null || typeof value['id'] !== 'string') return null;
+  const number = (each: unknown) =>
+    typeof each === 'number' && Number.isFinite(each) && each >= 0 ? Math.round(each * 1000) / 1000 : null;
+  const vitals: { [name: string]: number } = {};
+  for (const name of ['CLS', 'FCP', 'LCP', 'TBT', 'TTFB']) {
+    const measure = number((value['vitals'] as Methods | undefined)?.[name]);
+    if (measure !== null) vitals[name] = measure;
+  }
+  return {
+    id: value['id'].slice(0, 40),
+    vitals,
+    onContentLoad: number(value['onContentLoad']),
+    onLoad: number(value['onLoad']),
+    encoded: number(value['encoded']) ?? 0,
+    decoded: number(value['decoded']) ?? 0,
+  };
+}

@@ -1,0 +1,22 @@
+import type { ErrorParts } from './text.ts';
+
+/** What Playwright hands to reporters, as far as ours read it. */
+
+export type Step = {
+  title: string;
+  category: string;
+  startTime: Date;
+  duration: number;
+  error?: ErrorParts;
+  steps: Step[];
+};
+
+export type TestResult = {
+  retry: number;
+  status: string;
+  startTime: Date;
+  duration: number;
+  errors: ErrorParts[];
+  steps: Step[];
+  attachments: { name: string; path?: string; body?: Buffer; contentType: string }[];
+};

@@ -1,0 +1,89 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { dirname } from 'node:path';
+import { watchCalls } from '../capture/calls.ts';
+import { openRecordFile } from '../capture/file.ts';
+import type { TestKey } from '../capture/format.ts';
+import { watchPages } from '../capture/pages.ts';
+import { captureVerdicts } from '../capture/verdicts.ts';
+import { holderOf, watchMethod, type Methods } from '../capture/wrap.ts';
+import { runPlainScript } from './plain-script.ts';
+
+export type InstallOptions = {
+  /** `require` of the runtime: resolves its `@playwright/test`. */
+  require: NodeJS.Require;
+  checkType: 'BROWSER' | 'MULTI_STEP';
+  /** Where the records of what is seen go; made when needed. */
+  outputFolder: string;
+  /** Called at once with each value that the script names as a secret. */
+  onSecret?: (value: string) => void;
+};
+
+type TestInfo = { testId?: unknown; retry?: unknown };
+type Library = { test: { info: () => TestInfo }; request: unknown } & Methods;
+
+const installed = Symbol.for('location-agent.capture');
+
+/**
+ * Watches, in the process of the tests, what they do through Playwright: pages, API calls, soft failures and the helpers.
+ * To be called before the test file is loaded; a second call does nothing. Never throws: what can't be watched is not in
+ * the result, and the tests run as ever.
+ */
+export function install(options: InstallOptions): void {
+  if (installed in globalThis) return;
+  Object.defineProperty(globalThis, installed, { value: true });
+  // Called by the text of src/script/plain-script.ts.
+  Object.defineProperty(globalThis, Symbol.for('location-agent.plainScript'), { value: runPlainScript });
+  try {
+    watch(options);
+  } catch {
+    // A release of Playwright that is unlike those known.
+  }
+}
+
+function watch({ require, checkType, outputFolder, onSecret }: InstallOptions): void {
+  const library = require('@playwright/test') as Library; // used as far as it answers to these names
+  // The packages of one installation need not lie side by side.
+  const runnerFolder = dirname(
+    require.resolve('playwright/package.json', { paths: [dirname(require.resolve('@playwright/test'))] }),
+  );
+  const coreFolder = dirname(require.resolve('playwright-core/package.json', { paths: [runnerFolder] }));
+  const file = openRecordFile(outputFolder);
+  const storage = new AsyncLocalStorage<unknown>();
+  const currentTest = (): TestKey => {
+    try {
+      const { testId, retry } = library.test.info();
+      return typeof testId === 'string' ? { testId, retry: Number(retry) } : null;
+    } catch {
+      return null; // No test is running.
+    }
+  };
+  captureVerdicts({ require, runnerFolder, file, currentTest, onSecret });
+  const watchRequestContext = watchCalls({ storage, coreFolder, file, currentTest });
+  const watchContext = watchPages({ storage, coreFolder, file });
+
+  const seeContext = async (context: unknown) => {
+    watchRequestContext((context as Methods)['request']);
+    if (checkType === 'BROWSER') await watchContext(context);
+  };
+  watchMethod(holderOf(library.request, 'newContext'), 'newContext', coreFolder, storage, {
+    begin: () => ({}),
+    end: (_, requestContext) => watchRequestContext(requestContext),
+    fail: () => undefined,
+  });
+  const seeBrowser = (browser: unknown) => {
+    watchMethod(holderOf(browser, 'newContext'), 'newContext', coreFolder, storage, {
+      begin: () => ({}),
+      end: (_, context) => seeContext(context),
+      fail: () => undefined,
+    });
+  };
+  for (const type of ['chromium', 'firefox', 'webkit']) {
+    for (const name of ['launch', 'launchPersistentContext', 'connect', 'connectOverCDP']) {
+      watchMethod(holderOf(library[type], name), name, coreFolder, storage, {
+        begin: () => ({}),
+        end: (_, result) => (name === 'launchPersistentContext' ? seeContext(result) : seeBrowser(result)),
+        fail: () => undefined,
+      });
+    }
+  }
+}

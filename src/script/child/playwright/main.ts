@@ -1,0 +1,142 @@
+import childProcess, { type ChildProcess, type ForkOptions } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openChannel } from '../channel.ts';
+import { deferModules, unusedPaths } from './deferred.ts';
+import { watchSecrets } from './hooks.ts';
+import CaptureReporter from './reporter.ts';
+
+/**
+ * Playwright's test runner, loaded and waiting: `node playwright-main.js <runtime folder>`. It has a worker process loaded
+ * beside it. One run comes over the channel, then the process ends; nothing of a run is known before.
+ */
+
+type Run = {
+  type: 'run';
+  env: { [name: string]: string };
+  cwd: string;
+  configFile: string;
+  checkType: 'BROWSER' | 'MULTI_STEP';
+  captureFolder: string;
+  /** Bytes that all test processes may print. */
+  outputBytes: number;
+};
+
+/** A message of Playwright's worker to its runner, or of ours to us; looked at before it is used. */
+type WorkerMessage = {
+  method?: unknown;
+  params?: { method?: unknown; params?: { text?: unknown; buffer?: unknown } };
+};
+
+const longestLine = 8192;
+/** Bytes for which a line counts besides its own: each is a message to the agent, an empty one too. */
+const lineCost = 32;
+
+const runtimeFolder = process.argv[2] ?? '';
+const playwright = join(runtimeFolder, 'node_modules', 'playwright');
+const load = createRequire(join(playwright, 'package.json'));
+const workerFile = fileURLToPath(new URL('./worker.js', import.meta.url));
+const channel = openChannel();
+
+// The config file and its reporter module are CommonJS files of the run's folder; this is how they reach us.
+Object.assign(globalThis, {
+  [Symbol.for('location-agent.playwright')]: {
+    reporter: CaptureReporter,
+    configured: () => channel.send({ type: 'stage', stage: 'configured' }),
+  },
+});
+
+deferModules(load, unusedPaths(load, 'runner'));
+const { program } = load(join(playwright, 'lib/program.js')) as {
+  program: { parse: (argv: string[]) => void };
+};
+for (const file of ['lib/runner/workerHost.js', 'lib/transform/babelBundle.js', 'lib/reporters/json.js']) {
+  try {
+    load(join(playwright, file));
+  } catch {
+    // A release without this file: it loads what it needs when it needs it.
+  }
+}
+
+const fork = childProcess.fork;
+const workerOptions: ForkOptions = { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], detached: false };
+let waiting: ChildProcess | null = fork(workerFile, [runtimeFolder], workerOptions);
+waiting.once('exit', () => (waiting = null));
+waiting.once('error', () => (waiting = null));
+
+let outputBytes = 0;
+let current: Run | null = null;
+
+/** Lines of a test process for the host, and its bytes counted. */
+function follow(worker: ChildProcess): void {
+  const rest = { stdout: '', stderr: '' };
+  const take = (stream: 'stdout' | 'stderr', chunk: Buffer) => {
+    const before = outputBytes;
+    outputBytes += chunk.length + lineCost * chunk.toString('latin1').split('\n').length;
+    if (current !== null && outputBytes > current.outputBytes) {
+      if (before <= current.outputBytes) channel.send({ type: 'exceeded', limit: 'outputBytes' });
+      return;
+    }
+    const lines = (rest[stream] + chunk.toString('utf8')).split('\n');
+    rest[stream] = (lines.pop() ?? '').slice(0, longestLine);
+    for (const line of lines) channel.send({ type: 'log', stream, line: line.slice(0, longestLine) });
+  };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    // What programs that the tests start print; the tests' own prints come as messages.
+    worker[stream]?.on('data', (chunk: Buffer) => take(stream, chunk));
+  }
+  worker.once('exit', () => {
+    for (const stream of ['stdout', 'stderr'] as const) {
+      if (rest[stream] !== '') channel.send({ type: 'log', stream, line: rest[stream] });
+    }
+  });
+  worker.on('message', ({ method, params }: WorkerMessage) => {
+    if (method === '__location_agent__') channel.send(params);
+    if (method !== '__dispatch__' || (params?.method !== 'stdOut' && params?.method !== 'stdErr')) return;
+    const { text, buffer } = params.params ?? {};
+    const chunk =
+      typeof text === 'string'
+        ? Buffer.from(text)
+        : Buffer.from(typeof buffer === 'string' ? buffer : '', 'base64');
+    take(params.method === 'stdOut' ? 'stdout' : 'stderr', chunk);
+  });
+}
+
+// Playwright's worker processes are ours: the one that waits, later ones made on demand.
+const processFile = join(playwright, 'lib/common/process.js');
+const takeWorker = (file: string, args?: unknown, options?: ForkOptions): ChildProcess => {
+  const given = (Array.isArray(args) ? options : (args as ForkOptions | undefined)) ?? {};
+  if (load.resolve(file) !== load.resolve(processFile)) {
+    return Array.isArray(args) ? fork(file, args as string[], options) : fork(file, given);
+  }
+  const worker = waiting ?? fork(workerFile, [runtimeFolder], workerOptions);
+  waiting = null;
+  follow(worker);
+  worker.send({
+    locationAgent: 'start',
+    env: given.env ?? process.env,
+    cwd: process.cwd(),
+    checkType: current?.checkType,
+    captureFolder: current?.captureFolder,
+  });
+  return worker;
+};
+childProcess.fork = takeWorker as typeof fork;
+
+// The reporter runs in this process.
+Reflect.set(globalThis, Symbol.for('location-agent.tell'), (line: string) =>
+  channel.send({ type: 'log', stream: 'stdout', line }),
+);
+
+channel.onMessage((message) => {
+  const run = message as Run; // from the agent, which made it
+  if (run.type !== 'run') return;
+  current = run;
+  process.chdir(run.cwd);
+  for (const name of Object.keys(process.env)) if (!(name in run.env)) delete process.env[name];
+  Object.assign(process.env, run.env);
+  watchSecrets((secret) => channel.send(secret));
+  program.parse([process.execPath, 'playwright', 'test', '--config', run.configFile]);
+});
+channel.send({ type: 'ready' });

@@ -1,0 +1,57 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { deferModules, unusedPaths } from './deferred.ts';
+import { install } from './fixtures.ts';
+import { watchBrowser, watchSecrets, type Tell } from './hooks.ts';
+
+/**
+ * The process in which tests run: Playwright's own worker, with its modules loaded before it is needed. It knows nothing of
+ * any run until `start` comes, which brings the environment.
+ */
+
+const runtimeFolder = process.argv[2] ?? '';
+const playwright = join(runtimeFolder, 'node_modules', 'playwright');
+const load = createRequire(join(playwright, 'package.json'));
+
+type Start = {
+  locationAgent: 'start';
+  env: { [name: string]: string };
+  cwd: string;
+  checkType: 'BROWSER' | 'MULTI_STEP';
+  /** Where the records of what the tests did go. */
+  captureFolder: string;
+};
+
+// The runner is gone before it had work for this process.
+const leave = () => process.exit(0);
+process.on('disconnect', leave);
+
+deferModules(load, unusedPaths(load, 'worker'));
+for (const file of ['lib/worker/workerMain.js', 'lib/index.js', 'lib/common/configLoader.js']) {
+  load(join(playwright, file));
+}
+
+const tell: Tell = (message) => {
+  // Playwright's runner passes over what it does not know; ours listens beside it.
+  if (process.connected) process.send?.({ method: '__location_agent__', params: message });
+};
+
+const begin = (message: unknown) => {
+  const start = message as Start; // our own runner's first message
+  if (start.locationAgent !== 'start') return;
+  process.off('message', begin);
+  process.off('disconnect', leave);
+  process.chdir(start.cwd);
+  for (const name of Object.keys(process.env)) if (!(name in start.env)) delete process.env[name];
+  Object.assign(process.env, start.env);
+  watchSecrets(tell);
+  watchBrowser(runtimeFolder, tell);
+  install({
+    require: createRequire(join(runtimeFolder, 'package.json')),
+    checkType: start.checkType,
+    outputFolder: start.captureFolder,
+    onSecret: (value) => tell({ type: 'secret', name: 'SERVICE_SECRET', value }),
+  });
+  load(join(playwright, 'lib/common/process.js'));
+};
+process.on('message', begin);

@@ -1,0 +1,161 @@
+import Module from 'node:module';
+import { join } from 'node:path';
+import { canCreateReporters, inWorker, suiteSettings } from './playwright.ts';
+import { runFiles } from './format.ts';
+import { watchTests } from './worker.ts';
+
+/**
+ * Lays the agent's settings over a project's Playwright config. The files that take the place of its configs call this, in
+ * the process of the command and in every process of tests: so it is quick, and says the same in all of them.
+ */
+
+type Settings = { [name: string]: unknown };
+
+const isSettings = (value: unknown): value is Settings =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** For a config that is a CommonJS module, as Playwright sees it: keeps what else it exports. */
+export function wrap(module: { exports: unknown }, load: () => unknown): void {
+  const own = module.exports as Settings;
+  // A file that the config loads may ask for it meanwhile, and keep what it gets.
+  Object.defineProperty(own, '__esModule', { value: true, configurable: true, writable: true });
+  const given = load();
+  if (!isSettings(given) || !('default' in given)) {
+    module.exports = overlay(given);
+    return;
+  }
+  for (const [name, described] of Object.entries(Object.getOwnPropertyDescriptors(given))) {
+    if (name !== '__esModule' && name !== 'default')
+      Object.defineProperty(own, name, { ...described, configurable: true });
+  }
+  Object.defineProperty(own, '__esModule', { value: given['__esModule'] === true });
+  const config = overlay(given['default']);
+  Object.defineProperty(own, 'default', {
+    value: config,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  });
+}
+
+/** The same for an ES module's namespace: what its default export is with our settings over it. */
+export function overlayModule(namespace: Settings): unknown {
+  return overlay('default' in namespace ? namespace['default'] : namespace);
+}
+
+function overlay(given: unknown): unknown {
+  prepare();
+  if (!isSettings(given)) return given; // Playwright says what is wrong with it.
+  if (typeof given['then'] === 'function') return Promise.resolve(given).then(laid);
+  return laid(given);
+}
+
+function laid(given: unknown): unknown {
+  if (!isSettings(given)) return given;
+  const settings = suiteSettings();
+  const config = copyOf(given);
+  config['workers'] ??= settings.workers;
+  config['retries'] ??= settings.retries;
+  const use = forced(isSettings(given['use']) ? given['use'] : {}, 'the config');
+  use['trace'] ??= 'on';
+  use['video'] ??= 'on-first-retry';
+  // Playwright has no such mode for screenshots; this is the nearest that every release knows.
+  use['screenshot'] ??= 'only-on-failure';
+  config['use'] = use;
+  if (Array.isArray(given['projects'])) {
+    config['projects'] = given['projects'].map((project: unknown) =>
+      isSettings(project) && isSettings(project['use'])
+        ? Object.assign(copyOf(project), {
+            use: forced(project['use'], `the project ${String(project['name'] ?? '')}`),
+          })
+        : project,
+    );
+  }
+  if (!inWorker() && !canCreateReporters()) config['reporter'] = withReports(given['reporter']);
+  return config;
+}
+
+/** With its symbols and its prototype: `defineConfig` leaves marks. */
+const copyOf = (settings: Settings): Settings =>
+  Object.assign(Object.create(Object.getPrototypeOf(settings)) as Settings, settings);
+
+/** The settings of `use` that are not the project's to choose: a trace, and a browser without a window. */
+function forced(given: Settings, where: string): Settings {
+  const use = copyOf(given);
+  const trace = use['trace'];
+  if (isSettings(trace)) use['trace'] = { ...trace, mode: 'on' };
+  else if (trace !== undefined) use['trace'] = 'on';
+  const launch = use['launchOptions'];
+  if (isSettings(launch) && launch['headless'] === false) {
+    use['launchOptions'] = { ...launch, headless: true };
+    note(`headless: false of ${where} is not possible here: its browsers run without a window`);
+  }
+  if (use['headless'] === false) {
+    use['headless'] = true;
+    note(`headless: false of ${where} is not possible here: its browsers run without a window`);
+  }
+  return use;
+}
+
+/** For a release whose reporters ours can't make: they stand beside the config's own. */
+function withReports(given: unknown): unknown {
+  const { reportFolder } = suiteSettings();
+  const stamp = `${Date.now()}-${process.pid}`;
+  const own = typeof given === 'string' ? [[given]] : Array.isArray(given) ? given : [['list']];
+  if (own.some((each: unknown) => JSON.stringify(each)?.includes(JSON.stringify(reportFolder).slice(1, -1))))
+    return given; // One config builds upon another.
+  return [
+    ...(own as unknown[]),
+    ['json', { outputFile: join(reportFolder, runFiles.json(stamp)) }],
+    ['html', { open: 'never', outputFolder: join(reportFolder, runFiles.html(stamp)) }],
+  ];
+}
+
+function note(text: string): void {
+  const key = Symbol.for('location-agent.notes');
+  const told = (Reflect.get(globalThis, key) ?? []) as string[]; // this function's own
+  if (!told.includes(text)) Reflect.set(globalThis, key, [...told, text]);
+}
+
+let prepared = false;
+
+/** Once for each process. */
+function prepare(): void {
+  if (prepared) return;
+  prepared = true;
+  try {
+    const { reporter, helpers } = suiteSettings();
+    process.env['PW_TEST_REPORTER'] ??= reporter;
+    // The report would be served until somebody ends it.
+    process.env['PLAYWRIGHT_HTML_OPEN'] = 'never';
+    process.env['PW_TEST_HTML_REPORT_OPEN'] = 'never';
+    offerHelpers(helpers);
+    if (inWorker()) watchTests();
+  } catch {
+    // The tests run as ever.
+  }
+}
+
+const helpersName = '@location-agent/helpers';
+type Resolve = (request: string, ...rest: unknown[]) => string;
+type Hooks = {
+  registerHooks?: (hooks: {
+    resolve: (specifier: string, context: unknown, next: (...args: unknown[]) => unknown) => unknown;
+  }) => void;
+};
+
+/** Where a project has none and its package manager keeps Node from looking further up (Plug'n'Play). */
+function offerHelpers(path: string): void {
+  if (process.versions['pnp'] === undefined) return;
+  const modules = Module as unknown as { _resolveFilename: Resolve } & Hooks; // internal, but what all loaders build upon
+  const original = modules._resolveFilename;
+  modules._resolveFilename = function resolve(this: unknown, request, ...rest) {
+    return request === helpersName ? path : original.call(this, request, ...rest);
+  };
+  modules.registerHooks?.({
+    resolve: (specifier, context, next) =>
+      specifier === helpersName
+        ? { url: `file://${encodeURI(path)}`, format: 'commonjs', shortCircuit: true }
+        : next(specifier, context),
+  });
+}

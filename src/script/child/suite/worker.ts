@@ -1,0 +1,109 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { dirname, join } from 'node:path';
+import { openRecordFile, type RecordFile } from '../capture/file.ts';
+import type { TestKey } from '../capture/format.ts';
+import { holderOf, watchMethod, type Method, type Methods } from '../capture/wrap.ts';
+import { hasHooks, provideHooks } from '../capture/helper-hooks.ts';
+import { loader, playwrightFolder, suiteSettings } from './playwright.ts';
+
+/** In the processes of tests: what the helpers package needs, as far as the project's release of Playwright allows. */
+
+type TestInfo = { testId?: unknown; retry?: unknown };
+type Library = { test: { info: () => TestInfo }; request: unknown };
+
+/** Read by getAPIResponseTime of the helpers package. */
+const responseTime = Symbol.for('location-agent.responseTime');
+
+/** Makes the helpers work. To be called before the first test of the process. */
+export function watchTests(): void {
+  if (hasHooks()) return;
+  const file = openRecordFile(suiteSettings().reportFolder);
+  let library: Library | null = null;
+  const currentTest = (): TestKey => {
+    try {
+      library ??= loadLibrary();
+      const { testId, retry } = library.test.info();
+      return typeof testId === 'string' ? { testId, retry: Number(retry) } : null;
+    } catch {
+      return null; // No test is running.
+    }
+  };
+  provideHooks({ file, currentTest });
+  beforeFirstTest(() => {
+    library ??= loadLibrary();
+    watchSoftFailures(library.test.info(), file, currentTest);
+    watchResponses(library.request);
+  });
+}
+
+function loadLibrary(): Library {
+  const folder = playwrightFolder();
+  if (folder === null) throw new Error('no Playwright is loaded');
+  return loader(join(folder, 'test.js')) as Library; // its public face
+}
+
+/** A process of tests tells its parent of each test that begins: by then everything is loaded, and the test is known. */
+function beforeFirstTest(work: () => void): void {
+  const send = process.send;
+  if (send === undefined) return;
+  const watched = function send_(this: unknown, ...args: unknown[]): unknown {
+    const [message] = args as [{ params?: { method?: unknown } } | undefined];
+    if (message?.params?.method === 'testBegin') {
+      if (process.send === (watched as unknown)) process.send = send;
+      try {
+        work();
+      } catch {
+        // A release that is unlike those known: the tests run as ever.
+      }
+    }
+    return (send as unknown as Method).apply(process, args);
+  };
+  process.send = watched as unknown as typeof send;
+}
+
+/**
+ * Playwright reports errors of `expect.soft` like all others. In the process of the test they differ: only `expect` hands a
+ * soft one over while the test goes on. Where a release has no such method, all failures count as hard.
+ */
+function watchSoftFailures(info: unknown, file: RecordFile, currentTest: () => TestKey): void {
+  const prototype = holderOf(info, '_failWithError');
+  const original = prototype?.['_failWithError'];
+  if (prototype === null || typeof original !== 'function') return;
+  prototype['_failWithError'] = function (this: unknown, ...args: unknown[]): unknown {
+    // Frames: this one, then the caller. Before 1.60 it is `expect` itself, since then the end of its step.
+    const caller = new Error('where').stack?.split('\n')[2] ?? '';
+    if (/matchers[\\/]expect\.js|\bcomplete \(.*workerProcessEntry\.js/.test(caller))
+      file.write({ kind: 'soft', test: currentTest() });
+    return (original as Method).apply(this, args);
+  };
+}
+
+const verbs = ['get', 'post', 'put', 'patch', 'delete', 'head', 'fetch'];
+
+/** Puts on each answer of the `request` fixture how long it took, in milliseconds. */
+function watchResponses(request: unknown): void {
+  const playwright = playwrightFolder();
+  if (playwright === null) return;
+  const core = dirname(loader.resolve('playwright-core/package.json', { paths: [playwright] }));
+  const storage = new AsyncLocalStorage<unknown>();
+  const watchContext = (context: unknown) => {
+    const holder: Methods | null = holderOf(context, 'fetch');
+    for (const verb of verbs) {
+      watchMethod<{ begin: number }>(holder, verb, core, storage, {
+        // `get` calls `fetch` itself.
+        begin: () => (storage.getStore() === undefined ? { begin: performance.now() } : null),
+        end: ({ begin }, response) => {
+          const value = Math.round((performance.now() - begin) * 1000) / 1000;
+          if (typeof response === 'object' && response !== null)
+            Object.defineProperty(response, responseTime, { value });
+        },
+        fail: () => undefined,
+      });
+    }
+  };
+  watchMethod(holderOf(request, 'newContext'), 'newContext', core, storage, {
+    begin: () => ({}),
+    end: (_, context) => watchContext(context),
+    fail: () => undefined,
+  });
+}

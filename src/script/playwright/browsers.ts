@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { AgentError, toError } from '../../errors.ts';
+import { isRefusedByDisk } from '../process/full-disk.ts';
+import { chromiumWrapper, fullPlaces, putProgram, shellPlaces } from './browser-wrappers.ts';
+import { quoted } from '../process/shell-word.ts';
+
+/**
+ * Playwright looks for its browsers in a directory whose names hold its own revisions. This lays out such a directory for
+ * a runtime, with wrappers that start whatever Chromium the machine has, so that scripts run unchanged.
+ */
+
+export type BrowsersOptions = {
+  /** The runtime's folder, with node_modules. */
+  runtimeFolder: string;
+  /** Browsers directories are made below it. */
+  dataFolder: string;
+  /** Directories that `playwright install` may have filled, first match first. */
+  installed?: readonly string[];
+  /** Where a Chromium of the system may be. */
+  chromium?: readonly string[];
+  ffmpeg?: readonly string[];
+  /** Chromium's own sandbox works for the processes that start it. */
+  sandbox: boolean;
+};
+
+export type Browsers = {
+  /** For PLAYWRIGHT_BROWSERS_PATH. */
+  folder: string;
+  /** The program behind the wrappers. */
+  chromium: string;
+  /** Playwright's own build, in the revision that the runtime wants. */
+  ownBuild: boolean;
+  /** Without it no video can be recorded. */
+  ffmpeg: string | null;
+  /** Folders of the programs, which processes must be able to read. */
+  programFolders: string[];
+};
+
+/** Default places; the first that exists is taken. */
+export const systemChromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser'] as const;
+export const systemFfmpeg = ['/usr/bin/ffmpeg'] as const;
+/** Where `playwright install` puts its builds, and where Playwright's own images have them; before them, the folder `first`. */
+export const playwrightCaches = (first: string | null = null): string[] => [
+  ...(first === null ? [] : [first]),
+  join(homedir(), '.cache', 'ms-playwright'),
+  '/ms-playwright',
+];
+
+/** Raised when the wrappers change, so that directories of older versions are not used. */
+const layout = 2;
+
+/** The programs that a runtime's Playwright is to start. Rejects with AgentError BROWSER_UNAVAILABLE or DISK_FULL. */
+export async function findBrowsers(
+  options: Omit<BrowsersOptions, 'dataFolder' | 'sandbox'>,
+): Promise<Omit<Browsers, 'folder' | 'programFolders'> & { shell: string | null; revisions: Revisions }> {
+  const revisions = await revisionsOf(options.runtimeFolder);
+  const caches = options.installed ?? playwrightCaches();
+  const full = await firstFile(within(caches, `chromium-${revisions.chromium}`, fullPlaces));
+  const shell = await firstFile(within(caches, `chromium_headless_shell-${revisions.shell}`, shellPlaces));
+  const ffmpeg =
+    (await firstFile(within(caches, `ffmpeg-${revisions.ffmpeg}`, ['ffmpeg-linux']))) ??
+    (await firstFile(options.ffmpeg ?? systemFfmpeg));
+  const own = full ?? shell;
+  if (own !== null) return { chromium: own, ownBuild: true, ffmpeg, shell, revisions };
+  const system = await firstFile(options.chromium ?? systemChromium);
+  if (system !== null) return { chromium: system, ownBuild: false, ffmpeg, shell: null, revisions };
+  throw new AgentError(
+    'BROWSER_UNAVAILABLE',
+    'no Chromium is installed here: install the package chromium, or run "npx playwright install chromium" in the ' +
+      "runtime's folder",
+  );
+}
+
+/**
+ * The browsers directory of a runtime. It is complete as soon as it has its name, and never changes: several processes may
+ * make it at once. Rejects with AgentError BROWSER_UNAVAILABLE (with the remedy) or DISK_FULL.
+ */
+export async function browsersFor(options: BrowsersOptions): Promise<Browsers> {
+  const { chromium, shell, ownBuild, ffmpeg, revisions } = await findBrowsers(options);
+  const facts = { layout, chromium, shell, ffmpeg, revisions, sandbox: options.sandbox };
+  const name = createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16);
+  const parent = join(options.dataFolder, 'browsers');
+  const folder = join(parent, name);
+  const programs = [chromium, shell, ffmpeg].filter((path) => path !== null);
+  const found: Browsers = {
+    folder,
+    chromium,
+    ownBuild,
+    ffmpeg,
+    // A program may be a link to where its own files are.
+    programFolders: [...new Set(await realFolders(programs))],
+  };
+  if (await isFile(join(folder, 'complete'))) return found;
+
+  const draft = join(parent, `.${name}-${process.pid}-${process.hrtime.bigint()}`);
+  const full = chromiumWrapper(chromium, options.sandbox, false);
+  // A headless shell has no other mode, and Playwright does not ask it for one.
+  const headless =
+    shell === null
+      ? chromiumWrapper(chromium, options.sandbox, true)
+      : chromiumWrapper(shell, options.sandbox, false);
+  try {
+    for (const place of fullPlaces) await putProgram(draft, `chromium-${revisions.chromium}`, place, full);
+    for (const place of shellPlaces) {
+      await putProgram(draft, `chromium_headless_shell-${revisions.shell}`, place, headless);
+    }
+    if (ffmpeg !== null) {
+      await putProgram(
+        draft,
+        `ffmpeg-${revisions.ffmpeg}`,
+        'ffmpeg-linux',
+        `#!/bin/sh\nexec ${quoted(ffmpeg)} "$@"\n`,
+      );
+    }
+    await writeFile(join(draft, 'complete'), '');
+    await rename(draft, folder).catch((error: unknown) => {
+      // Another process was quicker: its directory is the same.
+      const { code } = error as NodeJS.ErrnoException; // of node:fs
+      if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
+    });
+  } catch (error: unknown) {
+    const { message } = toError(error);
+    const full = isRefusedByDisk(error);
+    throw new AgentError(
+      full ? 'DISK_FULL' : 'BROWSER_UNAVAILABLE',
+      `the browsers directory ${folder} can't be made: ${message}`,
+      { cause: error },
+    );
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+  return found;
+}
+
+async function realFolders(programs: readonly string[]): Promise<string[]> {
+  const real = await Promise.all(programs.map((path) => realpath(path).catch(() => path)));
+  return [...programs, ...real].map((path) => dirname(path));
+}
+
+type Revisions = { chromium: string; shell: string; ffmpeg: string };
+
+async function revisionsOf(runtimeFolder: string): Promise<Revisions> {
+  const file = join(runtimeFolder, 'node_modules', 'playwright-core', 'browsers.json');
+  let list: unknown;
+  try {
+    list = (JSON.parse(await readFile(file, 'utf8')) as { browsers?: unknown }).browsers; // checked below
+  } catch (error: unknown) {
+    throw new AgentError('BROWSER_UNAVAILABLE', `${file}: ${toError(error).message}`, { cause: error });
+  }
+  const entries = Array.isArray(list) ? (list as { name?: unknown; revision?: unknown }[]) : [];
+  const revision = (name: string) => {
+    const found = entries.find((entry) => entry.name === name)?.revision;
+    return typeof found === 'string' && /^[\w.]{1,32}$/.test(found) ? found : null;
+  };
+  const chromium = revision('chromium');
+  if (chromium === null) {
+    throw new AgentError('BROWSER_UNAVAILABLE', `${file} names no Chromium; install the runtime again`);
+  }
+  // Releases before 1.49 have no headless shell of its own.
+  return {
+    chromium,
+    shell: revision('chromium-headless-shell') ?? chromium,
+    ffmpeg: revision('ffmpeg') ?? '0',
+  };
+}
+
+const within = (folders: readonly string[], browser: string, places: readonly string[]): string[] =>
+  folders.flatMap((folder) => places.map((place) => join(folder, browser, place)));
+
+/** The first of these that is a file. */
+export async function firstFile(candidates: readonly string[]): Promise<string | null> {
+  for (const candidate of candidates) if (await isFile(candidate)) return candidate;
+  return null;
+}
+
+/** False where nothing is, too. */
+export const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );

@@ -1,0 +1,151 @@
+import { dirname, join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { AgentError, toError } from '../../errors.ts';
+import { reasonOf, type Reason } from '../../protocol/reasons.ts';
+import { withTimeLimit } from '../../time-limit.ts';
+import type { ChildLimits } from '../process/program.ts';
+import { beforeItsTurn } from '../process/child-slots.ts';
+import { needsModuleLoader, refusedSetting, scriptPathOf } from './config.ts';
+import { isFull, isRefusedByDisk } from '../process/full-disk.ts';
+import { browserFault, followRun, type FollowOptions } from './follow.ts';
+import { filesOfScript, keptReport, writeHostFiles, type HostFileOptions } from './folder.ts';
+import { hostEnvironment, type WarmProcess } from './process.ts';
+import type { PlaywrightDetails, PlaywrightRun } from '../interface/playwright-run.ts';
+import { writeScriptFiles } from '../process/script-files.ts';
+import type { PlaywrightOptions } from '../interface/scripts.ts';
+
+export type OnceOptions = PlaywrightOptions &
+  HostFileOptions &
+  FollowOptions & { extraCaFile: string | null; outputBytes: number };
+
+/** Loading takes half a second, on a machine that is out of breath many times that. */
+const readyMs = 60_000;
+
+/**
+ * One run in a process that waits for it. The process and its folder are used up, whatever happens; files that are kept
+ * stand in the workDir. Answers and rejects as `Scripts.runPlaywright`.
+ */
+export async function runOnce(warm: WarmProcess, options: OnceOptions): Promise<PlaywrightRun> {
+  try {
+    return await perform(warm, options);
+  } finally {
+    await warm.discard();
+  }
+}
+
+async function perform(warm: WarmProcess, options: OnceOptions): Promise<PlaywrightRun> {
+  const { script, signal } = options;
+  const startTime = Date.now();
+  const refused = (reason: Reason) => withoutReport(reason, options, startTime);
+  const path = scriptPathOf(script);
+  if ('code' in path) return refused(path);
+  const setting = refusedSetting(script.playwrightConfig);
+  if (setting !== null) return refused(setting);
+  const { folder } = warm;
+  const written = filesOfScript(options, path.path);
+  const files = await writeScriptFiles(folder.script, { files: [...script.files, ...written.files] });
+  if (files !== null) return refused(files);
+  const paths = await writeHostFiles(warm, options, written.testPath).catch((error: unknown) => {
+    const { message } = toError(error);
+    const full = isRefusedByDisk(error);
+    throw new AgentError(full ? 'DISK_FULL' : 'INTERNAL', `the files of a script run: ${message}`, {
+      cause: error,
+    });
+  });
+  await readyOrAborted(warm, signal);
+
+  const { seen, end } = await followRun(warm, options, () =>
+    warm.child.send({
+      type: 'run',
+      env: {
+        ...options.env,
+        ...hostEnvironment(folder, options),
+        ...(needsModuleLoader(script, written.files[0].path) ? {} : { PW_DISABLE_TS_ESM: '1' }),
+      },
+      cwd: dirname(join(folder.script, path.path)),
+      configFile: paths.config,
+      checkType: options.checkType,
+      captureFolder: paths.capture,
+      outputBytes: options.outputBytes,
+    }),
+  );
+  // From here on nothing of the run is left but its folder.
+  signal.throwIfAborted();
+  // The kernel ends whoever writes a file beyond the bound by this signal.
+  const largeFile = seen.browserSignal === 'SIGXFSZ' || end.signal === 'SIGXFSZ' ? 'diskBytes' : null;
+  const exceeded = seen.exceeded ?? end.exceeded ?? largeFile;
+  if (exceeded !== null) {
+    return refused(
+      reasonOf('SCRIPT_KILLED', `The script was ended: it took more ${boundOf[exceeded]} than it may.`),
+    );
+  }
+  if (seen.browserLate) throw browserFault(seen);
+
+  const report = await keptReport(warm, options, { paths, startTime });
+  for (const value of report?.secrets ?? []) options.addSecret('SERVICE_SECRET', value);
+  if (seen.timedOut) {
+    const message = `Your check run has reached the maximum run time of ${options.timeoutMs} ms.`;
+    const timeout = refused(reasonOf('SCRIPT_TIMEOUT', message));
+    // Its files are not kept (facts, 2.8), but what its tests did by then is told.
+    return report === null ? timeout : { ...timeout, details: report.run.details };
+  }
+  if (report !== null && report.run.failure !== null && !['unused', 'started'].includes(seen.browser)) {
+    throw browserFault(seen);
+  }
+  if (report !== null) return report.run;
+  if (await isFull(options.workDir))
+    throw new AgentError('DISK_FULL', 'the disk was full while the script ran');
+  if (!seen.configured) {
+    throw new AgentError(
+      'INTERNAL',
+      `Playwright's runner could not start: ${warm.lastLines.join(' ').slice(0, 2000)}`,
+    );
+  }
+  for (const line of warm.lastLines) options.log('warn', stripVTControlCharacters(line));
+  const how = end.signal === null ? `with exit code ${end.code ?? 'unknown'}` : `by ${end.signal}`;
+  return refused(reasonOf('SCRIPT_THREW', `The script ended its process ${how} before its tests were over.`));
+}
+
+/** Waits until the process can take the run. Rejects with AgentError when it can't, or `signal.reason`. */
+async function readyOrAborted(warm: WarmProcess, signal: AbortSignal): Promise<void> {
+  const limit = withTimeLimit(signal, readyMs);
+  const aborted = new Promise<never>((_, reject) => {
+    limit.addEventListener(
+      'abort',
+      () =>
+        reject(
+          signal.aborted
+            ? signal.reason
+            : new AgentError('INTERNAL', `Playwright's runner was not ready within ${readyMs / 1000} s`),
+        ),
+      { once: true },
+    );
+  });
+  aborted.catch(() => undefined);
+  signal.throwIfAborted();
+  await Promise.race([warm.ready, aborted]).catch((error: unknown) => {
+    throw beforeItsTurn(error);
+  });
+}
+
+const boundOf: { readonly [L in keyof ChildLimits]: string } = {
+  memoryBytes: 'memory',
+  cpuSeconds: 'processor time',
+  outputBytes: 'output',
+  diskBytes: 'disk space',
+  processes: 'processes',
+};
+
+/** A run of which no report is kept: the reason alone. */
+function withoutReport(failure: Reason, options: OnceOptions, startTime: number): PlaywrightRun {
+  const endTime = Date.now();
+  const details: PlaywrightDetails = {
+    runtimeVersion: options.runtime.name,
+    playwrightVersion: options.runtime.playwrightVersion,
+    startTime,
+    endTime,
+    errors: [failure.message],
+    tests: [],
+  };
+  return { failure, degraded: null, durationMs: endTime - startTime, details, files: [] };
+}

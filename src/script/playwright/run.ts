@@ -1,0 +1,178 @@
+import { AgentError, InvalidJobError } from '../../errors.ts';
+import { browsersFor, findBrowsers, type Browsers, type BrowsersOptions } from './browsers.ts';
+import { beforeItsTurn, childSlots } from '../process/child-slots.ts';
+import type { ChildLimits } from '../process/program.ts';
+import { canSandbox } from './sandbox.ts';
+import { removeLeftFolders, startProcess, type WarmProcess } from './process.ts';
+import { runOnce } from './once.ts';
+import type { PlaywrightRun } from '../interface/playwright-run.ts';
+import type { Runtime } from '../process/runtimes.ts';
+import type { PlaywrightOptions } from '../interface/scripts.ts';
+
+export type RunnerOptions = {
+  dataFolder: string;
+  slots: number;
+  extraCaFile?: string | null;
+  warn: (line: string) => void;
+  /** Bounds of one run with its browser; what is not given is the default. */
+  limits?: Partial<ChildLimits>;
+  /** Milliseconds after which a waiting process ends. */
+  idleMs?: number;
+  /** Milliseconds that Chromium may take to start. */
+  browserStartMs?: number;
+  /** Where browsers are looked for; absent = the usual places. */
+  browsers?: Pick<BrowsersOptions, 'installed' | 'chromium' | 'ffmpeg'>;
+};
+
+export type PlaywrightRunner = {
+  run: (runtime: Runtime, options: PlaywrightOptions) => Promise<PlaywrightRun>;
+  close: () => Promise<void>;
+};
+
+const gigabyte = 1024 ** 3;
+/** Of one run: two processes of Node and a Chromium with its pages. */
+export const defaultLimits: ChildLimits = {
+  memoryBytes: 2.5 * gigabyte,
+  cpuSeconds: 600,
+  outputBytes: 16 * 1024 ** 2,
+  diskBytes: 2 * gigabyte,
+  processes: 1024,
+};
+const defaultIdleMs = 5 * 60_000;
+/** A busy machine takes several seconds; a test's own timeout is 30 s. */
+const defaultBrowserStartMs = 25_000;
+
+/**
+ * Runs scripts on Playwright Test, in processes that are kept warm: one waits per runtime, each serves one run. None waits where runs
+ * come more seldom than it would last.
+ */
+export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner {
+  const limits = { ...defaultLimits, ...options.limits };
+  const idleMs = options.idleMs ?? defaultIdleMs;
+  const waiting = new Map<string, { process: Promise<WarmProcess>; timer: NodeJS.Timeout }>();
+  const browsersOf = new Map<string, Promise<Browsers>>();
+  const closing = new AbortController();
+  const running = new Set<Promise<unknown>>();
+  /** When the last run of each runtime ended, by performance.now(). */
+  const lastEnd = new Map<string, number>();
+  const discarding = new Set<Promise<void>>();
+
+  const browsers = (runtime: Runtime): Promise<Browsers> => {
+    const known = browsersOf.get(runtime.folder);
+    if (known !== undefined) return known;
+    const found = prepareBrowsers(runtime, options);
+    browsersOf.set(runtime.folder, found);
+    // A Chromium that is installed later is found by the next run.
+    found.catch(() => browsersOf.delete(runtime.folder));
+    return found;
+  };
+  const start = async (runtime: Runtime): Promise<WarmProcess> => {
+    await removeLeftFolders(options.dataFolder);
+    return startProcess({
+      runtime,
+      browsers: await browsers(runtime),
+      dataFolder: options.dataFolder,
+      extraCaFile: options.extraCaFile ?? null,
+      limits,
+    });
+  };
+  const discard = (process: Promise<WarmProcess>) => {
+    const done = (async () => {
+      const made = await process.catch(() => null);
+      await made?.discard();
+    })();
+    discarding.add(done);
+    void done.finally(() => discarding.delete(done));
+  };
+  const warm = (runtime: Runtime) => {
+    if (closing.signal.aborted || waiting.has(runtime.folder)) return;
+    const process = start(runtime);
+    const drop = () => {
+      if (waiting.get(runtime.folder)?.process !== process) return;
+      waiting.delete(runtime.folder);
+      discard(process);
+    };
+    const timer = setTimeout(drop, idleMs);
+    timer.unref();
+    waiting.set(runtime.folder, { process, timer });
+    process.then((made) => made.child.ended).then(drop, drop);
+  };
+  /** The process that waits, or a new one when none does or it has ended. */
+  const take = async (runtime: Runtime): Promise<WarmProcess> => {
+    const waited = waiting.get(runtime.folder);
+    waiting.delete(runtime.folder);
+    clearTimeout(waited?.timer);
+    const ready = await waited?.process.catch(() => undefined);
+    if (ready === undefined) return start(runtime);
+    if (ready.end === null) return ready;
+    await ready.discard();
+    return start(runtime);
+  };
+
+  const run = async (runtime: Runtime, given: PlaywrightOptions): Promise<PlaywrightRun> => {
+    const signal = AbortSignal.any([given.signal, closing.signal]);
+    signal.throwIfAborted();
+    // One that would have ended before it was used would be again: a start is a third of a run's processor time.
+    const isSeldom = performance.now() - (lastEnd.get(runtime.folder) ?? performance.now()) > idleMs;
+    if (given.checkType === 'MULTI_STEP' && !runtime.multiStepSupport) {
+      throw new InvalidJobError('RUNTIME_UNAVAILABLE', `runtime ${runtime.name} has no multi-step checks`);
+    }
+    const release = await childSlots.take('playwright', signal).catch((error: unknown) => {
+      throw beforeItsTurn(error);
+    });
+    try {
+      const found = await browsers(runtime);
+      return await runOnce(await take(runtime), {
+        ...given,
+        signal,
+        runtime,
+        browsers: found,
+        extraCaFile: options.extraCaFile ?? null,
+        outputBytes: limits.outputBytes,
+        browserStartMs: options.browserStartMs ?? defaultBrowserStartMs,
+      });
+    } finally {
+      release();
+      lastEnd.set(runtime.folder, performance.now());
+      // Not while another run is measured: its end makes the next one.
+      if (running.size <= 1 && !isSeldom) warm(runtime);
+    }
+  };
+
+  return {
+    run: (runtime, given) => {
+      const started = run(runtime, given);
+      const settled = started.then(
+        () => undefined,
+        () => undefined,
+      );
+      running.add(settled);
+      void settled.then(() => running.delete(settled));
+      return started;
+    },
+    close: async () => {
+      closing.abort(new AgentError('INTERNAL', 'the agent ends'));
+      for (const { process, timer } of waiting.values()) {
+        clearTimeout(timer);
+        discard(process);
+      }
+      waiting.clear();
+      await Promise.all([...running, ...discarding]);
+    },
+  };
+}
+
+async function prepareBrowsers(runtime: Runtime, options: RunnerOptions): Promise<Browsers> {
+  // First whether there is any: the remedy for that is the one to tell.
+  await findBrowsers({ runtimeFolder: runtime.folder, ...options.browsers });
+  const sandbox = await canSandbox(runtime, options.dataFolder);
+  if (!sandbox.works) options.warn(`Chromium runs without its own sandbox: ${sandbox.why}`);
+  const found = await browsersFor({
+    runtimeFolder: runtime.folder,
+    dataFolder: options.dataFolder,
+    ...options.browsers,
+    sandbox: sandbox.works,
+  });
+  if (found.ffmpeg === null) options.warn('no ffmpeg is installed here: browser checks record no video');
+  return found;
+}

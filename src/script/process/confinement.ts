@@ -1,0 +1,100 @@
+import { constants } from 'node:os';
+import { toError } from '../../errors.ts';
+import { launcherFile, probeLauncher } from '../../native/launcher.ts';
+
+/** Layers between a script and this host, apart from Node's own permission model. */
+export type Layer = 'no_new_privs' | 'capabilities' | 'seccomp' | 'landlock' | 'namespaces';
+
+/** What this host gives, as a start-up probe found it. */
+export type Confinement = {
+  /** Null = scripts are started without it: none of the layers holds, and only time and output are bounded. */
+  launcher: string | null;
+  landlockVersion: number;
+  holds: { readonly [L in Layer]: boolean };
+  /** One sentence for each thing that is missing, with the remedy. */
+  missing: readonly string[];
+};
+
+const nothingHolds: Confinement['holds'] = {
+  no_new_privs: false,
+  capabilities: false,
+  seccomp: false,
+  landlock: false,
+  namespaces: false,
+};
+
+const remedies: { readonly [L in Layer]: string } = {
+  no_new_privs: 'use a kernel of 3.5 or newer',
+  capabilities: 'start the agent as a user without capabilities',
+  seccomp: 'use a kernel with seccomp filters, on x86_64 or aarch64',
+  landlock: 'use a kernel of 5.13 or newer that has landlock among its security modules',
+  namespaces: 'allow user namespaces to this container or user (seccomp and AppArmor profiles forbid them)',
+};
+
+let found: Promise<Confinement> | undefined;
+
+/** Tries every layer once per process, in some milliseconds. Never rejects. */
+export function confinement(): Promise<Confinement> {
+  found ??= probe();
+  return found;
+}
+
+async function probe(): Promise<Confinement> {
+  const file = launcherFile();
+  if (file === null) {
+    const missing = 'the launcher was not built: scripts run unconfined (run: node scripts/native.mjs)';
+    return { launcher: null, landlockVersion: 0, holds: nothingHolds, missing: [missing] };
+  }
+  try {
+    const { errors, landlockVersion } = await probeLauncher(file);
+    const results: readonly [Layer, number][] = [
+      ['no_new_privs', errors.noNewPrivs],
+      ['capabilities', errors.capabilities],
+      ['seccomp', errors.seccomp],
+      ['landlock', errors.landlock],
+      ['namespaces', errors.namespaces],
+    ];
+    const holds = Object.fromEntries(results.map(([layer, errno]) => [layer, errno === 0]));
+    return {
+      launcher: file,
+      landlockVersion,
+      holds: { ...nothingHolds, ...holds },
+      missing: results.filter(([, errno]) => errno !== 0).map(([layer, errno]) => missingLayer(layer, errno)),
+    };
+  } catch (error: unknown) {
+    const missing = `the launcher can't run: scripts run unconfined (${toError(error).message.split('\n', 1)[0] ?? ''})`;
+    return { launcher: null, landlockVersion: 0, holds: nothingHolds, missing: [missing] };
+  }
+}
+
+const told = new Set<string>();
+let warn: (line: string) => void = () => undefined;
+
+/** Tells `to`, once each, what is missing on this host, now and whenever a layer fails later. */
+export function announceConfinement(to: (line: string) => void): void {
+  warn = to;
+  void confinement().then(({ missing }) => missing.forEach(tellOnce));
+}
+
+/** A layer could not be put on one child, although the probe had found it. */
+export function noteMissing(layer: string, errno: number): void {
+  const known = Object.keys(remedies).find((name): name is Layer => name === layer);
+  tellOnce(
+    known === undefined ? `scripts run without ${layer} (${errnoName(errno)})` : missingLayer(known, errno),
+  );
+}
+
+function tellOnce(line: string): void {
+  if (told.has(line)) return;
+  told.add(line);
+  warn(line);
+}
+
+function missingLayer(layer: Layer, errno: number): string {
+  return `scripts run without ${layer} (${errnoName(errno)}): ${remedies[layer]}`;
+}
+
+/** The name of an errno of Linux, such as EPERM. */
+export function errnoName(errno: number): string {
+  return Object.entries(constants.errno).find(([, value]) => value === errno)?.[0] ?? `errno ${errno}`;
+}

@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import type { JobOf } from '../../protocol/job.ts';
+import { hostFolders } from './script-files.ts';
+
+/** Jobs that carry customer code. */
+export type ScriptedJob = JobOf<'API'> | JobOf<'BROWSER'> | JobOf<'MULTI_STEP'> | JobOf<'PLAYWRIGHT'>;
+
+export type EnvironmentOptions = {
+  /** The attempt's folder; home and temporary files are below it (`hostFolders`). Absent = the script may write nowhere. */
+  workDir?: string;
+  /** The addresses under which the agent is seen, as far as it knows them. */
+  publicIp?: { v4?: string; v6?: string };
+};
+
+/**
+ * Variables that steer the loader or Node itself, before any script: a check may not set them. (They could do no more than
+ * its scripts can, but they would do it to the programs that confine those.)
+ */
+const steering =
+  /^(?:LD_|DYLD_|GLIBC_|MALLOC_|NODE_OPTIONS$|NODE_CHANNEL_|NODE_REPL_|GCONV_PATH$|BASH_ENV$|ENV$|IFS$)/;
+
+/**
+ * The whole environment that a script sees (facts, 5.2): the run's built-in variables, then the job's own, which win. Empty
+ * ones are left out, so are names and values that no environment can hold. Nothing of the agent's own environment and not
+ * the location's proxyUrl. One value may be as long as a job allows: longer than what `execve` takes (128 KiB with its name).
+ */
+export function scriptEnvironment(
+  job: ScriptedJob,
+  options: EnvironmentOptions = {},
+): { [name: string]: string } {
+  const { workDir, publicIp } = options;
+  const runtime =
+    job.checkType === 'API' ? job.scripts?.runtimeId : 'script' in job ? job.script.runtimeId : undefined;
+  const builtIn: { [name: string]: string | undefined } = {
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+    HOME: workDir === undefined ? undefined : join(workDir, hostFolders.home),
+    TMPDIR: workDir === undefined ? undefined : join(workDir, hostFolders.temporary),
+    LANG: 'C.UTF-8',
+    TZ: 'UTC',
+    SERVICE_RUN: '1',
+    CI: job.testSession === true ? '1' : undefined,
+    SERVICE_RUN_SOURCE: job.runSource,
+    SERVICE_CHECK_ID: job.checkId,
+    SERVICE_REGION: job.runLocation,
+    CHECK_ID: job.checkId,
+    CHECK_NAME: job.checkName,
+    CHECK_TYPE: job.checkType,
+    CHECK_RUN_ID: job.runId,
+    // One job has one final result; this is what the service knows before there is one.
+    CHECK_RESULT_ID: job.jobId,
+    REGION: job.runLocation,
+    RUNTIME_VERSION: runtime,
+    PUBLIC_IP_V4: publicIp?.v4,
+    PUBLIC_IP_V6: publicIp?.v6,
+    ...(job.checkType === 'API' ? { REQUEST_URL: job.request.url, GROUP_BASE_URL: job.groupBaseUrl } : {}),
+  };
+  const own = job.environmentVariables.filter(({ key }) => !steering.test(key));
+  const all = [...Object.entries(builtIn), ...own.map(({ key, value }) => [key, value] as const)];
+  // No prototype: a variable may be named __proto__.
+  const environment = Object.create(null) as { [name: string]: string };
+  for (const [name, value] of all) {
+    if (value === undefined || /[=\0]/.test(name) || value.includes('\0')) continue;
+    if (value === '') delete environment[name];
+    else environment[name] = value;
+  }
+  return environment;
+}
+
+/** The names of a job's variables that `scriptEnvironment` keeps from scripts, for a line of the run's log. */
+export function refusedVariables(job: ScriptedJob): string[] {
+  return job.environmentVariables
+    .filter(({ key, value }) => steering.test(key) || /[=\0]/.test(key) || value.includes('\0'))
+    .map(({ key }) => key);
+}

@@ -1,0 +1,169 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SuiteBrowser } from '../../../protocol/suite.ts';
+import { installEnvironment, programEnvironment, registrySettings } from '../install/environment.ts';
+import { networkTrouble, causeOf as npmCauseOf, outputTail } from '../install/output.ts';
+import type { Engine, PackageManager, RunProgram, SuitePlace } from '../place/place.ts';
+import { playwrightIn } from './wanted.ts';
+
+/**
+ * The two ways to Playwright's own builds of browsers. What all runs share comes by a Playwright that the agent has fetched
+ * itself, without a line, a variable or a file of the project: whoever makes a project could put a program of his own into it
+ * otherwise. What the project's own Playwright installs is for its run alone.
+ */
+
+type Variables = { readonly [name: string]: string };
+
+type Install = {
+  browsers: readonly SuiteBrowser[];
+  /** Milliseconds that it may take. */
+  timeoutMs: number;
+  log: (level: 'info' | 'warn', msg: string) => void;
+  signal: AbortSignal;
+};
+
+export type SharedInstall = Install & {
+  /** Of the Playwright to be fetched: that of the project. */
+  version: string;
+  /** Folders that the project's Playwright looks for. */
+  names: readonly string[];
+  engine: Engine;
+  /** What the agent's own environment has for installers: proxies, authorities, registry, download host. */
+  environment: Variables;
+  /** The way to run commands that may write to these folders alone. */
+  runIn: (place: SuitePlace) => RunProgram;
+};
+
+/** How the reason begins where the way of all runs could not even be tried. */
+export const noSharedInstall = 'Playwright ';
+const fetchMs = 120_000;
+
+/** From where the agent's environment has builds come. */
+export const downloadHost = (env: Variables): string =>
+  env['PLAYWRIGHT_DOWNLOAD_HOST'] ?? 'the makers of Playwright';
+
+/** Whether a check's own variables name other ways to browsers than the agent's. */
+export const hasOwnWay = (env: Variables): boolean =>
+  Object.keys(env).some((name) => /^(?:PLAYWRIGHT_\w*DOWNLOAD_HOST|(?:https?|all)_proxy)$/i.test(name));
+
+/**
+ * Fetches the named release of Playwright from the agent's registry, which vouches for its content, and has it install these
+ * browsers into `folder`, to which no program of any suite can write. Null = done; else why not. Rejects with the signal's
+ * reason.
+ */
+export async function installShared(folder: string, options: SharedInstall): Promise<string | null> {
+  const { version, names, engine, environment, signal, timeoutMs } = options;
+  const place = await makePlace(join(folder, '.work'));
+  for (const [name, text] of Object.entries(registrySettings(environment)))
+    await writeFile(join(place.home, name), text, { mode: 0o600 });
+  await writeFile(join(place.project, 'package.json'), '{ "private": true }\n');
+  const env = {
+    ...installEnvironment(programEnvironment({}, { place, engine, manager: { env: {} } }), environment),
+    FORCE_COLOR: '0',
+    npm_config_fetch_retries: '1',
+    npm_config_fetch_retry_mintimeout: '1000',
+  };
+  const run = options.runIn(place);
+  const tail = outputTail();
+  const began = performance.now();
+  const fetched = await run({
+    command: `npm install --ignore-scripts --no-save --no-package-lock --no-audit --no-fund 'playwright-core@${version}'`,
+    cwd: place.project,
+    env,
+    timeoutMs: Math.min(fetchMs, timeoutMs),
+    signal,
+    onLine: tail.add,
+  });
+  if (fetched.aborted) signal.throwIfAborted();
+  const core = join(place.project, 'node_modules', 'playwright-core');
+  const found = fetched.code === 0 ? await playwrightIn(core) : null;
+  // What the project calls its version may be a tag, which is another release each month.
+  if (found?.version !== version) {
+    const lines = tail.lines();
+    const cause = networkTrouble('npm', lines) ?? npmCauseOf('npm', lines) ?? lines.at(-1) ?? 'npm failed';
+    const why = fetched.timedOut ? 'npm did not end in time' : cause.trim().slice(0, 500);
+    return `${noSharedInstall}${version} can't be had from the agent's registry: ${why}`;
+  }
+  const own = Object.values(found.folders);
+  const strange = names.filter((name) => !own.includes(name));
+  if (strange.length > 0)
+    return `${noSharedInstall}${version}, as the agent's registry has it, knows no ${strange.join(', ')}`;
+  return runInstall(`node '${join(core, 'cli.js')}'`, {
+    ...options,
+    run,
+    cwd: place.project,
+    folder,
+    env,
+    timeoutMs: timeoutMs - (performance.now() - began),
+  });
+}
+
+/** `playwright install` of the project's own Playwright, with all that the check says, into a folder that is its run's alone. */
+export function installOwn(
+  folder: string,
+  options: Install & {
+    place: SuitePlace;
+    manager: Pick<PackageManager, 'exec'>;
+    env: Variables;
+    run: RunProgram;
+  },
+): Promise<string | null> {
+  const { place, manager } = options;
+  return runInstall(`${manager.exec} playwright`, { ...options, cwd: place.working, folder });
+}
+
+async function runInstall(
+  playwright: string,
+  options: Install & { run: RunProgram; cwd: string; folder: string; env: Variables },
+): Promise<string | null> {
+  const { browsers, run, cwd, folder, env, timeoutMs, signal } = options;
+  const lines: string[] = [];
+  const end = await run({
+    command: `${playwright} install ${browsers.join(' ')}`,
+    cwd,
+    env: {
+      // A host that does not answer must not take the whole stage.
+      PLAYWRIGHT_DOWNLOAD_CONNECTION_TIMEOUT: '10000',
+      ...env,
+      PLAYWRIGHT_BROWSERS_PATH: folder,
+      PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD: '',
+      PLAYWRIGHT_SKIP_BROWSER_GC: '1',
+    },
+    writable: [folder],
+    timeoutMs: Math.max(1, timeoutMs),
+    signal,
+    onLine: (line) => {
+      lines.push(line);
+      if (lines.length > 100) lines.shift();
+    },
+  });
+  if (end.aborted) signal.throwIfAborted();
+  if (end.code === 0) return null;
+  const how = end.timedOut ? `it did not end within ${Math.round(timeoutMs / 1000)} s` : causeOf(lines);
+  return `playwright install failed: ${(how ?? `exit code ${end.code}`).trim().slice(0, 500)}`;
+}
+
+/** The line of what `playwright install` printed that tells why it failed; null = there is none. */
+function causeOf(lines: readonly string[]): string | null {
+  const told = lines.filter((line) => line.trim() !== '' && !/^\s*at \S/.test(line));
+  const errors = told.filter((line) => /^\s*Error\b/.test(line));
+  const names = (line: string) =>
+    /\bE[A-Z]{4,}\b|\bgetaddrinfo\b|\b[Tt]imed out\b|certificate|\bHTTP\b|\bstatus\b/.test(line);
+  return errors.findLast(names) ?? told.findLast(names) ?? errors.at(-1) ?? told.at(-1) ?? null;
+}
+
+/** Folders of no run. */
+async function makePlace(root: string): Promise<SuitePlace> {
+  const project = join(root, 'project');
+  const place: SuitePlace = {
+    root,
+    project,
+    working: project,
+    home: join(root, 'home'),
+    temporary: join(root, 'tmp'),
+    report: join(root, 'report'),
+  };
+  for (const path of [place.project, place.home, place.temporary, place.report])
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  return place;
+}

@@ -1,0 +1,236 @@
+import { lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AgentError, toError } from '../../../errors.ts';
+import { reasonOf } from '../../../protocol/reasons.ts';
+import type { LogEntry } from '../../../protocol/result.ts';
+import { installTimeoutMs, type Suite } from '../../../protocol/suite.ts';
+import { isFull } from '../../process/full-disk.ts';
+import type { CachedFolders, DependencyCache, DependencyDraft } from './dependency-cache.ts';
+import { dependencyKey } from './dependency-key.ts';
+import { ownPrograms } from './engines.ts';
+import { installEnvironment, registrySettings } from './environment.ts';
+import { causeOf, networkTrouble, outputTail, stillTrying } from './output.ts';
+import { fetchCommand, type ChosenManager } from './package-manager.ts';
+import {
+  credentialsAdvice,
+  linesWithVariables,
+  missingVariables,
+  networkAdvice,
+  readRegistrySettings,
+} from './registry-settings.ts';
+import { SuiteFailed, type Engine, type RunProgram, type SuitePlace } from '../place/place.ts';
+import type { SuiteDetails } from '../../interface/suite-run.ts';
+
+export type InstallOptions = {
+  place: SuitePlace;
+  suite: Pick<Suite, 'installCommand' | 'refreshCache'>;
+  engine: Engine;
+  manager: ChosenManager;
+  /** The environment of the run's programs (`programEnvironment`). */
+  env: { readonly [name: string]: string };
+  /** Added beneath it for installers alone: proxies, authorities, `npm_config_…` as defaults. */
+  beneath?: { readonly [name: string]: string };
+  run: RunProgram;
+  /** Null = switched off. */
+  cache: DependencyCache | null;
+  log: (level: LogEntry['level'], msg: string) => void;
+  signal: AbortSignal;
+  timeoutMs?: number;
+};
+
+export type Installed = {
+  dependencyCache: NonNullable<SuiteDetails['dependencyCache']>;
+  /** Keeps what was installed for later runs: for a run that has passed. Never rejects. */
+  keep: () => Promise<void>;
+  /** For every other run. Never rejects; does nothing after `keep`. */
+  discard: () => Promise<void>;
+};
+
+/**
+ * Brings a suite's dependencies into its folders: from the cache, or by its install command. Rejects with SuiteFailed
+ * INSTALL_FAILED when that fails or takes too long, AgentError NETWORK_UNAVAILABLE when no registry can be reached, or the
+ * signal's reason.
+ */
+export async function installDependencies(options: InstallOptions): Promise<Installed> {
+  const { place, suite, manager, log, signal } = options;
+  if (/\bplaywright\s+install\b/.test(suite.installCommand ?? ''))
+    log('warn', '"playwright install" is not needed in installCommand: the agent brings browsers itself');
+  await prepareHome(place, manager);
+
+  const key = options.cache === null ? null : await keyOf(options);
+  const cache = key === null ? null : options.cache;
+  const folders: CachedFolders = { project: place.project, programs: join(place.home, ownPrograms) };
+  const started = performance.now();
+  const seconds = () => `${((performance.now() - started) / 1000).toFixed(1)} s`;
+  if (cache !== null && key !== null && !suite.refreshCache && (await cache.take(key, folders, signal))) {
+    log('info', `Dependencies: from the cache (${seconds()})`);
+    return { dependencyCache: 'hit', keep: () => Promise.resolve(), discard: () => Promise.resolve() };
+  }
+
+  const before = cache === null ? null : await cache.before(folders);
+  await install(options);
+  log('info', `Dependencies: installed (${seconds()})`);
+  // At once: what tests leave in the tree is none of its content.
+  let draft: DependencyDraft | null = null;
+  if (cache !== null && key !== null && before !== null)
+    draft = await cache.draft(key, { before, replace: suite.refreshCache, signal });
+  let settled = false;
+  const once = (end: (of: DependencyDraft) => Promise<void>) => async () => {
+    if (settled || draft === null) return;
+    settled = true;
+    await end(draft);
+  };
+  return {
+    dependencyCache: cache === null ? 'off' : suite.refreshCache ? 'refreshed' : 'miss',
+    keep: once((of) => of.publish()),
+    discard: once((of) => of.discard()),
+  };
+}
+
+async function keyOf(options: InstallOptions): Promise<string | null> {
+  try {
+    return await dependencyKey(options);
+  } catch (error: unknown) {
+    options.log('warn', `Dependencies will not be cached: ${toError(error).message}`);
+    return null;
+  }
+}
+
+/** What a project's Yarn is called by: there is one program of this name, and two managers. */
+async function prepareHome(place: SuitePlace, manager: ChosenManager): Promise<void> {
+  const bin = join(place.home, ownPrograms, 'bin');
+  await mkdir(bin, { recursive: true });
+  if (manager.modernYarn === null) return;
+  for (const name of ['yarn', 'yarnpkg'])
+    await writeFile(join(bin, name), `#!/bin/sh\nexec ${manager.modernYarn} "$@"\n`, { mode: 0o755 });
+}
+
+async function install(options: InstallOptions): Promise<void> {
+  const { place, suite, manager, log } = options;
+  const deadlineMs = performance.now() + (options.timeoutMs ?? installTimeoutMs);
+  const own = suite.installCommand?.trim() ?? '';
+  const home = await realpath(place.home);
+  const settings = registrySettings(options.beneath ?? {});
+  const missing = missingVariables(readRegistrySettings(place, manager), options.env);
+  if (missing !== null) log('warn', missing);
+  const handed = manager.name === 'pnpm' ? linesWithVariables(manager.folder, options.env) : [];
+  if (handed.length > 0) {
+    settings['.npmrc'] += `${handed.join('\n')}\n`;
+    log('info', 'pnpm fills variables in where its user says so alone: it gets those lines of .npmrc there');
+  }
+  const written = Object.keys(settings).map((name) => join(place.home, name));
+  try {
+    for (const [name, text] of Object.entries(settings)) await writeFile(join(place.home, name), text);
+    const fetching = fetchCommand(manager);
+    if (fetching !== null) {
+      log('info', `Fetching ${manager.fetch}: the project is made with it`);
+      await runInstaller(options, { command: fetching, cwd: manager.folder, name: 'npm', deadlineMs });
+    }
+    log('info', `Installing dependencies: ${manager.install}`);
+    await runInstaller(options, {
+      command: manager.install,
+      cwd: own === '' ? manager.folder : place.working,
+      name: manager.name,
+      deadlineMs,
+    });
+  } finally {
+    // They may hold what only installers should know. An install may also have put a link in the place of its home.
+    if ((await realpath(place.home).catch(() => null)) === home)
+      for (const file of written) await rm(file, { force: true });
+  }
+}
+
+async function runInstaller(
+  options: InstallOptions,
+  program: { command: string; cwd: string; name: ChosenManager['name']; deadlineMs: number },
+): Promise<void> {
+  const { log, signal } = options;
+  const { command, cwd, name } = program;
+  signal.throwIfAborted();
+  const tail = outputTail();
+  const env = {
+    // As root, Yarn 1 would take a folder of the machine, which other runs could read, and write where they may.
+    ...(name === 'yarn' ? { npm_config_cache_folder: join(options.place.home, '.cache', 'yarn') } : {}),
+    ...installEnvironment(options.env, options.beneath ?? {}),
+  };
+  const end = await options.run({
+    command,
+    cwd,
+    env,
+    timeoutMs: Math.max(1, program.deadlineMs - performance.now()),
+    signal,
+    writable: await pnpmLocks(options.manager),
+    onLine: (line) => {
+      tail.add(line);
+      log('info', line);
+    },
+  });
+  if (end.aborted) throw signal.reason;
+  if (end.code === 0 && !end.timedOut && end.exceeded === null) return;
+
+  log('error', end.timedOut ? 'Command timed out' : 'Failed to run install command');
+  const lines = tail.lines();
+  const settings = readRegistrySettings(options.place, options.manager);
+  const trouble = end.timedOut ? stillTrying(lines) : networkTrouble(name, lines);
+  if (trouble !== null && end.exceeded === null) {
+    const told = [trouble.trim(), ...networkAdvice(trouble, { settings, env })].join('; ');
+    throw new AgentError('NETWORK_UNAVAILABLE', `the package registry can't be reached: ${told}`);
+  }
+  if (await isFull(options.place.root))
+    throw new AgentError('DISK_FULL', 'the disk was full while dependencies were installed');
+  const seconds = Math.round((options.timeoutMs ?? installTimeoutMs) / 1000);
+  if (end.timedOut) {
+    const advice = networkAdvice('', { settings, env });
+    throw failed(`the install command did not end within ${seconds} s, in stage install`, {
+      command,
+      lines,
+      cause: advice.length === 0 ? null : advice.join('; '),
+    });
+  }
+  if (end.exceeded !== null)
+    throw failed(`the install command broke a bound of this agent (${end.exceeded})`, {
+      command,
+      lines,
+      cause: null,
+    });
+  const how = end.code === null ? `was ended by ${end.signal}` : `failed with exit code ${end.code}`;
+  const advice = credentialsAdvice(lines, { settings, env });
+  const cause = [advice, causeOf(name, lines)].filter((each) => each !== null).join('\n');
+  throw failed(`the install command ${how}`, { command, lines, cause: cause === '' ? null : cause });
+}
+
+/**
+ * pnpm 12 and newer locks its store by a file in a folder of its own below /tmp, wherever TMPDIR points: the one place outside of
+ * a run that its install may write to. None where somebody else has made it.
+ */
+async function pnpmLocks(manager: ChosenManager): Promise<string[]> {
+  const uid = process.getuid?.();
+  if (manager.name !== 'pnpm' || uid === undefined || !(Number.parseInt(manager.version ?? '', 10) >= 12))
+    return [];
+  const folder = `/tmp/pnpm-store-operation-locks-${uid}`;
+  try {
+    await mkdir(folder, { mode: 0o700 }).catch(() => undefined);
+    const stats = await lstat(folder);
+    return stats.isDirectory() && stats.uid === uid ? [folder] : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Lines of the output in a reason; all of it is in the log. */
+const linesTold = 12;
+
+function failed(
+  what: string,
+  { command, lines, cause }: { command: string; lines: readonly string[]; cause: string | null },
+): SuiteFailed {
+  const last = lines.filter((line) => line.trim() !== '').slice(-linesTold);
+  const text = [
+    `${what}: ${command.slice(0, 300)}`,
+    ...(cause === null ? [] : [cause.slice(0, 1000)]),
+    ...(last.length === 0
+      ? []
+      : ['The last lines of its output:', ...last.map((line) => line.slice(0, 200))]),
+  ];
+  return new SuiteFailed(reasonOf('INSTALL_FAILED', text.join('\n')));
+}

@@ -1,0 +1,120 @@
+import { availableParallelism, totalmem } from 'node:os';
+import { JobAborted } from '../../errors.ts';
+import { startProgram } from '../process/child-process.ts';
+import type { ChildLimits, Program } from '../process/program.ts';
+import type { Confinement } from '../process/confinement.ts';
+import type { ProgramEnd, RunProgram, SuitePlace } from './place/place.ts';
+
+/** Milliseconds between asking a program to end and killing it: a cancelled run is over within 6 s. */
+export const defaultGraceMs = 5000;
+/** Files below a run's folders: a workspace with several copies of its packages has some hundred thousand. */
+const mostFiles = 1_000_000;
+
+/** A worker with its browser has about ten, whichever browser it is. */
+const processesAtOnce = 512;
+
+const gigabyte = 1024 ** 3;
+/** Of one suite with its workers, browsers and servers. */
+const mostMemory = 6.8 * gigabyte;
+const leastMemory = gigabyte;
+
+/**
+ * Bounds of one suite's programs when `slots` may run at once: most of the memory that this process may use, shared among
+ * them. Processor time follows from the time that a program has.
+ */
+export function suiteLimits(slots: number): Omit<ChildLimits, 'cpuSeconds'> {
+  const constrained = process.constrainedMemory();
+  const memory = Math.min(
+    totalmem(),
+    constrained !== undefined && constrained > 0 ? constrained : Number.POSITIVE_INFINITY,
+  );
+  const share = (memory * 0.85) / Math.max(1, slots);
+  return {
+    memoryBytes: Math.floor(Math.max(leastMemory, Math.min(mostMemory, share))),
+    outputBytes: 64 * 1024 ** 2,
+    diskBytes: 8 * gigabyte,
+    processes: 4096,
+  };
+}
+
+/** What each bound is called in a message. */
+export const boundNames: { readonly [L in keyof ChildLimits]: string } = {
+  memoryBytes: 'memory',
+  cpuSeconds: 'processor time',
+  outputBytes: 'output',
+  diskBytes: 'disk space',
+  processes: 'processes',
+};
+
+export type ProgramRunnerOptions = {
+  place: Pick<SuitePlace, 'root' | 'project' | 'home' | 'temporary' | 'report'>;
+  limits: Omit<ChildLimits, 'cpuSeconds'>;
+  /** What every program of the run may read besides its own folders and the system; asked at each start. */
+  readable: () => readonly string[];
+  /** Its programs may be Bun: it starts only where it can list every folder above the one that it works in. */
+  bun?: () => boolean;
+  /** Other layers than all that hold here. */
+  layers?: Promise<Confinement>;
+};
+
+/**
+ * The way to run the shell commands of one suite: each in a process group of its own under a supervisor, with the run's
+ * folders to write to. A signal that fires with JobAborted `cancelled` or `deadline` asks it to end, any other kills it.
+ * Rejects with AgentError SANDBOX_UNAVAILABLE when it can't be started.
+ */
+export function programRunner(options: ProgramRunnerOptions): RunProgram {
+  const { place } = options;
+  // Not the root: what the agent has put there is not the suite's to change.
+  const own = [place.project, place.home, place.temporary, place.report];
+  return async ({ command, cwd, env, signal, timeoutMs, ...asked }) => {
+    if (signal.aborted) return { code: null, signal: null, exceeded: null, timedOut: false, aborted: true };
+    const program = await startProgram(
+      {
+        command: ['/bin/sh', '-c', command],
+        cwd,
+        env,
+        readable: [place.root, ...options.readable(), ...(asked.readable ?? [])],
+        writable: [...own, ...(asked.writable ?? [])],
+        ...(options.bun?.() === true || /\bbunx?\b/.test(command) ? { listable: ['/'] } : {}),
+        mayStartPrograms: true,
+        limits: {
+          ...options.limits,
+          cpuSeconds: Math.ceil((timeoutMs / 1000) * availableParallelism()),
+        },
+        mostFiles,
+        processesAtOnce,
+        temporary: place.temporary,
+        onLine: asked.onLine,
+      },
+      options.layers,
+    );
+    return follow(program, { signal, timeoutMs, graceMs: asked.graceMs ?? defaultGraceMs });
+  };
+}
+
+async function follow(
+  program: Program,
+  { signal, timeoutMs, graceMs }: { signal: AbortSignal; timeoutMs: number; graceMs: number },
+): Promise<ProgramEnd> {
+  let timedOut = false;
+  let aborted = false;
+  const onAbort = () => {
+    aborted = true;
+    const { reason } = signal;
+    const gently =
+      reason instanceof JobAborted && (reason.code === 'cancelled' || reason.code === 'deadline');
+    void (gently ? program.end(graceMs) : program.kill());
+  };
+  const timer = setTimeout(() => {
+    timedOut = true;
+    void program.end(graceMs);
+  }, timeoutMs);
+  signal.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+  const end = await program.ended;
+  clearTimeout(timer);
+  signal.removeEventListener('abort', onAbort);
+  // The kernel ends whoever writes a file beyond the bound by this signal, and the shell tells it as 128 + 25.
+  const largeFile = end.signal === 'SIGXFSZ' || end.code === 153 ? 'diskBytes' : null;
+  return { ...end, exceeded: end.exceeded ?? largeFile, timedOut, aborted };
+}

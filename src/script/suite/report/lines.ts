@@ -1,0 +1,300 @@
+import { constants } from 'node:fs';
+import { open, opendir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readLines } from '../../process/bounded-lines.ts';
+import { captureNames } from '../../playwright/capture-names.ts';
+import { suiteBounds as bounds } from '../../child/suite/format.ts';
+import type { StepRun } from '../../interface/playwright-run.ts';
+import {
+  amountOf,
+  fieldsOf,
+  listOf,
+  parsedJson,
+  textOf,
+  textOrNull,
+  textsOf,
+  type Fields,
+} from '../../process/unchecked.ts';
+
+/** Reads the lines that the reporter and the helpers have left, in all processes of a run: checked, bounded, one by one. */
+
+export type ReadAttachment = { name: string; contentType: string; path: string | null; kept: string | null };
+
+/** One try of a test. */
+export type ReadTry = {
+  retry: number;
+  /** Null = it began, and did not end. */
+  status: string | null;
+  expectedStatus: string;
+  startTime: number;
+  durationMs: number;
+  errors: string[];
+  errorCount: number;
+  /** Empty where there was no room. */
+  steps: StepRun[];
+  attachments: ReadAttachment[];
+};
+
+export type ReadTest = {
+  id: string;
+  title: string;
+  titlePath: string[];
+  file: string;
+  line: number;
+  project: string;
+  tags: string[];
+  /** In order of their numbers. */
+  tries: ReadTry[];
+};
+
+/** One process of Playwright that ran tests, or merged the reports of others. */
+export type ReadRun = {
+  /** In the names of its files. */
+  stamp: string;
+  mode: 'test' | 'merge';
+  /** Empty when it never came so far. */
+  playwrightVersion: string;
+  startTime: number;
+  globalTimeout: number;
+  /** Null = it ended before its time. */
+  status: string | null;
+  endTime: number;
+  errors: string[];
+  notes: string[];
+  /** By id, in the order in which they were planned. */
+  tests: Map<string, ReadTest>;
+};
+
+/** What the helpers package told: `test` is a key of `tryKey`; null = outside of a test. */
+export type ReadMarks = {
+  degraded: { test: string | null; reason: string }[];
+  soft: Map<string, number>;
+  secrets: string[];
+};
+
+export const tryKey = (id: string, retry: number): string => `${retry} ${id}`;
+
+/** Of all files together. */
+const most = { runs: 100, bytes: 128 * 1024 * 1024, marksFiles: 20_000, marksBytes: 16 * 1024 * 1024 };
+/** What is kept of all runs together: tries by their number, all else in characters. */
+const room = {
+  tries: 30_000,
+  plans: 8 * 1024 * 1024,
+  attachments: 6 * 1024 * 1024,
+  failedSteps: 1024 * 1024,
+  passedSteps: 512 * 1024,
+  errors: 1024 * 1024,
+};
+/** The share of each try's first error, however little room is left. */
+const shortError = 300;
+
+/** The runs below `folder`, by their start. Never throws: what is damaged is left out. */
+export async function readRuns(folder: string): Promise<ReadRun[]> {
+  const names = (await namesIn(folder, /^run-\d{1,16}-\d{1,10}\.jsonl$/, 10 * most.runs)).sort(
+    (a, b) => startOf(a) - startOf(b),
+  );
+  const left = { bytes: most.bytes, ...room };
+  const runs: ReadRun[] = [];
+  for (const name of names.slice(0, most.runs)) {
+    const run: ReadRun = {
+      stamp: name.slice('run-'.length, -'.jsonl'.length),
+      mode: 'test',
+      playwrightVersion: '',
+      startTime: startOf(name),
+      globalTimeout: 0,
+      status: null,
+      endTime: 0,
+      errors: [],
+      notes: [],
+      tests: new Map(),
+    };
+    left.bytes -= await eachLine(join(folder, name), Math.min(left.bytes, bounds.fileBytes), (line, length) =>
+      takeLine(run, line, length, left),
+    );
+    runs.push(run);
+  }
+  return runs;
+}
+
+const startOf = (name: string): number => Number(name.split('-')[1]);
+
+function takeLine(run: ReadRun, line: Fields, length: number, left: typeof room): void {
+  switch (line['kind']) {
+    case 'run':
+      run.mode = line['mode'] === 'merge' ? 'merge' : 'test';
+      run.playwrightVersion = textOf(line['playwrightVersion'], 100);
+      run.globalTimeout = amountOf(line['globalTimeout']);
+      break;
+    case 'plan': {
+      const id = textOf(line['id'], 200);
+      if (run.tests.has(id) || run.tests.size >= bounds.tests || left.plans < length) break;
+      left.plans -= length;
+      run.tests.set(id, {
+        id,
+        title: textOf(line['title'], bounds.title),
+        titlePath: textsOf(line['titlePath'], bounds.titles, bounds.title),
+        file: textOf(line['file'], bounds.path),
+        line: Math.floor(amountOf(line['line'])),
+        project: textOf(line['project'], bounds.title),
+        tags: textsOf(line['tags'], bounds.tags, bounds.title),
+        tries: [],
+      });
+      break;
+    }
+    case 'begin':
+    case 'end':
+      takeTry(run, line, left);
+      break;
+    case 'error':
+      if (run.errors.length < bounds.runErrors) run.errors.push(textOf(line['text'], bounds.errorText));
+      break;
+    case 'note':
+      if (run.notes.length < bounds.notes) run.notes.push(textOf(line['text'], bounds.title));
+      break;
+    case 'done':
+      run.status = textOf(line['status'], 100);
+      run.endTime = amountOf(line['endTime']);
+      break;
+    default:
+    // Of somebody who writes into the file himself.
+  }
+}
+
+function takeTry(run: ReadRun, line: Fields, left: typeof room): void {
+  const test = run.tests.get(textOf(line['id'], 200));
+  const retry = Math.floor(amountOf(line['retry']));
+  if (test === undefined || retry > 100) return;
+  let entry = test.tries.find((each) => each.retry === retry);
+  if (entry === undefined) {
+    if (left.tries-- <= 0) return;
+    entry = {
+      retry,
+      status: null,
+      expectedStatus: 'passed',
+      startTime: amountOf(line['startTime']),
+      durationMs: 0,
+      errors: [],
+      errorCount: 0,
+      steps: [],
+      attachments: [],
+    };
+    test.tries.push(entry);
+    test.tries.sort((a, b) => a.retry - b.retry);
+  }
+  if (line['kind'] !== 'end') return;
+  entry.status = textOf(line['status'], 100);
+  entry.expectedStatus = textOf(line['expectedStatus'], 100);
+  entry.startTime = amountOf(line['startTime']);
+  entry.durationMs = amountOf(line['durationMs']);
+  entry.errorCount = amountOf(line['errorCount']);
+  const errors = textsOf(line['errors'], bounds.errors, bounds.errorText);
+  entry.errors = (left.errors > 0 ? errors : errors.slice(0, 1)).map((text) => {
+    const kept = text.slice(0, Math.max(shortError, left.errors));
+    left.errors -= kept.length;
+    // A part of a text keeps all of it in memory.
+    return kept.length < text.length ? Buffer.from(kept).toString() : kept;
+  });
+  const purse = entry.status === entry.expectedStatus ? 'passedSteps' : 'failedSteps';
+  entry.steps = stepsOf(line['steps'], 1, (length) => (left[purse] -= length) > 0);
+  entry.attachments = listOf(line['attachments'], bounds.attachments).flatMap((value) => {
+    const each = fieldsOf(value);
+    const attachment = {
+      name: textOf(each['name'], bounds.title),
+      contentType: textOf(each['contentType'], 200),
+      path: textOrNull(each['path'], bounds.path),
+      kept: textOrNull(each['kept'], bounds.path),
+    };
+    left.attachments -= JSON.stringify(attachment).length;
+    return left.attachments > 0 ? [attachment] : [];
+  });
+}
+
+function stepsOf(value: unknown, depth: number, mayTake: (length: number) => boolean): StepRun[] {
+  if (depth > bounds.stepDepth) return [];
+  return listOf(value, bounds.steps.failed).flatMap((each) => {
+    const step = fieldsOf(each);
+    const title = textOf(step['title'], bounds.title);
+    const error = textOrNull(step['error'], bounds.stepError);
+    // Besides its texts, a step is about a hundred characters of JSON.
+    if (!mayTake(100 + title.length + (error?.length ?? 0))) return [];
+    return [
+      {
+        title,
+        category: textOf(step['category'], 100),
+        startTime: amountOf(step['startTime']),
+        durationMs: amountOf(step['durationMs']),
+        error,
+        steps: stepsOf(step['steps'], depth + 1, mayTake),
+      },
+    ];
+  });
+}
+
+export const noMarks = (): ReadMarks => ({ degraded: [], soft: new Map(), secrets: [] });
+
+/** What the helpers package has told in the processes of tests. Never throws. */
+export async function readMarks(folder: string): Promise<ReadMarks> {
+  const marks = noMarks();
+  const names = captureNames(await namesIn(folder, /^capture-\d+-\d+\.jsonl$/, most.marksFiles));
+  let left = most.marksBytes;
+  for (const name of names) {
+    if (left <= 0) break;
+    left -= await eachLine(join(folder, name), left, (line) => {
+      const { testId, retry } = fieldsOf(line['test']);
+      const test = typeof testId === 'string' ? tryKey(testId.slice(0, 200), amountOf(retry)) : null;
+      if (line['kind'] === 'degraded') {
+        if (marks.degraded.length < 5000) marks.degraded.push({ test, reason: textOf(line['reason'], 1024) });
+      } else if (line['kind'] === 'soft' && test !== null && marks.soft.size < bounds.tests) {
+        marks.soft.set(test, (marks.soft.get(test) ?? 0) + 1);
+      } else if (line['kind'] === 'secret' && marks.secrets.length < 1000) {
+        marks.secrets.push(textOf(line['value'], 131_072));
+      }
+    });
+  }
+  return marks;
+}
+
+/** Names that match, at most so many: a folder may have any number of others, which are never in memory together. */
+async function namesIn(folder: string, pattern: RegExp, limit: number): Promise<string[]> {
+  const names: string[] = [];
+  try {
+    for await (const { name } of await opendir(folder, { bufferSize: 512 })) {
+      if (pattern.test(name)) names.push(name);
+      if (names.length >= limit) break;
+    }
+  } catch {
+    // What was seen until then counts.
+  }
+  return names;
+}
+
+/** Calls `take` with each line of a regular file that is a JSON object, and its length; resolves with the bytes read. */
+async function eachLine(
+  path: string,
+  longest: number,
+  take: (line: Fields, length: number) => void,
+): Promise<number> {
+  let bytes = 0;
+  if (longest <= 0) return 0;
+  try {
+    // NONBLOCK: a pipe in the file's place must not keep us.
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      if (!(await file.stat()).isFile()) return 0;
+      const reader = readLines(bounds.lineBytes, (text, cut) => {
+        if (!cut && text !== '') take(fieldsOf(parsedJson(text)), text.length);
+      });
+      const stream = file.createReadStream({ autoClose: false, end: longest - 1 });
+      for await (const chunk of stream) {
+        bytes += (chunk as Buffer).length; // no encoding is set
+        reader.push(chunk as Buffer);
+      }
+      reader.end();
+    } finally {
+      await file.close();
+    }
+  } catch {
+    // What was read until then counts.
+  }
+  return bytes;
+}

@@ -1,0 +1,227 @@
+import { reasonOf, type Reason } from '../../../protocol/reasons.ts';
+import { tryKey, type ReadMarks, type ReadRun, type ReadTest, type ReadTry } from './lines.ts';
+import type { ProgramEnd } from '../place/place.ts';
+import type { SuiteDetails, SuiteTest, SuiteTotals } from '../../interface/suite-run.ts';
+
+/** What the tests of a suite came to, each and all together. */
+
+export type JudgedTest = {
+  test: ReadTest;
+  status: SuiteTest['status'];
+  degraded: boolean;
+  /** Null = it never began. */
+  last: ReadTry | null;
+  /** Of the last try, or of the one that failed. */
+  errors: string[];
+};
+
+export type Verdict = {
+  failure: Reason | null;
+  degraded: { message: string } | null;
+  runStatus: SuiteDetails['runStatus'];
+  totals: SuiteTotals;
+  /** Of the run as a whole. */
+  errors: string[];
+};
+
+/** Errors of a run as a whole in its result, and characters of each. */
+const mostErrors = 50;
+const longestError = 4096;
+
+/** The tests of all runs of one command: what the last run says of a test counts. */
+export function judgedTests(runs: readonly ReadRun[], marks: ReadMarks): JudgedTest[] {
+  const tests = new Map<string, ReadTest>();
+  for (const run of runs) {
+    if (run.mode === 'test') for (const [id, test] of run.tests) tests.set(id, test);
+  }
+  const marked = new Set(marks.degraded.map(({ test }) => test));
+  return [...tests.values()].map((test) => judge(test, marks, marked));
+}
+
+function judge(test: ReadTest, marks: ReadMarks, marked: ReadonlySet<string | null>): JudgedTest {
+  const last = test.tries.at(-1) ?? null;
+  const judged: JudgedTest = {
+    test,
+    status: 'passed',
+    degraded: false,
+    last,
+    errors: [],
+  };
+  if (last === null || last.status === null) return { ...judged, status: 'interrupted' };
+  const isMarked = marked.has(tryKey(test.id, last.retry));
+  const outcome = outcomeOf(test.tries, last.expectedStatus);
+  if (outcome === 'skipped') {
+    const cut = test.tries.every(({ status }) => status === 'interrupted');
+    return { ...judged, status: cut ? 'interrupted' : 'skipped' };
+  }
+  if (outcome === 'expected') return { ...judged, degraded: isMarked };
+  const failing = test.tries.findLast((each) => isFailure(each)) ?? last;
+  if (outcome === 'flaky') return { ...judged, status: 'flaky', degraded: isMarked, errors: failing.errors };
+  // What soft assertions found is forgiven where the test says itself that it is degraded.
+  const onlySoft =
+    last.status === 'failed' &&
+    last.expectedStatus === 'passed' &&
+    last.errorCount > 0 &&
+    (marks.soft.get(tryKey(test.id, last.retry)) ?? 0) >= last.errorCount;
+  if (isMarked && onlySoft) return { ...judged, degraded: true, errors: last.errors };
+  const status = failing.status === 'timedOut' ? 'timedOut' : 'failed';
+  return { ...judged, status, errors: failing.errors };
+}
+
+/** Whether a try came out other than its test expects. */
+export const isFailure = ({ status, expectedStatus }: ReadTry): boolean =>
+  status !== null && status !== 'skipped' && status !== 'interrupted' && status !== expectedStatus;
+
+/** As Playwright's `TestCase.outcome()`. */
+function outcomeOf(
+  tries: readonly ReadTry[],
+  expectedStatus: string,
+): 'skipped' | 'expected' | 'unexpected' | 'flaky' {
+  const ended = tries.filter(({ status }) => status !== null && status !== 'interrupted');
+  const skipped = ended.filter(({ status }) => status === 'skipped');
+  const expected = ended.filter(({ status }) => status !== 'skipped' && status === expectedStatus);
+  const unexpected = ended.length - skipped.length - expected.length;
+  if (expected.length === 0 && unexpected === 0) return 'skipped';
+  if (unexpected === 0) return 'expected';
+  return expected.length === 0 && (skipped.length === 0 || expectedStatus !== 'skipped')
+    ? 'unexpected'
+    : 'flaky';
+}
+
+export function totalsOf(tests: readonly JudgedTest[]): SuiteTotals {
+  const count = (status: SuiteTest['status']) => tests.filter((each) => each.status === status).length;
+  return {
+    tests: tests.length,
+    passed: count('passed'),
+    failed: count('failed'),
+    flaky: count('flaky'),
+    skipped: count('skipped'),
+    timedOut: count('timedOut'),
+    interrupted: count('interrupted'),
+    degraded: tests.filter(({ degraded }) => degraded).length,
+  };
+}
+
+/** `8 tests: 5 passed (1 degraded), 1 failed, 1 flaky, 1 skipped`. */
+export function summaryOf(totals: SuiteTotals): string {
+  const { tests, passed, degraded, failed, timedOut, flaky, skipped, interrupted } = totals;
+  const parts = [
+    `${passed} passed${degraded === 0 ? '' : ` (${degraded} degraded)`}`,
+    `${failed + timedOut} failed`,
+    ...(flaky === 0 ? [] : [`${flaky} flaky`]),
+    ...(skipped === 0 ? [] : [`${skipped} skipped`]),
+    ...(interrupted === 0 ? [] : [`${interrupted} did not end`]),
+  ];
+  return `${tests} ${tests === 1 ? 'test' : 'tests'}: ${parts.join(', ')}`;
+}
+
+/** What a command with these runs came to. `lastLines` = what it printed last. */
+export function verdictOf(options: {
+  runs: readonly ReadRun[];
+  tests: readonly JudgedTest[];
+  marks: ReadMarks;
+  end: Pick<ProgramEnd, 'code' | 'signal' | 'exceeded'>;
+  lastLines: readonly string[];
+}): Verdict {
+  const { tests, marks } = options;
+  const runs = options.runs.filter(({ mode }) => mode === 'test');
+  const errors = [...new Set(runs.flatMap((run) => run.errors))]
+    .slice(0, mostErrors)
+    .map((text) => text.slice(0, longestError));
+  const failure = failureOf({ ...options, runs, errors });
+  const degraded = tests.filter((each) => each.degraded);
+  const reasons = new Set(
+    marks.degraded
+      .filter(({ test }) => degraded.some(({ test: { id }, last }) => test === tryKey(id, last?.retry ?? 0)))
+      .map(({ reason }) => reason)
+      .filter((reason) => reason !== ''),
+  );
+  const message = [...reasons].join('; ').slice(0, 4096);
+  return {
+    failure,
+    degraded:
+      failure !== null || degraded.length === 0
+        ? null
+        : { message: message === '' ? 'a test marked the check as degraded' : message },
+    runStatus: runStatusOf(runs, failure),
+    totals: totalsOf(tests),
+    errors,
+  };
+}
+
+function runStatusOf(runs: readonly ReadRun[], failure: Reason | null): SuiteDetails['runStatus'] {
+  const statuses = new Set(runs.map(({ status }) => status));
+  if (statuses.size === 0) return null;
+  if (statuses.has('timedout')) return 'timedout';
+  if (statuses.has(null) || statuses.has('interrupted')) return 'interrupted';
+  return failure === null ? 'passed' : 'failed';
+}
+
+type Given = {
+  runs: readonly ReadRun[];
+  tests: readonly JudgedTest[];
+  errors: readonly string[];
+  end: Pick<ProgramEnd, 'code' | 'signal' | 'exceeded'>;
+  lastLines: readonly string[];
+};
+
+function failureOf(given: Given): Reason | null {
+  const { runs, tests, errors, end, lastLines } = given;
+  const timedOut = runs.find(({ status }) => status === 'timedout');
+  if (timedOut !== undefined) {
+    return reasonOf(
+      'SCRIPT_TIMEOUT',
+      `Timed out waiting ${timedOut.globalTimeout}ms from config.globalTimeout.`,
+    );
+  }
+  const failed = tests.filter(({ status }) => status === 'failed' || status === 'timedOut');
+  const [first] = failed;
+  if (first !== undefined) {
+    const line = firstLine(first.errors[0] ?? first.status);
+    const count = `${failed.length} of ${tests.length} ${tests.length === 1 ? 'test' : 'tests'} failed`;
+    return reasonOf('TEST_FAILED', `${count}: ${first.test.titlePath.slice(1).join(' › ')}: ${line}`);
+  }
+  const error = errors.find((text) => text.trim() !== '');
+  if (error !== undefined) {
+    if (/^(Error: )?No tests found/.test(error)) {
+      return reasonOf(
+        'SCRIPT_INVALID',
+        'No tests found: compare projects, tags and the test command of the check with the tests in its bundle',
+      );
+    }
+    return reasonOf('SCRIPT_THREW', firstLine(error));
+  }
+  const cut = runs.some(({ status }) => status === null || status === 'interrupted');
+  if (end.exceeded !== null || end.signal !== null) {
+    const why = end.exceeded === null ? `by ${end.signal}` : `since it took more ${end.exceeded} than it may`;
+    return reasonOf('SCRIPT_KILLED', `the test command was ended ${why}`);
+  }
+  const began = runs.some(({ playwrightVersion }) => playwrightVersion !== '');
+  if (!began) {
+    if (end.code === 0) {
+      return reasonOf(
+        'SCRIPT_INVALID',
+        'the test command ran no tests of Playwright: it must call `playwright test`, itself or through a script of package.json',
+      );
+    }
+    const told = lastLines.find((line) => /^\s*(?:(?:\[?[A-Z]\w*)?Error\b|error:).*\S/.test(line));
+    if (told !== undefined && end.code !== null) return reasonOf('SCRIPT_THREW', firstLine(told));
+  }
+  if (cut && tests.some(({ status }) => status === 'interrupted')) {
+    const left = tests.filter(({ status }) => status === 'interrupted').length;
+    return reasonOf('SCRIPT_THREW', `the run was interrupted: ${left} of ${tests.length} tests did not end`);
+  }
+  if (end.code === 0) return null;
+  // Playwright counts what soft assertions found, where a test marks itself as degraded, as failures.
+  if (end.code === 1 && tests.some(({ degraded, errors: own }) => degraded && own.length > 0)) return null;
+  const printed = lastLines.slice(-5).map((line) => line.trim().slice(0, 300));
+  return reasonOf(
+    'SCRIPT_THREW',
+    `the test command ended with exit code ${end.code}${printed.length === 0 ? '' : `: ${printed.join(' | ')}`}`,
+  );
+}
+
+function firstLine(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim());
+  return (lines.find((line) => line !== '') ?? 'unknown error').slice(0, 1000);
+}

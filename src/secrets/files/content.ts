@@ -1,0 +1,79 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { pipeline, type Transform } from 'node:stream';
+import { scrubChunkBytes } from '../scrubber/scrubber.ts';
+
+/** Bytes in pieces, in order. */
+export type Pieces = AsyncIterable<Buffer>;
+
+/** Something to scrub that can be read more than once. Pieces are valid until the next one is asked for. */
+export type Content = {
+  /** Path within its archive, or the artifact's name. */
+  readonly name: string;
+  readonly pieces: () => Pieces;
+  /** All of it, where it is small. */
+  readonly whole: Buffer | null;
+  /** The file that is this content, where there is one. */
+  readonly path: string | null;
+};
+
+export function contentOfBuffer(name: string, whole: Buffer): Content {
+  return { name, pieces: () => inPieces(whole), whole, path: null };
+}
+
+export function contentOfFile(name: string, path: string): Content {
+  return { name, pieces: () => filePieces(path), whole: null, path };
+}
+
+// Asynchronous, since what else yields pieces is.
+// eslint-disable-next-line typescript/require-await -- see above
+export async function* inPieces(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += scrubChunkBytes) yield bytes.subarray(at, at + scrubChunkBytes);
+}
+
+// eslint-disable-next-line typescript/require-await -- as above
+export async function* filePieces(path: string, from = 0, to = Infinity): AsyncGenerator<Buffer> {
+  const fd = openSync(path, 'r');
+  try {
+    // A new buffer each time: transforms hold on to what they are given.
+    const until = Math.min(to, fstatSync(fd).size);
+    for (let at = from; at < until;) {
+      const chunk = Buffer.allocUnsafe(Math.min(scrubChunkBytes, until - at));
+      const read = readSync(fd, chunk, 0, chunk.length, at);
+      if (read === 0) return;
+      at += read;
+      yield chunk.subarray(0, read);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** `pieces` as `transform` changes them; its error, or theirs, is thrown. */
+export async function* through(transform: Transform, pieces: Pieces): AsyncGenerator<Buffer> {
+  // The transform is read below, and hands on every error there.
+  pipeline(pieces, transform, () => undefined);
+  for await (const piece of transform) yield piece as Buffer; // a byte stream yields buffers
+}
+
+/** All of `pieces` in one buffer; `expected` = about how many bytes that will be. */
+export async function joined(pieces: Pieces, expected = 0): Promise<Buffer> {
+  let all = Buffer.allocUnsafe(expected);
+  let length = 0;
+  for await (const piece of pieces) {
+    if (length + piece.length > all.length) {
+      const larger = Buffer.allocUnsafe(Math.ceil((length + piece.length) * 1.25));
+      all.copy(larger, 0, 0, length);
+      all = larger;
+    }
+    length += piece.copy(all, length);
+  }
+  return all.subarray(0, length);
+}
+
+/** The first bytes of `content`, at most `length`. */
+export async function headOf(content: Content, length: number): Promise<Buffer> {
+  if (content.whole !== null) return content.whole.subarray(0, length);
+  const pieces = content.path === null ? content.pieces() : filePieces(content.path, 0, length);
+  for await (const piece of pieces) return Buffer.from(piece.subarray(0, length));
+  return Buffer.alloc(0);
+}

@@ -1,0 +1,163 @@
+import { appendFileSync, rmSync } from 'node:fs';
+import { createGunzip, createGzip } from 'node:zlib';
+import { maxDepth, Unscrubbable, type ArtifactScrubbing } from './artifact-scrubbing.ts';
+import {
+  contentOfFile,
+  filePieces,
+  headOf,
+  inPieces,
+  through,
+  type Content,
+  type Pieces,
+} from './content.ts';
+import { readableLines } from './readable-lines.ts';
+import { scrubEmbedded } from './scrub-embedded.ts';
+import { scrubJsonDocument, scrubJsonLines } from './scrub-json.ts';
+import { scrubZip } from './scrub-zip.ts';
+import { scrubChunkBytes } from '../scrubber/scrubber.ts';
+
+/** What a file is, and so how it is scrubbed. */
+type Kind = 'zip' | 'gzip' | 'trace' | 'json' | 'text' | { packedAs: string };
+
+const packedForms: readonly (readonly [name: string, head: string])[] = [
+  ['7z', '377abcaf271c'],
+  ['xz', 'fd377a585a00'],
+  ['zstd', '28b52ffd'],
+  ['rar', '526172211a07'],
+];
+
+/** Whether bytes are packed already, so that packing them again is in vain. */
+export function isPacked(bytes: Buffer): boolean {
+  return isZip(bytes) || isGzip(bytes);
+}
+
+const isZip = (head: Buffer): boolean =>
+  head.length >= 4 && head[0] === 0x50 && head[1] === 0x4b && (head[2] === 3 || head[2] === 5);
+const isGzip = (head: Buffer): boolean =>
+  head.length >= 3 && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
+
+// Bodies and attachments keep their own form, whatever they are called.
+const foreign = /(?:^|\/)(?:resources|attachments|src)\//;
+
+async function kindOf({ name, head }: { name: string; head: Buffer }): Promise<Kind> {
+  await Promise.resolve();
+  if (isZip(head)) return 'zip';
+  if (isGzip(head)) return 'gzip';
+  if (/^BZh[1-9]1AY&SY/.test(head.toString('latin1'))) return { packedAs: 'bzip2' };
+  const hex = head.toString('hex');
+  const packed = packedForms.find(([, start]) => hex.startsWith(start));
+  if (packed !== undefined) return { packedAs: packed[0] };
+  if (head.length > 0 && /\.zip$/i.test(name)) return 'zip';
+  if (foreign.test(name)) return 'text';
+  const first = head.toString('latin1').trimStart()[0];
+  if (first === '{' && /\.(?:trace|network|stacks|jsonl)$/.test(name)) return 'trace';
+  if ((first === '{' || first === '[') && /\.(?:json|har)$/i.test(name)) return 'json';
+  return 'text';
+}
+
+/**
+ * `content` scrubbed, whatever it is. `depth` counts the archives around it. Ends with Unscrubbable where it can't be
+ * scrubbed; what was yielded before must then not be used.
+ */
+export async function* scrubbedPieces(
+  content: Content,
+  scrubbing: ArtifactScrubbing,
+  depth: number,
+): AsyncGenerator<Buffer> {
+  const kind = await kindOf({ name: content.name, head: await headOf(content, 16) });
+  if (typeof kind === 'object') throw new Unscrubbable(`a file that is packed as ${kind.packedAs}`);
+  if (kind === 'zip') yield* zipPieces(content, scrubbing, depth);
+  else if (kind === 'gzip') yield* gzipPieces(content, scrubbing, depth);
+  else if (kind === 'trace') {
+    yield* scrubEmbedded(scrubJsonLines(content.pieces(), scrubbing), scrubbing, {
+      archive: (path) => embeddedFile(path, scrubbing, depth),
+      sieve: null,
+    });
+  } else {
+    const archive = (path: string): Promise<string> => embeddedFile(path, scrubbing, depth);
+    const document =
+      kind === 'json' ? await scrubJsonDocument(content, scrubbing, { numbers: depth === 0 }) : null;
+    if (document !== null) {
+      yield* scrubEmbedded(inPieces(document), scrubbing, { archive, sieve: null });
+    } else {
+      const lines = readableLines(content.pieces(), scrubbing);
+      yield* scrubEmbedded(lines, scrubbing, { archive, sieve: () => scrubbing.scrubber.sieve() });
+    }
+  }
+}
+
+/** Scrubs an archive that stood in a text, now in a file, into a new file; returns that one's path. */
+async function embeddedFile(source: string, scrubbing: ArtifactScrubbing, depth: number): Promise<string> {
+  const target = scrubbing.newFile();
+  const content = contentOfFile('embedded', source);
+  for await (const piece of scrubbedPieces(content, scrubbing, depth)) {
+    appendFileSync(target, piece, { mode: 0o600 });
+  }
+  return target;
+}
+
+/** Scrubs the archive in a file into a new file; returns that one's path. */
+async function unpackedZip(
+  source: string | Buffer,
+  scrubbing: ArtifactScrubbing,
+  depth: number,
+): Promise<string> {
+  if (depth > maxDepth) throw new Unscrubbable(`archives within archives, more than ${maxDepth} deep`);
+  const target = scrubbing.newFile();
+  await scrubZip(source, target, scrubbing, depth);
+  return target;
+}
+
+async function* zipPieces(
+  content: Content,
+  scrubbing: ArtifactScrubbing,
+  depth: number,
+): AsyncGenerator<Buffer> {
+  let source = content.whole ?? content.path;
+  let spilled: string | null = null;
+  if (source === null) {
+    spilled = scrubbing.newFile();
+    source = spilled;
+    for await (const piece of content.pieces()) appendFileSync(spilled, piece, { mode: 0o600 });
+  }
+  scrubbing.changed();
+  const target = await unpackedZip(source, scrubbing, depth + 1);
+  if (spilled !== null) rmSync(spilled);
+  yield* filePieces(target);
+  rmSync(target, { force: true });
+}
+
+async function* gzipPieces(
+  content: Content,
+  scrubbing: ArtifactScrubbing,
+  depth: number,
+): AsyncGenerator<Buffer> {
+  if (depth >= maxDepth) throw new Unscrubbable(`archives within archives, more than ${maxDepth} deep`);
+  const unpacked = (): Pieces => gunzipped(content.pieces(), scrubbing);
+  const inner: Content = {
+    name: content.name.replace(/\.gz$/i, ''),
+    pieces: unpacked,
+    whole: null,
+    path: null,
+  };
+  // Packed anew in any case: the head has a file's name, and anything may follow the end.
+  scrubbing.changed();
+  yield* through(
+    createGzip({ level: 1, chunkSize: scrubChunkBytes }),
+    scrubbedPieces(inner, scrubbing, depth + 1),
+  );
+}
+
+async function* gunzipped(pieces: Pieces, scrubbing: ArtifactScrubbing): AsyncGenerator<Buffer> {
+  try {
+    for await (const piece of through(createGunzip({ chunkSize: scrubChunkBytes }), pieces)) {
+      scrubbing.chargeBytes(piece.length);
+      yield piece;
+    }
+  } catch (error) {
+    if (String((error as NodeJS.ErrnoException).code).startsWith('Z_')) {
+      throw new Unscrubbable('a broken gzip file');
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,188 @@
+import { isSensitiveHeader } from './sensitive-headers.ts';
+import { mask } from '../secret.ts';
+
+/** How the strings, numbers and bytes of a tree are judged. */
+export type TreeRules = {
+  /** Shorter strings hold no secret but a whole one. */
+  readonly shortestText: number;
+  /** Whether any of these texts, joined by NUL, holds a secret. */
+  holdsSecret(joined: string): boolean;
+  text(text: string): string;
+  /** Whether a text has to change although no secret is seen in it: it was cut within one, or has colours or headers. */
+  hidesSecret(text: string): boolean;
+  bytes(bytes: Buffer): Buffer;
+  /** Texts that are masked where they are a whole value. */
+  readonly wholeTexts: ReadonlySet<string>;
+  /** Length of the longest of them, in UTF-16 units. */
+  readonly longestWhole: number;
+  readonly wholeNumbers: ReadonlySet<number>;
+  /** Called once for each value that was masked as a whole. */
+  masked(): void;
+};
+
+// Deeper trees come from hostile input only, and would end the stack.
+const deepest = 400;
+
+type Entry = { readonly [key: string]: unknown };
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const asEntry = (value: object): Entry => value as Entry; // any object may be read by key
+
+/** A value that a sensitive header may have: strings and numbers, alone or in a list. */
+const isHeaderValue = (value: unknown): boolean =>
+  (typeof value === 'string' && value !== mask) ||
+  typeof value === 'number' ||
+  (Array.isArray(value) &&
+    value.some((item) => typeof item === 'number' || (typeof item === 'string' && item !== mask)));
+
+/** The name in `{name, value}` or `{key, value}` when it is a sensitive header's. */
+function namesSensitive(entry: Entry): boolean {
+  const value = entry['value'];
+  if (value === undefined) return false;
+  const { name, key } = entry;
+  return (
+    (typeof name === 'string' && isSensitiveHeader(name)) ||
+    (typeof key === 'string' && isSensitiveHeader(key))
+  );
+}
+
+/** Whether `list[index]` is a value in a flat list of names and values. */
+function followsSensitiveName(list: readonly unknown[], index: number): boolean {
+  const name = list[index - 1];
+  const value = list[index];
+  return (
+    index % 2 === 1 &&
+    typeof name === 'string' &&
+    isSensitiveHeader(name) &&
+    !(typeof value === 'string' && isSensitiveHeader(value)) &&
+    isHeaderValue(value)
+  );
+}
+
+function isWhole(text: string, rules: TreeRules): boolean {
+  return text.length <= rules.longestWhole && rules.wholeTexts.has(text);
+}
+
+/**
+ * `tree` without secrets: a copy of what had to change, the same reference where nothing had. Strings, keys, numbers and
+ * bytes are looked at; sensitive headers are masked in header maps, in lists of {name or key, value} and in flat lists of
+ * names and values.
+ */
+export function scrubTree(tree: unknown, rules: TreeRules): unknown {
+  const texts: string[] = [];
+  if (!hasWork(tree, rules, texts, 0)) {
+    if (texts.length === 0 || !rules.holdsSecret(texts.length === 1 ? (texts[0] ?? '') : texts.join('\0')))
+      return tree;
+  }
+  return rebuild(tree, rules, []);
+}
+
+/** Whether something has to change for certain; else `texts` has all strings that are long enough to hold a secret. */
+function hasWork(value: unknown, rules: TreeRules, texts: string[], depth: number): boolean {
+  if (typeof value === 'string') {
+    if (value.length * 3 >= rules.shortestText) texts.push(value);
+    return isWhole(value, rules) || rules.hidesSecret(value);
+  }
+  if (typeof value === 'number') return rules.wholeNumbers.size > 0 && rules.wholeNumbers.has(value);
+  if (!isObject(value)) return typeof value === 'bigint';
+  if (depth > deepest) return true;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      if (followsSensitiveName(value, i) || hasWork(value[i], rules, texts, depth + 1)) return true;
+    }
+    return false;
+  }
+  const entry = asEntry(value);
+  if (value instanceof Uint8Array || typeof entry['toJSON'] === 'function') return true;
+  for (const key of Object.keys(entry)) {
+    const item = entry[key];
+    if (key.length * 3 >= rules.shortestText) texts.push(key);
+    if (isSensitiveHeader(key) && isHeaderValue(item)) return true;
+    if (key === 'value' && namesSensitive(entry) && isHeaderValue(item)) return true;
+    if (hasWork(item, rules, texts, depth + 1)) return true;
+  }
+  return false;
+}
+
+function rebuild(value: unknown, rules: TreeRules, ancestors: object[]): unknown {
+  if (typeof value === 'string') {
+    if (!isWhole(value, rules)) return rules.text(value);
+    rules.masked();
+    return mask;
+  }
+  if (typeof value === 'number' || typeof value === 'bigint') {
+    const whole =
+      typeof value === 'number' ? rules.wholeNumbers.has(value) : rules.wholeTexts.has(String(value));
+    if (!whole)
+      return typeof value === 'bigint' && rules.text(String(value)) !== String(value) ? mask : value;
+    rules.masked();
+    return mask;
+  }
+  if (!isObject(value)) return value;
+  // What refers to itself, or is deeper than anything honest, can't be sent either way.
+  if (ancestors.length > deepest || ancestors.includes(value)) return mask;
+  if (value instanceof Uint8Array) return rebuildBytes(value, rules);
+  const { toJSON } = asEntry(value);
+  ancestors.push(value);
+  try {
+    if (typeof toJSON === 'function') {
+      const plain: unknown = toJSON.call(value, '');
+      const clean =
+        plain === value ? rebuildObject(value, rules, ancestors) : rebuild(plain, rules, ancestors);
+      return clean === plain ? value : clean;
+    }
+    return Array.isArray(value)
+      ? rebuildList(value, rules, ancestors)
+      : rebuildObject(value, rules, ancestors);
+  } finally {
+    ancestors.pop();
+  }
+}
+
+function rebuildBytes(value: Uint8Array, rules: TreeRules): Uint8Array {
+  const bytes = Buffer.isBuffer(value)
+    ? value
+    : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const clean = rules.bytes(bytes);
+  return clean === bytes ? value : clean;
+}
+
+function rebuildList(list: readonly unknown[], rules: TreeRules, ancestors: object[]): readonly unknown[] {
+  let copy: unknown[] | null = null;
+  for (let i = 0; i < list.length; i++) {
+    const clean = followsSensitiveName(list, i)
+      ? maskHeader(list[i], rules)
+      : rebuild(list[i], rules, ancestors);
+    if (clean === list[i]) continue;
+    copy ??= [...list];
+    copy[i] = clean;
+  }
+  return copy ?? list;
+}
+
+function rebuildObject(value: object, rules: TreeRules, ancestors: object[]): object {
+  const entry = asEntry(value);
+  const masksValue = namesSensitive(entry);
+  const entries: [string, unknown][] = [];
+  const taken = new Set<string>();
+  let changed = false;
+  for (const key of Object.keys(entry)) {
+    const item = entry[key];
+    const header = (isSensitiveHeader(key) || (masksValue && key === 'value')) && isHeaderValue(item);
+    const clean = header ? maskHeader(item, rules) : rebuild(item, rules, ancestors);
+    let name = rules.text(key);
+    if (name !== key || clean !== item) changed = true;
+    // Two keys may become the same mask; neither entry may be lost.
+    while (taken.has(name)) name += '*';
+    taken.add(name);
+    entries.push([name, clean]);
+  }
+  return changed ? Object.fromEntries(entries) : value;
+}
+
+/** A header's values as masks; a list stays a list. */
+function maskHeader(value: unknown, rules: TreeRules): unknown {
+  if (Array.isArray(value)) return value.map((item) => maskHeader(item, rules));
+  if (value === mask) return value;
+  rules.masked();
+  return mask;
+}

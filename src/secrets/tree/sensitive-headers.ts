@@ -1,0 +1,75 @@
+/** Headers whose values never leave, whether or not they are a known secret. */
+
+import { mask } from '../secret.ts';
+
+const sensitive = new Set([
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'proxy-authorization',
+  'x-api-key',
+  'x-auth-token',
+]);
+
+const lengths = [...sensitive].reduce((bits, name) => bits | (1 << name.length), 0);
+
+/** Whether a header's value is always masked; names are compared without case. */
+export function isSensitiveHeader(name: string): boolean {
+  // Most names differ in length already: this runs for every key of every result.
+  return name.length < 32 && (lengths & (1 << name.length)) !== 0 && sensitive.has(name.toLowerCase());
+}
+
+// A header on a line of its own, as logs of requests have it, behind list marks and colours.
+const headerLine = new RegExp(
+  `((?:^|[\\r\\n])(?:[ \\t+-]|\\x1b\\[[0-9;]*m)*(?:${[...sensitive].join('|')})(?:\\x1b\\[[0-9;]*m)*[ \\t]*:[ \\t]*)([^\\r\\n]+?)(?=(?:\\x1b\\[[0-9;]*m)*(?:[\\r\\n]|$))`,
+  'gi',
+);
+
+/** Whether `text` has a line `name: value` of a sensitive header. */
+export function hasHeaderLine(text: string): boolean {
+  headerLine.lastIndex = 0;
+  for (let found = headerLine.exec(text); found !== null; found = headerLine.exec(text)) {
+    if (found[2] !== mask) return true;
+  }
+  return false;
+}
+
+/** `text` with the values of such lines masked; counts them. */
+export function maskHeaderLines(text: string, counters: { maskedCount: number }): string {
+  return text.replaceAll(headerLine, (all, before: string, value: string) => {
+    if (value === mask) return all;
+    counters.maskedCount++;
+    return before + mask;
+  });
+}
+
+const names = [...sensitive].join('|');
+const quoted = (nesting: string) =>
+  [
+    String.raw`"(?:\\.|[^"\\])*"?`,
+    String.raw`'(?:\\.|[^'\\])*'?`,
+    '`(?:' + String.raw`\\.|[^` + '`' + String.raw`\\])*` + '`?',
+    // JSON within JSON.
+    String.raw`(?<${nesting}>\\+)"[^]*?(?:(?<!\\)\k<${nesting}>"|$)`,
+    String.raw`\[[^\]]*\]?`,
+  ].join('|');
+// As objects, maps and lists of headers are printed: quoted names with what follows them, and bare ones with a colon.
+const printedHeader = new RegExp(
+  String.raw`(?<quotedHead>(?<![\w-])(?:${names})\\*["'` +
+    '`' +
+    String.raw`]\s*(?::|=>|,(?:\s*\\*["']?value\\*["']?\s*:)?)\s*)(?<quotedValue>${quoted('a')}|[^\s,}\]"'{[\\]+)` +
+    String.raw`|(?<bareHead>(?<![\w-])(?:${names})\s*:\s*)(?<bareValue>${quoted('b')}|[^\s"'{[\\\x1b][^\r\n\x1b]*)`,
+  'gi',
+);
+
+/** `text`, as a script has printed it, with the values of sensitive headers masked in whatever form they stand there. */
+export function maskPrintedHeaders(text: string): string {
+  return text.replaceAll(printedHeader, (...found: unknown[]) => {
+    const { quotedHead, quotedValue, bareHead, bareValue } = found.at(-1) as Groups; // named groups come last
+    const value = quotedValue ?? bareValue ?? '';
+    const quote = /^(?:\\*["'`]|\[)?/.exec(value)?.[0] ?? '';
+    return `${quotedHead ?? bareHead ?? ''}${quote}${mask}${quote === '[' ? ']' : quote}`;
+  });
+}
+
+type Groups = { [name in 'quotedHead' | 'quotedValue' | 'bareHead' | 'bareValue']?: string };

@@ -1,0 +1,228 @@
+import { randomBytes } from 'node:crypto';
+import Type from 'typebox';
+import { Nullable } from '../../../protocol/schema.ts';
+import { hashKey, maskKey } from '../../bootstrap.ts';
+import {
+  deleteApiKey,
+  findApiKey,
+  insertApiKey,
+  listApiKeys,
+  lockApiKeys,
+  updateApiKey,
+  type ApiKeyRow,
+} from './statements.ts';
+import { badRequest, conflict, notFound } from '../../http/errors.ts';
+import { open, strict, strictPartial } from '../../http/strict-schema.ts';
+import { uuidv7 } from '../../engine/ids.ts';
+import { errorResponses } from '../../http/api-errors.ts';
+import { dateTime } from '../../http/dates.ts';
+import { offsetOf, paginationFields } from '../../http/pagination.ts';
+import { IdParams, isUuid } from '../../http/path-params.ts';
+import type { ApiDeps, PublicApi } from '../../http/api.ts';
+import { ignored } from '../../http/ignored-fields.ts';
+
+/** API keys of the account. A key is shown when it is made, and stored as a hash. */
+
+const mostKeys = 100;
+
+const name = Type.String({ minLength: 1, maxLength: 256 });
+const expiresAt = Nullable(Type.String({ format: 'date-time', description: 'When the key ends.' }), {
+  default: null,
+  description: 'Null: it does not end.',
+});
+
+const shown = {
+  id: Type.String({ format: 'uuid' }),
+  name,
+  maskedKey: Type.String({ examples: ['...6a1e'] }),
+  expiresAt,
+  lastUsedAt: Nullable(dateTime, { description: 'To the minute; null: not yet.' }),
+  created_at: dateTime,
+  updated_at: Nullable(dateTime),
+};
+export const ApiKey = open(Type.Object(shown, { $id: 'ApiKey', title: 'ApiKey' }));
+/** The only answer that holds the key itself. */
+export const NewApiKey = open(
+  Type.Object(
+    { ...shown, rawKey: Type.String({ description: 'The key. It is shown this once.' }) },
+    { $id: 'NewApiKey', title: 'NewApiKey' },
+  ),
+);
+
+const CreateBody = strict(Type.Object({ name, expiresAt }));
+const ChangeBody = strictPartial(
+  Type.Object({
+    name,
+    expiresAt,
+    id: ignored,
+    maskedKey: ignored,
+    lastUsedAt: ignored,
+    created_at: ignored,
+    updated_at: ignored,
+  }),
+);
+
+const presentKey = (row: ApiKeyRow) => ({
+  id: row.id,
+  name: row.name,
+  maskedKey: row.maskedKey,
+  expiresAt: row.expiresAt?.toISOString() ?? null,
+  lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
+  created_at: row.createdAt.toISOString(),
+  updated_at: row.updatedAt?.toISOString() ?? null,
+});
+
+/** The moment that a body names. `stored` may be sent back, even once it has passed. Throws 400. */
+function readEnd(text: string | null, { now, stored }: { now: number; stored: Date | null }): Date | null {
+  if (text === null) return null;
+  const at = Date.parse(text);
+  if (at === stored?.getTime()) return stored;
+  if (!(at > now && at < Date.parse('9999-12-31T23:59:59Z'))) {
+    throw badRequest({ expiresAt: ['must be later than now; delete the key to end it at once'] });
+  }
+  return new Date(at);
+}
+
+/** Refuses what would leave the account without a key that stays: nobody could make another one. */
+function checkThatOneStays(keys: readonly ApiKeyRow[], id: string): void {
+  if (keys.some((key) => key.id !== id && key.expiresAt === null)) return;
+  throw conflict('It is the only API key of the account that does not expire: create another one first.', {
+    expiresAt: ['must stay null: no other key of the account does not expire'],
+  });
+}
+
+export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
+  const tags = ['API keys'];
+
+  async function keyOf(accountId: string, id: string): Promise<ApiKeyRow> {
+    const row = isUuid(id) ? await findApiKey(db, { accountId, id }) : undefined;
+    if (row === undefined) throw notFound('API key', id);
+    return row;
+  }
+
+  api.get(
+    '/v1/api-keys',
+    {
+      schema: {
+        operationId: 'listApiKeys',
+        tags,
+        summary: 'API keys of the account, oldest first, without the keys themselves',
+        querystring: strict(Type.Object(paginationFields)),
+        response: { 200: Type.Array(Type.Ref('ApiKey')), ...errorResponses(400) },
+      },
+    },
+    async ({ accountId, query }) =>
+      (await listApiKeys(db, { accountId, limit: query.limit, offset: offsetOf(query) })).map(presentKey),
+  );
+
+  api.post(
+    '/v1/api-keys',
+    {
+      schema: {
+        operationId: 'createApiKey',
+        tags,
+        summary: 'Create an API key: the answer alone holds it',
+        body: CreateBody,
+        response: { 201: Type.Ref('NewApiKey'), ...errorResponses(400, 409, 413, 415) },
+      },
+    },
+    async ({ accountId, body }, reply) => {
+      const time = now();
+      const end = readEnd(body.expiresAt, { now: time, stored: null });
+      const rawKey = `sk_${randomBytes(24).toString('hex')}`;
+      const key = {
+        id: uuidv7(time),
+        accountId,
+        name: body.name,
+        maskedKey: maskKey(rawKey),
+        expiresAt: end,
+        createdAt: new Date(time),
+      };
+      await db.tx(async (tx) => {
+        if ((await lockApiKeys(tx, accountId)).length >= mostKeys) {
+          throw conflict(`An account has at most ${mostKeys} API keys: delete one that is not used.`);
+        }
+        await insertApiKey(tx, { ...key, keyHash: hashKey(rawKey) });
+      });
+      const row = { ...key, lastUsedAt: null, updatedAt: null };
+      void reply.header('cache-control', 'no-store');
+      return reply.code(201).send({ ...presentKey(row), rawKey });
+    },
+  );
+
+  api.get(
+    '/v1/api-keys/:id',
+    {
+      schema: {
+        operationId: 'getApiKey',
+        tags,
+        summary: 'One API key, without the key itself',
+        params: IdParams,
+        response: { 200: Type.Ref('ApiKey'), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params }) => presentKey(await keyOf(accountId, params.id)),
+  );
+
+  api.put(
+    '/v1/api-keys/:id',
+    {
+      schema: {
+        operationId: 'updateApiKey',
+        tags,
+        summary: 'Change the name or the end of an API key: fields that are left out stay as they are',
+        params: IdParams,
+        body: ChangeBody,
+        response: { 200: Type.Ref('ApiKey'), ...errorResponses(400, 404, 409, 413, 415) },
+      },
+    },
+    async ({ accountId, body, params }) => {
+      await db.tx(async (tx) => {
+        const keys = await lockApiKeys(tx, accountId);
+        const row = keys.find(({ id }) => id === params.id);
+        if (row === undefined) throw notFound('API key', params.id);
+        const end =
+          body.expiresAt === undefined
+            ? row.expiresAt
+            : readEnd(body.expiresAt, { now: now(), stored: row.expiresAt });
+        if (end !== null && row.expiresAt === null) checkThatOneStays(keys, row.id);
+        await updateApiKey(tx, {
+          id: row.id,
+          name: body.name ?? row.name,
+          expiresAt: end,
+          updatedAt: new Date(now()),
+        });
+      });
+      return presentKey(await keyOf(accountId, params.id));
+    },
+  );
+
+  api.delete(
+    '/v1/api-keys/:id',
+    {
+      schema: {
+        operationId: 'deleteApiKey',
+        tags,
+        summary: 'Delete an API key: it stops working within five seconds',
+        description: 'Not the one of the request itself, nor the last one that does not expire.',
+        params: IdParams,
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404, 409) },
+      },
+    },
+    async ({ accountId, apiKeyId, params }, reply) => {
+      await db.tx(async (tx) => {
+        const keys = await lockApiKeys(tx, accountId);
+        const row = keys.find(({ id }) => id === params.id);
+        if (row === undefined) throw notFound('API key', params.id);
+        if (row.id === apiKeyId) {
+          throw conflict('It is the key of this request: delete it with another one.', {
+            id: ['names the key of this request'],
+          });
+        }
+        if (row.expiresAt === null) checkThatOneStays(keys, row.id);
+        await deleteApiKey(tx, row.id);
+      });
+      return reply.code(204).send(null);
+    },
+  );
+}

@@ -1,0 +1,210 @@
+import Type from 'typebox';
+import { Nullable } from '../../../protocol/schema.ts';
+import {
+  deleteVariable,
+  findVariable,
+  insertVariable,
+  listVariables,
+  lockVariable,
+  lockVariableTotals,
+  updateVariable,
+  type AccountVariableRow,
+} from './statements.ts';
+import type { Db } from '../../db/database.ts';
+import { isSecretVariable } from '../../engine/encryption.ts';
+import { badRequest, conflict, notFound } from '../../http/errors.ts';
+import { open, strict, strictPartial } from '../../http/strict-schema.ts';
+import { errorResponses } from '../../http/api-errors.ts';
+import { offsetOf, paginationFields } from '../../http/pagination.ts';
+import type { ApiDeps, PublicApi } from '../../http/api.ts';
+import { ignored } from '../../http/ignored-fields.ts';
+
+/** Of an account: every run gets them all. */
+export const variableLimits = { count: 500, length: 1024 * 1024 };
+
+const settable = {
+  value: Type.String({ maxLength: 131_072, description: 'Never returned when secret.' }),
+  locked: Type.Boolean({ default: false }),
+  secret: Type.Boolean({
+    default: false,
+    description: 'Write-only and scrubbed from results; can not be taken back. SERVICE_SECRET_* always are.',
+  }),
+};
+const key = Type.String({ minLength: 1, maxLength: 256 });
+
+export const Variable = open(
+  Type.Object(
+    {
+      key,
+      ...settable,
+      created_at: Type.String({ format: 'date-time' }),
+      updated_at: Nullable(Type.String({ format: 'date-time' })),
+    },
+    { $id: 'Variable', title: 'Variable' },
+  ),
+);
+
+const CreateBody = strict(Type.Object({ key, ...settable }));
+const ChangeBody = strictPartial(Type.Object({ key, ...settable, created_at: ignored, updated_at: ignored }));
+const KeyParams = strict(Type.Object({ key: Type.String() }));
+
+const presentVariable = (row: AccountVariableRow) => ({
+  key: row.key,
+  value: isSecretVariable(row) ? '' : row.value,
+  locked: row.locked,
+  secret: isSecretVariable(row),
+  created_at: row.createdAt.toISOString(),
+  updated_at: row.updatedAt?.toISOString() ?? null,
+});
+
+async function checkTotals(
+  tx: Db,
+  { accountId, without, value }: { accountId: string; without: string | null; value: string },
+): Promise<void> {
+  const { count, length } = await lockVariableTotals(tx, { accountId, without });
+  if (count >= variableLimits.count) {
+    throw badRequest({ key: [`an account has at most ${variableLimits.count} variables`] });
+  }
+  if (length + value.length > variableLimits.length) {
+    const most = variableLimits.length;
+    throw badRequest({ value: [`all variables of an account have at most ${most} characters together`] });
+  }
+}
+
+/** Variables of the account: every run sees them, unless its group or check has one of the same key. */
+export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDeps): void {
+  const tags = ['Variables'];
+  const sealed = (variable: { key: string; value: string; secret: boolean }) =>
+    isSecretVariable(variable) ? encryption.seal(variable.value) : variable.value;
+
+  async function present(queryable: Db, accountId: string, name: string) {
+    const row = await findVariable(queryable, { accountId, key: name });
+    if (row === undefined) throw notFound('variable', name, 'key');
+    return presentVariable(row);
+  }
+
+  api.get(
+    '/v1/variables',
+    {
+      schema: {
+        operationId: 'listVariables',
+        tags,
+        summary: "The account's variables, by key",
+        querystring: strict(Type.Object(paginationFields)),
+        response: { 200: Type.Array(Type.Ref('Variable')), ...errorResponses(400) },
+      },
+    },
+    async ({ accountId, query }) => {
+      const { limit } = query;
+      return (await listVariables(db, { accountId, limit, offset: offsetOf(query) })).map(presentVariable);
+    },
+  );
+
+  api.post(
+    '/v1/variables',
+    {
+      schema: {
+        operationId: 'createVariable',
+        tags,
+        summary: 'Create a variable that all runs of the account see',
+        body: CreateBody,
+        response: { 201: Type.Ref('Variable'), ...errorResponses(400, 409, 413, 415) },
+      },
+    },
+    async ({ accountId, body }, reply) => {
+      const secret = isSecretVariable(body);
+      const value = sealed(body);
+      const variable = await db.tx(async (tx) => {
+        await checkTotals(tx, { accountId, without: null, value });
+        const created = await insertVariable(tx, {
+          accountId,
+          key: body.key,
+          value,
+          locked: body.locked,
+          secret,
+          now: new Date(now()),
+        });
+        if (!created) {
+          throw conflict(`This account has a variable ${body.key} already.`, { key: ['is taken'] });
+        }
+        return present(tx, accountId, body.key);
+      });
+      return reply.code(201).send(variable);
+    },
+  );
+
+  api.get(
+    '/v1/variables/:key',
+    {
+      schema: {
+        operationId: 'getVariable',
+        tags,
+        summary: 'One variable',
+        params: KeyParams,
+        response: { 200: Type.Ref('Variable'), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params }) => present(db, accountId, params.key),
+  );
+
+  api.put(
+    '/v1/variables/:key',
+    {
+      schema: {
+        operationId: 'updateVariable',
+        tags,
+        summary: 'Change a variable: fields that are left out stay as they are',
+        params: KeyParams,
+        body: ChangeBody,
+        response: { 200: Type.Ref('Variable'), ...errorResponses(400, 404, 413, 415) },
+      },
+    },
+    async ({ accountId, body, params }) =>
+      db.tx(async (tx) => {
+        if (body.key !== undefined && body.key !== params.key) {
+          throw badRequest({ key: ['can not be changed: delete the variable and create another one'] });
+        }
+        const length = { accountId, without: params.key, value: body.value ?? '' };
+        if (body.value !== undefined) await checkTotals(tx, length);
+        const row = await lockVariable(tx, { accountId, key: params.key });
+        if (row === undefined) throw notFound('variable', params.key, 'key');
+        const wasSecret = isSecretVariable(row);
+        if (wasSecret && body.secret === false) {
+          throw badRequest({
+            secret: ['can not be taken back: delete the variable and create it anew with its value'],
+          });
+        }
+        const secret = wasSecret || body.secret === true;
+        // Its value can't be read, so what was read has an empty one: it stands for the one that is stored.
+        const keeps = body.value === undefined || (wasSecret && body.value === '');
+        const plain = keeps ? (wasSecret ? encryption.open(row.value) : row.value) : (body.value ?? '');
+        await updateVariable(tx, {
+          accountId,
+          key: row.key,
+          value: sealed({ key: row.key, value: plain, secret }),
+          locked: body.locked ?? row.locked,
+          secret,
+          now: new Date(now()),
+        });
+        return present(tx, accountId, row.key);
+      }),
+  );
+
+  api.delete(
+    '/v1/variables/:key',
+    {
+      schema: {
+        operationId: 'deleteVariable',
+        tags,
+        summary: 'Delete a variable',
+        params: KeyParams,
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params }, reply) => {
+      const deleted = await deleteVariable(db, { accountId, key: params.key });
+      if (!deleted) throw notFound('variable', params.key, 'key');
+      return reply.code(204).send(null);
+    },
+  );
+}

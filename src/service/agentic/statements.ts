@@ -1,0 +1,58 @@
+import type { Queryable } from '../db/database.ts';
+import { checksWithGroups } from '../checks/storage/effective-checks.ts';
+import { toJsonb } from '../results/store-result.ts';
+
+/** Statements on agentic checks: which are due, and what their runs have found. */
+
+export type DueAgentic = {
+  id: string;
+  accountId: string;
+  /** Its own and those of its group. */
+  tags: string[];
+  /** False = its group is switched off: the moment passes. */
+  isOn: boolean;
+  intervalSeconds: number;
+  offsetSeconds: number;
+  nextDueAt: Date;
+};
+
+/** Longest due first; locked, without those that another replica has locked. */
+export async function lockDueAgentic(
+  tx: Queryable,
+  { now, limit }: { now: Date; limit: number },
+): Promise<DueAgentic[]> {
+  return tx.query<DueAgentic>(
+    `select c.id, c.account_id as "accountId", c.tags || coalesce(g.tags, '{}') as tags,
+       g.activated is not false as "isOn", c.interval_seconds as "intervalSeconds", c.offset_seconds as "offsetSeconds",
+       c.next_due_at as "nextDueAt"
+     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type = 'AGENTIC'
+     order by c.next_due_at limit $2 for no key update of c skip locked`,
+    [now, limit],
+  );
+}
+
+/** One step of a script, as a tool is called. */
+export type AgenticAction = { tool: string; input: { [name: string]: string } };
+
+export async function findAgenticScript(
+  db: Queryable,
+  { checkId, promptHash }: { checkId: string; promptHash: string },
+): Promise<AgenticAction[] | null> {
+  const rows = await db.query<{ actions: AgenticAction[] | null }>(
+    'select actions from agentic_states where check_id = $1 and prompt_hash = $2',
+    [checkId, promptHash],
+  );
+  return rows[0]?.actions ?? null;
+}
+
+/** In the place of the one before. */
+export async function saveAgenticScript(
+  tx: Queryable,
+  script: { checkId: string; promptHash: string; actions: readonly AgenticAction[] },
+): Promise<void> {
+  await tx.query(
+    `insert into agentic_states (check_id, prompt_hash, actions) select id, $2, $3::jsonb from checks where id = $1
+     on conflict (check_id) do update set prompt_hash = excluded.prompt_hash, actions = excluded.actions`,
+    [script.checkId, script.promptHash, toJsonb(script.actions)],
+  );
+}

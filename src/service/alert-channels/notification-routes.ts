@@ -1,0 +1,132 @@
+import Type from 'typebox';
+import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import {
+  findLoggedNotification,
+  listNotifications,
+  notificationStatuses,
+  type NotificationRow,
+} from './notification-statements.ts';
+import { badRequest, notFound } from '../http/errors.ts';
+import { channelTypes } from './configs.ts';
+import { open, strict } from '../http/strict-schema.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { offsetOf, paginationFields } from '../http/pagination.ts';
+import { IdParams, isUuid } from '../http/path-params.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+
+/** The log of notifications. Those of certificates that expire are not in it. */
+export const AlertNotification = open(
+  Type.Object(
+    {
+      id: Type.String({ format: 'uuid' }),
+      type: StringEnum(channelTypes),
+      status: StringEnum(notificationStatuses),
+      alertChannelId: Type.Integer({ description: 'The channel may be gone since.' }),
+      alertId: Nullable(Type.String({ format: 'uuid' }), { description: 'Null = a test of the channel.' }),
+      alertType: Type.String(),
+      checkId: Nullable(Type.String({ format: 'uuid' })),
+      alertConfig: Type.Record(Type.String(), Type.Unknown(), {
+        description: "The channel's config as it was, without secrets, headers and template.",
+      }),
+      notificationResult: Nullable(
+        Type.String({
+          description: 'What the receiver answered, or why nothing was delivered; of the last try.',
+        }),
+      ),
+      attempts: Type.Integer({ description: 'Tries so far.' }),
+      timestamp: Type.String({ format: 'date-time', description: 'Of the last try, or of the alert.' }),
+      created_at: Type.String({ format: 'date-time' }),
+      updated_at: Nullable(Type.String({ format: 'date-time' })),
+    },
+    { $id: 'AlertNotification', title: 'AlertNotification' },
+  ),
+);
+
+const UnixSeconds = (description: string) =>
+  Type.Optional(Type.Number({ minimum: 0, maximum: 253_402_300_799, description }));
+
+const querystring = strict(
+  Type.Object({
+    ...paginationFields,
+    alertChannelId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+    checkId: Type.Optional(Type.String({ maxLength: 64 })),
+    alertId: Type.Optional(Type.String({ maxLength: 64 })),
+    status: Type.Optional(StringEnum(notificationStatuses)),
+    from: UnixSeconds('Unix seconds: notifications of alerts at or after it.'),
+    to: UnixSeconds('Unix seconds: notifications of alerts at or before it.'),
+  }),
+);
+
+const instant = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
+
+const presentNotification = (row: NotificationRow) => ({
+  id: row.id,
+  type: row.channelType,
+  status: row.status,
+  alertChannelId: row.channelId,
+  alertId: row.alertId,
+  alertType: row.alertType,
+  checkId: row.checkId,
+  alertConfig: row.alertConfig,
+  notificationResult: row.result,
+  attempts: row.attempts,
+  timestamp: (row.updatedAt ?? row.createdAt).toISOString(),
+  created_at: row.createdAt.toISOString(),
+  updated_at: row.updatedAt?.toISOString() ?? null,
+});
+
+export function registerAlertNotifications(api: PublicApi, { db }: ApiDeps): void {
+  const tags = ['Alerts'];
+  const notification = Type.Ref('AlertNotification');
+
+  api.get(
+    '/v1/alert-notifications',
+    {
+      schema: {
+        operationId: 'listAlertNotifications',
+        tags,
+        summary: 'What became of notifications, newest first',
+        querystring,
+        response: { 200: Type.Array(notification), ...errorResponses(400) },
+      },
+    },
+    async ({ accountId, query }) => {
+      const { checkId = null, alertId = null, from, to } = query;
+      if (from !== undefined && to !== undefined && from > to) {
+        throw badRequest({ from: ['must not be after to'] });
+      }
+      // One that is no id names nothing.
+      if ([checkId, alertId].some((id) => id !== null && !isUuid(id))) return [];
+      const rows = await listNotifications(db, {
+        accountId,
+        channelId: query.alertChannelId ?? null,
+        checkId,
+        alertId,
+        status: query.status ?? null,
+        from: instant(from),
+        to: instant(to),
+        limit: query.limit,
+        offset: offsetOf(query),
+      });
+      return rows.map(presentNotification);
+    },
+  );
+
+  api.get(
+    '/v1/alert-notifications/:id',
+    {
+      schema: {
+        operationId: 'getAlertNotification',
+        tags,
+        summary: 'What became of one notification',
+        params: IdParams,
+        response: { 200: notification, ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params: { id } }) => {
+      const row = isUuid(id) ? await findLoggedNotification(db, { accountId, id }) : undefined;
+      if (row === undefined) throw notFound('notification', id);
+      return presentNotification(row);
+    },
+  );
+}

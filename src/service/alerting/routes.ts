@@ -1,0 +1,110 @@
+import Type, { type Static } from 'typebox';
+import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import { alertTypes } from './alert-types.ts';
+import { listAlerts, type AlertRow } from './statements.ts';
+import { findCheck } from '../checks/storage/statements.ts';
+import { badRequest, notFound } from '../http/errors.ts';
+import { open, strict } from '../http/strict-schema.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { offsetOf, paginationFields } from '../http/pagination.ts';
+import { isUuid } from '../http/path-params.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+
+export const CheckAlert = open(
+  Type.Object(
+    {
+      id: Type.String({ format: 'uuid' }),
+      name: Type.String({ description: "The check's name then." }),
+      checkId: Type.String({ format: 'uuid' }),
+      alertType: StringEnum(alertTypes),
+      checkType: Type.String(),
+      runLocation: Nullable(Type.String(), {
+        description: 'Where the run took place that the alert is about; null where none did.',
+      }),
+      responseTime: Nullable(Type.Number({ description: 'Milliseconds.' })),
+      error: Nullable(Type.String()),
+      statusCode: Nullable(Type.Integer({ description: 'Of the HTTP response.' })),
+      isReminder: Type.Boolean(),
+      reminderSequence: Type.Integer({ description: 'Which reminder; 0 = no reminder.' }),
+      startedAt: Type.String({ format: 'date-time', description: 'When the run started.' }),
+      created_at: Type.String({ format: 'date-time', description: 'When the alert was raised.' }),
+    },
+    { $id: 'CheckAlert', title: 'CheckAlert' },
+  ),
+);
+
+const UnixSeconds = (description: string) =>
+  Type.Optional(Type.Number({ minimum: 0, maximum: 253_402_300_799, description }));
+
+const AlertsQuery = Type.Object({
+  ...paginationFields,
+  from: UnixSeconds('Unix seconds: alerts raised at or after it.'),
+  to: UnixSeconds('Unix seconds: alerts raised at or before it.'),
+});
+const querystring = strict(AlertsQuery);
+
+const presentAlert = (row: AlertRow) => ({
+  id: row.id,
+  name: row.checkName,
+  checkId: row.checkId,
+  alertType: row.alertType,
+  checkType: row.checkType,
+  runLocation: row.runLocation,
+  responseTime: row.responseTime,
+  error: row.error,
+  statusCode: row.statusCode,
+  isReminder: row.isReminder,
+  reminderSequence: row.reminderSequence,
+  startedAt: row.startedAt.toISOString(),
+  created_at: row.createdAt.toISOString(),
+});
+
+const instant = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
+
+function pageOf(query: Static<typeof AlertsQuery>) {
+  const { from, to, limit } = query;
+  if (from !== undefined && to !== undefined && from > to) {
+    throw badRequest({ from: ['must not be after to'] });
+  }
+  return { from: instant(from), to: instant(to), limit, offset: offsetOf(query) };
+}
+
+/** Alerts that have been raised; those that were silenced are not among them. */
+export function registerCheckAlerts(api: PublicApi, { db }: ApiDeps): void {
+  const tags = ['Alerts'];
+
+  api.get(
+    '/v1/check-alerts',
+    {
+      schema: {
+        operationId: 'listAlerts',
+        tags,
+        summary: 'Alerts of all checks, newest first',
+        querystring,
+        response: { 200: Type.Array(Type.Ref('CheckAlert')), ...errorResponses(400) },
+      },
+    },
+    async ({ accountId, query }) =>
+      (await listAlerts(db, { accountId, checkId: null, ...pageOf(query) })).map(presentAlert),
+  );
+
+  api.get(
+    '/v1/check-alerts/:checkId',
+    {
+      schema: {
+        operationId: 'listCheckAlerts',
+        tags,
+        summary: "One check's alerts, newest first",
+        params: strict(Type.Object({ checkId: Type.String() })),
+        querystring,
+        response: { 200: Type.Array(Type.Ref('CheckAlert')), ...errorResponses(400, 404) },
+      },
+    },
+    async ({ accountId, params: { checkId }, query }) => {
+      const page = pageOf(query);
+      const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
+      if (check === undefined) throw notFound('check', checkId, 'checkId');
+      return (await listAlerts(db, { accountId, checkId, ...page })).map(presentAlert);
+    },
+  );
+}

@@ -1,0 +1,111 @@
+import type { AlertType } from './alert-types.ts';
+import type { Queryable } from '../db/database.ts';
+import { toJsonb } from '../results/store-result.ts';
+
+/** Statements on alerts. A row is a snapshot of all that a notification says. */
+
+export type AlertRow = {
+  id: string;
+  accountId: string;
+  checkId: string;
+  checkName: string;
+  checkType: string;
+  checkDescription: string | null;
+  /** Of the check and its group. */
+  tags: string[];
+  groupId: number | null;
+  groupName: string | null;
+  alertType: AlertType;
+  /** Null where no result is behind it. */
+  resultId: string | null;
+  /** Slug or data-centre code of the result's location, and the location's name. */
+  runLocation: string | null;
+  runLocationName: string | null;
+  /** Slugs of all locations of the run that say the same. */
+  runLocations: string[];
+  /** Milliseconds. */
+  responseTime: number | null;
+  error: string | null;
+  statusCode: number | null;
+  statusText: string | null;
+  sslDomain: string | null;
+  sslDaysRemaining: number | null;
+  isReminder: boolean;
+  /** 0 = no reminder; the first one is 1. */
+  reminderSequence: number;
+  /** Nobody is told. */
+  silenced: boolean;
+  /** Of the run. */
+  startedAt: Date;
+  createdAt: Date;
+};
+
+const columns = `id, account_id as "accountId", check_id as "checkId", check_name as "checkName", check_type as "checkType",
+  check_description as "checkDescription", tags, group_id::float8 as "groupId", group_name as "groupName",
+  alert_type as "alertType", result_id as "resultId", run_location as "runLocation",
+  run_location_name as "runLocationName", run_locations as "runLocations", response_time as "responseTime", error,
+  status_code as "statusCode", status_text as "statusText", ssl_domain as "sslDomain",
+  ssl_days_remaining as "sslDaysRemaining", is_reminder as "isReminder", reminder_sequence as "reminderSequence",
+  silenced, started_at as "startedAt", created_at as "createdAt"`;
+
+export async function findAlert(db: Queryable, id: string): Promise<AlertRow | undefined> {
+  const rows = await db.query<AlertRow>(`select ${columns} from alerts where id = $1`, [id]);
+  return rows[0];
+}
+
+export async function insertAlerts(tx: Queryable, alerts: readonly AlertRow[]): Promise<void> {
+  if (alerts.length === 0) return;
+  await tx.query(
+    `insert into alerts (id, account_id, check_id, check_name, check_type, check_description, tags, group_id, group_name,
+       alert_type, result_id, run_location, run_location_name, run_locations, response_time, error, status_code,
+       status_text, ssl_domain, ssl_days_remaining, is_reminder, reminder_sequence, silenced, started_at, created_at)
+     select "id", "accountId", "checkId", "checkName", "checkType", "checkDescription", "tags", "groupId", "groupName",
+       "alertType", "resultId", "runLocation", "runLocationName", "runLocations", "responseTime", "error", "statusCode",
+       "statusText", "sslDomain", "sslDaysRemaining", "isReminder", "reminderSequence", "silenced", "startedAt",
+       "createdAt"
+     from jsonb_to_recordset($1::jsonb) as r ("id" uuid, "accountId" uuid, "checkId" uuid, "checkName" text,
+       "checkType" text, "checkDescription" text, "tags" text[], "groupId" bigint, "groupName" text, "alertType" text,
+       "resultId" uuid, "runLocation" text, "runLocationName" text, "runLocations" text[],
+       "responseTime" double precision, "error" text, "statusCode" integer, "statusText" text, "sslDomain" text,
+       "sslDaysRemaining" integer, "isReminder" boolean, "reminderSequence" integer, "silenced" boolean,
+       "startedAt" timestamptz, "createdAt" timestamptz)`,
+    [toJsonb(alerts)],
+  );
+}
+
+export type AlertFilter = {
+  accountId: string;
+  /** Null = all checks, deleted ones too. */
+  checkId: string | null;
+  from: Date | null;
+  to: Date | null;
+  limit: number;
+  offset: number;
+};
+
+/** A page of alerts that somebody may have been told of, newest first. */
+export async function listAlerts(db: Queryable, filter: AlertFilter): Promise<AlertRow[]> {
+  const { accountId, checkId, from, to, limit, offset } = filter;
+  // Two texts, so that each is planned for its own index.
+  const ofCheck = checkId === null ? '$2::uuid is null' : 'check_id = $2';
+  return db.query<AlertRow>(
+    `select ${columns} from alerts
+     where account_id = $1 and ${ofCheck} and not silenced
+       and created_at >= coalesce($3::timestamptz, '-infinity') and created_at <= coalesce($4::timestamptz, 'infinity')
+     order by created_at desc, id desc limit $5 offset $6`,
+    [accountId, checkId, from, to, limit, offset],
+  );
+}
+
+/** How many were deleted; at most `limit`. */
+export async function deleteOldAlerts(
+  db: Queryable,
+  { before, limit }: { before: Date; limit: number },
+): Promise<number> {
+  const rows = await db.query(
+    `delete from alerts where id in (
+       select id from alerts where created_at < $1 order by created_at limit $2 for update skip locked) returning id`,
+    [before, limit],
+  );
+  return rows.length;
+}

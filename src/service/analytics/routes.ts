@@ -1,0 +1,177 @@
+import Type from 'typebox';
+import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
+import { StringEnum } from '../../protocol/schema.ts';
+import { defaultRetention } from '../../config/retention.ts';
+import { analyse, metadataOf, type Question } from './analyse.ts';
+import { groupKeyOf } from './measures.ts';
+import { metricsOf } from './metric-names.ts';
+import { findAnalysedChecks, type AnalysedCheck } from './statements.ts';
+import { dayMs, dayOf } from '../db/partitions.ts';
+import { notFound } from '../http/errors.ts';
+import { atMost } from '../http/rate-limit.ts';
+import { strict } from '../http/strict-schema.ts';
+import { AnalyticsQuery, BatchBody, rangeOf } from './schema.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { IdParams, isUuid } from '../http/path-params.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+
+/** The last parts of `/v1/analytics/{…}/{id}` of each type; the first one is the usual name. */
+export const analyticsPaths: { readonly [T in CheckType]: readonly [string, ...string[]] } = {
+  API: ['api-checks'],
+  BROWSER: ['browser-checks'],
+  MULTI_STEP: ['multistep-checks'],
+  PLAYWRIGHT: ['playwright-checks'],
+  AGENTIC: ['agentic-checks'],
+  URL: ['url-checks', 'url-monitors'],
+  TCP: ['tcp-checks', 'tcp-monitors'],
+  DNS: ['dns-checks', 'dns-monitors'],
+  ICMP: ['icmp-checks', 'icmp-monitors'],
+  HEARTBEAT: ['heartbeat-checks', 'heartbeat-monitors'],
+};
+
+const tags = ['Analytics'];
+const words: { readonly [T in CheckType]: string } = {
+  API: 'an API check',
+  BROWSER: 'a browser check',
+  MULTI_STEP: 'a multi-step check',
+  PLAYWRIGHT: 'a Playwright suite',
+  AGENTIC: 'an agentic check',
+  URL: 'a URL monitor',
+  TCP: 'a TCP monitor',
+  DNS: 'a DNS monitor',
+  ICMP: 'an ICMP monitor',
+  HEARTBEAT: 'a heartbeat',
+};
+
+/** `getMultistepChecksAnalytics` */
+const operationOf = (path: string) =>
+  `get${path.replace(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase())}Analytics`;
+
+export function registerAnalytics(
+  api: PublicApi,
+  { db, now, retention = defaultRetention }: Pick<ApiDeps, 'db' | 'now' | 'retention'>,
+): void {
+  async function present(check: AnalysedCheck, question: Question, time: number) {
+    const oldestRaw = dayOf(time - retention.resultDays * dayMs);
+    const { range, metrics, page, limit } = question;
+    const series = await analyse(db, check, { ...question, now: time, oldestRaw });
+    const { id, name, checkType, activated, muted, frequency } = check;
+    return {
+      checkId: id,
+      name,
+      checkType,
+      activated,
+      muted,
+      frequency,
+      from: range.from.toISOString(),
+      to: range.to.toISOString(),
+      tags: check.tags,
+      series,
+      pagination: { page, limit },
+      metadata: metadataOf(check, metrics),
+    };
+  }
+
+  for (const type of checkTypes) {
+    for (const path of analyticsPaths[type]) {
+      api.get(
+        `/v1/analytics/${path}/:id`,
+        {
+          schema: {
+            operationId: operationOf(path),
+            tags,
+            summary: `Figures of ${words[type]}`,
+            params: IdParams,
+            querystring: AnalyticsQuery(type),
+            response: { 200: Type.Ref('Analytics'), ...errorResponses(400, 404) },
+          },
+        },
+        async ({ accountId, query, params: { id } }) => {
+          const time = now();
+          const range = rangeOf(query, query.quickRange, time);
+          const [check] = isUuid(id) ? await findAnalysedChecks(db, { accountId, ids: [id] }) : [];
+          if (check?.checkType !== type) throw notFound(`${type} check`, id);
+          return present(
+            check,
+            {
+              range,
+              metrics: query.metrics,
+              intervalMinutes: query.aggregationInterval ?? null,
+              outcomes: query.filterByStatus ?? null,
+              groupBy: query.groupBy ?? null,
+              limit: query.limit,
+              page: query.page,
+            },
+            time,
+          );
+        },
+      );
+    }
+  }
+
+  api.post(
+    '/v1/analytics/checks',
+    {
+      config: atMost(30, '1 minute'),
+      schema: {
+        operationId: 'getChecksAnalytics',
+        tags,
+        summary: 'Figures of up to 100 checks of any type, in the order in which they are named',
+        body: BatchBody,
+        response: { 200: Type.Array(Type.Ref('Analytics')), ...errorResponses(400, 404, 413, 415) },
+      },
+    },
+    async ({ accountId, body }) => {
+      const time = now();
+      const range = rangeOf(body, body.quickRange, time);
+      const found = await findAnalysedChecks(db, { accountId, ids: body.checkIds });
+      const answers = [];
+      for (const id of body.checkIds) {
+        const check = found.find((candidate) => candidate.id === id);
+        if (check === undefined) throw notFound('check', id, 'checkIds');
+        answers.push(
+          await present(
+            check,
+            {
+              range,
+              metrics: body.metrics,
+              intervalMinutes: body.aggregationInterval ?? null,
+              outcomes: body.filterByStatus ?? null,
+              groupBy: body.groupBy ?? null,
+              limit: body.limit,
+              page: body.page,
+            },
+            time,
+          ),
+        );
+      }
+      return answers;
+    },
+  );
+
+  api.get(
+    '/v1/analytics/metrics',
+    {
+      schema: {
+        operationId: 'listMetrics',
+        tags,
+        summary: 'Metrics of each type of check',
+        querystring: strict(Type.Object({ checkType: Type.Optional(StringEnum(checkTypes)) })),
+        response: { 200: Type.Array(Type.Ref('MetricList')), ...errorResponses(400) },
+      },
+    },
+    async ({ query }) =>
+      checkTypes
+        .filter((type) => query.checkType === undefined || query.checkType === type)
+        .map((checkType) => ({
+          checkType,
+          metrics: [...metricsOf(checkType).values()].map(({ name, label, unit, aggregation }) => ({
+            name,
+            label,
+            unit,
+            aggregation,
+          })),
+          groupBy: ['runLocation', ...(groupKeyOf[checkType] === undefined ? [] : [groupKeyOf[checkType]])],
+        })),
+  );
+}

@@ -1,0 +1,182 @@
+import type { CheckType } from '../../protocol/check-types.ts';
+import { bucketSql, bucketValueSql } from '../engine/histogram.ts';
+import { measuresSql } from './measures.ts';
+import type { TimeRange } from './ranges.ts';
+import type { Spans } from './spans.ts';
+import type { Queryable } from '../db/database.ts';
+
+/** Statements on the figures of one check, from rollups and, where these have none yet, from raw results. */
+
+export type AnalysedCheck = {
+  id: string;
+  name: string;
+  checkType: CheckType;
+  activated: boolean;
+  muted: boolean;
+  frequency: number;
+  tags: string[];
+};
+
+/** Those of these checks that the account has, without their definitions. */
+export async function findAnalysedChecks(
+  db: Queryable,
+  { accountId, ids }: { accountId: string; ids: readonly string[] },
+): Promise<AnalysedCheck[]> {
+  return db.query<AnalysedCheck>(
+    `select id, name, check_type as "checkType", activated, muted, frequency, tags from checks
+     where id = any($1::uuid[]) and account_id = $2`,
+    [[...ids], accountId],
+  );
+}
+
+/** Hours of a check within a range whose rollup lacks results. */
+export async function dueHours(
+  db: Queryable,
+  { checkId, from, to }: { checkId: string } & TimeRange,
+): Promise<Date[]> {
+  const rows = await db.query<{ hour: Date }>(
+    'select hour from rollups_due where check_id = $1 and hour >= $2 and hour < $3 order by hour',
+    [checkId, from, to],
+  );
+  return rows.map(({ hour }) => hour);
+}
+
+export type GroupBy = 'runLocation' | 'statusCode' | 'pageIndex';
+
+export type Selection = {
+  checkId: string;
+  checkType: CheckType;
+  range: TimeRange;
+  /** Names of measures. */
+  measures: readonly string[];
+  /** passed, degraded, failed */
+  statuses: readonly string[];
+  groupBy: GroupBy | null;
+  limit: number;
+  offset: number;
+};
+
+/** Figures of one measure, interval and group; percentiles are null where they were not asked for. */
+export type FigureRow = {
+  bin: Date;
+  /** Empty: there are no groups, or it belongs to none of them. */
+  group: string;
+  metric: string;
+  count: number;
+  up: number;
+  sum: number;
+  squares: number;
+  least: number;
+  greatest: number;
+  p50: number | null;
+  p90: number | null;
+  p95: number | null;
+  p99: number | null;
+};
+
+const groupColumn = (groupBy: GroupBy | null, table: string) =>
+  groupBy === null ? `''` : groupBy === 'runLocation' ? `${table}.run_location` : `${table}.group_key`;
+
+const quantiles = { p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99 } as const;
+
+/**
+ * Figures of a page of intervals, oldest first: `limit` intervals in which there was a run. Intervals are `intervalSeconds`
+ * long and counted from `origin`; null = the whole range is one.
+ */
+export async function figures(
+  db: Queryable,
+  selection: Selection & {
+    spans: Spans;
+    origin: Date;
+    intervalSeconds: number | null;
+    withPercentiles: boolean;
+  },
+): Promise<FigureRow[]> {
+  const { checkId, checkType, measures, statuses, groupBy, spans, origin, intervalSeconds } = selection;
+  const params: unknown[] = [];
+  const param = (value: unknown) => `$${params.push(value)}`;
+  const check = param(checkId);
+  const allowed = param([...statuses]);
+  const start = param(origin);
+  const interval = intervalSeconds === null ? null : `make_interval(secs => ${param(intervalSeconds)})`;
+  const bin = (time: string) =>
+    interval === null ? `${start}::timestamptz` : `date_bin(${interval}, ${time}, ${start}::timestamptz)`;
+  const sources: string[] = [];
+  if (spans.rollups !== null) {
+    const { from, to, except } = spans.rollups;
+    const without = except.length === 0 ? '' : `and not t.hour = any(${param(except)}::timestamptz[])`;
+    sources.push(`select ${bin('t.hour')}, ${groupColumn(groupBy, 't')}, t.metric, t.status, t.count, t.sum,
+        t.squares, t.least, t.greatest, t.bucket_keys, t.bucket_counts
+      from check_rollups t
+      where t.check_id = ${check} and t.metric = any(${param([...measures])}::text[]) and t.hour >= ${param(from)} and t.hour < ${param(to)}
+        and t.status = any(${allowed}::text[]) ${without}`);
+  }
+  if (spans.raw.length > 0) {
+    const group = groupBy === 'runLocation' ? 'r.run_location' : groupColumn(groupBy, 'm');
+    sources.push(`select ${bin('r.started_at')}, ${group}, m.metric, r.status, 1, m.value, m.value * m.value, m.value,
+        m.value, array[${bucketSql('m.value')}], array[1]
+      from unnest(${param(spans.raw.map(({ from }) => from))}::timestamptz[], ${param(spans.raw.map(({ to }) => to))}::timestamptz[])
+        as span (since, until)
+      cross join lateral (
+        select * from check_results where check_id = ${check} and started_at >= span.since and started_at < span.until
+          and result_type = 'FINAL' and not test_session and status = any(${allowed}::text[])
+      ) as r ${measuresSql(checkType, measures)}
+      where m.value is not null`);
+  }
+  if (sources.length === 0) return [];
+  const percentiles = Object.entries(quantiles);
+  const read = percentiles.map(
+    ([name, share]) =>
+      `least(greatest(${bucketValueSql(`min(key) filter (where upto >= ceil(total * ${share}))`)}, min(stats.least)), max(stats.greatest)) as ${name}`,
+  );
+  // Groups are numbered, so that the many buckets are sorted and added up by whole numbers alone.
+  const buckets = `, merged as (
+      select id, key, sum(n) as n from (select id, unnest(keys) as key, unnest(counts) as n from numbered) as b group by 1, 2
+    ), cumulated as (
+      select id, key, sum(n) over (partition by id order by key) as upto, sum(n) over (partition by id) as total from merged
+    ), shares as (select id, ${read.join(', ')} from cumulated join stats using (id) group by 1)`;
+  const { withPercentiles } = selection;
+  const shares = percentiles.map(([name]) => (withPercentiles ? name : `null as ${name}`)).join(', ');
+  return db.query<FigureRow>(
+    `with parts (bin, grp, metric, status, count, sum, squares, least, greatest, keys, counts) as materialized (${sources.join(' union all ')}),
+     page as materialized (
+       select distinct bin from parts order by bin limit ${param(selection.limit)} offset ${param(selection.offset)}
+     ), numbered as materialized (
+       select dense_rank() over (order by bin, grp, metric) as id, parts.* from parts join page using (bin)
+     ), stats as materialized (
+       select id, min(bin) as bin, min(grp) as grp, min(metric) as metric, sum(count) as count,
+         coalesce(sum(count) filter (where status in ('passed', 'degraded')), 0) as up, sum(sum) as sum,
+         sum(squares) as squares, min(least) as least, max(greatest) as greatest
+       from numbered group by 1
+     ) ${withPercentiles ? buckets : ''}
+     select bin, grp as "group", metric, count, up, sum, squares, least, greatest, ${shares}
+     from stats ${withPercentiles ? 'join shares using (id)' : ''} order by id`,
+    params,
+  );
+}
+
+export type RawRow = {
+  id: string;
+  startedAt: Date;
+  group: string;
+  /** Status code or index of the page. */
+  key: string;
+  metric: string;
+  value: number;
+};
+
+/** Values of the runs of a page, oldest first: `limit` runs, whatever they have measured. */
+export async function rawValues(db: Queryable, selection: Selection): Promise<RawRow[]> {
+  const { checkId, checkType, range, measures, statuses, groupBy, limit, offset } = selection;
+  const group = groupBy === 'runLocation' ? 'r.run_location' : groupColumn(groupBy, 'm');
+  return db.query<RawRow>(
+    `select r.id, r.started_at as "startedAt", ${group} as "group", m.group_key as key, m.metric, m.value
+     from (
+       select * from check_results where check_id = $1 and started_at >= $2 and started_at < $3
+         and result_type = 'FINAL' and not test_session and status = any($4::text[])
+       order by started_at, id limit $5 offset $6
+     ) as r ${measuresSql(checkType, measures)}
+     where m.value is not null order by r.started_at, r.id, m.group_key`,
+    [checkId, range.from, range.to, [...statuses], limit, offset],
+  );
+}

@@ -1,0 +1,212 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { createHash } from 'node:crypto';
+import Type, { type Static } from 'typebox';
+import { StringEnum } from '../../protocol/schema.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { checkInput } from '../http/input-limits.ts';
+import { isUuid, numberId } from '../http/path-params.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { baseUrl } from '../results/artifact-list.ts';
+import { createAuthentication } from '../accounts/auth.ts';
+import { badgeOfCheck, badgeOfGroup, type BadgeCheck } from './statements.ts';
+import { findCheck } from '../checks/storage/statements.ts';
+import { findCheckGroup } from '../checks/storage/group-statements.ts';
+import { dayMs } from '../db/partitions.ts';
+import { EncryptionError, type Encryption } from '../engine/encryption.ts';
+import { notFound } from '../http/errors.ts';
+import { strict } from '../http/strict-schema.ts';
+import { badgeStyles, badgeSvg, badgeThemes, stateOf, type Badge } from './badge.ts';
+
+/**
+ * Badges for pages that can't send an API key. That of a check is public: its id can't be guessed. A group's id is a number,
+ * so its badge takes a key in the URL, which GET /v1/badges/groups/{id}/url gives. With an API key both do without.
+ */
+
+const cacheSeconds = 60;
+
+const looks = {
+  style: StringEnum(badgeStyles, { default: 'flat' }),
+  theme: StringEnum(badgeThemes, { default: 'default' }),
+  responseTime: Type.Boolean({ default: false, description: 'Show the response time of the last run.' }),
+  availability: Type.Boolean({ default: false, description: 'Show the percentage of the last 24 hours.' }),
+};
+const Looks = Type.Object(looks);
+type Looks = Static<typeof Looks>;
+
+const svg = {
+  description: 'The badge',
+  content: { 'image/svg+xml': { schema: Type.String() } },
+};
+
+const keyText = (groupId: number) => `badge of the group ${groupId}`;
+
+function isKeyOf(encryption: Encryption, key: string | undefined, groupId: number): boolean {
+  if (key === undefined) return false;
+  try {
+    return encryption.open(key) === keyText(groupId);
+  } catch (error) {
+    if (error instanceof EncryptionError) return false;
+    throw error;
+  }
+}
+
+/** Of so many runs, in percent with at most two places; null = of none. */
+const percent = (checks: readonly BadgeCheck[]): number | null => {
+  const runs = checks.reduce((sum, check) => sum + check.runs, 0);
+  const up = checks.reduce((sum, check) => sum + check.up, 0);
+  // Never rounded up to a hundred.
+  return runs === 0 ? null : Math.floor((up / runs) * 10_000) / 100;
+};
+
+const mean = (times: readonly number[]): number | null =>
+  times.length === 0 ? null : times.reduce((sum, time) => sum + time, 0) / times.length;
+
+function badgeOf(name: string, checks: readonly BadgeCheck[], asked: Looks): Badge {
+  const active = checks.filter(({ activated }) => activated);
+  const times = active.flatMap(({ responseTime }) => (responseTime === null ? [] : [responseTime]));
+  return {
+    name,
+    state: stateOf(checks),
+    responseTime: asked.responseTime ? mean(times) : null,
+    availability: asked.availability ? percent(active) : null,
+  };
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, badge: Badge, asked: Looks) {
+  const image = badgeSvg(badge, asked);
+  const etag = `"${createHash('sha256').update(image).digest('base64url').slice(0, 27)}"`;
+  void reply.headers({
+    etag,
+    'cache-control': `public, max-age=${cacheSeconds}`,
+    vary: 'authorization',
+    'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+    'x-content-type-options': 'nosniff',
+  });
+  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+  return reply.type('image/svg+xml; charset=utf-8').send(image);
+}
+
+/** The images. Not among the routes that need an API key. */
+export function registerBadges(app: FastifyInstance, { db, encryption, now }: ApiDeps): void {
+  const authenticate = createAuthentication({ db, now });
+  const since = () => new Date(now() - dayMs);
+  void app.register(async (instance) => {
+    instance.addHook('onRequest', async (request) => {
+      // Who says who it is sees its own alone.
+      if (request.headers.authorization !== undefined) await authenticate(request);
+    });
+    instance.addHook('preValidation', checkInput);
+    const routes = instance.withTypeProvider<TypeBoxTypeProvider>();
+    const accountOf = ({ accountId }: FastifyRequest) => (accountId === '' ? null : accountId);
+
+    routes.get(
+      '/v1/badges/checks/:id',
+      {
+        schema: {
+          operationId: 'getCheckBadge',
+          tags: ['Badges'],
+          summary: 'Badge of a check',
+          description: 'Needs no API key: whoever has the id may see it.',
+          security: [],
+          params: Type.Object({ id: Type.String() }),
+          querystring: strict(Looks),
+          response: { 200: svg, 304: Type.Null({ description: 'Not changed' }), ...errorResponses(400, 404) },
+        },
+      },
+      async (request, reply) => {
+        const { id } = request.params;
+        const check = isUuid(id)
+          ? await badgeOfCheck(db, {
+              id,
+              accountId: accountOf(request),
+              since: since(),
+              counts: request.query.availability,
+            })
+          : undefined;
+        if (check === undefined) throw notFound('check', id);
+        return send(request, reply, badgeOf(check.name, [check], request.query), request.query);
+      },
+    );
+
+    routes.get(
+      '/v1/badges/groups/:id',
+      {
+        schema: {
+          operationId: 'getCheckGroupBadge',
+          tags: ['Badges'],
+          summary: 'Badge of a check group: as its worst check',
+          description: 'Needs an API key, or the key that GET /v1/badges/groups/{id}/url gives.',
+          security: [{ apiKey: [] }, {}],
+          params: Type.Object({ id: Type.String() }),
+          querystring: strict(Type.Object({ ...looks, key: Type.Optional(Type.String({ maxLength: 512 })) })),
+          response: { 200: svg, 304: Type.Null({ description: 'Not changed' }), ...errorResponses(400, 404) },
+        },
+      },
+      async (request, reply) => {
+        const { id } = request.params;
+        const accountId = accountOf(request);
+        const number = numberId(id);
+        const mayLook =
+          number !== null && (accountId !== null || isKeyOf(encryption, request.query.key, number));
+        const group = mayLook
+          ? await badgeOfGroup(db, {
+              id: number,
+              accountId,
+              since: since(),
+              counts: request.query.availability,
+            })
+          : undefined;
+        if (group === undefined) throw notFound('check group', id);
+        return send(request, reply, badgeOf(group.name, group.checks, request.query), request.query);
+      },
+    );
+  });
+}
+
+const BadgeUrl = Type.Object({ url: Type.String() });
+const Params = strict(Type.Object({ id: Type.String() }));
+
+/** Where the images are, for those who have an API key. */
+export function registerBadgeUrls(api: PublicApi, { db, encryption, publicUrl }: ApiDeps): void {
+  api.get(
+    '/v1/badges/checks/:id/url',
+    {
+      schema: {
+        operationId: 'getCheckBadgeUrl',
+        tags: ['Badges'],
+        summary: 'The public URL of the badge of a check',
+        params: Params,
+        response: { 200: BadgeUrl, ...errorResponses(404) },
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      const { accountId } = request;
+      const check = isUuid(id) ? await findCheck(db, { accountId, id }) : undefined;
+      if (check === undefined) throw notFound('check', id);
+      return { url: `${baseUrl(publicUrl, request)}/v1/badges/checks/${check.id}` };
+    },
+  );
+  api.get(
+    '/v1/badges/groups/:id/url',
+    {
+      schema: {
+        operationId: 'getCheckGroupBadgeUrl',
+        tags: ['Badges'],
+        summary: 'A public URL of the badge of a check group',
+        params: Params,
+        response: { 200: BadgeUrl, ...errorResponses(404) },
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      const { accountId } = request;
+      const number = numberId(id);
+      const group = number === null ? undefined : await findCheckGroup(db, { accountId, id: number });
+      if (group === undefined) throw notFound('check group', id);
+      const key = encodeURIComponent(encryption.seal(keyText(group.id)));
+      return { url: `${baseUrl(publicUrl, request)}/v1/badges/groups/${group.id}?key=${key}` };
+    },
+  );
+}

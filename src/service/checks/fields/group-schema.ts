@@ -1,0 +1,120 @@
+import Type, { type Static } from 'typebox';
+import { ApiAssertion } from '../../../protocol/assertions.ts';
+import { ApiRequest } from '../../../protocol/requests.ts';
+import { Nullable } from '../../../protocol/schema.ts';
+import { RuntimeId } from '../../../protocol/script.ts';
+import { isPartial } from './schema.ts';
+import { open, strict, strictPartial } from '../../http/strict-schema.ts';
+import {
+  AlertSettings,
+  alertChannelSubscriptions,
+  ListOrNull,
+  phaseFields,
+  placeFields,
+  PublicRetryStrategy,
+  PublicVariable,
+  tags,
+} from './fields.ts';
+import { ignoredStamps } from '../../http/ignored-fields.ts';
+
+/**
+ * The bodies of check groups, in two generations: in a group of `/v1` some settings always take the place of the checks'
+ * own, in one of `/v2` each that is null leaves them alone. What is stored and returned is the same.
+ */
+
+const { headers, queryParameters, basicAuth } = ApiRequest.properties;
+
+const ApiCheckDefaults = Type.Object({
+  url: Type.String({ maxLength: 2048, default: '', description: 'GROUP_BASE_URL of its API checks.' }),
+  headers,
+  queryParameters,
+  basicAuth,
+  assertions: Type.Array(ApiAssertion, { maxItems: 100, default: [] }),
+});
+
+// One schema with three types, so that its defaults are filled in, which those within a union are not.
+const RetryStrategyOrFallback = Type.Unsafe<Static<typeof PublicRetryStrategy> | 'FALLBACK' | null>({
+  ...strict(PublicRetryStrategy),
+  type: ['object', 'string', 'null'],
+  pattern: '^FALLBACK$',
+  default: null,
+  description: 'an object, null, or "FALLBACK" (what each check says)',
+});
+
+const shared = {
+  name: Type.String({ minLength: 1, maxLength: 1024 }),
+  activated: Type.Boolean({ default: true, description: 'False = none of its checks runs.' }),
+  muted: Type.Boolean({ default: false }),
+  tags,
+  ...placeFields,
+  concurrency: Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    default: 3,
+    description: 'Checks that run at a time when the group is triggered.',
+  }),
+  apiCheckDefaults: Nullable(ApiCheckDefaults, { default: null }),
+  browserCheckDefaults: Nullable(Type.Object({}, { additionalProperties: true }), {
+    default: null,
+    description: 'Stored and returned; has no effect.',
+  }),
+  environmentVariables: ListOrNull(PublicVariable, { maxItems: 100 }),
+  alertSettings: AlertSettings,
+  alertChannelSubscriptions,
+  runtimeId: Nullable(RuntimeId, { default: null }),
+  retryStrategy: RetryStrategyOrFallback,
+  ...phaseFields,
+};
+
+const first = {
+  ...shared,
+  runParallel: Nullable(Type.Boolean(), { default: false }),
+  useGlobalAlertSettings: Nullable(Type.Boolean(), { default: true }),
+  doubleCheck: Nullable(Type.Boolean(), {
+    default: true,
+    deprecated: true,
+    description: 'One retry at once, where retryStrategy is null.',
+  }),
+};
+const second = {
+  ...shared,
+  runParallel: Nullable(Type.Boolean(), { default: null, description: 'Null = what each check says.' }),
+  useGlobalAlertSettings: Nullable(Type.Boolean(), {
+    default: null,
+    description: 'Null = what each check says.',
+  }),
+};
+
+export const groupSchemas = {
+  v1: {
+    create: strict(Type.Object(first)),
+    change: strictPartial(Type.Object({ ...first, ...ignoredStamps })),
+  },
+  v2: {
+    create: strict(Type.Object(second)),
+    // What was read has the field of the first generation too.
+    change: strictPartial(Type.Object({ ...second, ...ignoredStamps, doubleCheck: first.doubleCheck })),
+  },
+};
+
+export type GroupBody = Static<typeof groupSchemas.v1.create>;
+export type GroupChange = Static<typeof groupSchemas.v1.change>;
+
+export const CheckGroup = open(
+  Type.Object(
+    {
+      id: Type.Integer(),
+      ...first,
+      // Lists leave out what is large.
+      localSetupScript: Type.Optional(first.localSetupScript),
+      localTearDownScript: Type.Optional(first.localTearDownScript),
+      environmentVariables: Type.Optional(first.environmentVariables),
+      apiCheckDefaults: Type.Optional(first.apiCheckDefaults),
+      browserCheckDefaults: Type.Optional(first.browserCheckDefaults),
+      isPartial,
+      created_at: Type.String({ format: 'date-time' }),
+      updated_at: Nullable(Type.String({ format: 'date-time' })),
+    },
+    { $id: 'CheckGroup', title: 'CheckGroup' },
+  ),
+);

@@ -1,0 +1,206 @@
+import Type, { type Static, type TProperties } from 'typebox';
+import type { CheckType, ProbeType } from '../../../protocol/check-types.ts';
+import {
+  ApiRequest,
+  DnsRequest,
+  IcmpRequest,
+  type requestSchemas,
+  TcpRequest,
+  UrlRequest,
+} from '../../../protocol/requests.ts';
+import { Nullable } from '../../../protocol/schema.ts';
+import { open, strict, strictPartial } from '../../http/strict-schema.ts';
+import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './fields.ts';
+import { dependencies, scriptFields } from './scripts.ts';
+import { agenticFields, heartbeatFields, heartbeatStored } from './service-checks.ts';
+import { suiteFields } from './suites.ts';
+
+/** The bodies of each check type: what a create takes, what a change takes, what is returned. */
+
+const limits = (options: { degraded: number; max: number; maximum: number }) => ({
+  degradedResponseTime: ResponseTimeLimit({
+    default: options.degraded,
+    maximum: options.maximum,
+    effect: 'is degraded',
+  }),
+  maxResponseTime: ResponseTimeLimit({ default: options.max, maximum: options.maximum, effect: 'fails' }),
+});
+
+const PacketLoss = (value: number, effect: string) =>
+  Type.Number({
+    minimum: 0,
+    maximum: 100,
+    default: value,
+    description: `Percent of lost packets from which on a run ${effect}.`,
+  });
+
+const sslCheckDomain = Nullable(Type.String({ maxLength: 253 }), { default: null });
+
+/** TCP clients may say `url` for hostname and `body` for data; stored and returned under the first names. */
+const TcpRequestBody = Type.Object({
+  ...TcpRequest.properties,
+  hostname: Type.Optional(TcpRequest.properties.hostname),
+  url: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2048, description: 'Another name of hostname.' }),
+  ),
+  body: Type.Optional(Nullable(Type.String({ maxLength: 65_536 }), { description: 'Another name of data.' })),
+});
+
+/** What is returned always has text and a number: an empty name server is the system's own. */
+const DnsRequestStored = Type.Object({
+  ...DnsRequest.properties,
+  nameServer: Type.String(),
+  port: Type.Integer(),
+});
+
+/** Fields of one type: of its own, its request as sent, its request as stored. */
+const types = {
+  URL: {
+    own: { ...limits({ degraded: 3000, max: 5000, maximum: 30_000 }), sslCheckDomain },
+    request: UrlRequest,
+    stored: UrlRequest,
+  },
+  API: {
+    own: { ...limits({ degraded: 5000, max: 20_000, maximum: 30_000 }), sslCheckDomain, dependencies },
+    request: ApiRequest,
+    stored: ApiRequest,
+  },
+  TCP: {
+    own: { ...limits({ degraded: 3000, max: 5000, maximum: 5000 }), sslCheckDomain },
+    request: TcpRequestBody,
+    stored: TcpRequest,
+  },
+  DNS: {
+    own: {
+      ...limits({ degraded: 500, max: 1000, maximum: 5000 }),
+      sslCheckDomain: Type.String({ maxLength: 253, default: '' }),
+      heartbeat: Type.Optional(
+        Type.Object({}, { additionalProperties: true, description: 'Stored and returned; has no effect.' }),
+      ),
+      script: Type.Optional(
+        Type.String({ maxLength: 1_048_576, description: 'Stored and returned; has no effect.' }),
+      ),
+    },
+    request: DnsRequest,
+    stored: DnsRequestStored,
+  },
+  ICMP: {
+    own: {
+      ...limits({ degraded: 10_000, max: 20_000, maximum: 30_000 }),
+      degradedPacketLossThreshold: PacketLoss(10, 'is degraded'),
+      maxPacketLossThreshold: PacketLoss(20, 'fails'),
+      sslCheckDomain,
+    },
+    request: IcmpRequest,
+    stored: IcmpRequest,
+  },
+} as const;
+
+/** Name of each type's check in the OpenAPI document. */
+export const checkTitles: { readonly [T in CheckType]: string } = {
+  URL: 'UrlCheck',
+  API: 'ApiCheck',
+  TCP: 'TcpCheck',
+  DNS: 'DnsCheck',
+  ICMP: 'IcmpCheck',
+  BROWSER: 'BrowserCheck',
+  MULTI_STEP: 'MultiStepCheck',
+  PLAYWRIGHT: 'PlaywrightCheck',
+  HEARTBEAT: 'HeartbeatCheck',
+  AGENTIC: 'AgenticCheck',
+};
+
+/** Lists leave out what is large. */
+export const isPartial = Type.Optional(
+  Type.Boolean({
+    description:
+      'Only in lists: something is too large for one and left out; read it by its id for the rest.',
+  }),
+);
+
+const listedFields = {
+  localSetupScript: Type.Optional(sharedFields.localSetupScript),
+  localTearDownScript: Type.Optional(sharedFields.localTearDownScript),
+  environmentVariables: Type.Optional(sharedFields.environmentVariables),
+};
+
+/** `own`: fields of the type as sent; `stored`: those that are returned otherwise. */
+function bodies<T extends CheckType, Own extends TProperties, Stored extends TProperties>(
+  type: T,
+  own: Own,
+  stored: Stored,
+) {
+  const create = Type.Object({ ...sharedFields, ...own });
+  return {
+    create: strict(create),
+    change: strictPartial(Type.Object({ ...sharedFields, ...own, ...ignoredFields })),
+    response: open(
+      Type.Object(
+        {
+          id: responseFields.id,
+          checkType: Type.Literal(type),
+          ...sharedFields,
+          ...own,
+          ...listedFields,
+          ...stored,
+          isPartial,
+          alertChannels: responseFields.alertChannels,
+          created_at: responseFields.created_at,
+          updated_at: responseFields.updated_at,
+        },
+        { $id: checkTitles[type], title: checkTitles[type] },
+      ),
+    ),
+  };
+}
+
+const scriptStored = {
+  script: Type.Optional(scriptFields.script),
+  dependencies: Type.Optional(dependencies),
+};
+
+/** Schemas of each type's bodies. */
+export const checkSchemas = {
+  URL: bodies(
+    'URL',
+    { ...types.URL.own, request: types.URL.request },
+    { request: Type.Optional(types.URL.stored) },
+  ),
+  API: bodies(
+    'API',
+    { ...types.API.own, request: types.API.request },
+    { request: Type.Optional(types.API.stored), dependencies: Type.Optional(dependencies) },
+  ),
+  TCP: bodies(
+    'TCP',
+    { ...types.TCP.own, request: types.TCP.request },
+    { request: Type.Optional(types.TCP.stored) },
+  ),
+  DNS: bodies(
+    'DNS',
+    { ...types.DNS.own, request: types.DNS.request },
+    { request: Type.Optional(types.DNS.stored) },
+  ),
+  ICMP: bodies(
+    'ICMP',
+    { ...types.ICMP.own, request: types.ICMP.request },
+    { request: Type.Optional(types.ICMP.stored) },
+  ),
+  BROWSER: bodies('BROWSER', scriptFields, scriptStored),
+  MULTI_STEP: bodies('MULTI_STEP', scriptFields, scriptStored),
+  PLAYWRIGHT: bodies('PLAYWRIGHT', suiteFields, {}),
+  HEARTBEAT: bodies('HEARTBEAT', heartbeatFields, heartbeatStored),
+  AGENTIC: bodies('AGENTIC', agenticFields, {}),
+};
+
+export type CreateBody<T extends CheckType> = Static<(typeof checkSchemas)[T]['create']>;
+export type ChangeBody<T extends CheckType> = Static<(typeof checkSchemas)[T]['change']>;
+
+/** The request of a stored check. */
+export type StoredRequest<T extends ProbeType> = Static<(typeof requestSchemas)[T]>;
+
+/** Any check retrieved by its id. */
+export const AnyCheck = Type.Union(
+  Object.values(checkTitles).map((title) => Type.Ref(title)),
+  { $id: 'Check', title: 'Check' },
+);

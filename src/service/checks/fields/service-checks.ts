@@ -1,0 +1,83 @@
+import Type from 'typebox';
+import { serviceTypes, type ServiceType } from '../../../protocol/check-types.ts';
+import { StringEnum } from '../../../protocol/schema.ts';
+import { frequenciesOf } from '../schedule/rules.ts';
+import { IntegerEnum } from './fields.ts';
+import { ignored } from '../../http/ignored-fields.ts';
+
+/** Fields of checks that the service runs itself: no agent ever gets them (facts, 2.7, 2.11 and 5.9). */
+
+export const timeUnits = ['seconds', 'minutes', 'hours', 'days'] as const;
+export type TimeUnit = (typeof timeUnits)[number];
+
+const doubleCheck = Type.Boolean({
+  default: false,
+  deprecated: true,
+  description: 'Not for this type: it has no retries.',
+});
+
+const timing = {
+  period: Type.Integer({ minimum: 1, maximum: 31_536_000, description: '30 seconds to 365 days.' }),
+  periodUnit: StringEnum(timeUnits),
+  grace: Type.Integer({
+    minimum: 0,
+    maximum: 31_536_000,
+    default: 0,
+    description: 'How much later than the period a ping may come; 0 to 365 days.',
+  }),
+  graceUnit: StringEnum(timeUnits, { default: 'seconds' }),
+};
+
+const frequency = IntegerEnum(frequenciesOf.HEARTBEAT, {
+  default: 10,
+  description: 'Stored and returned; has no effect: heartbeat.period says when a ping is due.',
+});
+
+export const heartbeatFields = {
+  doubleCheck,
+  frequency,
+  heartbeat: Type.Object(
+    { ...timing, pingToken: ignored, pingUrl: ignored },
+    {
+      description:
+        'When the job that is watched calls the ping URL: it must at least once in period + grace.',
+    },
+  ),
+};
+
+/** As returned; lists may leave it out. */
+export const heartbeatStored = {
+  heartbeat: Type.Optional(
+    Type.Object({
+      ...timing,
+      pingToken: Type.String({ format: 'uuid' }),
+      pingUrl: Type.String({ description: 'GET, POST or HEAD it: no authentication.' }),
+    }),
+  ),
+};
+
+export const promptLength = 10_000;
+
+export const agenticFields = {
+  doubleCheck,
+  frequency: IntegerEnum(frequenciesOf.AGENTIC, { default: 30, description: 'Minutes between runs.' }),
+  prompt: Type.String({
+    minLength: 1,
+    maxLength: promptLength,
+    description:
+      'What is to be done and what must hold. {{NAME}} is a variable of the check, its group or the account.',
+  }),
+  agentRuntime: Type.Object(
+    {
+      skills: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
+        maxItems: 50,
+        uniqueItems: true,
+        default: [],
+      }),
+    },
+    { default: { skills: [] } },
+  ),
+};
+
+export const isServiceType = (type: string): type is ServiceType =>
+  serviceTypes.some((known) => known === type);

@@ -1,0 +1,280 @@
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import {
+  deleteCheckGroup,
+  findCheckGroup,
+  insertCheckGroup,
+  listCheckGroups,
+  lockCheckGroup,
+  updateCheckGroup,
+  type CheckGroupRow,
+  type CheckGroupWrite,
+} from './storage/group-statements.ts';
+import { findCheck, listChecksOfGroup, namesOfGroupChecks } from './storage/statements.ts';
+import type { Db } from '../db/database.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
+import { strict } from '../http/strict-schema.ts';
+import { replaceSubscriptions } from '../alert-channels/subscription-statements.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { checkSubscriptions, loadChannels } from './rules/channels.ts';
+import { groupSchemas, type GroupBody, type GroupChange } from './fields/group-schema.ts';
+import {
+  groupFromRow,
+  hasPhases,
+  presentGroup,
+  settleGroup,
+  toGroupDefinition,
+} from './storage/group.ts';
+import { createProblems } from './rules/rules.ts';
+import { keepSecretValues, presentCheck, typeOf } from './storage/check.ts';
+import { checkPrivateLocations, checkSnippets } from './writes.ts';
+import { ensureDataCenterRows } from '../locations/routes.ts';
+import { offsetOf, paginationFields } from '../http/pagination.ts';
+import { IdParams, isUuid, numberId } from '../http/path-params.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { baseUrl } from '../results/artifact-list.ts';
+
+/** Routes of check groups. Both generations have the same groups; they differ in what a create sets where nothing is said. */
+export function registerCheckGroups(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
+  registerGeneration(app, deps, 'v1');
+  registerGeneration(app, deps, 'v2');
+  registerGroupChecks(api, deps);
+}
+
+/** Settles a whole group, refuses what is wrong with it, and gives the row to write. */
+async function prepareGroup(
+  tx: Db,
+  deps: ApiDeps,
+  { body, accountId }: { body: GroupBody; accountId: string },
+): Promise<CheckGroupWrite> {
+  const problems = createProblems();
+  const settled = settleGroup(body, problems);
+  await checkSnippets(tx, { accountId, phases: settled, problems });
+  await checkSubscriptions(tx, { accountId, subscriptions: body.alertChannelSubscriptions, problems });
+  await checkPrivateLocations(tx, { accountId, slugs: settled.privateLocations, problems });
+  const attributes = problems.attributes();
+  if (attributes !== null) throw badRequest(attributes);
+  await ensureDataCenterRows(tx, { accountId, codes: settled.locations, now: deps.now() });
+  const { name, activated, muted, tags, locations, privateLocations, runParallel, runtimeId } = settled;
+  return {
+    accountId,
+    name,
+    activated,
+    muted,
+    tags,
+    locations,
+    privateLocations,
+    runParallel,
+    runtimeId,
+    hasScripts: hasPhases(settled),
+    definition: toGroupDefinition(settled, deps.encryption),
+    now: new Date(deps.now()),
+  };
+}
+
+/** The stored group with a change laid over it. */
+function mergedGroup({ encryption }: ApiDeps, row: CheckGroupRow, changes: GroupChange): GroupBody {
+  const stored = groupFromRow(row, encryption);
+  const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...given } = changes;
+  const body = {
+    ...stored,
+    ...given,
+    environmentVariables: keepSecretValues(
+      given.environmentVariables ?? (given.environmentVariables === null ? [] : stored.environmentVariables),
+      stored.environmentVariables,
+    ),
+  };
+  return body as GroupBody; // a stored group, every changed field validated
+}
+
+async function groupRow(db: Db, accountId: string, id: string, parameter = 'id'): Promise<CheckGroupRow> {
+  const number = numberId(id);
+  const row = number === null ? undefined : await findCheckGroup(db, { accountId, id: number });
+  if (row === undefined) throw notFound('check group', id, parameter);
+  return row;
+}
+
+function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1' | 'v2'): void {
+  const { db, encryption } = deps;
+  const path = `/${generation}/check-groups`;
+  const { create, change } = groupSchemas[generation];
+  const suffix = generation === 'v1' ? '' : 'V2';
+  const tags = ['Check groups'];
+  const idOf = (request: { params: unknown }) => (request.params as { id: string }).id; // IdParams
+  const group = { 200: Type.Ref('CheckGroup') };
+
+  async function locked(tx: Db, accountId: string, id: string): Promise<CheckGroupRow> {
+    const number = numberId(id);
+    const row = number === null ? undefined : await lockCheckGroup(tx, { accountId, id: number }, 'update');
+    if (row === undefined) throw notFound('check group', id);
+    return row;
+  }
+
+  api.get(
+    path,
+    {
+      schema: {
+        operationId: `listCheckGroups${suffix}`,
+        tags,
+        summary: 'Check groups, oldest first',
+        querystring: strict(Type.Object(paginationFields)),
+        response: { 200: Type.Array(Type.Ref('CheckGroup')), ...errorResponses(400) },
+      },
+    },
+    async ({ accountId, query }) => {
+      const page = query as { limit: number; page: number }; // paginationFields
+      const rows = await listCheckGroups(db, { accountId, limit: page.limit, offset: offsetOf(page) });
+      return rows.map((row) => presentGroup(row, encryption));
+    },
+  );
+
+  api.get(
+    `${path}/:id`,
+    {
+      schema: {
+        operationId: `getCheckGroup${suffix}`,
+        tags,
+        summary: 'One check group',
+        params: IdParams,
+        response: { ...group, ...errorResponses(404) },
+      },
+    },
+    async (request) => presentGroup(await groupRow(db, request.accountId, idOf(request)), encryption),
+  );
+
+  api.post(
+    path,
+    {
+      schema: {
+        operationId: `createCheckGroup${suffix}`,
+        tags,
+        summary:
+          generation === 'v1'
+            ? 'Create a check group whose runParallel, retries and alert settings take the place of its checks’'
+            : 'Create a check group; a setting that is null leaves its checks alone',
+        body: create,
+        response: { 201: Type.Ref('CheckGroup'), ...errorResponses(400, 413, 415) },
+      },
+    },
+    async (request, reply) => {
+      const { accountId } = request;
+      // Validated by `create` above; the second generation does not have the field.
+      const given = request.body as Omit<GroupBody, 'doubleCheck'> & Partial<GroupBody>;
+      const body = { ...given, doubleCheck: given.doubleCheck ?? null };
+      const row = await db.tx(async (tx) => {
+        const id = await insertCheckGroup(tx, await prepareGroup(tx, deps, { body, accountId }));
+        await replaceSubscriptions(tx, { checkId: null, groupId: id }, body.alertChannelSubscriptions);
+        return groupRow(tx, accountId, String(id));
+      });
+      return reply.code(201).send(presentGroup(row, encryption));
+    },
+  );
+
+  api.put(
+    `${path}/:id`,
+    {
+      schema: {
+        operationId: `updateCheckGroup${suffix}`,
+        tags,
+        summary: 'Change a check group: fields that are left out stay as they are',
+        params: IdParams,
+        body: change,
+        response: { ...group, ...errorResponses(400, 404, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { accountId } = request;
+      const changes = request.body as GroupChange; // validated by `change` above
+      return db.tx(async (tx) => {
+        const row = await locked(tx, accountId, idOf(request));
+        const body = mergedGroup(deps, row, changes);
+        await updateCheckGroup(tx, row.id, await prepareGroup(tx, deps, { body, accountId }));
+        await replaceSubscriptions(tx, { checkId: null, groupId: row.id }, body.alertChannelSubscriptions);
+        return presentGroup(await groupRow(tx, accountId, String(row.id)), encryption);
+      });
+    },
+  );
+
+  api.delete(
+    `${path}/:id`,
+    {
+      schema: {
+        operationId: `deleteCheckGroup${suffix}`,
+        tags,
+        summary: 'Delete a check group that has no checks',
+        params: IdParams,
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404, 409) },
+      },
+    },
+    async (request, reply) => {
+      const { accountId } = request;
+      await db.tx(async (tx) => {
+        const { id } = await locked(tx, accountId, idOf(request));
+        const names = await namesOfGroupChecks(tx, { accountId, groupId: id, limit: 3 });
+        if (names.length > 0) {
+          throw conflict('The group still has checks: delete them, or set their groupId to null.', {
+            id: [`has the checks: ${names.join(', ')}${names.length === 3 ? ', …' : ''}`],
+          });
+        }
+        await deleteCheckGroup(tx, { accountId, id });
+      });
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+function registerGroupChecks(api: PublicApi, { db, encryption, publicUrl }: ApiDeps): void {
+  api.get(
+    '/v1/check-groups/:id/checks',
+    {
+      schema: {
+        operationId: 'listChecksOfGroup',
+        tags: ['Check groups'],
+        summary: "A group's checks with its settings applied, in the order of the group",
+        params: IdParams,
+        querystring: strict(Type.Object(paginationFields)),
+        response: { 200: Type.Array(Type.Ref('Check')), ...errorResponses(400, 404) },
+      },
+    },
+    async (request) => {
+      const { accountId, params, query } = request;
+      const base = baseUrl(publicUrl, request);
+      const row = await groupRow(db, accountId, params.id);
+      const group = groupFromRow(row, encryption);
+      const { limit } = query;
+      const checks = await listChecksOfGroup(db, {
+        accountId,
+        groupId: row.id,
+        limit,
+        offset: offsetOf(query),
+      });
+      const channels = await loadChannels(db, { accountId, of: [row, ...checks], isList: true });
+      return checks
+        .filter((check) => typeOf(check) !== null)
+        .map((check) => presentCheck(check, encryption, { base, channels, group }));
+    },
+  );
+
+  api.get(
+    '/v1/check-groups/:groupId/checks/:checkId',
+    {
+      schema: {
+        operationId: 'getCheckOfGroup',
+        tags: ['Check groups'],
+        summary: "One of a group's checks with its settings applied",
+        params: strict(Type.Object({ groupId: Type.String(), checkId: Type.String() })),
+        response: { 200: Type.Ref('Check'), ...errorResponses(404) },
+      },
+    },
+    async (request) => {
+      const { accountId } = request;
+      const { groupId, checkId } = request.params;
+      const row = await groupRow(db, accountId, groupId, 'groupId');
+      const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
+      if (check === undefined || check.groupId !== row.id) throw notFound('check', checkId, 'checkId');
+      const base = baseUrl(publicUrl, request);
+      const channels = await loadChannels(db, { accountId, of: [row, check], isList: false });
+      return presentCheck(check, encryption, { base, channels, group: groupFromRow(row, encryption) });
+    },
+  );
+}

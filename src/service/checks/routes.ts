@@ -1,0 +1,241 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
+import { StringEnum } from '../../protocol/schema.ts';
+import { replaceSubscriptions, subscribeNewCheck } from '../alert-channels/subscription-statements.ts';
+import { findCheckGroup } from './storage/group-statements.ts';
+import {
+  deleteCheck,
+  findCheck,
+  insertCheck,
+  listChecks,
+  lockCheck,
+  updateCheck,
+  type CheckRow,
+} from './storage/statements.ts';
+import type { Db } from '../db/database.ts';
+import { uuidv7 } from '../engine/ids.ts';
+import { HttpError, notFound } from '../http/errors.ts';
+import { strict } from '../http/strict-schema.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { loadChannels } from './rules/channels.ts';
+import { groupFromRow } from './storage/group.ts';
+import { checkPaths } from './fields/paths.ts';
+import { checkSchemas, checkTitles, type ChangeBody, type CreateBody } from './fields/schema.ts';
+import { presentCheck, typeOf } from './storage/check.ts';
+import { mergedCheck, prepareCheck } from './writes.ts';
+import { writeHeartbeat } from './heartbeat-writes.ts';
+import { offsetOf, paginationFields } from '../http/pagination.ts';
+import { IdParams, isUuid } from '../http/path-params.ts';
+import { baseUrl } from '../results/artifact-list.ts';
+
+const ListQuery = strict(
+  Type.Object({
+    ...paginationFields,
+    checkType: Type.Optional(StringEnum(checkTypes)),
+    activated: Type.Optional(Type.Boolean()),
+    tag: Type.Optional(Type.String({ maxLength: 256, description: 'Checks with this tag.' })),
+    location: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Checks that run at this location code or slug name.' }),
+    ),
+    search: Type.Optional(Type.String({ maxLength: 256, description: 'Part of the name, in any case.' })),
+  }),
+);
+
+/** Routes of checks. `app` is `api` without types: the types' routes are one piece of code. */
+export function registerChecks(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
+  for (const type of checkTypes) registerType(app, deps, type);
+  registerAnyType(api, deps);
+}
+
+function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): void {
+  const { db, encryption, now, publicUrl } = deps;
+  const path = `/v1/checks/${checkPaths[type]}`;
+  const { create, change } = checkSchemas[type];
+
+  async function present(queryable: Db, request: FastifyRequest, id: string) {
+    const { accountId } = request;
+    const row = await findCheck(queryable, { accountId, id });
+    if (row === undefined) throw notFound('check', id);
+    const channels = await loadChannels(queryable, {
+      accountId: request.accountId,
+      of: [row],
+      isList: false,
+    });
+    return presentCheck(row, encryption, {
+      base: baseUrl(publicUrl, request),
+      channels,
+      dependencies: true,
+    });
+  }
+
+  api.post(
+    path,
+    {
+      schema: {
+        operationId: `create${checkTitles[type]}`,
+        tags: ['Checks'],
+        summary: `Create a check of type ${type}`,
+        querystring: strict(
+          Type.Object({
+            autoAssignAlerts: Type.Boolean({
+              default: true,
+              description: 'Subscribe the new check to all existing alert channels.',
+            }),
+          }),
+        ),
+        body: create,
+        response: { 201: Type.Ref(checkTitles[type]), ...errorResponses(400, 413, 415) },
+      },
+    },
+    async (request, reply) => {
+      const { accountId } = request;
+      const body = request.body as CreateBody<CheckType>; // validated by `create` above
+      const { autoAssignAlerts } = request.query as { autoAssignAlerts: boolean }; // the querystring above
+      const id = uuidv7(now());
+      const check = await db.tx(async (tx) => {
+        const check = await prepareCheck(tx, deps, { type, body, id, accountId });
+        await insertCheck(tx, check);
+        await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
+        await subscribeNewCheck(tx, { accountId, checkId: id, toAll: autoAssignAlerts });
+        await writeHeartbeat(tx, check);
+        return present(tx, request, id);
+      });
+      return reply.code(201).send(check);
+    },
+  );
+
+  api.put(
+    `${path}/:id`,
+    {
+      schema: {
+        operationId: `update${checkTitles[type]}`,
+        tags: ['Checks'],
+        summary: `Change a check of type ${type}: fields that are left out stay as they are`,
+        params: IdParams,
+        body: change,
+        response: { 200: Type.Ref(checkTitles[type]), ...errorResponses(400, 404, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { accountId } = request;
+      const { id } = request.params as { id: string }; // IdParams
+      const changes = request.body as ChangeBody<CheckType>; // validated by `change` above
+      return db.tx(async (tx) => {
+        const row = isUuid(id) ? await lockCheck(tx, { accountId, id }) : undefined;
+        if (row === undefined) throw notFound('check', id);
+        if (row.checkType !== type) {
+          const own = typeOf(row);
+          throw new HttpError(404, `The check ${id} is of type ${row.checkType}, not ${type}.`, {
+            id: [
+              own === null
+                ? `names a check of type ${row.checkType}`
+                : `names a check of type ${row.checkType}: change it at /v1/checks/${checkPaths[own]}/${id}`,
+            ],
+          });
+        }
+        const body = mergedCheck(deps, row, changes);
+        const check = await prepareCheck(tx, deps, { type, body, id, accountId });
+        await updateCheck(tx, check);
+        await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
+        await writeHeartbeat(tx, check);
+        return present(tx, request, id);
+      });
+    },
+  );
+}
+
+function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps): void {
+  const groupOf = async ({ groupId }: CheckRow, accountId: string) => {
+    return groupId === null ? undefined : findCheckGroup(db, { accountId, id: groupId });
+  };
+
+  api.get(
+    '/v1/checks',
+    {
+      schema: {
+        operationId: 'listChecks',
+        tags: ['Checks'],
+        summary: 'Checks of every type, oldest first',
+        querystring: ListQuery,
+        response: { 200: Type.Array(Type.Ref('Check')), ...errorResponses(400) },
+      },
+    },
+    async (request) => {
+      const { accountId, query } = request;
+      const base = baseUrl(publicUrl, request);
+      const rows = await listChecks(db, {
+        accountId,
+        checkType: query.checkType ?? null,
+        activated: query.activated ?? null,
+        tag: query.tag ?? null,
+        location: query.location ?? null,
+        search: query.search ?? null,
+        limit: query.limit,
+        offset: offsetOf(query),
+      });
+      const channels = await loadChannels(db, { accountId, of: rows, isList: true });
+      return rows
+        .filter((row) => typeOf(row) !== null)
+        .map((row) => presentCheck(row, encryption, { base, channels }));
+    },
+  );
+
+  api.get(
+    '/v1/checks/:id',
+    {
+      schema: {
+        operationId: 'getCheck',
+        tags: ['Checks'],
+        summary: 'One check of any type',
+        params: IdParams,
+        querystring: strict(
+          Type.Object({
+            includeDependencies: Type.Boolean({
+              default: false,
+              description: 'Include dependency files, which only checks with scripts have.',
+            }),
+            applyGroupSettings: Type.Boolean({
+              default: false,
+              description: 'Show a check of a group with the settings of its group applied.',
+            }),
+          }),
+        ),
+        response: { 200: Type.Ref('Check'), ...errorResponses(400, 404) },
+      },
+    },
+    async (request) => {
+      const { accountId, query } = request;
+      const { id } = request.params;
+      const row = isUuid(id) ? await findCheck(db, { accountId, id }) : undefined;
+      if (row === undefined) throw notFound('check', id);
+      const groupRow = query.applyGroupSettings ? await groupOf(row, accountId) : undefined;
+      const base = baseUrl(publicUrl, request);
+      const of = groupRow === undefined ? [row] : [row, groupRow];
+      const channels = await loadChannels(db, { accountId, of, isList: false });
+      const group = groupRow === undefined ? undefined : groupFromRow(groupRow, encryption);
+      const dependencies = query.includeDependencies;
+      return presentCheck(row, encryption, { base, channels, dependencies, group });
+    },
+  );
+
+  api.delete(
+    '/v1/checks/:id',
+    {
+      schema: {
+        operationId: 'deleteCheck',
+        tags: ['Checks'],
+        summary: 'Delete a check; its results stay until they are too old',
+        params: IdParams,
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params: { id } }, reply) => {
+      // A transaction, because one is tried again: results of the check's jobs lock the same rows in another order.
+      const deleted = isUuid(id) && (await db.tx((tx) => deleteCheck(tx, { accountId, id })));
+      if (!deleted) throw notFound('check', id);
+      return reply.code(204).send(null);
+    },
+  );
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import type { CheckType } from '../../../protocol/check-types.ts';
+
+/** When checks are due: pure rules, from the specification's frequency and frequencyOffset (facts 2.0; contract: "Rules of grading"). */
+
+/** Allowed values of `frequency`, in minutes. 0 = every `frequencyOffset` seconds. */
+export const frequencies = [0, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440] as const;
+const withoutSubMinute = frequencies.filter((frequency) => frequency > 0);
+/** Allowed values by check type; types that run browsers and suites get no sub-minute ones. */
+export const frequenciesOf: { readonly [T in CheckType]: readonly number[] } = {
+  URL: frequencies,
+  API: frequencies,
+  TCP: frequencies,
+  DNS: frequencies,
+  ICMP: frequencies,
+  BROWSER: withoutSubMinute,
+  MULTI_STEP: withoutSubMinute,
+  PLAYWRIGHT: withoutSubMinute,
+  AGENTIC: frequencies.filter((frequency) => frequency >= 5),
+  HEARTBEAT: frequencies,
+};
+/** Allowed values of `frequencyOffset` with frequency 0: the seconds between runs. */
+export const subMinuteOffsets = [10, 20, 30] as const;
+export const defaultFrequency = 10;
+
+type Timing = { frequency: number; frequencyOffset?: number | null };
+export type Schedule = { intervalSeconds: number; offsetSeconds: number };
+
+/** Largest allowed frequencyOffset for a frequency of a minute or more (specification, rules 2 and 3). */
+export function maxFrequencyOffset(frequency: number): number {
+  return frequency <= 60 ? Math.floor(frequency * 10) : Math.ceil(frequency / 60);
+}
+
+/** What is wrong with the offset, as a sentence's end ("must be …"); null when it is allowed. */
+export function offsetProblem({ frequency, frequencyOffset }: Timing): string | null {
+  if (frequency === 0) {
+    return subMinuteOffsets.some((offset) => offset === frequencyOffset)
+      ? null
+      : `must be ${subMinuteOffsets.slice(0, -1).join(', ')} or ${subMinuteOffsets.at(-1)} (seconds between runs) when frequency is 0`;
+  }
+  if (frequencyOffset === undefined || frequencyOffset === null) return null;
+  const max = maxFrequencyOffset(frequency);
+  if (Number.isInteger(frequencyOffset) && frequencyOffset >= 1 && frequencyOffset <= max) return null;
+  return `must be a whole number from 1 to ${max} when frequency is ${frequency}`;
+}
+
+/** Seconds between runs. With frequency 0 the offset is the interval. */
+export function intervalSeconds({ frequency, frequencyOffset }: Timing): number {
+  return frequency === 0 ? (frequencyOffset ?? subMinuteOffsets[0]) : frequency * 60;
+}
+
+/**
+ * Seconds after each epoch-aligned multiple of the interval at which a check is due; at least 0, less than the interval.
+ * An explicit offset counts units that make its range span the interval: 6 s up to 60 minutes, 1 h above. Without one
+ * (and with frequency 0, whose offset is the interval) it is a hash of the check's id, to the millisecond, so that
+ * checks made in one go spread evenly.
+ */
+export function offsetSeconds(timing: Timing, checkId: string): number {
+  const interval = intervalSeconds(timing);
+  const { frequency, frequencyOffset } = timing;
+  if (frequency !== 0 && frequencyOffset !== undefined && frequencyOffset !== null) {
+    return (frequencyOffset * (frequency <= 60 ? 6 : 3600)) % interval;
+  }
+  const hash = createHash('sha256').update(checkId).digest().readUIntBE(0, 6);
+  return (hash % (interval * 1000)) / 1000;
+}
+
+/** The first moment after `after` (milliseconds since the epoch) at which the check is due. */
+export function nextDueAt(schedule: Schedule, after: number): Date {
+  return new Date(lastDue(schedule, after) + schedule.intervalSeconds * 1000);
+}
+
+/** The last moment, at or before `at`, at which the check was due; both in milliseconds since the epoch. */
+export function lastDue({ intervalSeconds: interval, offsetSeconds: offset }: Schedule, at: number): number {
+  const period = interval * 1000;
+  const phase = Math.round(offset * 1000);
+  return Math.floor((at - phase) / period) * period + phase;
+}
+
+/** How long a run may wait to be claimed before it counts as missed: its interval, at most 6 minutes. In seconds. */
+export function claimWindowSeconds(interval: number): number {
+  return Math.min(interval, 360);
+}

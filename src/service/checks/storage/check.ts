@@ -1,0 +1,195 @@
+import { checkTypes, type CheckType } from '../../../protocol/check-types.ts';
+import type { CheckRow } from './statements.ts';
+import { isSecretVariable, openVariables, sealVariables, type Encryption } from '../../engine/encryption.ts';
+import { withGroupSettings, type GroupSettings } from './settings.ts';
+import { presentChannels, type ShownChannels } from '../rules/channels.ts';
+import type { SettledCheck } from '../rules/rules.ts';
+import { checkSchemas } from '../fields/schema.ts';
+import type { SettledScriptCheck } from '../rules/scripts.ts';
+import type { HeartbeatTiming, SettledServiceCheck } from '../rules/service-checks.ts';
+import type { SettledSuite } from '../rules/suites.ts';
+import { dayOf } from '../../http/dates.ts';
+
+/**
+ * A check's way into the database and back. Columns hold what statements select by; `code` holds scripts and their files,
+ * `definition` the rest as the API shows it, with these values encrypted in place: secret variables, locked headers and
+ * query parameters, and the password of basic authentication.
+ */
+
+/** A settled check of any type. */
+export type AnySettledCheck = SettledCheck | SettledScriptCheck | SettledSuite | SettledServiceCheck;
+
+type Variable = SettledCheck['environmentVariables'][number];
+type Pair = { key: string; value: string; locked: boolean };
+
+const isPair = (item: unknown): item is Pair => typeof item === 'object' && item !== null && 'value' in item;
+
+/** `request` with `change` applied to each value that is kept encrypted. */
+export function mapRequestSecrets<R extends object>(request: R, change: (text: string) => string): R {
+  const changed = { ...request } as { [name: string]: unknown }; // any object has fields by name
+  for (const name of ['headers', 'queryParameters']) {
+    const pairs = changed[name];
+    if (Array.isArray(pairs)) {
+      changed[name] = pairs.map((pair: unknown) =>
+        isPair(pair) && pair.locked ? { ...pair, value: change(pair.value) } : pair,
+      );
+    }
+  }
+  const basicAuth = changed['basicAuth'];
+  if (typeof basicAuth === 'object' && basicAuth !== null && 'password' in basicAuth) {
+    changed['basicAuth'] = { ...basicAuth, password: change(String(basicAuth.password)) };
+  }
+  return changed as R; // the same fields, texts still texts
+}
+
+/** The `request` of a stored definition with its encrypted values in the clear, as a job needs it. Throws EncryptionError. */
+export function openRequest<R extends object>(request: R, encryption: Encryption): R {
+  return mapRequestSecrets(request, encryption.open);
+}
+
+type Stored = Pick<CheckRow, 'definition' | 'code'>;
+
+/** Everything of a check that has no column of its own, ready to be stored. */
+export function toStored(check: AnySettledCheck, encryption: Encryption): Stored {
+  const {
+    name: _name,
+    activated: _activated,
+    muted: _muted,
+    tags: _tags,
+    groupId: _groupId,
+    locations: _locations,
+    privateLocations: _privateLocations,
+    runParallel: _runParallel,
+    frequency: _frequency,
+    frequencyOffset: _frequencyOffset,
+    // A table of their own.
+    alertChannelSubscriptions: _alertChannelSubscriptions,
+    ...rest
+  } = check;
+  const environmentVariables = sealVariables(rest.environmentVariables, encryption);
+  if ('codeBundlePath' in rest || 'prompt' in rest || !('request' in rest || 'script' in rest)) {
+    return { definition: { ...rest, environmentVariables }, code: null };
+  }
+  if (!('request' in rest)) {
+    const { script, dependencies, ...definition } = rest;
+    return { definition: { ...definition, environmentVariables }, code: { script, dependencies } };
+  }
+  const {
+    dependencies = null,
+    ...definition
+  }: typeof rest & { dependencies?: SettledCheck<'API'>['dependencies'] } = rest;
+  return {
+    definition: {
+      ...definition,
+      environmentVariables,
+      request: mapRequestSecrets(rest.request, encryption.seal),
+    },
+    code: dependencies === null || dependencies.length === 0 ? null : { dependencies },
+  };
+}
+
+/** The check type of a row; null for a type of a newer version. */
+export function typeOf(row: CheckRow): CheckType | null {
+  return checkTypes.find((type) => type === row.checkType) ?? null;
+}
+
+/** A stored check in the clear, secret values included: for merging a change into, never for an answer. */
+export function fromRow(row: CheckRow, encryption: Encryption): AnySettledCheck {
+  const definition = row.definition as Omit<SettledCheck, 'name' | 'request' | 'environmentVariables'> & {
+    request?: object;
+    environmentVariables?: SettledCheck['environmentVariables'];
+  }; // written by toStored
+  const check = {
+    ...(row.checkType === 'API' ? { dependencies: [] } : {}),
+    ...definition,
+    ...row.code,
+    name: row.name,
+    activated: row.activated,
+    muted: row.muted,
+    tags: row.tags,
+    groupId: row.groupId,
+    locations: row.locations,
+    privateLocations: row.privateLocations,
+    runParallel: row.runParallel,
+    frequency: row.frequency,
+    ...(row.frequencyOffset === null ? {} : { frequencyOffset: row.frequencyOffset }),
+    alertChannelSubscriptions: row.subscriptions,
+    ...(definition.environmentVariables === undefined
+      ? {}
+      : { environmentVariables: openVariables(definition.environmentVariables, encryption) }),
+    ...(definition.request === undefined ? {} : { request: openRequest(definition.request, encryption) }),
+  };
+  return check as unknown as AnySettledCheck; // columns, definition and code together are the check that was stored
+}
+
+/** A list without its secret values: they are left empty. */
+export function hideSecrets<V extends Variable>(variables: readonly V[]): V[] {
+  return variables.map((variable) => (isSecretVariable(variable) ? { ...variable, value: '' } : variable));
+}
+
+/**
+ * A check as the API shows it: secret values are left empty, and dependencies out unless they are asked for. `group`: its
+ * settings are applied. `base`: of URLs in the answer. `channels`: of all checks of the answer.
+ */
+export function presentCheck(
+  row: CheckRow,
+  encryption: Encryption,
+  options: {
+    base: string;
+    channels: ShownChannels;
+    dependencies?: boolean;
+    group?: GroupSettings | undefined;
+  },
+) {
+  const own = fromRow(row, encryption);
+  const check: AnySettledCheck =
+    options.group === undefined ? own : withGroupSettings<AnySettledCheck>(row.checkType, own, options.group);
+  const shown: { [field: string]: unknown } = { ...check };
+  const channels = presentChannels(check.alertChannelSubscriptions, options.channels);
+  const files = 'dependencies' in check ? (check.dependencies ?? []) : [];
+  if (row.isPartial === true || (options.dependencies !== true && files.length > 0))
+    delete shown['dependencies'];
+  return inOrder(row, {
+    id: row.id,
+    checkType: row.checkType,
+    ...shown,
+    ...(row.isPartial === true || channels.isPartial ? { isPartial: true } : {}),
+    ...pingOf(row, options.base),
+    // Lists leave out what is large.
+    ...('environmentVariables' in row.definition
+      ? { environmentVariables: hideSecrets(check.environmentVariables) }
+      : {}),
+    alertChannels: channels.alertChannels,
+    // The specification's created_at is a date, its updated_at a date-time.
+    created_at: dayOf(row.createdAt),
+    updated_at: row.updatedAt?.toISOString() ?? null,
+  });
+}
+
+/** Where a heartbeat is pinged, beside its times. */
+function pingOf({ checkType, definition, pingToken }: CheckRow, base: string) {
+  const { heartbeat } = definition;
+  if (checkType !== 'HEARTBEAT' || typeof heartbeat !== 'object' || heartbeat === null) return {};
+  const { period, periodUnit, grace, graceUnit } = heartbeat as HeartbeatTiming; // written by settleServiceCheck
+  const token = pingToken ?? '';
+  return {
+    heartbeat: { period, periodUnit, grace, graceUnit, pingToken: token, pingUrl: `${base}/ping/${token}` },
+  };
+}
+
+/** The database sorts the fields of JSON by length; readers expect the schema's order. */
+function inOrder(row: CheckRow, check: { [field: string]: unknown }) {
+  const type = typeOf(row);
+  const order = type === null ? [] : Object.keys(checkSchemas[type].response.properties);
+  const known = order.filter((field) => field in check).map((field) => [field, check[field]] as const);
+  return { ...Object.fromEntries(known), ...check };
+}
+
+/** Secret values can't be read back, so in a change an empty one stands for the one that is stored. */
+export function keepSecretValues(variables: readonly Variable[], stored: readonly Variable[]): Variable[] {
+  return variables.map((variable) => {
+    const known = stored.find(({ key, secret }) => secret && key === variable.key);
+    if (known === undefined || variable.value !== '') return variable;
+    return isSecretVariable(variable) ? { ...variable, value: known.value } : variable;
+  });
+}

@@ -1,0 +1,132 @@
+import type { CheckGroupRow } from './group-statements.ts';
+import { openVariables, sealVariables, type Encryption } from '../../engine/encryption.ts';
+import { phaseSources, type ApiCheckDefaults, type GroupSettings } from './settings.ts';
+import {
+  checkAssertions,
+  checkPhases,
+  settleRetryStrategy,
+  settleVariables,
+  type Problems,
+} from '../rules/rules.ts';
+import type { GroupBody } from '../fields/group-schema.ts';
+import { hideSecrets, mapRequestSecrets } from './check.ts';
+
+/** A group's way into the database and back; as check-storage.ts does it for checks. */
+
+/** A whole group with its defaults written down and its secret values in the clear. */
+export type SettledGroup = GroupSettings & {
+  name: string;
+  tags: string[];
+  concurrency: number;
+  browserCheckDefaults: object | null;
+};
+
+/** Settles a whole group; what is wrong between its fields goes to `problems`. */
+export function settleGroup(body: GroupBody, problems: Problems): SettledGroup {
+  checkPhases(body, problems);
+  const { retryStrategy, apiCheckDefaults } = body;
+  if (apiCheckDefaults !== null) checkAssertions(apiCheckDefaults.assertions, 'apiCheckDefaults', problems);
+  return {
+    ...body,
+    locations: body.locations ?? [],
+    privateLocations: body.privateLocations ?? [],
+    environmentVariables: settleVariables(body.environmentVariables, problems),
+    retryStrategy:
+      retryStrategy === 'FALLBACK' ? retryStrategy : settleRetryStrategy(retryStrategy, 'group', problems),
+  };
+}
+
+/** Everything of a group that has no column, ready to be stored. */
+export function toGroupDefinition(group: SettledGroup, encryption: Encryption): Record<string, unknown> {
+  const {
+    name: _name,
+    activated: _activated,
+    muted: _muted,
+    tags: _tags,
+    locations: _locations,
+    privateLocations: _privateLocations,
+    runParallel: _runParallel,
+    runtimeId: _runtimeId,
+    // A table of their own.
+    alertChannelSubscriptions: _alertChannelSubscriptions,
+    ...rest
+  } = group;
+  const { apiCheckDefaults } = rest;
+  return {
+    ...rest,
+    environmentVariables: sealVariables(rest.environmentVariables, encryption),
+    apiCheckDefaults: apiCheckDefaults === null ? null : mapRequestSecrets(apiCheckDefaults, encryption.seal),
+  };
+}
+
+/** Whether its API checks have setup or teardown scripts through it. */
+export function hasPhases(group: SettledGroup): boolean {
+  const { setup, teardown } = phaseSources(group, null);
+  return setup.length + teardown.length > 0;
+}
+
+type StoredDefinition = Omit<
+  SettledGroup,
+  | 'name'
+  | 'activated'
+  | 'muted'
+  | 'tags'
+  | 'locations'
+  | 'privateLocations'
+  | 'runParallel'
+  | 'runtimeId'
+  | 'alertChannelSubscriptions'
+>;
+
+/** What is needed of a group's definition for a run, in the clear. Throws EncryptionError. */
+export function openGroupDefinition(
+  definition: Record<string, unknown>,
+  encryption: Encryption,
+): StoredDefinition {
+  const stored = definition as StoredDefinition; // written by toGroupDefinition
+  const defaults: ApiCheckDefaults | null | undefined = stored.apiCheckDefaults;
+  return {
+    ...stored,
+    // Lists leave out what is large.
+    environmentVariables: openVariables(stored.environmentVariables ?? [], encryption),
+    apiCheckDefaults:
+      defaults === null || defaults === undefined ? null : mapRequestSecrets(defaults, encryption.open),
+  };
+}
+
+/** A stored group in the clear, secret values included. Throws EncryptionError. */
+export function groupFromRow(row: CheckGroupRow, encryption: Encryption): SettledGroup {
+  return {
+    name: row.name,
+    activated: row.activated,
+    muted: row.muted,
+    tags: row.tags,
+    locations: row.locations,
+    privateLocations: row.privateLocations,
+    runParallel: row.runParallel,
+    runtimeId: row.runtimeId,
+    alertChannelSubscriptions: row.subscriptions,
+    ...openGroupDefinition(row.definition, encryption),
+  };
+}
+
+/** Of a row of a list. */
+const isLeftOut = ({ definition }: CheckGroupRow, field: string): boolean =>
+  ['environmentVariables', 'apiCheckDefaults'].includes(field) && !(field in definition);
+
+/** A group as the API shows it: secret values are left empty. */
+export function presentGroup(row: CheckGroupRow, encryption: Encryption) {
+  const group = groupFromRow(row, encryption);
+  const shown = { ...group, environmentVariables: hideSecrets(group.environmentVariables) };
+  return {
+    id: row.id,
+    ...(row.isPartial === true
+      ? {
+          ...Object.fromEntries(Object.entries(shown).filter(([field]) => !isLeftOut(row, field))),
+          isPartial: true,
+        }
+      : shown),
+    created_at: row.createdAt.toISOString(),
+    updated_at: row.updatedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,199 @@
+import type { Queryable } from '../db/database.ts';
+import { clockSkewSql } from '../engine/clock-skew.ts';
+
+/** Statements on heartbeats: their timers and their events. */
+
+export const heartbeatStates = ['EARLY', 'RECEIVED', 'GRACE', 'LATE', 'FAILING'] as const;
+export type HeartbeatState = (typeof heartbeatStates)[number];
+
+/** Period and grace in seconds. */
+export type HeartbeatWrite = {
+  checkId: string;
+  accountId: string;
+  periodSeconds: number;
+  graceSeconds: number;
+  activated: boolean;
+};
+
+/** Makes a heartbeat with a ping token of its own, or changes its times. Switched off, it waits for a first ping again. */
+export async function saveHeartbeat(tx: Queryable, heartbeat: HeartbeatWrite): Promise<void> {
+  await tx.query(
+    `insert into heartbeats as h (check_id, account_id, period_seconds, grace_seconds) values ($1, $2, $3, $4)
+     on conflict (check_id) do update set period_seconds = excluded.period_seconds, grace_seconds = excluded.grace_seconds,
+       state = case when $5 then h.state end,
+       timer_from = case when $5 then h.timer_from end,
+       due_at = case when $5
+         then h.timer_from + make_interval(secs => excluded.period_seconds + excluded.grace_seconds) end`,
+    [
+      heartbeat.checkId,
+      heartbeat.accountId,
+      heartbeat.periodSeconds,
+      heartbeat.graceSeconds,
+      heartbeat.activated,
+    ],
+  );
+}
+
+/** A heartbeat, locked, with what counts of its check and its group. */
+export type LockedHeartbeat = {
+  checkId: string;
+  accountId: string;
+  name: string;
+  /** Of the check and its group. */
+  activated: boolean;
+  /** Of both. */
+  tags: string[];
+  periodSeconds: number;
+  graceSeconds: number;
+  state: HeartbeatState | null;
+  timerFrom: Date | null;
+  dueAt: Date | null;
+};
+
+const locked = `select h.check_id as "checkId", h.account_id as "accountId", c.name,
+  c.activated and g.activated is not false as activated, c.tags || coalesce(g.tags, '{}') as tags,
+  h.period_seconds as "periodSeconds", h.grace_seconds as "graceSeconds", h.state, h.timer_from as "timerFrom",
+  h.due_at as "dueAt"
+  from heartbeats h join checks c on c.id = h.check_id left join check_groups g on g.id = c.group_id`;
+
+export async function lockHeartbeatByToken(
+  tx: Queryable,
+  token: string,
+): Promise<LockedHeartbeat | undefined> {
+  const rows = await tx.query<LockedHeartbeat>(`${locked} where h.ping_token = $1 for update of h`, [token]);
+  return rows[0];
+}
+
+export async function lockHeartbeat(
+  tx: Queryable,
+  { accountId, checkId }: { accountId: string; checkId: string },
+): Promise<LockedHeartbeat | undefined> {
+  const rows = await tx.query<LockedHeartbeat>(
+    `${locked} where h.check_id = $1 and h.account_id = $2 for update of h`,
+    [checkId, accountId],
+  );
+  return rows[0];
+}
+
+/** Heartbeats whose time is over, longest first; those that another replica has locked are left out. */
+export async function lockDueHeartbeats(
+  tx: Queryable,
+  { now, limit }: { now: Date; limit: number },
+): Promise<LockedHeartbeat[]> {
+  return tx.query<LockedHeartbeat>(
+    `${locked} where h.due_at <= $1 order by h.due_at limit $2 for update of h skip locked`,
+    [now, limit],
+  );
+}
+
+/** When the next one is due; null = no timer runs. */
+export async function earliestHeartbeat(db: Queryable): Promise<Date | null> {
+  const rows = await db.query<{ due: Date | null }>(
+    'select min(due_at) as due from heartbeats where due_at is not null',
+  );
+  return rows[0]?.due ?? null;
+}
+
+/** Starts timers anew from `from`; null = they stop, until the next ping. */
+export async function restartTimers(
+  tx: Queryable,
+  timers: readonly { checkId: string; from: Date | null; state: HeartbeatState | null }[],
+): Promise<void> {
+  await tx.query(
+    `update heartbeats h set timer_from = item."from", state = item.state,
+       due_at = item."from" + make_interval(secs => h.period_seconds + h.grace_seconds)
+     from jsonb_to_recordset($1::jsonb) as item ("checkId" uuid, "from" timestamptz, state text)
+     where h.check_id = item."checkId"`,
+    [JSON.stringify(timers)],
+  );
+}
+
+/** Starts timers anew that were started in the future, by a clock that was wrong. */
+export async function bringTimersBack(db: Queryable, now: Date): Promise<void> {
+  await db.query(
+    `update heartbeats set timer_from = $1::timestamptz,
+       due_at = $1::timestamptz + make_interval(secs => period_seconds + grace_seconds)
+     where timer_from > $1::timestamptz + ${clockSkewSql}`,
+    [now],
+  );
+}
+
+export type HeartbeatEvent = {
+  id: string;
+  state: HeartbeatState;
+  happenedAt: Date;
+  source: string;
+  userAgent: string;
+};
+
+export async function insertHeartbeatEvents(
+  tx: Queryable,
+  events: readonly (HeartbeatEvent & { checkId: string; accountId: string })[],
+): Promise<void> {
+  await tx.query(
+    `insert into heartbeat_events (id, check_id, account_id, state, happened_at, source, user_agent)
+     select e.id, e."checkId", e."accountId", e.state, e."happenedAt", e.source, e."userAgent"
+     from jsonb_to_recordset($1::jsonb) as e (id uuid, "checkId" uuid, "accountId" uuid, state text,
+       "happenedAt" timestamptz, source text, "userAgent" text)`,
+    [JSON.stringify(events)],
+  );
+}
+
+const columns = 'id, state, happened_at as "happenedAt", source, user_agent as "userAgent"';
+
+/** A page of events of a check, newest first. */
+export async function listHeartbeatEvents(
+  db: Queryable,
+  options: { accountId: string; checkId: string; limit: number; offset: number },
+): Promise<HeartbeatEvent[]> {
+  return db.query<HeartbeatEvent>(
+    `select ${columns} from heartbeat_events where check_id = $1 and account_id = $2
+     order by happened_at desc, id desc limit $3 offset $4`,
+    [options.checkId, options.accountId, options.limit, options.offset],
+  );
+}
+
+export async function findHeartbeatEvent(
+  db: Queryable,
+  { accountId, checkId, id }: { accountId: string; checkId: string; id: string },
+): Promise<HeartbeatEvent | undefined> {
+  const rows = await db.query<HeartbeatEvent>(
+    `select ${columns} from heartbeat_events where id = $1 and check_id = $2 and account_id = $3`,
+    [id, checkId, accountId],
+  );
+  return rows[0];
+}
+
+/** How many events there were, and how many of them were pings, in each of these spans: from (excluded) to (included). */
+export async function countHeartbeatEvents(
+  db: Queryable,
+  options: { accountId: string; checkId: string; spans: readonly { from: Date; to: Date }[] },
+): Promise<{ all: number; pings: number }[]> {
+  return db.query(
+    `select coalesce(counted.all_events, 0)::integer as all, coalesce(counted.pings, 0)::integer as pings
+     from unnest($3::timestamptz[], $4::timestamptz[]) with ordinality as span (start, until, place)
+     cross join lateral (
+       select count(*) as all_events, count(*) filter (where state <> 'FAILING') as pings from heartbeat_events
+       where check_id = $1 and account_id = $2 and happened_at > span.start and happened_at <= span.until
+     ) as counted order by span.place`,
+    [
+      options.checkId,
+      options.accountId,
+      options.spans.map(({ from }) => from),
+      options.spans.map(({ to }) => to),
+    ],
+  );
+}
+
+/** Forgets events from before `before`, `limit` at most; how many they were. */
+export async function deleteOldHeartbeatEvents(
+  db: Queryable,
+  { before, limit }: { before: Date; limit: number },
+): Promise<number> {
+  const rows = await db.query(
+    `delete from heartbeat_events where id in (
+       select id from heartbeat_events where happened_at < $1 order by happened_at limit $2) returning id`,
+    [before, limit],
+  );
+  return rows.length;
+}

@@ -1,0 +1,218 @@
+import Type from 'typebox';
+import type { Db, Queryable } from '../db/database.ts';
+import { byIncident, findIncidentUpdates, findListedUpdates } from './update-statements.ts';
+import {
+  deleteStatusPageIncident,
+  findStatusPageIncident,
+  insertStatusPageIncident,
+  listStatusPageIncidents,
+  lockStatusPageIncident,
+  servicesOfIncidents,
+  setIncidentServices,
+  updateStatusPageIncident,
+  type StatusPageIncidentRow,
+} from './page-statements.ts';
+import { shareLockServices } from '../status-pages/service-statements.ts';
+import { badRequest, notFound } from '../http/errors.ts';
+import type { ErrorAttributes } from '../http/validation-errors.ts';
+import { uuidv7 } from '../engine/ids.ts';
+import type { IncidentStatus } from './span.ts';
+import { addUpdate } from './updates.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { CursorQuery, pageOf } from '../http/cursor.ts';
+import {
+  ChangeStatusPageIncidentBody,
+  CreateStatusPageIncidentBody,
+  presentUpdate,
+} from './schema.ts';
+import { IdParams, isUuid } from '../http/path-params.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+
+/** Services that a body names: each once, all of the account; they stay until `tx` ends. Throws 400. */
+export async function checkServices(
+  tx: Db,
+  { accountId, ids, path }: { accountId: string; ids: readonly string[]; path: (index: number) => string },
+): Promise<void> {
+  const known = await shareLockServices(tx, { accountId, ids: ids.filter(isUuid) });
+  const attributes: ErrorAttributes = {};
+  for (const [index, id] of ids.entries()) {
+    if (!known.includes(id)) attributes[path(index)] = [`names no service of this account (${id})`];
+    else if (ids.indexOf(id) !== index) attributes[path(index)] = ['is named twice'];
+  }
+  if (Object.keys(attributes).length > 0) throw badRequest(attributes);
+}
+
+/** Incidents as they are shown, with services and all updates. */
+async function presentIncidents(
+  db: Queryable,
+  rows: readonly StatusPageIncidentRow[],
+  { isList }: { isList: boolean },
+) {
+  const incidentIds = rows.map(({ id }) => id);
+  const services = byIncident(await servicesOfIncidents(db, incidentIds));
+  const found = isList
+    ? await findListedUpdates<IncidentStatus>(db, 'status-page', incidentIds)
+    : {
+        updates: await findIncidentUpdates<IncidentStatus>(db, 'status-page', { incidentIds }),
+        partial: null,
+      };
+  const updates = byIncident(found.updates);
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.name,
+    severity: row.severity,
+    services: (services.get(row.id) ?? []).map(({ id, name, accountId }) => ({ id, name, accountId })),
+    incidentUpdates: (updates.get(row.id) ?? []).map((update) => presentUpdate(update)),
+    ...(found.partial?.has(row.id) === true ? { isPartial: true } : {}),
+    lastUpdateStatus: row.lastUpdateStatus,
+    duration: row.resolvedAt === null ? null : row.resolvedAt.getTime() - row.startedAt.getTime(),
+    created_at: row.createdAt.toISOString(),
+    updated_at: row.updatedAt?.toISOString() ?? null,
+  }));
+}
+
+type Find = (named: { accountId: string; id: string }) => Promise<StatusPageIncidentRow | undefined>;
+
+/** The incident that a path names, of this account. Throws 404. */
+export async function incidentOf(
+  find: Find,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<StatusPageIncidentRow> {
+  const row = isUuid(id) ? await find({ accountId, id }) : undefined;
+  if (row === undefined) throw notFound('incident', id);
+  return row;
+}
+
+/** Incidents of services, which every status page shows that has one of these. */
+export function registerStatusPageIncidents(api: PublicApi, { db, now, background }: ApiDeps): void {
+  const tags = ['Status pages'];
+
+  async function present(queryable: Queryable, accountId: string, id: string) {
+    const row = await incidentOf((named) => findStatusPageIncident(queryable, named), { accountId, id });
+    const [shown] = await presentIncidents(queryable, [row], { isList: false });
+    if (shown === undefined) throw notFound('incident', id);
+    return shown;
+  }
+
+  api.get(
+    '/v1/status-pages/incidents',
+    {
+      schema: {
+        operationId: 'listStatusPageIncidents',
+        tags,
+        summary: 'Incidents of services, newest first',
+        querystring: CursorQuery,
+        response: { 200: Type.Ref('StatusPageIncidentPage'), ...errorResponses(400) },
+      },
+    },
+    async ({ accountId, query }) =>
+      pageOf(
+        query,
+        (page) => listStatusPageIncidents(db, { accountId, ...page }),
+        (rows) => presentIncidents(db, rows, { isList: true }),
+      ),
+  );
+
+  api.post(
+    '/v1/status-pages/incidents',
+    {
+      schema: {
+        operationId: 'createStatusPageIncident',
+        tags,
+        summary: 'Open an incident of services, with its first update',
+        body: CreateStatusPageIncidentBody,
+        response: { 201: Type.Ref('StatusPageIncident'), ...errorResponses(400, 413, 415) },
+      },
+    },
+    async ({ accountId, body }, reply) => {
+      const created = await db.tx(async (tx) => {
+        const time = now();
+        const id = uuidv7(time);
+        const [first] = body.incidentUpdates;
+        if (first === undefined) throw badRequest({ incidentUpdates: ['must have 1 element'] });
+        const serviceIds = body.services.map((service) => service.id);
+        await checkServices(tx, { accountId, ids: serviceIds, path: (index) => `services.${index}.id` });
+        const { status, description, notifySubscribers } = first;
+        await insertStatusPageIncident(tx, {
+          id,
+          accountId,
+          name: body.name,
+          severity: body.severity,
+          status,
+          alertId: null,
+          followedCheckId: null,
+          notifySubscribers,
+          now: new Date(time),
+        });
+        await setIncidentServices(tx, { incidentId: id, serviceIds });
+        const update = { incidentId: id, status, description, notifySubscribers, now: time };
+        await addUpdate(tx, background, update);
+        return present(tx, accountId, id);
+      });
+      return reply.code(201).send(created);
+    },
+  );
+
+  api.get(
+    '/v1/status-pages/incidents/:id',
+    {
+      schema: {
+        operationId: 'getStatusPageIncident',
+        tags,
+        summary: 'An incident of services',
+        params: IdParams,
+        response: { 200: Type.Ref('StatusPageIncident'), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params }) => present(db, accountId, params.id),
+  );
+
+  api.put(
+    '/v1/status-pages/incidents/:id',
+    {
+      schema: {
+        operationId: 'updateStatusPageIncident',
+        tags,
+        summary: 'Change an incident: fields that are left out stay; its updates have paths of their own',
+        params: IdParams,
+        body: ChangeStatusPageIncidentBody,
+        response: { 200: Type.Ref('StatusPageIncident'), ...errorResponses(400, 404, 413, 415) },
+      },
+    },
+    async ({ accountId, body, params }) =>
+      db.tx(async (tx) => {
+        const lock: Find = (named) => lockStatusPageIncident(tx, named);
+        const { id, name, severity } = await incidentOf(lock, { accountId, id: params.id });
+        if (body.services !== undefined) {
+          const serviceIds = body.services.map((service) => service.id);
+          await checkServices(tx, { accountId, ids: serviceIds, path: (index) => `services.${index}.id` });
+          await setIncidentServices(tx, { incidentId: id, serviceIds });
+        }
+        await updateStatusPageIncident(tx, {
+          id,
+          name: body.name ?? name,
+          severity: body.severity ?? severity,
+          now: new Date(now()),
+        });
+        return present(tx, accountId, id);
+      }),
+  );
+
+  api.delete(
+    '/v1/status-pages/incidents/:id',
+    {
+      schema: {
+        operationId: 'deleteStatusPageIncident',
+        tags,
+        summary: 'Delete an incident, with its updates',
+        params: IdParams,
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params: { id } }, reply) => {
+      const deleted = isUuid(id) && (await deleteStatusPageIncident(db, { accountId, id }));
+      if (!deleted) throw notFound('incident', id);
+      return reply.code(204).send(null);
+    },
+  );
+}

@@ -1,0 +1,117 @@
+import type { Queryable } from '../db/database.ts';
+import { toJsonb } from '../results/store-result.ts';
+
+/** Statements on agents, their keys and what they report about themselves. */
+
+/** An agent counts as connected for so long after it was last heard of: a long poll of 25 s, and what it may be late. */
+export const connectedMs = 35_000;
+
+export type AgentLocation = { locationId: string; accountId: string; name: string; slugName: string };
+
+/** The location that a key (its SHA-256) opens. */
+export async function findLocationOfKey(db: Queryable, keyHash: Buffer): Promise<AgentLocation | undefined> {
+  const rows = await db.query<AgentLocation>(
+    `select l.id as "locationId", l.account_id as "accountId", l.name, l.slug_name as "slugName"
+     from location_keys k join locations l on l.id = k.location_id where k.key_hash = $1`,
+    [keyHash],
+  );
+  return rows[0];
+}
+
+export type AgentHello = {
+  id: string;
+  locationId: string;
+  instanceId: string;
+  version: string;
+  host: object;
+  checkTypes: readonly string[];
+  runtimes: readonly string[];
+  lanes: object;
+  now: Date;
+};
+
+/** The agent's id: an agent that says hello again keeps it. */
+export async function saveAgent(db: Queryable, agent: AgentHello): Promise<string> {
+  const rows = await db.query<{ id: string }>(
+    `insert into agents (id, location_id, instance_id, version, host, check_types, runtimes, lanes, created_at,
+       last_seen_at)
+     values ($1, $2, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9, $9)
+     on conflict (location_id, instance_id) do update set version = excluded.version, host = excluded.host,
+       check_types = excluded.check_types, runtimes = excluded.runtimes, lanes = excluded.lanes,
+       last_seen_at = excluded.last_seen_at
+     returning id`,
+    [
+      agent.id,
+      agent.locationId,
+      agent.instanceId,
+      agent.version,
+      toJsonb(agent.host),
+      agent.checkTypes,
+      agent.runtimes,
+      toJsonb(agent.lanes),
+      agent.now,
+    ],
+  );
+  return rows[0]?.id ?? agent.id;
+}
+
+/** What an agent runs; marks it as heard of. Undefined when the location has no such agent. */
+export async function touchAgent(
+  db: Queryable,
+  { id, locationId, now }: { id: string; locationId: string; now: Date },
+): Promise<{ checkTypes: string[]; runtimes: string[] } | undefined> {
+  const rows = await db.query<{ checkTypes: string[]; runtimes: string[] }>(
+    `update agents set last_seen_at = $3 where id = $1 and location_id = $2
+     returning check_types as "checkTypes", runtimes`,
+    [id, locationId, now],
+  );
+  return rows[0];
+}
+
+/** Forgets agents that were not heard of since `before`. */
+export async function deleteOldAgents(db: Queryable, before: Date): Promise<void> {
+  await db.query('delete from agents where last_seen_at < $1', [before]);
+}
+
+export async function insertAgentEvents(
+  db: Queryable,
+  events: readonly { id: string; locationId: string; agentId: string | null; event: string; now: Date }[],
+): Promise<void> {
+  await db.query(
+    `insert into agent_events (id, location_id, agent_id, event, created_at)
+     select item.id, item.location_id, item.agent_id, item.event::jsonb, item.created_at
+     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[])
+       as item (id, location_id, agent_id, event, created_at)`,
+    [
+      events.map(({ id }) => id),
+      events.map(({ locationId }) => locationId),
+      events.map(({ agentId }) => agentId),
+      events.map(({ event }) => event),
+      events.map(({ now }) => now),
+    ],
+  );
+}
+
+/** Keeps the newest `most` events, and none from before `before`. At most `limit` are deleted at a time. */
+export async function trimAgentEvents(
+  db: Queryable,
+  { before, most, limit }: { before: Date; most: number; limit: number },
+): Promise<void> {
+  await db.query(
+    `delete from agent_events where id in (
+       select id from agent_events
+       where created_at < greatest($1, coalesce((select created_at from agent_events
+         order by created_at desc offset $2 limit 1), $1))
+       order by created_at limit $3)`,
+    [before, most, limit],
+  );
+}
+
+/** The location's proxy, encrypted; null when it has none. */
+export async function findProxyUrl(db: Queryable, locationId: string): Promise<Buffer | null> {
+  const rows = await db.query<{ proxyUrl: Buffer | null }>(
+    'select proxy_url as "proxyUrl" from locations where id = $1',
+    [locationId],
+  );
+  return rows[0]?.proxyUrl ?? null;
+}

@@ -1,0 +1,298 @@
+import Type from 'typebox';
+import { mask } from '../../secrets/secret.ts';
+import { Nullable } from '../../protocol/schema.ts';
+import { groupsAtPrivateLocation, renamePrivateLocationInGroups } from '../checks/storage/group-statements.ts';
+import { checksAtPrivateLocation, renamePrivateLocationInChecks } from '../checks/storage/statements.ts';
+import type { Db } from '../db/database.ts';
+import { uuidv7 } from '../engine/ids.ts';
+import {
+  deleteLocation,
+  deleteLocationKey,
+  findPrivateLocation,
+  insertPrivateLocation,
+  keysOfLocations,
+  listLocations,
+  lockPrivateLocation,
+  updatePrivateLocation,
+  type LocationRow,
+} from './statements.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { agentFields, agentsByLocation } from './agents.ts';
+import { addLocationKey, LocationKey, presentKey } from './keys.ts';
+import { offsetOf, paginationFields } from '../http/pagination.ts';
+import { IdParams, isUuid } from '../http/path-params.ts';
+import { ignored } from '../http/ignored-fields.ts';
+
+const writable = {
+  name: Type.String({ minLength: 1, maxLength: 255 }),
+  slugName: Type.String({
+    // Not the form of a cloud region, which `locations` of a check are.
+    pattern: '^(?!(?:us|ap|ca|cn|eu|sa|af|me)(?:-[A-Za-z]+)+-[0-9]+$)[A-Za-z0-9-]{1,30}$',
+    description: '1 to 30 letters, digits or hyphens, and not of the form of a cloud region',
+  }),
+  icon: Type.String({ minLength: 1, maxLength: 64, default: 'location' }),
+  proxyUrl: Nullable(Type.String({ minLength: 1, maxLength: 2048 }), {
+    default: null,
+    description:
+      'Proxy of API and URL checks that run here; may hold {{VARIABLE}}. A password is shown masked.',
+  }),
+};
+
+export const PrivateLocation = open(
+  Type.Object(
+    {
+      id: Type.String({ format: 'uuid' }),
+      ...writable,
+      keys: Type.Array(LocationKey),
+      ...agentFields,
+      created_at: Type.String({ format: 'date-time' }),
+      updated_at: Nullable(Type.String({ format: 'date-time' })),
+    },
+    { $id: 'PrivateLocation', title: 'PrivateLocation' },
+  ),
+);
+
+const ChangeBody = strictPartial(
+  Type.Object({
+    ...writable,
+    id: ignored,
+    keys: ignored,
+    agentCount: ignored,
+    lastSeen: ignored,
+    minAgentVersion: ignored,
+    runningAgents: ignored,
+    created_at: ignored,
+    updated_at: ignored,
+  }),
+);
+const CreateBody = strict(Type.Object(writable));
+
+/** The password between `user:` and the last @; everything else of a proxy's URL may be seen. */
+function masked(proxyUrl: string | null): string | null {
+  return proxyUrl === null ? null : proxyUrl.replace(/^([^:/]+:\/\/[^:/?#]*:).*@/, `$1${mask}@`);
+}
+
+function checkProxyUrl(proxyUrl: string | null): void {
+  if (proxyUrl === null || proxyUrl.includes('{{')) return;
+  // The value is not repeated: it may hold a password.
+  if (!/^https?:\/\//i.test(proxyUrl) || !URL.canParse(proxyUrl)) {
+    throw badRequest({ proxyUrl: ['must be a URL like http://user:password@proxy:3128'] });
+  }
+}
+
+const slugTaken = (slugName: string) =>
+  conflict(`This account has a location ${slugName} already.`, { slugName: ['is taken'] });
+
+export function registerPrivateLocations(api: PublicApi, { db, encryption, now }: ApiDeps): void {
+  const sealed = (proxyUrl: string | null) =>
+    proxyUrl === null ? null : Buffer.from(encryption.seal(proxyUrl));
+  const opened = (row: LocationRow) =>
+    row.proxyUrl === null ? null : encryption.open(row.proxyUrl.toString());
+
+  async function present(queryable: Db, rows: readonly LocationRow[]) {
+    const locationIds = rows.map(({ id }) => id);
+    const agentsOf = await agentsByLocation(queryable, { locationIds, now: now() });
+    const keys = await keysOfLocations(queryable, locationIds);
+    return rows.map((row) => ({
+      id: row.id,
+      name: row.name,
+      slugName: row.slugName,
+      icon: row.icon,
+      proxyUrl: masked(opened(row)),
+      keys: keys.filter(({ locationId }) => locationId === row.id).map(presentKey),
+      ...agentsOf(row.id),
+      created_at: row.createdAt.toISOString(),
+      updated_at: row.updatedAt?.toISOString() ?? null,
+    }));
+  }
+
+  async function presentOne(queryable: Db, accountId: string, id: string) {
+    const row = isUuid(id) ? await findPrivateLocation(queryable, { accountId, id }) : undefined;
+    if (row === undefined) throw notFound('private location', id);
+    const [location] = await present(queryable, [row]);
+    return location;
+  }
+
+  api.get(
+    '/v1/private-locations',
+    {
+      schema: {
+        operationId: 'listPrivateLocations',
+        tags: ['Locations'],
+        summary: 'Private locations, oldest first',
+        querystring: strict(
+          Type.Object({
+            ...paginationFields,
+            versions: Type.Boolean({ default: true, description: 'Accepted; versions are always shown.' }),
+          }),
+        ),
+        response: { 200: Type.Array(Type.Ref('PrivateLocation')), ...errorResponses(400) },
+      },
+    },
+    async ({ accountId, query }) => {
+      const { limit } = query;
+      return present(
+        db,
+        await listLocations(db, { accountId, kind: 'private', limit, offset: offsetOf(query) }),
+      );
+    },
+  );
+
+  api.post(
+    '/v1/private-locations',
+    {
+      schema: {
+        operationId: 'createPrivateLocation',
+        tags: ['Locations'],
+        summary: 'Create a private location; its agents need a key of it',
+        body: CreateBody,
+        response: { 201: Type.Ref('PrivateLocation'), ...errorResponses(400, 409, 413, 415) },
+      },
+    },
+    async ({ accountId, body }, reply) => {
+      checkProxyUrl(body.proxyUrl);
+      const id = uuidv7(now());
+      const created = await insertPrivateLocation(db, {
+        id,
+        accountId,
+        ...body,
+        proxyUrl: sealed(body.proxyUrl),
+        now: new Date(now()),
+      });
+      if (!created) throw slugTaken(body.slugName);
+      return reply.code(201).send(await presentOne(db, accountId, id));
+    },
+  );
+
+  api.get(
+    '/v1/private-locations/:id',
+    {
+      schema: {
+        operationId: 'getPrivateLocation',
+        tags: ['Locations'],
+        summary: 'One private location',
+        params: IdParams,
+        response: { 200: Type.Ref('PrivateLocation'), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params: { id } }) => presentOne(db, accountId, id),
+  );
+
+  api.put(
+    '/v1/private-locations/:id',
+    {
+      schema: {
+        operationId: 'updatePrivateLocation',
+        tags: ['Locations'],
+        summary: 'Change a private location: fields that are left out stay as they are',
+        params: IdParams,
+        body: ChangeBody,
+        response: { 200: Type.Ref('PrivateLocation'), ...errorResponses(400, 404, 409, 413, 415) },
+      },
+    },
+    async ({ accountId, body, params: { id } }) =>
+      db.tx(async (tx) => {
+        const row = isUuid(id) ? await lockPrivateLocation(tx, { accountId, id }) : undefined;
+        if (row === undefined) throw notFound('private location', id);
+        const before = opened(row);
+        // What was read can be sent back: the masked form of the present URL changes nothing.
+        const proxyUrl =
+          body.proxyUrl === undefined || body.proxyUrl === masked(before) ? before : body.proxyUrl;
+        checkProxyUrl(proxyUrl);
+        const slugName = body.slugName ?? row.slugName;
+        const updated = await updatePrivateLocation(tx, {
+          id,
+          accountId,
+          name: body.name ?? row.name,
+          slugName,
+          icon: body.icon ?? row.icon,
+          proxyUrl: sealed(proxyUrl),
+          now: new Date(now()),
+        });
+        if (!updated) throw slugTaken(slugName);
+        if (slugName !== row.slugName) {
+          await renamePrivateLocationInChecks(tx, { accountId, from: row.slugName, to: slugName });
+          await renamePrivateLocationInGroups(tx, { accountId, from: row.slugName, to: slugName });
+        }
+        return presentOne(tx, accountId, id);
+      }),
+  );
+
+  api.delete(
+    '/v1/private-locations/:id',
+    {
+      schema: {
+        operationId: 'deletePrivateLocation',
+        tags: ['Locations'],
+        summary: 'Delete a private location that no check uses',
+        params: IdParams,
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404, 409) },
+      },
+    },
+    async ({ accountId, params: { id } }, reply) => {
+      await db.tx(async (tx) => {
+        const row = isUuid(id) ? await lockPrivateLocation(tx, { accountId, id }) : undefined;
+        if (row === undefined) throw notFound('private location', id);
+        const used = await checksAtPrivateLocation(tx, { accountId, slugName: row.slugName, limit: 3 });
+        if (used.length > 0) {
+          throw conflict('The location is still assigned to checks.', {
+            id: [`is assigned to: ${used.join(', ')}${used.length === 3 ? ', …' : ''}`],
+          });
+        }
+        const groups = await groupsAtPrivateLocation(tx, { accountId, slugName: row.slugName, limit: 3 });
+        if (groups.length > 0) {
+          throw conflict('The location is still assigned to check groups.', {
+            id: [`is assigned to the groups: ${groups.join(', ')}${groups.length === 3 ? ', …' : ''}`],
+          });
+        }
+        await deleteLocation(tx, id);
+      });
+      return reply.code(204).send(null);
+    },
+  );
+
+  api.post(
+    '/v1/private-locations/:id/keys',
+    {
+      schema: {
+        operationId: 'createPrivateLocationKey',
+        tags: ['Locations'],
+        summary: 'Add a key to a private location; a location has at most two',
+        params: IdParams,
+        response: { 201: Type.Ref('NewLocationKey'), ...errorResponses(404, 409) },
+      },
+    },
+    async ({ accountId, params: { id } }, reply) => {
+      const key = await db.tx(async (tx) => {
+        const row = isUuid(id) ? await lockPrivateLocation(tx, { accountId, id }) : undefined;
+        if (row === undefined) throw notFound('private location', id);
+        return addLocationKey(tx, { locationId: id, now: now() });
+      });
+      return reply.code(201).send(key);
+    },
+  );
+
+  api.delete(
+    '/v1/private-locations/:id/keys/:keyId',
+    {
+      schema: {
+        operationId: 'deletePrivateLocationKey',
+        tags: ['Locations'],
+        summary: 'Delete a key: agents that use it are refused from now on',
+        params: strict(Type.Object({ id: Type.String(), keyId: Type.String() })),
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params: { id, keyId } }, reply) => {
+      const row = isUuid(id) ? await findPrivateLocation(db, { accountId, id }) : undefined;
+      if (row === undefined) throw notFound('private location', id);
+      if (!isUuid(keyId) || !(await deleteLocationKey(db, { locationId: id, keyId }))) {
+        throw notFound('key', keyId, 'keyId');
+      }
+      return reply.code(204).send(null);
+    },
+  );
+}

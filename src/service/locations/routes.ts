@@ -1,0 +1,149 @@
+import Type from 'typebox';
+import { dataCenterLocations } from '../../protocol/check-types.ts';
+import type { Db } from '../db/database.ts';
+import { uuidv7 } from '../engine/ids.ts';
+import {
+  deleteLocationKey,
+  ensureDataCenters,
+  keysOfLocations,
+  listLocations,
+  lockDataCenter,
+} from './statements.ts';
+import { notFound } from '../http/errors.ts';
+import { open, strict } from '../http/strict-schema.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { agentFields, agentsByLocation } from './agents.ts';
+import { addLocationKey, LocationKey, presentKey } from './keys.ts';
+import { isUuid } from '../http/path-params.ts';
+
+/** The data-centre codes of the specification, which agents join with a key as they join a private location. */
+export const DataCenter = open(
+  Type.Object(
+    {
+      code: Type.String({ description: "A value of a check's locations." }),
+      ...agentFields,
+      keys: Type.Array(LocationKey),
+    },
+    { $id: 'Location', title: 'Location' },
+  ),
+);
+
+const codes: readonly string[] = dataCenterLocations;
+
+const CodeParams = strict(Type.Object({ code: Type.String() }));
+
+/** Makes rows for these data-centre codes where the account has none yet. */
+export async function ensureDataCenterRows(
+  db: Db,
+  { accountId, codes: used, now }: { accountId: string; codes: readonly string[]; now: number },
+): Promise<void> {
+  if (used.length === 0) return;
+  await ensureDataCenters(db, {
+    accountId,
+    ids: used.map(() => uuidv7(now)),
+    codes: [...used],
+    now: new Date(now),
+  });
+}
+
+export function registerLocations(api: PublicApi, { db, now }: ApiDeps): void {
+  api.get(
+    '/v1/locations',
+    {
+      schema: {
+        operationId: 'listLocations',
+        tags: ['Locations'],
+        summary: 'Data-centre locations, with the agents that have joined them',
+        response: { 200: Type.Array(Type.Ref('Location')), ...errorResponses() },
+      },
+    },
+    async ({ accountId }) => {
+      const rows = await listLocations(db, {
+        accountId,
+        kind: 'data-center',
+        limit: codes.length,
+        offset: 0,
+      });
+      const locationIds = rows.map(({ id }) => id);
+      const agentsOf = await agentsByLocation(db, { locationIds, now: now() });
+      const keys = await keysOfLocations(db, locationIds);
+      return codes.map((code) => {
+        const id = rows.find((row) => row.slugName === code)?.id ?? '';
+        return { code, ...agentsOf(id), keys: keys.filter((key) => key.locationId === id).map(presentKey) };
+      });
+    },
+  );
+
+  api.get(
+    '/v1/locations/:code/keys',
+    {
+      schema: {
+        operationId: 'listLocationKeys',
+        tags: ['Locations'],
+        summary: 'Keys of a data-centre location, masked',
+        params: CodeParams,
+        response: { 200: Type.Array(LocationKey), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params: { code } }) => {
+      if (!codes.includes(code)) throw notFound('location', code, 'code');
+      const rows = await listLocations(db, {
+        accountId,
+        kind: 'data-center',
+        limit: codes.length,
+        offset: 0,
+      });
+      const keys = await keysOfLocations(
+        db,
+        rows.filter(({ slugName }) => slugName === code).map(({ id }) => id),
+      );
+      return keys.map(presentKey);
+    },
+  );
+
+  api.post(
+    '/v1/locations/:code/keys',
+    {
+      schema: {
+        operationId: 'createLocationKey',
+        tags: ['Locations'],
+        summary: 'Add a key to a data-centre location; a location has at most two',
+        params: CodeParams,
+        response: { 201: Type.Ref('NewLocationKey'), ...errorResponses(404, 409) },
+      },
+    },
+    async ({ accountId, params: { code } }, reply) => {
+      if (!codes.includes(code)) throw notFound('location', code, 'code');
+      const key = await db.tx(async (tx) => {
+        await ensureDataCenterRows(tx, { accountId, codes: [code], now: now() });
+        const row = await lockDataCenter(tx, { accountId, code });
+        if (row === undefined) throw notFound('location', code, 'code');
+        return addLocationKey(tx, { locationId: row.id, now: now() });
+      });
+      return reply.code(201).send(key);
+    },
+  );
+
+  api.delete(
+    '/v1/locations/:code/keys/:keyId',
+    {
+      schema: {
+        operationId: 'deleteLocationKey',
+        tags: ['Locations'],
+        summary: 'Delete a key of a data-centre location: agents that use it are refused from now on',
+        params: strict(Type.Object({ code: Type.String(), keyId: Type.String() })),
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params: { code, keyId } }, reply) => {
+      if (!codes.includes(code)) throw notFound('location', code, 'code');
+      const deleted = await db.tx(async (tx) => {
+        const row = await lockDataCenter(tx, { accountId, code });
+        return row !== undefined && isUuid(keyId) && deleteLocationKey(tx, { locationId: row.id, keyId });
+      });
+      if (!deleted) throw notFound('key', keyId, 'keyId');
+      return reply.code(204).send(null);
+    },
+  );
+}

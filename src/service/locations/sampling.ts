@@ -1,0 +1,74 @@
+import type { Log } from '../../log.ts';
+import { laneOf } from '../../protocol/check-types.ts';
+import type { Db } from '../db/database.ts';
+import {
+  deleteOldSamples,
+  insertQueueWaits,
+  sampleLocations,
+  type QueueName,
+} from './figure-statements.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
+
+/** Samples of locations once a minute, and how long runs wait there for an agent. */
+
+/** How far back samples go. */
+export const sampleDays = 15;
+const dayMs = 86_400_000;
+const waitsKeptMs = 10 * 60_000;
+const everyMs = 20_000;
+const deletedAtOnce = 5_000;
+
+/** Loads samples; the first replica of each minute makes them. */
+export function createLocationSampling({ db, now, log }: { db: Db; now: () => number; log: Log }): Loop {
+  let cleanedAt = 0;
+  return createLoop({
+    name: 'location samples',
+    log,
+    work: async () => {
+      const time = now();
+      await sampleLocations(db, new Date(time));
+      if (time - cleanedAt > waitsKeptMs) {
+        const deleted = await deleteOldSamples(db, {
+          samplesBefore: new Date(time - sampleDays * dayMs),
+          waitsBefore: new Date(time - waitsKeptMs),
+          limit: deletedAtOnce,
+        });
+        if (deleted < deletedAtOnce) cleanedAt = time;
+      }
+      return everyMs;
+    },
+  });
+}
+
+/** Takes down how long runs waited, in memory, and writes it every few seconds. */
+export type QueueWaits = {
+  record(wait: { locationId: string; lane: string; milliseconds: number }): void;
+  loop: Loop;
+};
+
+/** What is kept between two writes; what comes beyond is left out. */
+const mostWaits = 20_000;
+const flushMs = 5_000;
+
+/** Suites and scripts share a queue in what is told; uptime checks have their own. */
+const queueOf = (lane: string): QueueName => (lane === laneOf.URL ? 'uptime' : 'main');
+
+export function createQueueWaits({ db, now, log }: { db: Db; now: () => number; log: Log }): QueueWaits {
+  let waits: { locationId: string; queue: QueueName; milliseconds: number }[] = [];
+  return {
+    record: ({ locationId, lane, milliseconds }) => {
+      if (waits.length >= mostWaits) return;
+      waits.push({ locationId, queue: queueOf(lane), milliseconds: Math.max(0, milliseconds) });
+    },
+    loop: createLoop({
+      name: 'queue waits',
+      log,
+      work: async () => {
+        const taken = waits;
+        waits = [];
+        if (taken.length > 0) await insertQueueWaits(db, taken, new Date(now()));
+        return flushMs;
+      },
+    }),
+  };
+}

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { findAccount } from '../accounts/statements.ts';
+import { checksInShort } from '../checks/storage/in-short.ts';
+import { keysOfLocations, listLocations } from '../locations/statements.ts';
+import { recentResults, suiteRuns, type RecentResultRow } from '../results/statements.ts';
+import { statusesOf } from '../results/status-statements.ts';
+import type { ApiDeps } from '../http/api.ts';
+import { presentStatus } from '../results/status-routes.ts';
+import { checkInput } from '../http/input-limits.ts';
+import { agentsByLocation } from '../locations/agents.ts';
+import { offsetOf, paginationFields } from '../http/pagination.ts';
+import { isUuid } from '../http/path-params.ts';
+import { createAuthentication } from '../accounts/auth.ts';
+import { strict } from '../http/strict-schema.ts';
+import { pageHtml } from './page.ts';
+import { resultScript } from './result-script.ts';
+import { runningScript } from './running-script.ts';
+import { runningOnPage } from './running.ts';
+import { pageScript } from './script.ts';
+import { pageCss } from './style.ts';
+
+/** Runs in the graphs of a suite. */
+const shownSuiteRuns = 30;
+/** Bars of a check on the page, and how far back they reach. */
+const shownRuns = 20;
+const shownDays = 3;
+const shownLocations = 100;
+const checksAtOnce = 10;
+
+const securityHeaders = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-cache',
+};
+
+const files = [
+  { path: '/', type: 'text/html; charset=utf-8', content: pageHtml },
+  { path: '/web/style.css', type: 'text/css; charset=utf-8', content: pageCss },
+  { path: '/web/app.js', type: 'text/javascript; charset=utf-8', content: pageScript },
+  { path: '/web/running.js', type: 'text/javascript; charset=utf-8', content: runningScript },
+  { path: '/web/result.js', type: 'text/javascript; charset=utf-8', content: resultScript },
+];
+
+/** The page, and the one request that fills it. */
+export function registerWeb(app: FastifyInstance, deps: ApiDeps): void {
+  for (const { path, type, content } of files) {
+    const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
+    app.get(path, { schema: { hide: true } }, async (request, reply) => {
+      void reply.headers({ ...securityHeaders, etag });
+      if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+      return reply.type(type).send(content);
+    });
+  }
+
+  void app.register(async (instance) => {
+    instance.addHook('onRequest', createAuthentication({ db: deps.db, now: deps.now }));
+    instance.addHook('preValidation', checkInput);
+    const querystring = strict(Type.Object(paginationFields));
+    instance
+      .withTypeProvider<TypeBoxTypeProvider>()
+      .get('/web/overview', { schema: { hide: true, querystring } }, async ({ accountId, query }) =>
+        overview(deps, { accountId, limit: query.limit, offset: offsetOf(query) }),
+      )
+      .get(
+        '/web/suite-runs',
+        { schema: { hide: true, querystring: strict(Type.Object({ checkId: Type.String() })) } },
+        async ({ accountId, query: { checkId } }) => ({
+          runs: isUuid(checkId)
+            ? await suiteRuns(deps.db, { accountId, checkId, limit: shownSuiteRuns })
+            : [],
+        }),
+      )
+      .get(
+        '/web/running',
+        { schema: { hide: true, querystring: strict(Type.Object({ checkId: Type.String() })) } },
+        async ({ accountId, query: { checkId } }) =>
+          isUuid(checkId) ? runningOnPage(deps, { accountId, checkId }) : { runs: [] },
+      );
+  });
+}
+
+async function overview(
+  { db, now }: ApiDeps,
+  { accountId, limit, offset }: { accountId: string; limit: number; offset: number },
+) {
+  const account = await findAccount(db, accountId);
+  const checks = await checksInShort(db, { accountId, limit, offset });
+  const checkIds = checks.map(({ id }) => id);
+  const since = new Date(now() - shownDays * 86_400_000);
+  const statuses = await statusesOf(db, { accountId, checkIds });
+  const results: RecentResultRow[] = [];
+  // Some checks at a time: the embedded database does one thing at once, and agents wait for it too.
+  for (let from = 0; from < checkIds.length; from += checksAtOnce) {
+    const some = checkIds.slice(from, from + checksAtOnce);
+    results.push(...(await recentResults(db, { accountId, checkIds: some, since, limit: shownRuns })));
+  }
+  return {
+    account: { name: account?.name ?? '' },
+    checks: checks.map((check) => {
+      const status = statuses.find(({ checkId }) => checkId === check.id);
+      return {
+        ...check,
+        status: status === undefined ? null : presentStatus(status),
+        results: results
+          .filter(({ checkId }) => checkId === check.id)
+          .map(({ checkId: _checkId, ...result }) => result),
+      };
+    }),
+    locations: await locationsOf({ db, accountId, now: now() }),
+  };
+}
+
+/** Private locations, and those data centres that agents have joined or checks use. */
+async function locationsOf({ db, accountId, now }: { db: ApiDeps['db']; accountId: string; now: number }) {
+  const page = { limit: shownLocations, offset: 0 };
+  const rows = [
+    ...(await listLocations(db, { accountId, kind: 'private', ...page })),
+    ...(await listLocations(db, { accountId, kind: 'data-center', ...page })),
+  ];
+  const locationIds = rows.map(({ id }) => id);
+  const agentsOf = await agentsByLocation(db, { locationIds, now });
+  const keys = await keysOfLocations(db, locationIds);
+  return rows.map(({ id, name, slugName }) => ({
+    name,
+    slugName,
+    ...agentsOf(id),
+    keyCount: keys.filter(({ locationId }) => locationId === id).length,
+  }));
+}

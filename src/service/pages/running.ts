@@ -1,0 +1,45 @@
+import { isSuiteType } from '../checks/fields/suites.ts';
+import type { ApiDeps } from '../http/api.ts';
+import { linesOfJobs } from '../results/log-statements.ts';
+import { runningJobs } from '../scheduling/running-jobs.ts';
+import { lastLines } from '../sessions/rules.ts';
+
+/** Runs of one check on the page, and what of each log. */
+const shownRuns = 20;
+const shownLines = { lines: 200, chars: 32 * 1024 };
+
+/** What the page shows of a check's runs that go on. */
+export async function runningOnPage(
+  { db, now }: Pick<ApiDeps, 'db' | 'now'>,
+  { accountId, checkId }: { accountId: string; checkId: string },
+) {
+  const jobs = await runningJobs(db, { accountId, checkId, limit: shownRuns });
+  const logs = await linesOfJobs(db, {
+    jobIds: jobs.map(({ jobId }) => jobId),
+    each: shownLines.chars,
+    all: shownRuns * shownLines.chars,
+  });
+  return {
+    runs: jobs.map((job) => {
+      const isRunning = job.state === 'leased';
+      const since = isRunning ? (job.leasedAt ?? job.dueAt) : job.dueAt;
+      const session = job.testSession ? 'test-sessions' : 'check-sessions';
+      return {
+        sequenceId: job.sequenceId,
+        runLocation: job.runLocation,
+        isScheduled: job.sessionId === null,
+        state: isRunning ? 'running' : 'waiting for an agent',
+        stage: isRunning ? job.stage : null,
+        /** Milliseconds, by the service's clock. */
+        elapsed: Math.max(0, now() - since.getTime()),
+        cancelRequested: job.cancelRequested,
+        /** Where it can be cancelled; null = it can not. */
+        cancelPath:
+          job.sessionId === null || !isSuiteType(job.checkType)
+            ? null
+            : `/v1/${session}/${job.sessionId}/cancel`,
+        log: lastLines(logs.get(job.jobId) ?? [], shownLines),
+      };
+    }),
+  };
+}

@@ -1,0 +1,194 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance } from 'fastify';
+import { createAuthentication } from './accounts/auth.ts';
+import { registerBadgeUrls } from './badges/routes.ts';
+import { createPartitions } from './db/partitions.ts';
+import { registerRateLimit } from './http/rate-limit.ts';
+import { createSessionWaiting } from './sessions/waiting.ts';
+import { Account, registerAccounts } from './accounts/routes.ts';
+import { registerAnalytics } from './analytics/routes.ts';
+import { Analytics, MetricList } from './analytics/schema.ts';
+import { AlertChannel, AlertChannelSubscription, ChannelConfigs } from './alert-channels/schema.ts';
+import { registerAlertChannelSubscriptions } from './alert-channels/subscription-routes.ts';
+import { registerAlertChannels } from './alert-channels/routes.ts';
+import { AlertNotification, registerAlertNotifications } from './alert-channels/notification-routes.ts';
+import { ErrorBody } from './http/api-errors.ts';
+import { ApiKey, NewApiKey, registerApiKeys } from './accounts/keys/routes.ts';
+import { CheckAlert, registerCheckAlerts } from './alerting/routes.ts';
+import { Asset, registerCheckResultAssets } from './results/asset-routes.ts';
+import { CheckResult, CheckResultPage, registerCheckResults } from './results/routes.ts';
+import { AnyCheck, checkSchemas } from './checks/fields/schema.ts';
+import { CheckGroup } from './checks/fields/group-schema.ts';
+import { registerCheckGroups } from './checks/group-routes.ts';
+import {
+  CheckSession,
+  CheckSessionPage,
+  registerCheckSessions,
+  StartedCheckSession,
+} from './sessions/check-session-routes.ts';
+import { CheckStatus, registerCheckStatuses } from './results/status-routes.ts';
+import { registerChecks } from './checks/routes.ts';
+import { ClientCertificateSchema, registerClientCertificates } from './accounts/client-certificates/routes.ts';
+import { HeartbeatEvent, HeartbeatStats, registerHeartbeatEvents } from './heartbeats/routes.ts';
+import { ErrorGroup, registerErrorGroups } from './error-groups/routes.ts';
+import {
+  Incident,
+  IncidentUpdate,
+  StatusPageIncident,
+  StatusPageIncidentPage,
+  StatusPageIncidentUpdate,
+  StatusPageIncidentUpdatePage,
+} from './incidents/schema.ts';
+import { registerIncidentUpdates } from './incidents/update-routes.ts';
+import { registerIncidents } from './incidents/routes.ts';
+import { bodyBytes, checkInput } from './http/input-limits.ts';
+import { PlaywrightBundle, registerPlaywrightBundles } from './bundles/routes.ts';
+import { NewLocationKey } from './locations/keys.ts';
+import {
+  MaintenanceSchema,
+  MaintenanceUpdateSchema,
+  MaintenanceWindow,
+} from './maintenance/schema.ts';
+import { registerMaintenanceOccurrences } from './maintenance/occurrence-routes.ts';
+import { registerMaintenanceWindows } from './maintenance/routes.ts';
+import { DataCenter, registerLocations } from './locations/routes.ts';
+import { PrivateLocation, registerPrivateLocations } from './locations/private-routes.ts';
+import type { ApiDeps } from './http/api.ts';
+import { registerExporter } from './analytics/exporter-routes.ts';
+import { LocationMetrics, registerLocationMetrics } from './locations/metrics-routes.ts';
+import { registerReporting, Report } from './analytics/reporting-routes.ts';
+import { PendingAnalysis, registerRootCauseAnalyses, RootCauseAnalysis } from './analyses/routes.ts';
+import { registerRuntimes, Runtime } from './checks/runtime-routes.ts';
+import { registerSnippets, Snippet } from './accounts/snippets/routes.ts';
+import { registerStatusPageIncidentUpdates } from './incidents/page-update-routes.ts';
+import { registerStatusPageIncidents } from './incidents/page-routes.ts';
+import {
+  registerStatusPageServices,
+  StatusPageService,
+  StatusPageServicePage,
+} from './status-pages/service-routes.ts';
+import {
+  registerStatusPageSubscriptions,
+  StatusPageSubscription,
+  StatusPageSubscriptionPage,
+} from './public-pages/subscription-routes.ts';
+import { registerStatusPages, StatusPage, StatusPagePage } from './status-pages/routes.ts';
+import { ListedTestSession, registerTestSessions, TestSession } from './sessions/test-session-routes.ts';
+import { CheckGroupTrigger, CheckTrigger, registerTriggers } from './triggers/routes.ts';
+import { registerVariables, Variable } from './accounts/variables/routes.ts';
+
+/** Named schemas: they stand under `components` in the OpenAPI document. */
+const components = [
+  ErrorBody,
+  ...Object.values(checkSchemas).map(({ response }) => response),
+  AnyCheck,
+  CheckGroup,
+  HeartbeatEvent,
+  HeartbeatStats,
+  CheckTrigger,
+  CheckGroupTrigger,
+  PlaywrightBundle,
+  Snippet,
+  Variable,
+  ClientCertificateSchema,
+  Runtime,
+  CheckResult,
+  CheckResultPage,
+  Asset,
+  CheckStatus,
+  CheckAlert,
+  ErrorGroup,
+  PendingAnalysis,
+  RootCauseAnalysis,
+  ...ChannelConfigs,
+  AlertChannel,
+  AlertChannelSubscription,
+  AlertNotification,
+  Analytics,
+  MetricList,
+  Report,
+  LocationMetrics,
+  StartedCheckSession,
+  CheckSession,
+  CheckSessionPage,
+  TestSession,
+  ListedTestSession,
+  PrivateLocation,
+  DataCenter,
+  NewLocationKey,
+  MaintenanceWindow,
+  MaintenanceUpdateSchema,
+  MaintenanceSchema,
+  StatusPageService,
+  StatusPageServicePage,
+  StatusPage,
+  StatusPagePage,
+  StatusPageSubscription,
+  StatusPageSubscriptionPage,
+  StatusPageIncidentUpdate,
+  StatusPageIncidentUpdatePage,
+  StatusPageIncident,
+  StatusPageIncidentPage,
+  IncidentUpdate,
+  Incident,
+  Account,
+  ApiKey,
+  NewApiKey,
+];
+
+/** Registers `/v1` and `/v2`: authentication, limits of input, and every resource. */
+export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
+  for (const schema of components) app.addSchema(schema);
+  const authenticate = createAuthentication({ db: deps.db, now: deps.now });
+  void app.register(async (instance) => {
+    instance.addHook('onRequest', authenticate);
+    if (deps.rateLimit !== undefined && deps.rateLimit > 0) {
+      await registerRateLimit(instance, deps.rateLimit);
+    }
+    instance.addHook('preValidation', checkInput);
+    instance.addHook('onRoute', (route) => {
+      route.bodyLimit ??= bodyBytes;
+    });
+    const api = instance.withTypeProvider<TypeBoxTypeProvider>();
+    registerChecks(instance, api, deps);
+    registerHeartbeatEvents(api, deps);
+    registerTriggers(api, deps);
+    registerBadgeUrls(api, deps);
+    await registerPlaywrightBundles(instance, api, deps);
+    registerCheckGroups(instance, api, deps);
+    registerSnippets(api, deps);
+    registerVariables(api, deps);
+    registerClientCertificates(api, deps);
+    registerRuntimes(api);
+    registerPrivateLocations(api, deps);
+    registerLocations(api, deps);
+    registerCheckResults(api, deps);
+    registerCheckResultAssets(api, deps);
+    registerCheckStatuses(api, deps);
+    registerCheckAlerts(api, deps);
+    registerErrorGroups(api, deps);
+    registerRootCauseAnalyses(api, deps);
+    registerAlertChannels(instance, api, deps);
+    registerAlertChannelSubscriptions(api, deps);
+    registerAlertNotifications(api, deps);
+    registerAnalytics(api, deps);
+    registerReporting(api, deps);
+    registerLocationMetrics(api, deps);
+    registerExporter(api, deps);
+    const waiting = createSessionWaiting(instance, deps.db);
+    const sessions = { ...deps, waiting, partitions: createPartitions(deps.db) };
+    registerCheckSessions(api, sessions);
+    registerTestSessions(api, sessions);
+    registerMaintenanceWindows(api, deps);
+    registerMaintenanceOccurrences(api, deps);
+    registerStatusPageServices(api, deps);
+    registerStatusPageIncidents(api, deps);
+    registerStatusPageIncidentUpdates(api, deps);
+    registerStatusPages(api, deps);
+    registerStatusPageSubscriptions(api, deps);
+    registerIncidents(api, deps);
+    registerIncidentUpdates(api, deps);
+    registerAccounts(api, deps);
+    registerApiKeys(api, deps);
+  });
+}

@@ -1,0 +1,247 @@
+import type { Queryable } from '../db/database.ts';
+import { byIncident, findIncidentUpdates, type IncidentKind } from '../incidents/update-statements.ts';
+import { incidentsOfDashboard, type IncidentRow } from '../incidents/statements.ts';
+import {
+  incidentsOfPage,
+  servicesOfIncidents,
+  type IncidentService,
+  type StatusPageIncidentRow,
+} from '../incidents/page-statements.ts';
+import { cardsOfPages, type StatusPageRow } from '../status-pages/statements.ts';
+import { visibleMaintenances, type Maintenance } from '../maintenance/maintenances.ts';
+import { isOver } from '../maintenance/status.ts';
+
+/** What a status page says at a moment: services with their state, incidents, maintenances. */
+
+const dayMs = 24 * 3_600_000;
+export const shownDays = 90;
+const mostIncidents = 500;
+/** Past ones that are shown with their updates. */
+const mostPast = 50;
+/** A maintenance that a person has to end may go on for longer than was planned. */
+const lateMs = 7 * dayMs;
+const aheadMs = 30 * dayMs;
+export const pastMaintenanceDays = 30;
+const mostPastMaintenances = 20;
+const mostMaintenances = 1000;
+/** Services beyond this have no bars of days. */
+const mostWithDays = 60;
+
+/** From the best to the worst. */
+export const states = ['operational', 'maintenance', 'minor', 'medium', 'major', 'critical'] as const;
+export type State = (typeof states)[number];
+
+export type IncidentView = {
+  kind: IncidentKind;
+  id: string;
+  name: string;
+  severity: string;
+  state: State;
+  /** Of its last update. */
+  status: string;
+  startedAt: Date;
+  endedAt: Date | null;
+  /** Those of the page that it is about. */
+  services: string[];
+  /** Newest first. */
+  updates: { id: string; status: string; description: string; createdAt: Date; updatedAt: Date | null }[];
+};
+
+export type MaintenanceView = Pick<Maintenance, 'id' | 'status' | 'startsAt' | 'endsAt' | 'updates'> & {
+  name: string;
+  description: string | null;
+  timezone: string;
+  services: string[];
+};
+
+export type ServiceView = {
+  name: string;
+  state: State;
+  /** The worst of each day (UTC), the last one today; null = not shown. */
+  days: State[] | null;
+};
+
+export type PageView = {
+  page: StatusPageRow;
+  state: State;
+  cards: { name: string; services: ServiceView[] }[];
+  open: IncidentView[];
+  past: IncidentView[];
+  running: MaintenanceView[];
+  scheduled: MaintenanceView[];
+  /** Newest first. */
+  pastMaintenances: MaintenanceView[];
+  now: number;
+};
+
+const worst = (found: readonly State[]): State =>
+  found.reduce<State>((a, b) => (states.indexOf(b) > states.indexOf(a) ? b : a), 'operational');
+
+const stateOf = (severity: string): State =>
+  states.find((state) => state === severity.toLowerCase()) ?? 'major';
+
+/** `now`: milliseconds since the epoch. */
+export async function readPage(
+  db: Queryable,
+  { page, now }: { page: StatusPageRow; now: number },
+): Promise<PageView> {
+  const cards = await cardsOfPages(db, [page.id]);
+  const names = new Map(
+    cards.flatMap(({ services }) => services.map(({ serviceId, name }) => [serviceId, name])),
+  );
+  const since = new Date((Math.floor(now / dayMs) - shownDays + 1) * dayMs);
+  const rows = await incidentsOfPage(db, { pageId: page.id, since, limit: mostIncidents });
+  const services = byIncident(
+    await servicesOfIncidents(
+      db,
+      rows.map(({ id }) => id),
+    ),
+  );
+  const dashboard = await incidentsOfDashboard(db, { dashboardId: page.id, since, limit: mostIncidents });
+  const maintenances = await maintenancesOf(db, { page, names, now });
+  const current = maintenances.filter(
+    ({ status, endsAt }) => !isOver(status) && (status !== 'SCHEDULED' || endsAt > now),
+  );
+  const running = current.filter(({ status }) => status !== 'SCHEDULED');
+
+  const serviceState = (serviceId: string): State =>
+    worst([
+      ...running.filter(({ serviceIds }) => serviceIds.includes(serviceId)).map(() => 'maintenance' as const),
+      ...rows
+        .filter(({ id, resolvedAt }) => resolvedAt === null && concerns(services.get(id), serviceId))
+        .map(({ severity }) => stateOf(severity)),
+    ]);
+  const withDays = names.size <= mostWithDays;
+  const shown = cards.map((card) => ({
+    name: card.name,
+    services: card.services.map(({ serviceId, name }) => ({
+      name,
+      state: serviceState(serviceId),
+      days: withDays
+        ? daysOf(
+            rows.filter(({ id }) => concerns(services.get(id), serviceId)),
+            now,
+          )
+        : null,
+    })),
+  }));
+
+  const all = [
+    ...rows.map((row) => ofServices(row, services.get(row.id) ?? [], names)),
+    ...dashboard.map(ofDashboard),
+  ].sort((a, b) => b.startedAt.getTime() - a.startedAt.getTime());
+  const isOpen = ({ endedAt }: IncidentView) => endedAt === null || endedAt.getTime() > now;
+  const open = all.filter(isOpen);
+  const past = all.filter((incident) => !isOpen(incident)).slice(0, mostPast);
+  await addUpdates(db, [...open, ...past]);
+  return {
+    page,
+    cards: shown,
+    state: worst([
+      ...shown.flatMap((card) => card.services.map(({ state }) => state)),
+      ...open.filter(({ startedAt }) => startedAt.getTime() <= now).map(({ state }) => state),
+      ...running.map(() => 'maintenance' as const),
+    ]),
+    open,
+    past,
+    running,
+    scheduled: current.filter(({ status }) => status === 'SCHEDULED'),
+    pastMaintenances: maintenances
+      .filter(({ status, startsAt }) => isOver(status) && startsAt <= now)
+      .slice(-mostPastMaintenances)
+      .reverse(),
+    now,
+  };
+}
+
+const concerns = (services: readonly IncidentService[] | undefined, serviceId: string) =>
+  services?.some(({ id }) => id === serviceId) === true;
+
+function daysOf(incidents: readonly StatusPageIncidentRow[], now: number): State[] {
+  const today = Math.floor(now / dayMs);
+  const days = Array.from({ length: shownDays }, (): State => 'operational');
+  for (const { severity, startedAt, resolvedAt } of incidents) {
+    const first = Math.floor(startedAt.getTime() / dayMs) - today + shownDays - 1;
+    const last = Math.floor((resolvedAt?.getTime() ?? now) / dayMs) - today + shownDays - 1;
+    for (let day = Math.max(0, first); day <= Math.min(last, shownDays - 1); day += 1) {
+      days[day] = worst([days[day] ?? 'operational', stateOf(severity)]);
+    }
+  }
+  return days;
+}
+
+/** Services that the page does not show are nobody's business. */
+const ofServices = (
+  row: StatusPageIncidentRow,
+  services: readonly IncidentService[],
+  names: ReadonlyMap<string, string>,
+): IncidentView => ({
+  kind: 'status-page',
+  id: row.id,
+  name: row.name,
+  severity: row.severity,
+  state: stateOf(row.severity),
+  status: row.lastUpdateStatus,
+  startedAt: row.startedAt,
+  endedAt: row.resolvedAt,
+  services: services.filter(({ id }) => names.has(id)).map(({ name }) => name),
+  updates: [],
+});
+
+const ofDashboard = (row: IncidentRow): IncidentView => ({
+  kind: 'dashboard',
+  id: row.id,
+  name: row.name,
+  severity: row.severity,
+  state: stateOf(row.severity),
+  status: '',
+  startedAt: row.startedAt,
+  endedAt: row.stoppedAt,
+  services: [],
+  updates: [],
+});
+
+async function addUpdates(db: Queryable, incidents: readonly IncidentView[]): Promise<void> {
+  for (const kind of ['status-page', 'dashboard'] as const) {
+    const own = incidents.filter((incident) => incident.kind === kind);
+    const updates = byIncident(await findIncidentUpdates(db, kind, { incidentIds: own.map(({ id }) => id) }));
+    for (const incident of own) {
+      incident.updates = (updates.get(incident.id) ?? []).reverse();
+      incident.status = incident.updates[0]?.status ?? incident.status;
+    }
+  }
+}
+
+async function maintenancesOf(
+  db: Queryable,
+  { page, names, now }: { page: StatusPageRow; names: ReadonlyMap<string, string>; now: number },
+): Promise<(MaintenanceView & { serviceIds: string[] })[]> {
+  const shownOn = { accountId: page.accountId, statusPageId: page.id, now, limit: mostMaintenances };
+  const former = await visibleMaintenances(db, {
+    ...shownOn,
+    from: now - pastMaintenanceDays * dayMs,
+    to: now - lateMs,
+  });
+  const found = await visibleMaintenances(db, { ...shownOn, from: now - lateMs, to: now + aheadMs });
+  const known = new Set(found.map(({ id }) => id));
+  return [...former.filter(({ id, status }) => isOver(status) && !known.has(id)), ...found].map(
+    ({ id, status, startsAt, endsAt, updates, window }) => {
+      const { affectAllServices, serviceIds: named } = window.statusPageVisibility;
+      const serviceIds = [...names.keys()].filter(
+        (serviceId) => affectAllServices || named.includes(serviceId),
+      );
+      return {
+        id,
+        status,
+        startsAt,
+        endsAt,
+        updates: [...updates].reverse(),
+        name: window.name,
+        description: window.description,
+        timezone: window.timezone,
+        serviceIds,
+        services: affectAllServices ? [] : serviceIds.map((serviceId) => names.get(serviceId) ?? ''),
+      };
+    },
+  );
+}

@@ -1,0 +1,250 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiDeps } from '../http/api.ts';
+import { baseUrl } from '../results/artifact-list.ts';
+import { createAddressLimit } from '../http/address-limit.ts';
+import { createCallLimit } from '../http/call-limit.ts';
+import { findStatusPageByDomain, findStatusPageByUrl, type StatusPageRow } from '../status-pages/statements.ts';
+import { HttpError } from '../http/errors.ts';
+import { createApiKeyLookup } from '../accounts/keys/lookup.ts';
+import { feedXml } from './feed.ts';
+import { createPageCache } from './page-cache.ts';
+import { noticeHtml, pageHtml } from './page-html.ts';
+import { statusCss } from './page-style.ts';
+import { readPage } from './page-view.ts';
+import { confirm, mailAddress, subscribe, subscriberOf, unsubscribe } from './subscriptions.ts';
+
+/** Status pages as everybody sees them: without authentication, unless a page is private. */
+
+const formBytes = 4096;
+/** Of one page: each may send a mail to an address that somebody else wrote. */
+const subscriptionsPerMinute = 30;
+
+const headers = {
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; img-src http: https: data:; form-action 'self'; " +
+    "base-uri 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
+const htmlType = 'text/html; charset=utf-8';
+
+type Params = { url: string };
+
+const unknownPage = () => new HttpError(404, 'There is no such status page.');
+
+export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps): void {
+  const { db, now } = deps;
+  const { perMinute, cacheMs } = deps.publicPages ?? { perMinute: 0, cacheMs: 0 };
+  const countAddress = createAddressLimit({ perMinute, now });
+  const cache = createPageCache({ cacheMs, now });
+  const limit = createCallLimit({ perMinute: subscriptionsPerMinute, now });
+  const accountOf = createApiKeyLookup({
+    db,
+    refuse: (reason) =>
+      new HttpError(401, `This status page is private, and the API key ${reason}.`, {
+        authorization: [reason],
+      }),
+    now,
+  });
+
+  /** A private page is for those who have an API key of its account: as a bearer, or as the password that a browser asks for. */
+  async function checkReader(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    page: StatusPageRow,
+  ): Promise<void> {
+    if (!page.isPrivate) return;
+    const { authorization } = request.headers;
+    const basic = /^Basic +([A-Za-z0-9+/=]{1,2000}) *$/i.exec(authorization ?? '')?.[1];
+    const password =
+      basic === undefined
+        ? null
+        : Buffer.from(basic, 'base64')
+            .toString()
+            .replace(/^[^:]*:/, '');
+    void reply.header('www-authenticate', 'Basic realm="Status page: any name, an API key as the password"');
+    const reader = await accountOf(password === null ? authorization : `Bearer ${password}`);
+    // A key of another account is as good as none.
+    if (reader.accountId !== page.accountId) {
+      throw new HttpError(401, 'This status page is private, and the API key is not valid.', {
+        authorization: ['is not valid'],
+      });
+    }
+    void reply.removeHeader('www-authenticate');
+  }
+
+  async function pageOf(request: FastifyRequest, { isFresh = false } = {}): Promise<StatusPageRow> {
+    const { url } = request.params as Params; // of each of these routes
+    const isName = url.length <= 63 && /^[a-z0-9-]+$/.test(url);
+    const find = () => findStatusPageByUrl(db, url);
+    const page = !isName ? undefined : await (isFresh ? find() : cache.page(url, find));
+    if (page === undefined) throw unknownPage();
+    return page;
+  }
+
+  const viewOf = (page: StatusPageRow) => cache.view(page, () => readPage(db, { page, now: now() }));
+
+  async function sendPage(request: FastifyRequest, reply: FastifyReply, page: StatusPageRow) {
+    await checkReader(request, reply, page);
+    const view = await viewOf(page);
+    return reply
+      .headers({ ...headers, 'cache-control': page.isPrivate ? 'private, no-cache' : 'public, max-age=15' })
+      .type(htmlType)
+      .send(cache.html(view, () => pageHtml(view, { canSubscribe: deps.canMail !== false })));
+  }
+
+  const sendNotice = (
+    reply: FastifyReply,
+    page: StatusPageRow,
+    notice: Parameters<typeof noticeHtml>[1] & { code?: number },
+  ) =>
+    reply
+      .code(notice.code ?? 200)
+      .headers({ ...headers, 'cache-control': 'no-store' })
+      .type(htmlType)
+      .send(noticeHtml(page, notice));
+
+  const unknownLink = {
+    code: 404,
+    title: 'This link is of no use any more',
+    text: 'The subscription has ended, or was never confirmed. You can subscribe again on the page.',
+  };
+
+  /** The name of a private page is for its readers, and for those who subscribe to it. */
+  async function sendUnknownLink(request: FastifyRequest, reply: FastifyReply, page: StatusPageRow) {
+    await checkReader(request, reply, page);
+    return sendNotice(reply, page, unknownLink);
+  }
+
+  const etag = `"${createHash('sha256').update(statusCss).digest('base64url')}"`;
+  const schema = { hide: true };
+  app.get('/web/status.css', { schema }, async (request, reply) => {
+    void reply.headers({ ...headers, 'cache-control': 'no-cache', etag });
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+    return reply.type('text/css; charset=utf-8').send(statusCss);
+  });
+
+  // The / of a custom domain: everywhere else it is the page of the service itself.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.url !== '/' || !/^(GET|HEAD)$/.test(request.method)) return;
+    const host = request.hostname.toLowerCase();
+    if (!/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]+$/.test(host)) return;
+    // Not counted: it is the page of the service, unless it is a custom domain's.
+    const page = await cache.page(`at ${host}`, () => findStatusPageByDomain(db, host));
+    if (page === undefined) return;
+    await countAddress(request, reply);
+    return sendPage(request, reply, page);
+  });
+
+  void app.register(async (instance) => {
+    instance.removeAllContentTypeParsers();
+    instance.addHook('onRequest', countAddress);
+    instance.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: formBytes },
+      (_request, body, done) => done(null, new URLSearchParams(String(body))),
+    );
+    // One click in a mail program (RFC 8058).
+    instance.addContentTypeParser(
+      'multipart/form-data',
+      { parseAs: 'string', bodyLimit: formBytes },
+      (_request, body, done) => done(null, oneClickOf(String(body))),
+    );
+    instance.get('/status/:url', { schema }, async (request, reply) =>
+      sendPage(request, reply, await pageOf(request)),
+    );
+
+    instance.get('/status/:url/feed.atom', { schema }, async (request, reply) => {
+      const page = await pageOf(request);
+      await checkReader(request, reply, page);
+      const view = await viewOf(page);
+      const link = `${baseUrl(deps.publicUrl, request)}/status/${page.url}`;
+      return reply
+        .headers({ ...headers, 'cache-control': page.isPrivate ? 'private, no-cache' : 'public, max-age=60' })
+        .type('application/atom+xml; charset=utf-8')
+        .send(feedXml(view, link));
+    });
+
+    instance.post('/status/:url/subscribe', { schema }, async (request, reply) => {
+      const page = await pageOf(request, { isFresh: true });
+      await checkReader(request, reply, page);
+      if (deps.canMail === false) {
+        return sendNotice(reply, page, {
+          code: 404,
+          title: 'Not subscribed',
+          text: 'This page sends no mail.',
+        });
+      }
+      const email = mailAddress(field(request, 'email'));
+      if (email === null) {
+        const text = 'That does not look like a mail address.';
+        return sendNotice(reply, page, { code: 400, title: 'Not subscribed', text });
+      }
+      if (!limit.take(page.id) || !(await subscribe(deps, { pageId: page.id, email }))) {
+        void reply.header('retry-after', '60');
+        const text = 'Too many people subscribe just now: try again in a minute.';
+        return sendNotice(reply, page, { code: 429, title: 'Not subscribed yet', text });
+      }
+      // The same for an address that is subscribed already: who asks need not know.
+      return sendNotice(reply, page, {
+        title: 'One more step',
+        text: 'A mail with a link is on its way to you: open it to confirm your subscription.',
+      });
+    });
+
+    for (const { path, ask, done, act } of [
+      {
+        path: 'confirm',
+        ask: {
+          title: 'Confirm',
+          text: 'Do you want to be told of incidents and maintenances by mail?',
+          button: 'Yes, subscribe',
+        },
+        done: { title: 'You are subscribed', text: 'Each mail has a link by which you can unsubscribe.' },
+        act: confirm,
+      },
+      {
+        path: 'unsubscribe',
+        ask: { title: 'Unsubscribe', text: 'Do you want no more mails of this page?', button: 'Unsubscribe' },
+        done: { title: 'You are unsubscribed', text: 'You get no more mails of this page.' },
+        act: unsubscribe,
+      },
+    ]) {
+      // A link alone does nothing: programs that look at mails follow links too.
+      instance.get(`/status/:url/${path}`, { schema }, async (request, reply) => {
+        const page = await pageOf(request);
+        const token = inQuery(request);
+        const known = await subscriberOf(deps, { pageUrl: page.url, token });
+        if (known === undefined) return sendUnknownLink(request, reply, page);
+        const button = { text: ask.button, action: path, token };
+        return sendNotice(reply, page, { title: ask.title, text: ask.text, button });
+      });
+      instance.post(`/status/:url/${path}`, { schema }, async (request, reply) => {
+        const page = await pageOf(request);
+        const token =
+          field(request, 'List-Unsubscribe') === 'One-Click' ? inQuery(request) : field(request, 'token');
+        const known = await subscriberOf(deps, { pageUrl: page.url, token });
+        if (known === undefined) return sendUnknownLink(request, reply, page);
+        await act(deps, known);
+        return sendNotice(reply, page, done);
+      });
+    }
+  });
+}
+
+function field(request: FastifyRequest, name: string): string {
+  return request.body instanceof URLSearchParams ? (request.body.get(name) ?? '') : '';
+}
+
+/** The token of a link. */
+function inQuery(request: FastifyRequest): string {
+  const { token } = request.query as { token?: unknown }; // of any shape
+  return typeof token === 'string' ? token : '';
+}
+
+/** The one field of a multipart form that counts here. */
+function oneClickOf(form: string): URLSearchParams {
+  const isOneClick = /name="?List-Unsubscribe"?[^]{0,200}?\r?\n\r?\nOne-Click\r?\n/i.test(form);
+  return new URLSearchParams(isOneClick ? { 'List-Unsubscribe': 'One-Click' } : {});
+}

@@ -1,0 +1,199 @@
+import type { Log } from '../../log.ts';
+import type { Background } from '../engine/background.ts';
+import type { Db } from '../db/database.ts';
+import { takeUpdateToTell } from '../incidents/update-statements.ts';
+import type { MaintenanceEvent } from '../maintenance/event-statements.ts';
+import {
+  confirmedSubscribers,
+  findSubscriberById,
+  findUpdateToTell,
+  pagesOfMaintenance,
+  type SubscriberOfPage,
+} from './subscriber-statements.ts';
+import type { Encryption } from '../engine/encryption.ts';
+import { incidentMessagesQueue, type IncidentMessage } from '../incidents/messages.ts';
+import type { MaintenanceEventFollower } from '../maintenance/events.ts';
+import type { Mail, SendMail } from '../notifications/email.ts';
+import { escaped } from '../notifications/template.ts';
+import { momentText, wordOf } from './words.ts';
+
+/** Mail to subscribers of status pages: one item of a durable queue per mail. */
+
+const mailsQueue = 'subscriber-mails';
+
+/** What a mail says; its name, so that a second try is the same mail, and the page's name and links are added. */
+type Message = { name: string; subject: string; lines: string[] };
+type MailItem = { subscriberId: string; message: Message | 'confirm' };
+
+export type SubscriberMailDeps = {
+  db: Db;
+  encryption: Encryption;
+  log: Log;
+  now: () => number;
+  sendMail: SendMail;
+  /** Base of links, without a slash at its end. */
+  publicUrl: () => string;
+  /** Between tries; tests do not wait. */
+  retryDelaySeconds?: number;
+};
+
+/** Before `background.prepare()`: the queues of what subscribers are told. */
+export function handleSubscriberMails(background: Background, deps: SubscriberMailDeps): void {
+  const { db, now } = deps;
+  background.handle<IncidentMessage>(
+    {
+      name: incidentMessagesQueue,
+      retryLimit: 10,
+      retryDelaySeconds: 30,
+      expireSeconds: 120,
+      concurrency: 2,
+    },
+    async ({ kind, updateId }) => {
+      await db.tx(async (tx) => {
+        const update = await findUpdateToTell(tx, kind, updateId);
+        // Deleted since, or told by a try that could not say so to the queue.
+        if (update === undefined) return;
+        if (!(await takeUpdateToTell(tx, kind, { id: updateId, now: new Date(now()) }))) return;
+        await tellSubscribers(tx, background, {
+          pageIds: update.pageIds,
+          message: {
+            name: updateId,
+            subject: `${wordOf(update.status)}: ${update.name}`,
+            lines: [
+              update.name,
+              `Status: ${wordOf(update.status)}`,
+              `Severity: ${wordOf(update.severity)}`,
+              momentText(update.createdAt),
+              '',
+              update.description,
+            ],
+          },
+        });
+      });
+    },
+  );
+  background.handle<MailItem>(
+    {
+      name: mailsQueue,
+      retryLimit: 5,
+      retryDelaySeconds: deps.retryDelaySeconds ?? 20,
+      expireSeconds: 120,
+      concurrency: 4,
+    },
+    async ({ subscriberId, message }) => {
+      const subscriber = await findSubscriberById(db, subscriberId);
+      if (subscriber === undefined) return;
+      // Of two askings to confirm only one is of use; what is news is for those who did.
+      if ((message === 'confirm') === (subscriber.confirmedAt !== null)) return;
+      const sent = await deps.sendMail(mailOf(deps, subscriber, message));
+      if (sent.delivered) return;
+      if (sent.retry) throw new Error(`a mail to a subscriber: ${sent.result}`);
+      deps.log.warn({ subscriber: subscriberId, result: sent.result }, 'a mail to a subscriber was not sent');
+    },
+  );
+}
+
+async function tellSubscribers(
+  tx: Db,
+  background: Background,
+  { pageIds, message }: { pageIds: readonly string[]; message: Message },
+): Promise<void> {
+  for (const subscriberId of await confirmedSubscribers(tx, pageIds)) {
+    await background.send(tx, mailsQueue, { subscriberId, message } satisfies MailItem);
+  }
+}
+
+/** Asks an address to confirm, with the commit of `tx`. */
+export async function askToConfirm(tx: Db, background: Background, subscriberId: string): Promise<void> {
+  await background.send(tx, mailsQueue, { subscriberId, message: 'confirm' } satisfies MailItem);
+}
+
+const kinds: { readonly [K in MaintenanceEvent['kind']]: string } = {
+  REMINDER: 'Scheduled maintenance',
+  STARTED: 'Maintenance has begun',
+  ENDED: 'Maintenance is completed',
+  CANCELLED: 'Maintenance is cancelled',
+  UPDATED: 'Maintenance',
+};
+
+/** Tells subscribers of the pages that show a maintenance. */
+export function tellOfMaintenances(background: Background): MaintenanceEventFollower {
+  return async (tx, { id, accountId, kind, startsAt, endsAt, body }) => {
+    const { name, description, timezone, text, statusPageIds } = body;
+    await tellSubscribers(tx, background, {
+      pageIds: await pagesOfMaintenance(tx, { accountId, statusPageIds }),
+      message: {
+        name: id,
+        subject: `${kinds[kind]}: ${name}`,
+        lines: [
+          `${kinds[kind]}: ${name}`,
+          `From ${momentText(startsAt, timezone)} to ${momentText(endsAt, timezone)}`,
+          '',
+          text ?? description ?? '',
+        ],
+      },
+    });
+  };
+}
+
+function mailOf(
+  { encryption, publicUrl }: SubscriberMailDeps,
+  { email, pageName, pageUrl, token, id, askedAt }: SubscriberOfPage,
+  message: Message | 'confirm',
+): Mail {
+  const base = `${publicUrl()}/status/${pageUrl}`;
+  const named = `token=${encryption.open(token)}`;
+  if (message === 'confirm') {
+    return composed({
+      to: email,
+      id: `${id}.${askedAt.getTime()}`,
+      subject: `${pageName}: confirm that you want to be told by mail`,
+      lines: [
+        `Somebody, most likely you, wants this address to be told of incidents and maintenances of ${pageName}.`,
+        'If that was not you, do nothing: you will not hear from this page.',
+      ],
+      links: [{ text: 'Confirm', href: `${base}/confirm?${named}` }],
+    });
+  }
+  const end = `${base}/unsubscribe?${named}`;
+  return composed({
+    to: email,
+    id: `${message.name}.${id}`,
+    subject: `[${pageName}] ${message.subject}`,
+    lines: message.lines,
+    links: [
+      { text: pageName, href: base },
+      { text: 'Unsubscribe', href: end },
+    ],
+    headers: {
+      'list-unsubscribe': `<${end}>`,
+      // By itself, with one click, over HTTPS alone (RFC 8058, section 3.1).
+      ...(end.startsWith('https:') ? { 'list-unsubscribe-post': 'List-Unsubscribe=One-Click' } : {}),
+    },
+  });
+}
+
+function composed(
+  mail: Pick<Mail, 'to' | 'subject' | 'id' | 'headers'> & {
+    lines: string[];
+    links: { text: string; href: string }[];
+  },
+): Mail {
+  const { to, id, subject, lines, links, headers } = mail;
+  const html = (text: string) => escaped(text, 'html');
+  return {
+    to,
+    id,
+    subject: subject.slice(0, 250),
+    ...(headers === undefined ? {} : { headers }),
+    text: [...lines, '', ...links.map(({ text, href }) => `${text}: ${href}`), ''].join('\n'),
+    html: [
+      '<!doctype html><html><body style="font-family:sans-serif;font-size:14px;color:#222">',
+      ...lines
+        .filter((line) => line !== '')
+        .map((line) => `<p style="white-space:pre-wrap">${html(line)}</p>`),
+      `<p>${links.map(({ text, href }) => `<a href="${html(href)}">${html(text)}</a>`).join(' · ')}</p>`,
+      '</body></html>',
+    ].join('\n'),
+  };
+}

@@ -1,0 +1,86 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Background } from '../engine/background.ts';
+import type { Db } from '../db/database.ts';
+import {
+  confirmSubscriber,
+  deleteSubscriber,
+  deleteUnconfirmed,
+  findSubscriberByToken,
+  insertSubscriber,
+  lockSubscriberCount,
+  takeSecondAsking,
+  type SubscriberOfPage,
+} from './subscriber-statements.ts';
+import type { Encryption } from '../engine/encryption.ts';
+import { uuidv7 } from '../engine/ids.ts';
+import { askToConfirm } from './subscriber-mails.ts';
+
+/** Subscribers of a status page: an address is told nothing before it has confirmed. */
+
+/** Of a page. */
+export const mostSubscribers = 5000;
+/** An address that does not confirm is asked again at most so often, and forgotten in the end. */
+const askAgainMs = 3_600_000;
+const forgetMs = 7 * 24 * 3_600_000;
+
+export type SubscriptionDeps = { db: Db; background: Background; encryption: Encryption; now: () => number };
+
+/** As it is stored: the same address in other letters is the same. Null = it is none. */
+export function mailAddress(text: string): string | null {
+  const address = text.trim().toLowerCase();
+  const form = /^[^\s<>@",;:\\()[\]\p{Cc}]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/u;
+  return address.length <= 254 && form.test(address) && !address.includes('..') ? address : null;
+}
+
+const hashOf = (token: string) => createHash('sha256').update(token).digest();
+
+/** Asks an address to confirm, unless it has been asked of late, or has confirmed. False = the page has too many subscribers. */
+export async function subscribe(
+  { db, background, encryption, now }: SubscriptionDeps,
+  { pageId, email }: { pageId: string; email: string },
+): Promise<boolean> {
+  const time = now();
+  const at = new Date(time);
+  return db.tx(async (tx) => {
+    const count = await lockSubscriberCount(tx, pageId);
+    const again = await takeSecondAsking(tx, { pageId, email, before: new Date(time - askAgainMs), now: at });
+    if (again !== null) {
+      await askToConfirm(tx, background, again);
+      return true;
+    }
+    if (count >= mostSubscribers) {
+      await deleteUnconfirmed(tx, { pageId, before: new Date(time - forgetMs) });
+      if ((await lockSubscriberCount(tx, pageId)) >= mostSubscribers) return false;
+    }
+    const id = uuidv7(time);
+    const token = randomBytes(24).toString('base64url');
+    const sealed = encryption.seal(token);
+    const isNew = await insertSubscriber(tx, {
+      id,
+      pageId,
+      email,
+      token: sealed,
+      tokenHash: hashOf(token),
+      now: at,
+    });
+    if (isNew) await askToConfirm(tx, background, id);
+    return true;
+  });
+}
+
+/** Whose token this is; undefined = nobody's of this page. */
+export async function subscriberOf(
+  { db }: Pick<SubscriptionDeps, 'db'>,
+  { pageUrl, token }: { pageUrl: string; token: string },
+): Promise<SubscriberOfPage | undefined> {
+  if (!/^[A-Za-z0-9_-]{32}$/.test(token)) return undefined;
+  return findSubscriberByToken(db, { pageUrl, tokenHash: hashOf(token) });
+}
+
+export async function confirm({ db, now }: SubscriptionDeps, subscriber: SubscriberOfPage): Promise<void> {
+  await confirmSubscriber(db, { id: subscriber.id, now: new Date(now()) });
+}
+
+export async function unsubscribe({ db }: SubscriptionDeps, { pageId, id }: SubscriberOfPage): Promise<void> {
+  await deleteSubscriber(db, { pageId, id });
+}

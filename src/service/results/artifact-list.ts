@@ -1,0 +1,73 @@
+import type { FastifyRequest } from 'fastify';
+import type { Artifact } from '../../protocol/result.ts';
+import { artifactsOf, type ArtifactRow, type AttemptKey } from '../artifacts/statements.ts';
+import type { Queryable } from '../db/database.ts';
+import type { ResultRow } from './statements.ts';
+
+/** What results say of their artifacts: as the agent listed them, brought up to what has become of each since. */
+
+/** An agent gives up after a day; one that has not come a while later will not come. */
+export const comesWithinMs = 25 * 3_600_000;
+
+/** The attempt that a result belongs to, as its artifacts are known by; null where no agent reported it. */
+export function attemptOf({ jobId, leaseToken, attempts }: ResultRow): AttemptKey | null {
+  return jobId === null || leaseToken === null ? null : { jobId, leaseToken, attempt: attempts + 1 };
+}
+
+const nameOf = ({ jobId, leaseToken, attempt }: AttemptKey) => `${jobId} ${leaseToken} ${attempt}`;
+
+/** Where an artifact can be had. */
+export function artifactUrl(base: string, row: { checkId: string; id: string }, name: string): string {
+  return `${base}/v1/check-results/${row.checkId}/${row.id}/assets/${encodeURIComponent(name)}`;
+}
+
+/** Base of URLs in an answer: what the service calls itself, else what the client has called it. */
+export function baseUrl(publicUrl: string | null | undefined, request: FastifyRequest): string {
+  return publicUrl ?? `${request.protocol}://${request.host}`;
+}
+
+/** The rows with the present states and the URLs of their artifacts. `now` is milliseconds since the epoch. */
+export async function withArtifacts(
+  db: Queryable,
+  rows: readonly ResultRow[],
+  { accountId, base, now }: { accountId: string; base: string; now: number },
+): Promise<ResultRow[]> {
+  const attempts = rows.flatMap((row) => {
+    const attempt = listed(row).length > 0 ? attemptOf(row) : null;
+    return attempt === null ? [] : [attempt];
+  });
+  const known = new Map<string, ArtifactRow[]>();
+  for (const artifact of await artifactsOf(db, { accountId, attempts })) {
+    const key = nameOf(artifact);
+    known.set(key, [...(known.get(key) ?? []), artifact]);
+  }
+  return rows.map((row) => {
+    const attempt = attemptOf(row);
+    if (row.body === null || attempt === null || listed(row).length === 0) return row;
+    const stored = known.get(nameOf(attempt)) ?? [];
+    const isLate = now - row.storedAt.getTime() > comesWithinMs;
+    const artifacts = listed(row).map((artifact) => {
+      const found = stored.find(({ name }) => name === artifact.name);
+      const url = artifactUrl(base, row, artifact.name);
+      return presentState(artifact, { found, url, isLate });
+    });
+    return { ...row, body: { ...row.body, artifacts } };
+  });
+}
+
+function presentState(
+  artifact: Artifact,
+  { found, url, isLate }: { found: ArtifactRow | undefined; url: string; isLate: boolean },
+): Artifact {
+  const { name, type, size } = artifact;
+  if (found?.state === 'stored') return { name, type, size: found.size, state: 'stored', url };
+  const told = found === undefined || found.state === 'pending' ? artifact.state : found.state;
+  const state = told === 'stored' || (told === 'pending' && isLate) ? 'lost' : told;
+  return { name, type, size, state, url: null };
+}
+
+/** Artifacts of a stored result, which was checked against the schema when it came. */
+function listed({ body }: ResultRow): Artifact[] {
+  const artifacts = body?.['artifacts'];
+  return Array.isArray(artifacts) ? (artifacts as Artifact[]) : [];
+}

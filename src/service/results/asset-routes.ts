@@ -1,0 +1,173 @@
+import type { FastifyReply } from 'fastify';
+import Type from 'typebox';
+import { artifactNamePattern } from '../../protocol/agent-calls.ts';
+import { artifactTypes } from '../../protocol/result.ts';
+import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import { artifactsOf, findArtifact } from '../artifacts/statements.ts';
+import { findResult, type ResultRow } from './statements.ts';
+import type { ArtifactFiles } from '../artifacts/files.ts';
+import { notFound } from '../http/errors.ts';
+import { timeOfUuidv7 } from '../engine/ids.ts';
+import { open, strict } from '../http/strict-schema.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { fitsPattern } from '../http/name-pattern.ts';
+import { isUuid } from '../http/path-params.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { artifactUrl, attemptOf, baseUrl } from './artifact-list.ts';
+
+/** Files of a result: which there are, and their bytes. */
+
+export const Asset = open(
+  Type.Object(
+    {
+      type: StringEnum(artifactTypes),
+      name: Type.String(),
+      url: Type.String({ description: 'Where its bytes are, for the same API key.' }),
+      contentType: Type.String(),
+      size: Type.Integer({ description: 'Bytes.' }),
+      source: Type.Literal('check', { description: 'What it belongs to: the run of a check.' }),
+      archive: Nullable(Type.Object({ entryName: Type.String() }), {
+        description: 'The entry, where the file is one of an archive; its URL then is that of the archive.',
+      }),
+    },
+    { $id: 'Asset', title: 'Asset' },
+  ),
+);
+
+const Assets = open(
+  Type.Object({
+    assets: Type.Array(Type.Ref('Asset')),
+    truncated: Type.Boolean({ description: 'Whether there are more than are listed.' }),
+  }),
+);
+
+const ResultParams = { checkId: Type.String(), checkResultId: Type.String() };
+
+const AssetsQuery = strict(
+  Type.Object({
+    type: Type.Optional(StringEnum(artifactTypes)),
+    name: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'A name, with * for any letters and ? for one.',
+      }),
+    ),
+  }),
+);
+
+/** Adds the list of a result's files, and the files themselves. */
+export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl }: ApiDeps): void {
+  const resultOf = async (accountId: string, checkId: string, id: string): Promise<ResultRow> => {
+    const time = timeOfUuidv7(id);
+    const row =
+      isUuid(checkId) && time !== null
+        ? await findResult(db, { accountId, checkId, id, startedAt: new Date(time) })
+        : undefined;
+    if (row === undefined) throw notFound('result', id, 'checkResultId');
+    return row;
+  };
+
+  api.get(
+    '/v1/check-results/:checkId/:checkResultId/assets',
+    {
+      schema: {
+        operationId: 'listCheckResultAssets',
+        tags: ['Results'],
+        summary: "A result's files: traces, videos, screenshots, reports, logs",
+        params: strict(Type.Object(ResultParams)),
+        querystring: AssetsQuery,
+        response: { 200: Assets, ...errorResponses(400, 404) },
+      },
+    },
+    async (request) => {
+      const { accountId, query } = request;
+      const row = await resultOf(accountId, request.params.checkId, request.params.checkResultId);
+      const attempt = attemptOf(row);
+      const stored = attempt === null ? [] : await artifactsOf(db, { accountId, attempts: [attempt] });
+      const base = baseUrl(publicUrl, request);
+      return {
+        assets: stored
+          .filter(({ state }) => state === 'stored')
+          .filter(({ type }) => query.type === undefined || type === query.type)
+          .filter(({ name }) => query.name === undefined || fitsPattern(name, query.name))
+          .map(({ type, name, contentType, size }) => ({
+            type: artifactTypes.find((known) => known === type) ?? 'file',
+            name,
+            url: artifactUrl(base, row, name),
+            contentType,
+            size,
+            source: 'check' as const,
+            archive: null,
+          })),
+        // An attempt has no more files than are listed at a time.
+        truncated: false,
+      };
+    },
+  );
+
+  api.get(
+    '/v1/check-results/:checkId/:checkResultId/assets/:name',
+    {
+      schema: {
+        operationId: 'getCheckResultAsset',
+        tags: ['Results'],
+        summary: "The bytes of one of a result's files",
+        params: strict(Type.Object({ ...ResultParams, name: Type.String() })),
+        response: {
+          200: {
+            description: 'The file, with its own content type',
+            content: { 'application/octet-stream': { schema: Type.String({ format: 'binary' }) } },
+          },
+          302: Type.Null({
+            description: 'The file is at the URL in `location`, for some minutes, without a key',
+          }),
+          ...errorResponses(400, 404),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { checkId, checkResultId, name } = request.params;
+      const row = await resultOf(request.accountId, checkId, checkResultId);
+      const attempt = attemptOf(row);
+      // No file has another name: what the database can't even be asked for is not there either.
+      const artifact =
+        attempt === null || !artifactNamePattern.test(name)
+          ? undefined
+          : await findArtifact(db, { ...attempt, name });
+      if (files === undefined || artifact?.state !== 'stored') throw notFound('file', name, 'name');
+      return sendFile(reply, files, artifact);
+    },
+  );
+}
+
+/** Kinds that a browser may show; all else is saved. A page from a target runs in no origin of ours. */
+const shown = /^(image\/(png|jpeg|gif|webp)|video\/(webm|mp4)|text\/plain|text\/html|application\/json)\b/i;
+
+async function sendFile(
+  reply: FastifyReply,
+  files: ArtifactFiles,
+  { id, name, contentType, size: stored }: { id: string; name: string; contentType: string; size: number },
+): Promise<FastifyReply> {
+  const isShown = shown.test(contentType);
+  const type = isShown ? contentType : plainType(contentType);
+  const disposition = `${isShown ? 'inline' : 'attachment'}; filename="${name}"`;
+  const url = await files.urlOf?.(id, { size: stored, contentType: type, disposition });
+  if (typeof url === 'string') return reply.header('cache-control', 'no-store').redirect(url, 302);
+  const { stream, size } = await files.open(id).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT' ? notFound('file', name, 'name') : error;
+  });
+  return reply
+    .header('content-type', type)
+    .header('content-length', size)
+    .header('content-disposition', disposition)
+    .header('x-content-type-options', 'nosniff')
+    .header('content-security-policy', 'sandbox allow-scripts')
+    .header('cache-control', 'private, max-age=3600')
+    .send(stream);
+}
+
+/** A type as an agent named it may be anything: what is no plain `kind/name` becomes bytes. */
+function plainType(contentType: string): string {
+  return /^[\w.+-]+\/[\w.+-]+$/.test(contentType) ? contentType : 'application/octet-stream';
+}

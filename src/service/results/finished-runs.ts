@@ -1,0 +1,86 @@
+import { toError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { Db } from '../db/database.ts';
+import {
+  forgetFinishedRuns,
+  lockFinishedRuns,
+  postponeFinishedRuns,
+  type FinishedRun,
+  type LockedRun,
+} from './finished-run-statements.ts';
+import { createLoop, type Loop } from '../engine/loop.ts';
+
+/**
+ * What follows from runs that have ended: alerts, error groups, incidents. A result queues its run in its own transaction,
+ * so that a crash loses none; here each run is followed once, in a transaction with all that follows from it.
+ */
+
+/**
+ * Does what follows from these runs, oldest first, within `tx`. Of a check that two replicas follow at once the rows that it
+ * writes must be locked first (`for update`), so that one waits for the other.
+ */
+export type RunFollower = (tx: Db, runs: readonly FinishedRun[]) => Promise<void>;
+
+/** Parts of runs in one transaction: it must not hold the embedded database up. */
+const batch = 100;
+const idleMs = 400;
+const mostFailures = 10;
+
+export function createFinishedRuns(options: {
+  db: Db;
+  followers: readonly RunFollower[];
+  now: () => number;
+  log: Log;
+}): Loop {
+  const { db, followers, now, log } = options;
+
+  async function follow(tx: Db, runs: readonly LockedRun[]): Promise<void> {
+    for (const follower of followers) await follower(tx, runs);
+    await forgetFinishedRuns(
+      tx,
+      runs.flatMap(({ rowIds }) => rowIds),
+    );
+  }
+
+  const take = (tx: Db, limit: number) => lockFinishedRuns(tx, { limit, now: new Date(now()) });
+
+  /** One run at a time: the one that can't be followed is put off, and given up in the end. */
+  async function followEach(): Promise<void> {
+    for (let done = 0; done < batch; done++) {
+      let run: LockedRun | undefined;
+      try {
+        await db.tx(async (tx) => {
+          [run] = await take(tx, 1);
+          if (run !== undefined) await follow(tx, [run]);
+        });
+      } catch (error) {
+        if (run === undefined) throw error;
+        const { checkId, runId, rowIds } = run;
+        const until = new Date(now() + 5_000);
+        const given = await postponeFinishedRuns(db, { rowIds, until, mostFailures });
+        const outcome = given > 0 ? 'given up' : 'put off';
+        log.error({ checkId, runId, error: toError(error).message, outcome }, 'a run could not be followed');
+      }
+      if (run === undefined) return;
+    }
+  }
+
+  return createLoop({
+    name: 'finished runs',
+    log,
+    work: async () => {
+      let rows = 0;
+      try {
+        await db.tx(async (tx) => {
+          const runs = await take(tx, batch);
+          rows = runs.reduce((sum, { rowIds }) => sum + rowIds.length, 0);
+          if (runs.length > 0) await follow(tx, runs);
+        });
+      } catch (error) {
+        if (rows === 0) throw error;
+        await followEach();
+      }
+      return rows >= batch ? 0 : idleMs;
+    },
+  });
+}

@@ -1,0 +1,248 @@
+import type { ResultRow } from './statements.ts';
+
+/** How results are shown: our vocabulary, and beside it each type's public form, derived from `details` and `timings`. */
+
+type Json = { [name: string]: unknown };
+
+const object = (value: unknown): Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}; // any object is a Json
+
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
+// Sums of milliseconds with fractions would show the noise of binary fractions.
+const round = (value: number) => Math.round(value * 1000) / 1000;
+
+/** Phases in the public form: connecting includes a proxy's tunnel, and the TLS handshake counts as waiting for the first byte. */
+export function timingPhases(timings: unknown): Json | null {
+  if (typeof timings !== 'object' || timings === null) return null;
+  const { dns, connect, tunnel, tls, firstByte, download, remainder, total } = object(timings);
+  return {
+    wait: round(number(remainder)),
+    dns: round(number(dns)),
+    tcp: round(number(connect) + number(tunnel)),
+    firstByte: round(number(tls) + number(firstByte)),
+    download: round(number(download)),
+    total: round(number(total)),
+  };
+}
+
+type Parts = {
+  details: Json;
+  timings: unknown;
+  assertions: unknown[];
+  artifacts: unknown[];
+  log: unknown[];
+};
+
+/** The phases as moments: milliseconds from the start of the attempt to the end of each phase. */
+function moments(phases: Json | null): Json | null {
+  if (phases === null) return null;
+  const { wait, dns, tcp, firstByte, download } = phases;
+  let at = 0;
+  const after = (phase: unknown) => (at = round(at + number(phase)));
+  return {
+    socket: after(wait),
+    lookup: after(dns),
+    connect: after(tcp),
+    response: after(firstByte),
+    end: after(download),
+  };
+}
+
+/** The log by phase: lines of setup and teardown scripts begin with the name of theirs. */
+function jobLog(log: unknown[]): Json {
+  const lists: { setup: unknown[]; request: unknown[]; teardown: unknown[] } = {
+    setup: [],
+    request: [],
+    teardown: [],
+  };
+  for (const entry of log) {
+    const { msg } = object(entry);
+    const [, phase, text] = (typeof msg === 'string' && /^(setup|teardown): ([^]*)$/.exec(msg)) || [];
+    if (phase === 'setup' || phase === 'teardown') lists[phase].push({ ...object(entry), msg: text });
+    else lists.request.push(entry);
+  }
+  return lists;
+}
+
+const httpForm = ({ details, timings, assertions, artifacts, log }: Parts): Json => {
+  const phases = timingPhases(timings);
+  const response = details['response'] ?? null;
+  return {
+    request: details['request'] ?? null,
+    response:
+      response === null ? null : { ...object(response), timings: moments(phases), timingPhases: phases },
+    requestError: details['requestError'] ?? null,
+    assertions,
+    jobLog: jobLog(log),
+    jobAssets: artifacts,
+    pcapDataUrl: urlsOf(artifacts, 'pcap')[0] ?? null,
+  };
+};
+
+const tcpForm = ({ details, timings, assertions }: Parts): Json => {
+  const { dns, connect, firstByte, download, remainder, total } = object(timings);
+  return {
+    ...details,
+    assertions,
+    timingPhases:
+      typeof timings !== 'object' || timings === null
+        ? null
+        : {
+            dns: round(number(dns)),
+            connect: round(number(connect)),
+            data: round(number(firstByte) + number(download) + number(remainder)),
+            total: round(number(total)),
+          },
+  };
+};
+
+const ownForm = ({ details, assertions }: Parts): Json => ({ ...details, assertions });
+
+/** Where the stored artifacts of a type can be had. */
+const urlsOf = (artifacts: readonly unknown[], type: string): unknown[] =>
+  artifacts
+    .map(object)
+    .filter((artifact) => artifact['type'] === type && typeof artifact['url'] === 'string')
+    .map(({ url }) => url);
+
+const multiStepForm = ({ details, artifacts, log }: Parts): Json => ({
+  errors: list(details['errors']),
+  startTime: details['startTime'] ?? null,
+  endTime: details['endTime'] ?? null,
+  runtimeVersion: details['runtimeVersion'] ?? null,
+  jobLog: log,
+  jobAssets: artifacts,
+  playwrightTestTraces: urlsOf(artifacts, 'trace'),
+  playwrightTestJsonReportFile: urlsOf(artifacts, 'report')[0] ?? null,
+});
+
+const noErrors = { consoleErrors: 0, networkErrors: 0, documentErrors: 0, userScriptErrors: 0 };
+
+const browserForm = (parts: Parts): Json => ({
+  type: 'PLAYWRIGHT_TEST',
+  traceSummary: { ...noErrors, ...object(parts.details['traceSummary']) },
+  pages: list(parts.details['pages']),
+  ...multiStepForm(parts),
+  playwrightTestVideos: urlsOf(parts.artifacts, 'video'),
+});
+
+const suiteForm = ({ details, artifacts, log }: Parts): Json => {
+  const told = Object.fromEntries(suiteFacts.map((name) => [name, details[name] ?? null] as const));
+  const stored = artifacts.map(object).filter(({ url }) => typeof url === 'string');
+  const reports = (ending: RegExp) =>
+    stored.filter(({ type, name }) => type === 'report' && ending.test(String(name))).map(({ url }) => url);
+  return {
+    ...told,
+    // Those of the run as a whole, then those of tests.
+    errors: [
+      ...list(details['errors']),
+      ...list(details['tests']).flatMap((test) => list(object(test)['errors'])),
+    ],
+    stages: list(details['stages']),
+    tests: list(details['tests']),
+    jobLog: log,
+    jobAssets: artifacts,
+    playwrightTraceFiles: stored
+      .filter(({ type }) => type === 'trace')
+      .map(({ url, name }) => ({ url, name: String(name).replace(/\.zip$/, ''), filename: name })),
+    playwrightTestTraces: urlsOf(artifacts, 'trace'),
+    playwrightTestVideos: urlsOf(artifacts, 'video'),
+    playwrightTestJsonReportFile: reports(/\.json$/)[0] ?? null,
+    playwrightTestHtmlReportFile: reports(/\.zip$/)[0] ?? null,
+  };
+};
+
+const agenticForm = ({ details, artifacts }: Parts): Json => ({
+  summary: details['summary'] ?? '',
+  prompt: details['prompt'] ?? '',
+  assertions: list(details['assertions']),
+  suggestions: list(details['suggestions']),
+  steps: list(details['steps']),
+  errors: list(details['errors']),
+  artifactManifest: Object.fromEntries(
+    artifacts
+      .map(object)
+      .filter(({ state }) => state === 'stored')
+      .map(({ name }) => [name, agenticFiles[String(name)] ?? 'A file of the run'] as const),
+  ),
+});
+
+const agenticFiles: { readonly [name: string]: string } = {
+  'screenshot.jpg': 'The page as the run left it',
+  'script.json': 'The actions of the run, which later runs do again',
+};
+
+const suiteFacts = [
+  'playwrightVersion',
+  'engine',
+  'packageManager',
+  'dependencyCache',
+  'startTime',
+  'endTime',
+  'runStatus',
+  'exitCode',
+  'totals',
+  'testsLeftOut',
+] as const;
+
+/** Name of the field that holds a type's public form, and how the form is made. */
+const forms: { readonly [type: string]: { field: string; form: (parts: Parts) => Json } } = {
+  API: { field: 'apiCheckResult', form: httpForm },
+  URL: { field: 'urlCheckResult', form: httpForm },
+  TCP: { field: 'tcpCheckResult', form: tcpForm },
+  DNS: { field: 'dnsCheckResult', form: ownForm },
+  ICMP: { field: 'icmpCheckResult', form: ownForm },
+  BROWSER: { field: 'browserCheckResult', form: browserForm },
+  MULTI_STEP: { field: 'multiStepCheckResult', form: multiStepForm },
+  PLAYWRIGHT: { field: 'playwrightCheckResult', form: suiteForm },
+  AGENTIC: { field: 'agenticCheckResult', form: agenticForm },
+};
+
+const summaryOf = (row: ResultRow): Json => ({
+  id: row.id,
+  checkId: row.checkId,
+  sequenceId: row.sequenceId,
+  checkType: row.checkType,
+  runLocation: row.runLocation,
+  resultType: row.resultType,
+  status: row.status,
+  hasFailures: row.hasFailures,
+  hasErrors: row.hasErrors,
+  isDegraded: row.isDegraded,
+  overMaxResponseTime: row.overMaxResponseTime,
+  isCancelled: row.isCancelled,
+  responseTime: row.responseTime,
+  attempts: row.attempts,
+  reason: row.reason,
+  errorGroupIds: row.errorGroupIds ?? [],
+  ...(row.checkType === 'PLAYWRIGHT' ? { totals: row.totals } : {}),
+  startedAt: row.startedAt.toISOString(),
+  stoppedAt: row.stoppedAt.toISOString(),
+  created_at: row.storedAt.toISOString(),
+});
+
+function partsOf(body: Json): Parts {
+  return {
+    details: object(body['details']),
+    timings: body['timings'] ?? null,
+    assertions: list(body['assertions']),
+    artifacts: list(body['artifacts']),
+    log: list(body['log']),
+  };
+}
+
+/** A result of a list. One whose body is too large for that has only its summary, and says so. */
+export function presentListedResult(row: ResultRow): Json {
+  if (row.body === null) return { ...summaryOf(row), isPartial: true };
+  const { assertions, timings, details, artifacts, log } = partsOf(row.body);
+  return { ...summaryOf(row), isPartial: false, assertions, timings, details, artifacts, log };
+}
+
+/** One result, whole, with its type's public form. */
+export function presentResult(row: ResultRow): Json {
+  const own = forms[row.checkType];
+  if (row.body === null || own === undefined) return presentListedResult(row);
+  return { ...presentListedResult(row), [own.field]: own.form(partsOf(row.body)) };
+}

@@ -1,0 +1,154 @@
+import type { SuiteTotals } from './suite-totals.ts';
+import type { Queryable } from '../db/database.ts';
+
+/** Statements on results for the public API. The partitions are by started_at, so every statement bounds it where it can. */
+
+export type ResultRow = {
+  id: string;
+  checkId: string;
+  sequenceId: string;
+  /** Of the run that an agent reported; null where none did. */
+  jobId: string | null;
+  leaseToken: string | null;
+  checkType: string;
+  runLocation: string;
+  resultType: string;
+  status: string;
+  hasFailures: boolean;
+  hasErrors: boolean;
+  isDegraded: boolean;
+  overMaxResponseTime: boolean;
+  isCancelled: boolean;
+  responseTime: number;
+  attempts: number;
+  reason: unknown;
+  /** Of suites: how many tests came to what. */
+  totals: SuiteTotals | null;
+  /** assertions, timings, details, artifacts, log; null = too large for a list. */
+  body: Record<string, unknown> | null;
+  startedAt: Date;
+  stoppedAt: Date;
+  storedAt: Date;
+  /** Where it was looked for: src/service/error-groups/groups-of-results.ts. */
+  errorGroupIds?: string[];
+};
+
+/** A body above this many stored (compressed) bytes is left out of lists: a page must stay small. */
+const listedBodyBytes = 32 * 1024;
+
+const summary = `id, check_id as "checkId", sequence_id as "sequenceId", job_id as "jobId",
+  lease_token as "leaseToken", check_type as "checkType",
+  run_location as "runLocation", result_type as "resultType", status, has_failures as "hasFailures",
+  has_errors as "hasErrors", is_degraded as "isDegraded", over_max_response_time as "overMaxResponseTime",
+  is_cancelled as "isCancelled", response_time as "responseTime", attempts, reason, totals, started_at as "startedAt",
+  stopped_at as "stoppedAt", stored_at as "storedAt"`;
+
+export type ResultFilter = {
+  accountId: string;
+  checkId: string;
+  runLocation: string | null;
+  checkType: string | null;
+  hasFailures: boolean | null;
+  /** null = all. */
+  resultType: 'FINAL' | 'ATTEMPT' | null;
+  from: Date | null;
+  to: Date | null;
+  /** Only results that come after this one, newest first. */
+  after?: { id: string; startedAt: Date } | null;
+  limit: number;
+  offset: number;
+};
+
+/** A page of a check's results, newest first. */
+export async function listResults(db: Queryable, filter: ResultFilter): Promise<ResultRow[]> {
+  return db.query<ResultRow>(
+    `select ${summary}, case when pg_column_size(body) <= ${listedBodyBytes} then body end as body
+     from check_results
+     where check_id = $1 and account_id = $2 and not test_session
+       and started_at >= coalesce($3::timestamptz, '-infinity') and started_at <= least($4::timestamptz, $11::timestamptz, 'infinity')
+       and ($5::text is null or run_location = $5)
+       and ($6::text is null or check_type = $6)
+       and ($7::boolean is null or has_failures = $7)
+       and ($8::text is null or result_type = $8)
+       and ($12::uuid is null or (started_at, id) < ($11::timestamptz, $12::uuid))
+     order by started_at desc, id desc limit $9 offset $10`,
+    [
+      filter.checkId,
+      filter.accountId,
+      filter.from,
+      filter.to,
+      filter.runLocation,
+      filter.checkType,
+      filter.hasFailures,
+      filter.resultType,
+      filter.limit,
+      filter.offset,
+      filter.after?.startedAt ?? null,
+      filter.after?.id ?? null,
+    ],
+  );
+}
+
+/** One result, whole. `startedAt` is the moment in its id (a UUIDv7), which finds its partition. */
+export async function findResult(
+  db: Queryable,
+  options: { accountId: string; checkId: string; id: string; startedAt: Date },
+): Promise<ResultRow | undefined> {
+  const rows = await db.query<ResultRow>(
+    `select ${summary}, body from check_results
+     where id = $1 and check_id = $2 and account_id = $3
+       and started_at >= $4::timestamptz and started_at < $4::timestamptz + interval '1 millisecond'`,
+    [options.id, options.checkId, options.accountId, options.startedAt],
+  );
+  return rows[0];
+}
+
+export type RecentResultRow = {
+  checkId: string;
+  status: string;
+  responseTime: number;
+  runLocation: string;
+  startedAt: Date;
+};
+
+/** The last `limit` final results of each of these checks since `since`, newest first. */
+export async function recentResults(
+  db: Queryable,
+  options: { accountId: string; checkIds: readonly string[]; since: Date; limit: number },
+): Promise<RecentResultRow[]> {
+  return db.query<RecentResultRow>(
+    `select item.id as "checkId", status, response_time as "responseTime", run_location as "runLocation",
+       started_at as "startedAt"
+     from unnest($1::uuid[]) as item (id)
+     cross join lateral (
+       select status, response_time, run_location, started_at from check_results
+       where check_id = item.id and account_id = $2 and started_at >= $3 and result_type = 'FINAL' and not test_session
+       order by started_at desc, id desc limit $4
+     ) as recent`,
+    [[...options.checkIds], options.accountId, options.since, options.limit],
+  );
+}
+
+export type SuiteRunRow = {
+  id: string;
+  status: string;
+  /** Milliseconds. */
+  responseTime: number;
+  runLocation: string;
+  startedAt: Date;
+  totals: SuiteTotals | null;
+};
+
+/** The last final results of a suite, newest first, without their bodies. */
+export async function suiteRuns(
+  db: Queryable,
+  { accountId, checkId, limit }: { accountId: string; checkId: string; limit: number },
+): Promise<SuiteRunRow[]> {
+  return db.query<SuiteRunRow>(
+    `select id, status, response_time as "responseTime", run_location as "runLocation", started_at as "startedAt", totals
+     from check_results
+     where check_id = $1 and account_id = $2 and result_type = 'FINAL' and not test_session
+     order by started_at desc, id desc limit $3`,
+    [checkId, accountId, limit],
+  );
+}

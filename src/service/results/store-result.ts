@@ -1,0 +1,174 @@
+import type { ResultStatus } from '../../protocol/result.ts';
+import type { SuiteTotals } from './suite-totals.ts';
+import type { Queryable } from '../db/database.ts';
+import { clockSkewSql } from '../engine/clock-skew.ts';
+
+/** A result as it is stored. Times are milliseconds since the epoch; `body` and `reason` are JSON texts. */
+export type ResultToStore = {
+  id: string;
+  startedAt: number;
+  stoppedAt: number;
+  accountId: string;
+  checkId: string;
+  jobId: string | null;
+  /** The lease that it came with; absent where no agent brought it. */
+  leaseToken?: string;
+  sequenceId: string;
+  /** Of a test session: it says nothing about the check. Absent = no. */
+  isTest?: boolean;
+  checkType: string;
+  runLocation: string;
+  resultType: 'FINAL' | 'ATTEMPT';
+  status: ResultStatus;
+  hasFailures: boolean;
+  hasErrors: boolean;
+  isDegraded: boolean;
+  overMaxResponseTime: boolean;
+  isCancelled: boolean;
+  responseTime: number;
+  attempts: number;
+  reason: string | null;
+  /** assertions, timings, details, artifacts, log */
+  body: string;
+  /** Of the certificate that an attempt saw; null when it saw none. */
+  sslDaysRemaining: number | null;
+  /** Of a suite's run that came so far. */
+  totals?: SuiteTotals | null;
+};
+
+/**
+ * `value` as JSON that PostgreSQL's jsonb takes: it has no NUL and no half of a surrogate pair, which JavaScript's
+ * strings may hold. Either becomes U+FFFD.
+ */
+export function toJsonb(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'null';
+  // JSON.stringify writes whole pairs as they are: an escaped surrogate is always half of one.
+  if (!text.includes('\\u')) return text;
+  return text.replace(/\\(?:u0000|ud[89a-f][0-9a-f]{2}|[^])/g, (escape) =>
+    escape === '\\u0000' || escape.startsWith('\\ud') ? '\\ufffd' : escape,
+  );
+}
+
+/** One statement for all. The partitions of their days must exist. */
+export async function insertResults(
+  tx: Queryable,
+  results: readonly ResultToStore[],
+  now: Date,
+): Promise<void> {
+  if (results.length === 0) return;
+  await tx.query(
+    `insert into check_results (id, started_at, stopped_at, stored_at, account_id, check_id, job_id, lease_token, sequence_id,
+       test_session, check_type, run_location, result_type, status, has_failures, has_errors, is_degraded, over_max_response_time,
+       is_cancelled, response_time, attempts, reason, totals, body)
+     select r.id, r.started, r.stopped, $2, r.account, r.checks, r.job, r.lease, r.sequence, r.test, r.type, r.location, r.kind,
+       r.status, r.failures, r.errors, r.degraded, r.over, r.cancelled, r.time, r.attempts, nullif(r.reason, 'null'),
+       nullif(r.totals, 'null'), r.body
+     from jsonb_to_recordset($1::jsonb) as r (id uuid, started timestamptz, stopped timestamptz, account uuid,
+       checks uuid, job uuid, lease uuid, sequence uuid, test boolean, type text, location text, kind text, status text, failures boolean,
+       errors boolean, degraded boolean, over boolean, cancelled boolean, time double precision, attempts integer,
+       reason jsonb, totals jsonb, body jsonb)`,
+    [`[${results.map(recordOf).join(',')}]`, now],
+  );
+}
+
+/** The JSON texts within are put in as they are: parsed once, by the database. */
+function recordOf(result: ResultToStore): string {
+  const record = JSON.stringify({
+    id: result.id,
+    started: new Date(result.startedAt).toISOString(),
+    stopped: new Date(result.stoppedAt).toISOString(),
+    account: result.accountId,
+    checks: result.checkId,
+    job: result.jobId,
+    lease: result.leaseToken ?? null,
+    sequence: result.sequenceId,
+    test: result.isTest === true,
+    type: result.checkType,
+    location: result.runLocation,
+    kind: result.resultType,
+    status: result.status,
+    failures: result.hasFailures,
+    errors: result.hasErrors,
+    degraded: result.isDegraded,
+    over: result.overMaxResponseTime,
+    cancelled: result.isCancelled,
+    time: result.responseTime,
+    attempts: result.attempts,
+    totals: result.totals ?? null,
+  });
+  return `${record.slice(0, -1)},"reason":${result.reason ?? 'null'},"body":${result.body}}`;
+}
+
+/** A status says something about the check unless the run did not take place. */
+const tellsStatus = (result: ResultToStore) =>
+  result.resultType === 'FINAL' &&
+  result.isTest !== true &&
+  result.status !== 'missed' &&
+  result.status !== 'cancelled';
+
+/** Brings the statuses of checks up to date: the newest final result counts, and the longest and shortest run. */
+export async function updateStatuses(
+  tx: Queryable,
+  results: readonly ResultToStore[],
+  now: Date,
+): Promise<void> {
+  const byCheck = new Map<string, { newest: ResultToStore; longest: number; shortest: number }>();
+  for (const result of results.filter(tellsStatus)) {
+    const time = result.responseTime;
+    const known = byCheck.get(result.checkId);
+    byCheck.set(result.checkId, {
+      newest: known !== undefined && known.newest.startedAt > result.startedAt ? known.newest : result,
+      longest: Math.max(known?.longest ?? time, time),
+      shortest: Math.min(known?.shortest ?? time, time),
+    });
+  }
+  if (byCheck.size === 0) return;
+  const records = [...byCheck.values()]
+    // In one order everywhere, so that no two transactions wait for each other.
+    .sort((a, b) => (a.newest.checkId < b.newest.checkId ? -1 : 1))
+    .map(({ newest, longest, shortest }) => ({
+      id: newest.checkId,
+      account: newest.accountId,
+      status: newest.status,
+      failures: newest.hasFailures,
+      errors: newest.hasErrors,
+      degraded: newest.isDegraded,
+      longest,
+      shortest,
+      location: newest.runLocation,
+      run: newest.id,
+      started: new Date(newest.startedAt).toISOString(),
+      ssl: newest.sslDaysRemaining,
+      reason: newest.reason === null ? null : (JSON.parse(newest.reason) as unknown),
+    }));
+  await tx.query(
+    // The join leaves out checks that were deleted meanwhile.
+    `insert into check_statuses as s (check_id, account_id, status, has_failures, has_errors, is_degraded, longest_run,
+       shortest_run, last_run_location, last_check_run_id, last_started_at, ssl_days_remaining, reason, created_at)
+     select r.id, r.account, r.status, r.failures, r.errors, r.degraded, r.longest, r.shortest, r.location, r.run,
+       r.started, r.ssl, nullif(r.reason, 'null'), $2
+     from jsonb_to_recordset($1::jsonb) as r (id uuid, account uuid, status text, failures boolean, errors boolean,
+       degraded boolean, longest double precision, shortest double precision, location text, run uuid,
+       started timestamptz, ssl integer, reason jsonb)
+     join checks c on c.id = r.id
+     on conflict (check_id) do update set
+       longest_run = greatest(s.longest_run, excluded.longest_run),
+       shortest_run = least(s.shortest_run, excluded.shortest_run),
+       (status, has_failures, has_errors, is_degraded, last_run_location, last_check_run_id, last_started_at,
+         ssl_days_remaining, reason, updated_at) = (select
+         case when newer then excluded.status else s.status end,
+         case when newer then excluded.has_failures else s.has_failures end,
+         case when newer then excluded.has_errors else s.has_errors end,
+         case when newer then excluded.is_degraded else s.is_degraded end,
+         case when newer then excluded.last_run_location else s.last_run_location end,
+         case when newer then excluded.last_check_run_id else s.last_check_run_id end,
+         case when newer then excluded.last_started_at else s.last_started_at end,
+         case when newer then coalesce(excluded.ssl_days_remaining, s.ssl_days_remaining) else s.ssl_days_remaining end,
+         case when newer then excluded.reason else s.reason end,
+         $2::timestamptz
+         from (select excluded.last_started_at >= s.last_started_at
+           -- The clock was wrong and has been set back.
+           or s.last_started_at > $2::timestamptz + ${clockSkewSql} as newer) as age)`,
+    [JSON.stringify(records), now],
+  );
+}

@@ -1,0 +1,175 @@
+import type { Queryable } from '../db/database.ts';
+import { effectiveSlugs } from '../checks/storage/effective-checks.ts';
+import type { CheckGroupRow } from '../checks/storage/group-statements.ts';
+
+/** A job that has just been leased, with what its check says. */
+export type ClaimedJob = {
+  jobId: string;
+  runId: string;
+  sequenceId: string;
+  accountId: string;
+  checkId: string;
+  locationId: string;
+  runLocation: string;
+  runSource: string;
+  runParallel: boolean;
+  checkType: string;
+  lane: string;
+  dueAt: Date;
+  /** Since when it could have been claimed. */
+  notBefore: Date;
+  attempt: number;
+  firstAttemptAt: Date | null;
+  leaseToken: string;
+  leaseExpiresAt: Date;
+  checkName: string;
+  locationCount: number;
+  /** Null = the run needs none. */
+  runtimeId: string | null;
+  /** Null = it is large: see definitionOfCheck. */
+  definition: Record<string, unknown> | null;
+  /** Whether there is a script, or files beside one; see codeOfCheck. */
+  hasCode: boolean;
+  group: ClaimedGroup | null;
+  accountRuntimeId: string;
+  /** The session that asked for the run; null = a scheduled one. */
+  sessionId: string | null;
+  testSession: boolean;
+  refreshCache: boolean;
+};
+
+/** What a run needs of its check's group. Definition: null = it is large, see definitionOfGroup. */
+export type ClaimedGroup = Pick<CheckGroupRow, 'id' | 'runtimeId'> & {
+  definition: Record<string, unknown> | null;
+};
+
+/**
+ * Definitions above this many stored (compressed) bytes, with setup and teardown scripts in them, are read one by one: a
+ * statement that brought a hundred of them would hold the embedded database up.
+ */
+const claimedDefinitionBytes = 8 * 1024;
+
+export type Claim = {
+  locationId: string;
+  agentId: string;
+  /** Slots of each lane. */
+  free: readonly { lane: string; slots: number }[];
+  checkTypes: readonly string[];
+  runtimes: readonly string[];
+  now: Date;
+  leaseExpiresAt: Date;
+};
+
+/** Leases jobs of a location to an agent, longest due first. Agents that claim at once never get the same job. */
+export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob[]> {
+  return db.query<ClaimedJob>(
+    `with picked as (
+       select candidate.id from unnest($1::text[], $2::integer[]) as free (lane, slots)
+       cross join lateral (
+         select id from jobs
+         where location_id = $3 and lane = free.lane and state = 'queued' and not_before <= $4 and expires_at > $4
+           and check_type = any($5::text[]) and (runtime_id is null or runtime_id = any($6::text[]))
+         order by not_before limit free.slots for update skip locked
+       ) as candidate
+     ), leased as (
+       update jobs set state = 'leased', lease_token = gen_random_uuid(), lease_expires_at = $7, agent_id = $8, leased_at = $4,
+         deliveries = deliveries + 1
+       from picked where jobs.id = picked.id
+       returning jobs.*
+     )
+     select j.id as "jobId", j.run_id as "runId", j.sequence_id as "sequenceId", j.account_id as "accountId",
+       j.check_id as "checkId", j.location_id as "locationId", j.run_location as "runLocation",
+       j.run_source as "runSource", j.run_parallel as "runParallel", j.check_type as "checkType", j.lane,
+       j.due_at as "dueAt", j.not_before as "notBefore", j.attempt, j.first_attempt_at as "firstAttemptAt", j.lease_token as "leaseToken",
+       j.lease_expires_at as "leaseExpiresAt", j.runtime_id as "runtimeId", j.session_id as "sessionId",
+       j.test_session as "testSession", j.refresh_cache as "refreshCache", c.name as "checkName",
+       cardinality(${effectiveSlugs}) as "locationCount", c.code is not null as "hasCode",
+       case when pg_column_size(c.definition) <= ${claimedDefinitionBytes} then c.definition end as definition,
+       case when g.id is not null then jsonb_build_object('id', g.id, 'runtimeId', g.runtime_id, 'definition',
+         case when pg_column_size(g.definition) <= ${claimedDefinitionBytes} then g.definition end) end as "group", a.runtime_id as "accountRuntimeId"
+     from leased j join checks c on c.id = j.check_id join accounts a on a.id = c.account_id
+     left join check_groups g on g.id = c.group_id order by j.not_before`,
+    [
+      claim.free.map(({ lane }) => lane),
+      claim.free.map(({ slots }) => slots),
+      claim.locationId,
+      claim.now,
+      claim.checkTypes,
+      claim.runtimes,
+      claim.leaseExpiresAt,
+      claim.agentId,
+    ],
+  );
+}
+
+/** Script and dependencies of a check, megabytes at most: a statement of its own, so that none takes long. */
+export async function codeOfCheck(db: Queryable, checkId: string): Promise<Record<string, unknown> | null> {
+  const rows = await db.query<{ code: Record<string, unknown> | null }>(
+    'select code from checks where id = $1',
+    [checkId],
+  );
+  return rows[0]?.code ?? null;
+}
+
+/** What a claim has left out of a check; null = the check is gone. */
+export async function definitionOfCheck(
+  db: Queryable,
+  checkId: string,
+): Promise<Record<string, unknown> | null> {
+  const rows = await db.query<{ definition: Record<string, unknown> }>(
+    'select definition from checks where id = $1',
+    [checkId],
+  );
+  return rows[0]?.definition ?? null;
+}
+
+/** What a claim has left out of a group; null = the group is gone. */
+export async function definitionOfGroup(
+  db: Queryable,
+  groupId: number,
+): Promise<Record<string, unknown> | null> {
+  const rows = await db.query<{ definition: Record<string, unknown> }>(
+    'select definition from check_groups where id = $1',
+    [groupId],
+  );
+  return rows[0]?.definition ?? null;
+}
+
+/** When the next job of a location that waits for its moment (a retry) becomes claimable; null = none does. */
+export async function nextClaimable(
+  db: Queryable,
+  { locationId, now }: { locationId: string; now: Date },
+): Promise<Date | null> {
+  const rows = await db.query<{ at: Date | null }>(
+    `select min(not_before) as at from jobs where location_id = $1 and state = 'queued' and not_before > $2`,
+    [locationId, now],
+  );
+  return rows[0]?.at ?? null;
+}
+
+/** Takes back a lease that no agent has learnt of: the run needs a runtime that was not known when it was queued. */
+export async function unclaimForRuntime(
+  db: Queryable,
+  { jobId, leaseToken, runtimeId }: { jobId: string; leaseToken: string; runtimeId: string },
+): Promise<void> {
+  await db.query(
+    `update jobs set state = 'queued', lease_token = null, lease_expires_at = null, agent_id = null,
+       deliveries = deliveries - 1, runtime_id = $3
+     where id = $1 and lease_token = $2`,
+    [jobId, leaseToken, runtimeId],
+  );
+}
+
+/** Takes back leases that no agent has learnt of: the connection ended before the answer. */
+export async function unclaimJobs(
+  db: Queryable,
+  leases: readonly { jobId: string; leaseToken: string }[],
+): Promise<void> {
+  await db.query(
+    `update jobs set state = 'queued', lease_token = null, lease_expires_at = null, agent_id = null,
+       deliveries = deliveries - 1
+     from unnest($1::uuid[], $2::uuid[]) as lease (id, token)
+     where jobs.id = lease.id and jobs.lease_token = lease.token`,
+    [leases.map(({ jobId }) => jobId), leases.map(({ leaseToken }) => leaseToken)],
+  );
+}

@@ -1,0 +1,108 @@
+import { protocolLimits } from '../../protocol/routes.ts';
+import { clockSkewSql } from '../engine/clock-skew.ts';
+import type { Queryable } from '../db/database.ts';
+import { lockedColumns, type LockedJob } from './jobs.ts';
+
+/** Statements on jobs that nobody takes. */
+
+/** The longest wait before an attempt: the longest backoff of a retryStrategy. */
+export const longestBackoffMs = 3_600_000;
+
+/** Queued jobs whose time to be claimed is over; locked. */
+export async function lockExpiredJobs(
+  tx: Queryable,
+  { now, limit }: { now: Date; limit: number },
+): Promise<LockedJob[]> {
+  return tx.query<LockedJob>(
+    `select ${lockedColumns} from jobs where state = 'queued' and expires_at <= $1
+     order by expires_at limit $2 for update skip locked`,
+    [now, limit],
+  );
+}
+
+/** What the connected agents of each location can run, all agents of a location taken together. */
+export async function connectedAbilities(
+  db: Queryable,
+  connectedSince: Date,
+): Promise<{ locationId: string; checkTypes: string[]; runtimes: string[] }[]> {
+  return db.query(
+    `select location_id as "locationId",
+       array(select distinct unnest(b.check_types) from agents b
+         where b.location_id = a.location_id and b.last_seen_at >= $1 order by 1) as "checkTypes",
+       array(select distinct unnest(b.runtimes) from agents b
+         where b.location_id = a.location_id and b.last_seen_at >= $1 order by 1) as runtimes
+     from agents a where last_seen_at >= $1 group by location_id`,
+    [connectedSince],
+  );
+}
+
+/** Jobs queued since `before` or longer at a location whose agents run none of that type or runtime; locked. */
+export async function lockUnrunnableJobs(
+  tx: Queryable,
+  wanted: {
+    locationId: string;
+    checkTypes: readonly string[];
+    runtimes: readonly string[];
+    before: Date;
+    limit: number;
+  },
+): Promise<LockedJob[]> {
+  return tx.query<LockedJob>(
+    `select ${lockedColumns} from jobs
+     where location_id = $1 and state = 'queued' and not_before <= $2
+       and (check_type <> all($3::text[]) or (runtime_id is not null and runtime_id <> all($4::text[])))
+     order by not_before limit $5 for update skip locked`,
+    [wanted.locationId, wanted.before, wanted.checkTypes, wanted.runtimes, wanted.limit],
+  );
+}
+
+/** Ends jobs that were missed: gone, or kept abandoned if an agent has had them and may still bring a result. */
+export async function endMissedJobs(tx: Queryable, ids: readonly string[]): Promise<void> {
+  await tx.query(
+    `with kept as (
+       update jobs set state = 'abandoned' where id = any($1::uuid[]) and past_tokens <> '{}' returning id
+     )
+     delete from jobs where id = any($1::uuid[]) and past_tokens = '{}'`,
+    [ids],
+  );
+}
+
+/** Deletes abandoned jobs whose time to be claimed ended before `before`. */
+export async function deleteAbandonedJobs(
+  db: Queryable,
+  { before, limit }: { before: Date; limit: number },
+): Promise<void> {
+  await db.query(
+    `delete from jobs where id in (
+       select id from jobs where state = 'abandoned' and expires_at < $1 order by expires_at limit $2)`,
+    [before, limit],
+  );
+}
+
+/**
+ * Has jobs come in time that a wrong clock has put off: scheduled runs that nobody has begun are dropped, as the scheduler makes them
+ * again at their moment; others may be claimed now. Leases that would last for long end as others do. Ids of locations with jobs
+ * that may be claimed now.
+ */
+export async function bringJobsBack(db: Queryable, now: Date): Promise<string[]> {
+  const isFuture = `state = 'queued' and not_before > $1::timestamptz + ${clockSkewSql}
+    + make_interval(secs => case when attempt > 1 or first_attempt_at is not null then ${longestBackoffMs / 1000} else 0 end)`;
+  await db.query(
+    `delete from jobs where id in (
+       select id from jobs where ${isFuture} and run_source = 'SCHEDULER' and attempt = 1 and first_attempt_at is null
+         and past_tokens = '{}' order by id for update)`,
+    [now],
+  );
+  const lease = `$1::timestamptz + make_interval(secs => ${protocolLimits.leaseSeconds})`;
+  await db.query(
+    `update jobs set lease_expires_at = ${lease} where id in (
+       select id from jobs where state = 'leased' and lease_expires_at > ${lease} + ${clockSkewSql} order by id for update)`,
+    [now],
+  );
+  const rows = await db.query<{ locationId: string }>(
+    `update jobs set not_before = $1, due_at = least(due_at, $1), expires_at = $1::timestamptz + make_interval(secs => claim_window_seconds)
+     where id in (select id from jobs where ${isFuture} order by id for update) returning location_id as "locationId"`,
+    [now],
+  );
+  return [...new Set(rows.map(({ locationId }) => locationId))];
+}

@@ -1,0 +1,157 @@
+import type { Queryable } from '../db/database.ts';
+import { checksWithGroups, effectiveSlugs } from '../checks/storage/effective-checks.ts';
+import { lockedColumns, type LockedJob } from './jobs.ts';
+
+/** Prolongs leases whose token is still the current one; those, and whether the run is to be cancelled. */
+export async function renewLeases(
+  db: Queryable,
+  renewal: {
+    locationId: string;
+    leases: readonly { jobId: string; leaseToken: string; stage: string | null }[];
+    leaseExpiresAt: Date;
+  },
+): Promise<{ id: string; cancelRequested: boolean }[]> {
+  const { leases } = renewal;
+  return db.query(
+    // Locked in the order of their ids, as everywhere, so that no two transactions wait for each other.
+    `with lease as (
+       select * from unnest($1::uuid[], $2::uuid[], $3::text[]) as lease (id, token, stage)
+     ), locked as (
+       select jobs.id, lease.stage from jobs join lease on jobs.id = lease.id and jobs.lease_token = lease.token
+       where jobs.location_id = $4 and jobs.state = 'leased' order by jobs.id for update of jobs
+     )
+     update jobs set lease_expires_at = $5, stage = coalesce(locked.stage, jobs.stage)
+     from locked where jobs.id = locked.id
+     returning jobs.id, jobs.cancel_requested as "cancelRequested"`,
+    [
+      leases.map(({ jobId }) => jobId),
+      leases.map(({ leaseToken }) => leaseToken),
+      leases.map(({ stage }) => stage),
+      renewal.locationId,
+      renewal.leaseExpiresAt,
+    ],
+  );
+}
+
+/** Those of these leases of a location that were current when their run ended by another lease's result. */
+export async function findOvertakenLeases(
+  db: Queryable,
+  { locationId, leases }: { locationId: string; leases: readonly { jobId: string; leaseToken: string }[] },
+): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select job_id as id from finished_jobs
+     join unnest($1::uuid[], $2::uuid[]) as lease (id, token)
+       on finished_jobs.job_id = lease.id and finished_jobs.lease_token = lease.token
+     where finished_jobs.location_id = $3`,
+    [leases.map(({ jobId }) => jobId), leases.map(({ leaseToken }) => leaseToken), locationId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+export type ReleasableJob = LockedJob & {
+  runParallel: boolean;
+  cancelRequested: boolean;
+  claimWindowSeconds: number;
+  /** The check's slugs. */
+  slugs: string[];
+};
+
+/** A leased job, locked, if the token is its current one. */
+export async function lockLease(
+  tx: Queryable,
+  { jobId, leaseToken, locationId }: { jobId: string; leaseToken: string; locationId: string },
+): Promise<ReleasableJob | undefined> {
+  const rows = await tx.query<ReleasableJob>(
+    `select ${lockedColumns}, run_parallel as "runParallel", cancel_requested as "cancelRequested",
+       claim_window_seconds as "claimWindowSeconds",
+       (select ${effectiveSlugs} from ${checksWithGroups} where c.id = jobs.check_id) as slugs
+     from jobs where id = $1 and lease_token = $2 and location_id = $3 and state = 'leased' for update`,
+    [jobId, leaseToken, locationId],
+  );
+  return rows[0];
+}
+
+/** Puts a leased job back into a queue: its location's, or another's. */
+export async function requeueJob(
+  tx: Queryable,
+  job: {
+    id: string;
+    locationId: string;
+    runLocation: string;
+    attempt: number;
+    firstAttemptAt: Date | null;
+    notBefore: Date;
+    expiresAt: Date;
+  },
+): Promise<void> {
+  await tx.query(
+    `update jobs set state = 'queued', past_tokens = past_tokens || lease_token, lease_token = null,
+       lease_expires_at = null, agent_id = null, stage = null, deliveries = 0, location_id = $2, run_location = $3,
+       attempt = $4, first_attempt_at = $5, not_before = $6, expires_at = $7
+     where id = $1`,
+    [job.id, job.locationId, job.runLocation, job.attempt, job.firstAttemptAt, job.notBefore, job.expiresAt],
+  );
+}
+
+/** Of the check's locations, others than the job's, with an agent that runs it and was heard of since `connectedSince`. */
+export async function connectedLocations(
+  tx: Queryable,
+  { job, connectedSince }: { job: ReleasableJob; connectedSince: Date },
+): Promise<{ id: string; slug: string }[]> {
+  return tx.query(
+    `select l.id, l.slug_name as slug from locations l
+     where l.account_id = $1 and l.slug_name = any($2::text[]) and l.id <> $3
+       and exists (select 1 from agents a where a.location_id = l.id and a.last_seen_at >= $4
+         and $5 = any(a.check_types) and ($6::text is null or $6 = any(a.runtimes)))
+     order by l.slug_name`,
+    [job.accountId, job.slugs, job.locationId, connectedSince, job.checkType, job.runtimeId],
+  );
+}
+
+/** Queues jobs anew whose lease has run out, for the `most`th time at most; ids of their locations. */
+export async function redeliverExpired(
+  db: Queryable,
+  { now, limit, most }: { now: Date; limit: number; most: number },
+): Promise<string[]> {
+  const rows = await db.query<{ locationId: string }>(
+    `with expired as (
+       select id from jobs
+       where state = 'leased' and lease_expires_at <= $1 and deliveries < $3 and not cancel_requested
+       order by lease_expires_at limit $2 for update skip locked
+     )
+     update jobs set state = 'queued', past_tokens = past_tokens || lease_token, lease_token = null,
+       lease_expires_at = null, agent_id = null, stage = null, not_before = $1,
+       expires_at = $1 + make_interval(secs => claim_window_seconds)
+     from expired where jobs.id = expired.id
+     returning jobs.location_id as "locationId"`,
+    [now, limit, most],
+  );
+  return [...new Set(rows.map(({ locationId }) => locationId))];
+}
+
+/** Jobs whose lease has run out and that are not to be handed out again; locked. */
+export async function lockSpentLeases(
+  tx: Queryable,
+  { now, limit, most }: { now: Date; limit: number; most: number },
+): Promise<(LockedJob & { cancelRequested: boolean })[]> {
+  return tx.query(
+    `select ${lockedColumns}, cancel_requested as "cancelRequested" from jobs
+     where state = 'leased' and lease_expires_at <= $1 and (deliveries >= $3 or cancel_requested)
+     order by lease_expires_at limit $2 for update skip locked`,
+    [now, limit, most],
+  );
+}
+
+/** Asks for the end of runs: agents learn of it at their next renewal. Ids of those that no agent has; locked. */
+export async function requestCancel(tx: Queryable, jobIds: readonly string[]): Promise<LockedJob[]> {
+  await tx.query(
+    `update jobs set cancel_requested = true where id in (
+       select id from jobs where id = any($1::uuid[]) order by id for update)`,
+    [jobIds],
+  );
+  return tx.query<LockedJob>(
+    `select ${lockedColumns} from jobs where id = any($1::uuid[]) and state in ('queued', 'blocked')
+     order by id for update`,
+    [jobIds],
+  );
+}

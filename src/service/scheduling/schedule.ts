@@ -1,0 +1,105 @@
+import type { Queryable } from '../db/database.ts';
+import {
+  checksWithGroups,
+  effectiveRunParallel,
+  effectiveRuntimeId,
+  effectiveSlugs,
+} from '../checks/storage/effective-checks.ts';
+import { clockSkewSql } from '../engine/clock-skew.ts';
+
+/** Statements of the scheduler on checks. */
+
+export type DueCheck = {
+  id: string;
+  accountId: string;
+  checkType: string;
+  /** Null for a check without scripts, whatever runtime it names: any agent will do. */
+  runtimeId: string | null;
+  runParallel: boolean;
+  rotation: number;
+  intervalSeconds: number;
+  offsetSeconds: number;
+  nextDueAt: Date;
+  /** Slugs: data-centre codes, then private locations. None where the group is switched off: the moment passes. */
+  slugs: string[];
+};
+
+/** Checks that agents are to run now, longest due first; locked, without those that another replica has locked. */
+export async function lockDueChecks(
+  tx: Queryable,
+  { now, limit }: { now: Date; limit: number },
+): Promise<DueCheck[]> {
+  return tx.query<DueCheck>(
+    `select c.id, c.account_id as "accountId", c.check_type as "checkType", ${effectiveRuntimeId} as "runtimeId",
+       ${effectiveRunParallel} as "runParallel", c.rotation, c.interval_seconds as "intervalSeconds",
+       c.offset_seconds as "offsetSeconds", c.next_due_at as "nextDueAt",
+       case when g.activated is false then '{}' else ${effectiveSlugs} end as slugs
+     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type <> 'AGENTIC'
+     order by c.next_due_at limit $2 for no key update of c skip locked`,
+    [now, limit],
+  );
+}
+
+/** When the next check is due; null when none is. */
+export async function earliestDue(db: Queryable): Promise<Date | null> {
+  const rows = await db.query<{ due: Date | null }>(
+    `select min(next_due_at) as due from checks
+     where activated and next_due_at is not null and check_type <> 'AGENTIC'`,
+  );
+  return rows[0]?.due ?? null;
+}
+
+/** Of many checks it takes a while: in one statement it would hold them up, and could come to be cut off each time. */
+const broughtBackAtOnce = 20_000;
+
+/** Has checks come in time that a wrong clock has put off for more than their interval: by whole intervals, so that they stay spread. */
+export async function bringChecksBack(
+  db: Queryable,
+  { now, atOnce = broughtBackAtOnce }: { now: Date; atOnce?: number },
+): Promise<void> {
+  let after = '00000000-0000-0000-0000-000000000000';
+  for (;;) {
+    const [last]: { id: string }[] = await db.query<{ id: string }>(
+      'select id from checks where id > $1 order by id offset $2 limit 1',
+      [after, atOnce - 1],
+    );
+    await db.query(
+      `update checks set next_due_at = next_due_at - make_interval(secs => interval_seconds
+         * (ceil(extract(epoch from next_due_at - $1::timestamptz)::float8 / interval_seconds) - 1))
+       where id > $2 and id <= $3
+         and activated and next_due_at > $1::timestamptz + make_interval(secs => interval_seconds) + ${clockSkewSql}`,
+      [now, after, last?.id ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
+    );
+    if (last === undefined) return;
+    after = last.id;
+  }
+}
+
+/** Ids of locations by account and slug; slugs that name none are absent. */
+export async function findLocationIds(
+  tx: Queryable,
+  wanted: readonly { accountId: string; slug: string }[],
+): Promise<{ id: string; accountId: string; slug: string }[]> {
+  return tx.query(
+    `select l.id, l.account_id as "accountId", l.slug_name as slug
+     from unnest($1::uuid[], $2::text[]) as wanted (account_id, slug)
+     join locations l on l.account_id = wanted.account_id and l.slug_name = wanted.slug`,
+    [wanted.map(({ accountId }) => accountId), wanted.map(({ slug }) => slug)],
+  );
+}
+
+export async function advanceChecks(
+  tx: Queryable,
+  checks: readonly { id: string; nextDueAt: Date; rotation: number }[],
+): Promise<void> {
+  await tx.query(
+    `update checks c set next_due_at = item.next_due_at, rotation = item.rotation
+     from unnest($1::uuid[], $2::timestamptz[], $3::integer[]) as item (id, next_due_at, rotation)
+     where c.id = item.id`,
+    [
+      checks.map(({ id }) => id),
+      checks.map(({ nextDueAt }) => nextDueAt),
+      checks.map(({ rotation }) => rotation),
+    ],
+  );
+}

@@ -1,0 +1,68 @@
+import { cancelRuns } from '../agentic/schedule.ts';
+import { isSuiteType } from '../checks/fields/suites.ts';
+import type { SessionRunRow } from './statements.ts';
+import type { Db } from '../db/database.ts';
+import { requestCancel } from '../scheduling/jobs-lease.ts';
+import type { Partitions } from '../db/partitions.ts';
+import { HttpError } from '../http/errors.ts';
+import { endJobs } from '../scheduling/outcomes.ts';
+
+/** Runs of sessions that somebody no longer wants. */
+
+/** Runs cancelled in one transaction: it must not hold the embedded database up. */
+const cancelledAtOnce = 100;
+
+/** What can be cancelled: runs that take minutes. */
+const isCancellable = (checkType: string) => isSuiteType(checkType) || checkType === 'AGENTIC';
+
+/**
+ * Cancels runs of suites and agentic checks that go on: queued ones end at once, who runs one is told at the next renewal of
+ * its lease. Others go on. `sequenceIds` = null: all of the session. Throws HttpError 400 that names ids which can't be
+ * cancelled.
+ */
+export async function cancelSessionRuns(
+  { db, now, partitions }: { db: Db; now: () => number; partitions: Partitions },
+  { runs, sequenceIds }: { runs: readonly SessionRunRow[]; sequenceIds: readonly string[] | null },
+): Promise<void> {
+  const attributes: { [path: string]: string[] } = {};
+  for (const [index, id] of (sequenceIds ?? []).entries()) {
+    const run = runs.find(({ sequenceId }) => sequenceId === id);
+    if (run === undefined) attributes[`sequenceId.${index}`] = [`names no run of this session (${id})`];
+    else if (!isCancellable(run.checkType)) {
+      attributes[`sequenceId.${index}`] = [
+        `is a run of type ${run.checkType}: only those of PLAYWRIGHT and AGENTIC checks can be cancelled (${id})`,
+      ];
+    }
+  }
+  if (Object.keys(attributes).length > 0) {
+    throw new HttpError(400, 'Some of the runs can not be cancelled; see attributes.', attributes);
+  }
+  const going = runs
+    .filter(({ sequenceId }) => sequenceIds === null || sequenceIds.includes(sequenceId))
+    .filter(({ status }) => status === null);
+  const idsOf = (is: (checkType: string) => boolean) =>
+    going.filter(({ checkType }) => is(checkType)).map(({ jobId }) => jobId);
+  await cancelRuns(
+    { db, now, partitions },
+    idsOf((checkType) => checkType === 'AGENTIC'),
+  );
+  const jobIds = idsOf(isSuiteType);
+  for (let from = 0; from < jobIds.length; from += cancelledAtOnce) {
+    const some = jobIds.slice(from, from + cancelledAtOnce);
+    await partitions.withDays(() =>
+      db.tx(async (tx) => {
+        const queued = await requestCancel(tx, some);
+        const message = 'cancelled while it waited for an agent';
+        const time = now();
+        await endJobs(tx, {
+          jobs: queued,
+          status: 'cancelled',
+          code: 'CANCELLED',
+          message,
+          now: time,
+          partitions,
+        });
+      }),
+    );
+  }
+}

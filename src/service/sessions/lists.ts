@@ -1,0 +1,83 @@
+import type { ArtifactFiles } from '../artifacts/files.ts';
+import { forgetArtifacts } from '../artifacts/statements.ts';
+import { endVanishedRuns, type SessionRow } from './statements.ts';
+import type { Db } from '../db/database.ts';
+import {
+  artifactsOfSession,
+  deleteResultsOfSession,
+  deleteSession,
+  listSessionRows,
+  runsOfSessions,
+  type RunsAlike,
+  type SessionFilter,
+} from './list-statements.ts';
+import { conflict } from '../http/errors.ts';
+import { isOver } from './rules.ts';
+import { readSession, type StartedSession } from './sessions.ts';
+
+/** Sessions as lists show them, and their end. */
+
+/** A session with its runs, those that are alike as one; one that was read with each of its runs is one, too. */
+export type SessionInShort = { session: SessionRow; runs: readonly RunsAlike[] };
+
+type Deps = { db: Db; now: () => number };
+
+/** A page of sessions, newest first. */
+export async function listSessions(
+  { db, now }: Deps,
+  filter: SessionFilter,
+): Promise<(SessionInShort & { isPartial: boolean })[]> {
+  const rows = await listSessionRows(db, filter);
+  const sessionIds = rows.map(({ id }) => id);
+  let runs = await runsOfSessions(db, sessionIds);
+  const vanished = runs.filter(({ status, state }) => status === null && state === null);
+  if (vanished.length > 0) {
+    const ids = [...new Set(vanished.map(({ sessionId }) => sessionId))];
+    await endVanishedRuns(db, { sessionIds: ids, now: new Date(now()) });
+    runs = await runsOfSessions(db, sessionIds);
+  }
+  const bySession = new Map<string, RunsAlike[]>(sessionIds.map((id) => [id, []]));
+  for (const { sessionId, ...alike } of runs) bySession.get(sessionId)?.push(alike);
+  return rows.map(({ isPartial, ...session }) => ({
+    session,
+    isPartial,
+    runs: bySession.get(session.id) ?? [],
+  }));
+}
+
+const filesAtOnce = 200;
+
+/**
+ * Deletes a session that is over; of a test session its results and files, too, which nobody else knows. May be asked
+ * again after it was cut off. Throws HttpError 409 while runs go on.
+ */
+export async function endSession(
+  { db, now, files }: Deps & { files?: ArtifactFiles },
+  { started, accountId, isTest }: { started: StartedSession; accountId: string; isTest: boolean },
+): Promise<void> {
+  const { session } = started;
+  const refuseUnlessOver = (runs: StartedSession['runs']) => {
+    const going = runs.filter(({ status }) => status === null).length;
+    if (!isOver(runs)) {
+      throw conflict(`${going} of its runs have not ended: wait for them, or cancel those of suites.`);
+    }
+  };
+  refuseUnlessOver(started.runs);
+  if (isTest && files !== undefined) {
+    // The bytes first: a row that has none names nothing, bytes without a row would stay for ever.
+    for (;;) {
+      const ids = await artifactsOfSession(db, { sessionId: session.id, limit: filesAtOnce });
+      for (const id of ids) await files.remove(id);
+      await forgetArtifacts(db, ids);
+      if (ids.length < filesAtOnce) break;
+    }
+  }
+  await db.tx(async (tx) => {
+    const kind = isTest ? 'test' : 'check';
+    const again = await readSession({ db: tx, now }, { accountId, id: session.id, kind });
+    if (again === undefined) return;
+    refuseUnlessOver(again.runs);
+    if (isTest) await deleteResultsOfSession(tx, { sessionId: session.id, from: session.startedAt });
+    await deleteSession(tx, session.id);
+  });
+}

@@ -1,0 +1,246 @@
+import type { ResultStatus } from '../../protocol/result.ts';
+import type { Db, Queryable } from '../db/database.ts';
+
+/** Statements on sessions: the runs that one trigger started. */
+
+/** Channel of hints that a run of a session has ended: the payload is the session's id. */
+export const sessionsChannel = 'sessions';
+
+export type SessionKind = 'check' | 'test';
+
+export type SessionRow = {
+  id: string;
+  /** Of a check session. */
+  checkId: string | null;
+  name: string;
+  runSource: string;
+  refreshCache: boolean;
+  metadata: Record<string, unknown> | null;
+  startedAt: Date;
+};
+
+/** How failed attempts of a session's runs are retried; a strategy of null = they are not. */
+export type SessionRetries = { strategy: object | null };
+
+export type NewSession = Omit<SessionRow, 'startedAt'> & {
+  accountId: string;
+  kind: SessionKind;
+  /** Values of secret ones sealed. */
+  environmentVariables: readonly object[] | null;
+  /** Absent = as each check says. */
+  retries?: SessionRetries;
+};
+
+/** One run of a session, in one location. `status` is that of its final result, null until there is one. */
+export type SessionRunRow = {
+  sequenceId: string;
+  jobId: string;
+  checkId: string;
+  checkType: string;
+  checkName: string;
+  runLocation: string;
+  status: ResultStatus | null;
+  endedAt: Date | null;
+  /** Of its job; null = there is none any more. */
+  state: 'queued' | 'leased' | 'abandoned' | 'blocked' | null;
+  stage: string | null;
+  leasedAt: Date | null;
+  cancelRequested: boolean;
+};
+
+export type NewSessionRun = Pick<
+  SessionRunRow,
+  'sequenceId' | 'jobId' | 'checkId' | 'checkType' | 'checkName' | 'runLocation'
+> & { sessionId: string };
+
+export async function insertSessions(
+  tx: Queryable,
+  sessions: readonly NewSession[],
+  now: Date,
+): Promise<void> {
+  await tx.query(
+    `insert into check_sessions (id, account_id, kind, check_id, name, run_source, refresh_cache, metadata,
+       environment_variables, retries, started_at)
+     select s.id, s."accountId", s.kind, s."checkId", s.name, s."runSource", s."refreshCache", nullif(s.metadata, 'null'),
+       nullif(s."environmentVariables", 'null'), s.retries, $2
+     from jsonb_to_recordset($1::jsonb) as s (id uuid, "accountId" uuid, kind text, "checkId" uuid, name text,
+       "runSource" text, "refreshCache" boolean, metadata jsonb, "environmentVariables" jsonb,
+       retries jsonb)`,
+    [JSON.stringify(sessions), now],
+  );
+}
+
+export async function insertSessionRuns(tx: Queryable, runs: readonly NewSessionRun[]): Promise<void> {
+  await tx.query(
+    `insert into session_runs (session_id, sequence_id, job_id, check_id, check_type, check_name, run_location)
+     select r."sessionId", r."sequenceId", r."jobId", r."checkId", r."checkType", r."checkName", r."runLocation"
+     from jsonb_to_recordset($1::jsonb) as r ("sessionId" uuid, "sequenceId" uuid, "jobId" uuid, "checkId" uuid,
+       "checkType" text, "checkName" text, "runLocation" text)`,
+    [JSON.stringify(runs)],
+  );
+}
+
+export async function findSession(
+  db: Queryable,
+  { accountId, id, kind }: { accountId: string; id: string; kind: SessionKind },
+): Promise<SessionRow | undefined> {
+  const rows = await db.query<SessionRow>(
+    `select id, check_id as "checkId", name, run_source as "runSource", refresh_cache as "refreshCache", metadata,
+       started_at as "startedAt"
+     from check_sessions where id = $1 and account_id = $2 and kind = $3`,
+    [id, accountId, kind],
+  );
+  return rows[0];
+}
+
+/** The runs of a session, by the names of their checks and locations. */
+export async function runsOfSession(db: Queryable, sessionId: string): Promise<SessionRunRow[]> {
+  return db.query<SessionRunRow>(
+    `select r.sequence_id as "sequenceId", r.job_id as "jobId", r.check_id as "checkId", r.check_type as "checkType",
+       r.check_name as "checkName", r.run_location as "runLocation", r.status, r.ended_at as "endedAt", j.state, j.stage,
+       j.leased_at as "leasedAt", coalesce(j.cancel_requested, false) as "cancelRequested"
+     from session_runs r left join session_jobs j on j.id = r.job_id where r.session_id = $1 order by r.check_name, r.run_location, r.sequence_id`,
+    [sessionId],
+  );
+}
+
+/** Whether a run of a session has not ended and still has a job. */
+export async function hasGoingRun(db: Queryable, sessionId: string): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from session_runs r join session_jobs j on j.id = r.job_id
+     where r.session_id = $1 and r.status is null limit 1`,
+    [sessionId],
+  );
+  return rows.length > 0;
+}
+
+/** Notes how runs ended, for those of them that a session asked for, and wakes who waits for the session. */
+export async function endSessionRuns(
+  tx: Pick<Db, 'query' | 'notify'>,
+  ended: readonly { jobId: string; status: ResultStatus }[],
+  now: Date,
+): Promise<void> {
+  if (ended.length === 0) return;
+  const rows = await tx.query<{ sessionId: string }>(
+    `update session_runs r set status = item.status, ended_at = $3
+     from unnest($1::uuid[], $2::text[]) as item (job_id, status)
+     where r.job_id = item.job_id returning r.session_id as "sessionId"`,
+    [ended.map(({ jobId }) => jobId), ended.map(({ status }) => status), now],
+  );
+  const sessionIds = [...new Set(rows.map(({ sessionId }) => sessionId))];
+  await settleSessions(tx, sessionIds);
+  for (const id of sessionIds) await tx.notify(sessionsChannel, id);
+}
+
+/** What a session has come to whose runs `r` have all ended: the branches of a case. */
+export const statusOfEnded = `when bool_or(r.status = 'cancelled') then 'CANCELLED'
+  when bool_or(r.status in ('failed', 'errored')) then 'FAILED'
+  when bool_or(r.status = 'missed') then 'TIMED_OUT'
+  when bool_or(r.status = 'degraded') then 'DEGRADED'
+  else 'PASSED'`;
+
+/** Writes down what these sessions have come to, of those whose runs have all ended. After the runs have been changed. */
+async function settleSessions(tx: Queryable, sessionIds: readonly string[]): Promise<void> {
+  if (sessionIds.length === 0) return;
+  // Whoever ends the last run sees the end of the others: one after the other.
+  await tx.query('select 1 from check_sessions where id = any($1::uuid[]) order by id for no key update', [
+    [...sessionIds],
+  ]);
+  // Runs may be many, and all but the last end find an open one.
+  await tx.query(
+    `update check_sessions s set status = (select case ${statusOfEnded} end from session_runs r where r.session_id = s.id)
+     where id = any($1::uuid[])
+       and (select 1 from session_runs r where r.session_id = s.id and r.status is null limit 1) is null`,
+    [[...sessionIds]],
+  );
+}
+
+/** Ends runs of sessions whose jobs are gone without a result: their check or their location was deleted. */
+export async function endVanishedRuns(
+  db: Queryable,
+  { sessionIds, now }: { sessionIds: readonly string[]; now: Date },
+): Promise<void> {
+  await db.query(
+    `update session_runs r set status = 'cancelled', ended_at = $2
+     where r.session_id = any($1::uuid[]) and r.ended_at is null and not exists (select 1 from session_jobs j where j.id = r.job_id)`,
+    [[...sessionIds], now],
+  );
+  await settleSessions(db, sessionIds);
+}
+
+/** How many runs that sessions of an account asked for have not ended. */
+export async function countSessionJobs(db: Queryable, accountId: string): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    `select count(*)::integer as count from session_jobs
+     where account_id = $1 and session_id is not null and state <> 'abandoned'`,
+    [accountId],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+export type SessionResultRow = {
+  id: string;
+  sequenceId: string;
+  checkId: string;
+  runLocation: string;
+  resultType: string;
+  status: ResultStatus;
+  hasErrors: boolean;
+  hasFailures: boolean;
+  isDegraded: boolean;
+  isCancelled: boolean;
+  responseTime: number;
+  reason: { code?: unknown } | null;
+  startedAt: Date;
+  stoppedAt: Date;
+};
+
+/** Results of a session's runs, in the order in which they began. `from` and `to` bound when. */
+export async function resultsOfRuns(
+  db: Queryable,
+  options: { accountId: string; runs: readonly SessionRunRow[]; from: Date; to: Date },
+): Promise<SessionResultRow[]> {
+  const { runs } = options;
+  return db.query<SessionResultRow>(
+    `select id, sequence_id as "sequenceId", check_id as "checkId", run_location as "runLocation",
+       result_type as "resultType", status, has_errors as "hasErrors", has_failures as "hasFailures",
+       is_degraded as "isDegraded", is_cancelled as "isCancelled", response_time as "responseTime", reason,
+       started_at as "startedAt", stopped_at as "stoppedAt"
+     from check_results
+     where check_id = any($1::uuid[]) and account_id = $2 and started_at >= $3 and started_at <= $4
+       and sequence_id = any($5::uuid[])
+     order by started_at, id`,
+    [
+      [...new Set(runs.map(({ checkId }) => checkId))],
+      options.accountId,
+      options.from,
+      options.to,
+      runs.map(({ sequenceId }) => sequenceId),
+    ],
+  );
+}
+
+/** What a session's jobs get of it. Variables are as stored: values of secret ones sealed. */
+export async function settingsOfSession(
+  db: Queryable,
+  id: string,
+): Promise<{ variables: unknown[]; retries: SessionRetries | null }> {
+  const rows = await db.query<{ variables: unknown[] | null; retries: SessionRetries | null }>(
+    'select environment_variables as variables, retries from check_sessions where id = $1',
+    [id],
+  );
+  return { variables: rows[0]?.variables ?? [], retries: rows[0]?.retries ?? null };
+}
+
+/** Forgets sessions that began before `before`; how many they were. */
+export async function deleteOldSessions(
+  db: Queryable,
+  { before, limit }: { before: Date; limit: number },
+): Promise<number> {
+  const rows = await db.query(
+    `delete from check_sessions where id in (
+       select id from check_sessions where started_at < $1 order by started_at limit $2) returning id`,
+    [before, limit],
+  );
+  return rows.length;
+}

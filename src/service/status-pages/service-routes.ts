@@ -1,0 +1,168 @@
+import Type from 'typebox';
+import { Nullable } from '../../protocol/schema.ts';
+import type { Queryable } from '../db/database.ts';
+import {
+  deleteService,
+  findService,
+  insertService,
+  listServices,
+  lockServiceCount,
+  updateService,
+  type StatusPageServiceRow,
+} from './service-statements.ts';
+import { badRequest, notFound } from '../http/errors.ts';
+import { uuidv7 } from '../engine/ids.ts';
+import { open, strict, strictPartial } from '../http/strict-schema.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { cursorFields, pageOf, PageOf } from '../http/cursor.ts';
+import { paginationFields } from '../http/pagination.ts';
+import { IdParams, isUuid } from '../http/path-params.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { ignored } from '../http/ignored-fields.ts';
+import { date, dayOf } from '../http/dates.ts';
+
+/** Of an account. */
+export const mostServices = 500;
+
+const name = Type.String({ minLength: 1, maxLength: 255 });
+
+export const StatusPageService = open(
+  Type.Object(
+    {
+      id: Type.String({ format: 'uuid' }),
+      accountId: Type.String({ format: 'uuid' }),
+      name,
+      created_at: date,
+      updated_at: Nullable(date),
+    },
+    { $id: 'StatusPageService', title: 'StatusPageService' },
+  ),
+);
+export const StatusPageServicePage = PageOf('StatusPageService', 'StatusPageServicePage');
+
+const fields = Type.Object({
+  name,
+  id: ignored,
+  accountId: ignored,
+  created_at: ignored,
+  updated_at: ignored,
+});
+const CreateBody = strict(fields);
+// The one list whose usual page the specification makes longer.
+const ListQuery = strict(
+  Type.Object({ ...cursorFields, limit: Type.Integer({ ...paginationFields.limit, default: 20 }) }),
+);
+const ChangeBody = strictPartial(fields);
+
+const presentService = (row: StatusPageServiceRow) => ({
+  id: row.id,
+  accountId: row.accountId,
+  name: row.name,
+  created_at: dayOf(row.createdAt),
+  updated_at: dayOf(row.updatedAt),
+});
+
+/** Services that status pages show, and that incidents are about. */
+export function registerStatusPageServices(api: PublicApi, { db, now }: ApiDeps): void {
+  const tags = ['Status pages'];
+
+  async function present(queryable: Queryable, accountId: string, id: string) {
+    const row = isUuid(id) ? await findService(queryable, { accountId, id }) : undefined;
+    if (row === undefined) throw notFound('service', id);
+    return presentService(row);
+  }
+
+  api.get(
+    '/v1/status-pages/services',
+    {
+      schema: {
+        operationId: 'listStatusPageServices',
+        tags,
+        summary: 'Services that status pages show, oldest first',
+        querystring: ListQuery,
+        response: { 200: Type.Ref('StatusPageServicePage'), ...errorResponses(400) },
+      },
+    },
+    async ({ accountId, query }) =>
+      pageOf(
+        query,
+        (page) => listServices(db, { accountId, ...page }),
+        (rows) => rows.map(presentService),
+      ),
+  );
+
+  api.post(
+    '/v1/status-pages/services',
+    {
+      schema: {
+        operationId: 'createStatusPageService',
+        tags,
+        summary: 'Create a service that status pages may show',
+        body: CreateBody,
+        response: { 200: Type.Ref('StatusPageService'), ...errorResponses(400, 413, 415) },
+      },
+    },
+    async ({ accountId, body }) =>
+      db.tx(async (tx) => {
+        if ((await lockServiceCount(tx, accountId)) >= mostServices) {
+          throw badRequest({ name: [`an account has at most ${mostServices} services`] });
+        }
+        const time = now();
+        const id = uuidv7(time);
+        await insertService(tx, { id, accountId, name: body.name, now: new Date(time) });
+        return present(tx, accountId, id);
+      }),
+  );
+
+  api.get(
+    '/v1/status-pages/services/:id',
+    {
+      schema: {
+        operationId: 'getStatusPageService',
+        tags,
+        summary: 'One service',
+        params: IdParams,
+        response: { 200: Type.Ref('StatusPageService'), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params }) => present(db, accountId, params.id),
+  );
+
+  api.put(
+    '/v1/status-pages/services/:id',
+    {
+      schema: {
+        operationId: 'updateStatusPageService',
+        tags,
+        summary: 'Change a service',
+        params: IdParams,
+        body: ChangeBody,
+        response: { 200: Type.Ref('StatusPageService'), ...errorResponses(400, 404, 413, 415) },
+      },
+    },
+    async ({ accountId, body, params: { id } }) =>
+      db.tx(async (tx) => {
+        const stored = await present(tx, accountId, id);
+        await updateService(tx, { accountId, id, name: body.name ?? stored.name, now: new Date(now()) });
+        return present(tx, accountId, id);
+      }),
+  );
+
+  api.delete(
+    '/v1/status-pages/services/:id',
+    {
+      schema: {
+        operationId: 'deleteStatusPageService',
+        tags,
+        summary: 'Delete a service: pages and incidents go on without it, and checks open no incidents of it',
+        params: IdParams,
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404) },
+      },
+    },
+    async ({ accountId, params: { id } }, reply) => {
+      const deleted = isUuid(id) && (await db.tx((tx) => deleteService(tx, { accountId, id })));
+      if (!deleted) throw notFound('service', id);
+      return reply.code(204).send(null);
+    },
+  );
+}

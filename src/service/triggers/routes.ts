@@ -1,0 +1,196 @@
+import Type, { type TSchema } from 'typebox';
+import { runnableTypes } from '../../protocol/check-types.ts';
+import { Nullable } from '../../protocol/schema.ts';
+import { lockCheckGroup } from '../checks/storage/group-statements.ts';
+import { lockCheck } from '../checks/storage/statements.ts';
+import type { Db } from '../db/database.ts';
+import {
+  deleteTrigger,
+  findTrigger,
+  insertTrigger,
+  type TriggerOf,
+  type TriggerRow,
+} from './statements.ts';
+import { badRequest, conflict, notFound } from '../http/errors.ts';
+import { open, strict } from '../http/strict-schema.ts';
+import { hashToken, newToken, tokenLength } from './tokens.ts';
+import { errorResponses } from '../http/api-errors.ts';
+import { isUuid, numberId } from '../http/path-params.ts';
+import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { baseUrl } from '../results/artifact-list.ts';
+import { bodyOrNone } from '../sessions/form.ts';
+import { date, dayOf } from '../http/dates.ts';
+
+/** Triggers: of each check and each group at most one (specification, "Check trigger"). */
+
+const trigger = <S extends TSchema>(title: string, name: string, id: S) =>
+  open(
+    Type.Object(
+      {
+        id: Type.Integer(),
+        token: Type.String({
+          minLength: tokenLength,
+          maxLength: tokenLength,
+          description: 'Whoever knows it can run the check.',
+        }),
+        [name]: id,
+        url: Type.String({ description: 'GET or POST it: no other authentication.' }),
+        created_at: date,
+        called_at: Nullable(date),
+        updated_at: Nullable(date),
+      },
+      { $id: title, title },
+    ),
+  );
+export const CheckTrigger = trigger('CheckTrigger', 'checkId', Type.String({ format: 'uuid' }));
+export const CheckGroupTrigger = trigger('CheckGroupTrigger', 'groupId', Type.Integer());
+
+type Kind = {
+  path: string;
+  what: string;
+  parameter: string;
+  title: string;
+  /** Null = nothing can have this id. */
+  of: (id: string) => TriggerOf | null;
+  /** Locks what the trigger is to be of; false = the account has none. Throws HttpError where it can't have one. */
+  lock: (tx: Db, accountId: string, of: TriggerOf) => Promise<boolean>;
+};
+
+const kinds: readonly Kind[] = [
+  {
+    path: 'checks',
+    what: 'check',
+    parameter: 'checkId',
+    title: 'CheckTrigger',
+    of: (id) => (isUuid(id) ? { checkId: id, groupId: null } : null),
+    lock: async (tx, accountId, { checkId }) => {
+      const row = checkId === null ? undefined : await lockCheck(tx, { accountId, id: checkId });
+      if (row !== undefined && !runnableTypes.some((type) => type === row.checkType)) {
+        throw badRequest({
+          checkId: [
+            `names a check of type ${row.checkType}: it waits for pings and is not run, so it has no trigger`,
+          ],
+        });
+      }
+      return row !== undefined;
+    },
+  },
+  {
+    path: 'check-groups',
+    what: 'check group',
+    parameter: 'groupId',
+    title: 'CheckGroupTrigger',
+    of: (id) => {
+      const groupId = numberId(id);
+      return groupId === null ? null : { checkId: null, groupId };
+    },
+    lock: async (tx, accountId, { groupId }) =>
+      groupId !== null && (await lockCheckGroup(tx, { accountId, id: groupId }, 'share')) !== undefined,
+  },
+];
+
+export function registerTriggers(api: PublicApi, deps: ApiDeps): void {
+  for (const kind of kinds) registerKind(api, deps, kind);
+}
+
+function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDeps, kind: Kind): void {
+  const { what, parameter, title } = kind;
+  const path = `/v1/triggers/${kind.path}/:${parameter}`;
+  const tags = ['Triggers'];
+  const params = strict(Type.Object({ [parameter]: Type.String() }));
+  const idOf = (request: { params: { [name: string]: string } }) => request.params[parameter] ?? '';
+  const none = (id: string) => notFound(`trigger of a ${what}`, id, parameter);
+  const response = Type.Ref(title);
+
+  const present = (row: TriggerRow, base: string) => {
+    const token = encryption.open(row.token);
+    const id = row.checkId ?? row.groupId;
+    return {
+      id: row.id,
+      token,
+      [parameter]: id,
+      url: `${base}/${kind.path}/${String(id)}/trigger/${token}`,
+      created_at: dayOf(row.createdAt),
+      called_at: dayOf(row.calledAt),
+      updated_at: dayOf(row.updatedAt),
+    };
+  };
+
+  api.get(
+    path,
+    {
+      schema: {
+        operationId: `get${title}`,
+        tags,
+        summary: `The trigger of a ${what}`,
+        params,
+        response: { 200: response, ...errorResponses(404) },
+      },
+    },
+    async (request) => {
+      const of = kind.of(idOf(request));
+      const row = of === null ? undefined : await findTrigger(db, { ...of, accountId: request.accountId });
+      if (row === undefined) throw none(idOf(request));
+      return present(row, baseUrl(publicUrl, request));
+    },
+  );
+
+  api.post(
+    path,
+    {
+      preValidation: bodyOrNone,
+      schema: {
+        operationId: `create${title}`,
+        tags,
+        summary: `Give a ${what} a trigger: a URL that runs it`,
+        params,
+        body: strict(Type.Object({})),
+        response: { 201: response, ...errorResponses(400, 404, 409, 413, 415) },
+      },
+    },
+    async (request, reply) => {
+      const { accountId } = request;
+      const id = idOf(request);
+      const of = kind.of(id);
+      if (of === null) throw notFound(what, id, parameter);
+      const token = newToken();
+      const row = await db.tx(async (tx) => {
+        if (!(await kind.lock(tx, accountId, of))) throw notFound(what, id, parameter);
+        const isNew = await insertTrigger(tx, {
+          ...of,
+          accountId,
+          token: encryption.seal(token),
+          tokenHash: hashToken(token),
+          now: new Date(now()),
+        });
+        if (!isNew) {
+          throw conflict(`The ${what} has a trigger already: GET it, or DELETE it first for a new token.`, {
+            [parameter]: ['has a trigger already'],
+          });
+        }
+        return findTrigger(tx, { ...of, accountId });
+      });
+      if (row === undefined) throw none(id);
+      return reply.code(201).send(present(row, baseUrl(publicUrl, request)));
+    },
+  );
+
+  api.delete(
+    path,
+    {
+      schema: {
+        operationId: `delete${title}`,
+        tags,
+        summary: `Delete the trigger of a ${what}: its URL ends to work`,
+        params,
+        response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404) },
+      },
+    },
+    async (request, reply) => {
+      const of = kind.of(idOf(request));
+      const deleted = of !== null && (await deleteTrigger(db, { ...of, accountId: request.accountId }));
+      if (!deleted) throw none(idOf(request));
+      return reply.code(204).send(null);
+    },
+  );
+}

@@ -1,0 +1,86 @@
+import type { Queryable } from '../db/database.ts';
+
+/** Statements on triggers: URLs that run a check or a group. */
+
+/** Of a check or of a group: the other is null. */
+export type TriggerOf = { checkId: string; groupId: null } | { checkId: null; groupId: number };
+
+export type TriggerRow = {
+  id: number;
+  accountId: string;
+  checkId: string | null;
+  groupId: number | null;
+  /** Sealed. */
+  token: string;
+  tokenHash: Buffer;
+  createdAt: Date;
+  calledAt: Date | null;
+  updatedAt: Date | null;
+};
+
+const columns = `id, account_id as "accountId", check_id as "checkId", group_id::float8 as "groupId", token,
+  token_hash as "tokenHash", created_at as "createdAt", called_at as "calledAt", updated_at as "updatedAt"`;
+
+/** False when there is one already. */
+export async function insertTrigger(
+  tx: Queryable,
+  trigger: TriggerOf & { accountId: string; token: string; tokenHash: Buffer; now: Date },
+): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into triggers (account_id, check_id, group_id, token, token_hash, created_at)
+     values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id`,
+    [trigger.accountId, trigger.checkId, trigger.groupId, trigger.token, trigger.tokenHash, trigger.now],
+  );
+  return rows.length > 0;
+}
+
+const isOf = '(check_id = $1 or group_id = $2)';
+
+/** `accountId` null = of any account: the caller compares the token. */
+export async function findTrigger(
+  db: Queryable,
+  { checkId, groupId, accountId }: TriggerOf & { accountId: string | null },
+): Promise<TriggerRow | undefined> {
+  const rows = await db.query<TriggerRow>(
+    `select ${columns} from triggers where ${isOf} and ($3::uuid is null or account_id = $3)`,
+    [checkId, groupId, accountId],
+  );
+  return rows[0];
+}
+
+/** True when there was one. */
+export async function deleteTrigger(
+  db: Queryable,
+  { checkId, groupId, accountId }: TriggerOf & { accountId: string },
+): Promise<boolean> {
+  const rows = await db.query(`delete from triggers where ${isOf} and account_id = $3 returning id`, [
+    checkId,
+    groupId,
+    accountId,
+  ]);
+  return rows.length > 0;
+}
+
+/** Counts a call; how many there were in its minute, which begins with a call. Those that are refused leave no trace. */
+export async function countCall(
+  db: Queryable,
+  { id, now, most }: { id: number; now: Date; most: number },
+): Promise<number> {
+  const rows = await db.query<{ calls: number }>(
+    `update triggers t set minute_from = case when counted.is_new then $2 else t.minute_from end,
+       minute_calls = counted.calls,
+       called_at = case when counted.calls <= $3 then $2 else t.called_at end,
+       updated_at = case when counted.calls <= $3 then $2 else t.updated_at end
+     from (
+       select locked.id, locked.is_new, case when locked.is_new then 1 else locked.minute_calls + 1 end as calls
+       from (
+         select id, minute_calls,
+           (minute_from is null or minute_from <= $2::timestamptz - interval '1 minute' or minute_from > $2) as is_new
+         from triggers where id = $1 for update
+       ) as locked
+     ) as counted
+     where t.id = counted.id returning t.minute_calls as calls`,
+    [id, now, most],
+  );
+  return rows[0]?.calls ?? 0;
+}

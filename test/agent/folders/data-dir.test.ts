@@ -1,0 +1,27 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openDataDir, uselessDataDir } from '../../../src/agent/folders/data-dir.ts';
+
+test('a data directory is made, with what is above it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'data-dir-'));
+  openDataDir(join(folder, 'a', 'b'));
+  expect(existsSync(join(folder, 'a', 'b'))).toBe(true);
+  rmSync(folder, { recursive: true });
+});
+
+test.runIf(process.platform === 'linux')('one that can not be made is told, and keeps nobody', () => {
+  expect(() => openDataDir('/proc/nowhere/data')).toThrow(
+    /^AGENT_DATA_DIR: cannot write in \/proc\/nowhere\/data \(ENOENT\): name a folder/,
+  );
+});
+
+test.runIf(process.platform === 'linux')("one that is somebody else's is told with the remedy", () => {
+  const told = (code: string) => uselessDataDir('/data', Object.assign(new Error(code), { code })).message;
+  const owner = `${process.getuid?.()}:${process.getgid?.()}`;
+  expect(told('EACCES')).toContain(`(EACCES): make it this user's (chown ${owner} /data, or on the volume`);
+  expect(told('EROFS')).toContain('(EROFS): it is mounted read-only');
+  expect(told('ENOSPC')).toContain('(ENOSPC): free some space there');
+  expect(told('EIO')).toContain('(EIO): name a folder that this user may write in');
+});

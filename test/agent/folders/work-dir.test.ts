@@ -1,0 +1,76 @@
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  chmodSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { signFolder } from '../../../src/agent/folders/owner.ts';
+import { createWorkDirs } from '../../../src/agent/folders/work-dir.ts';
+
+let root: string;
+beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'work-dir-'))));
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+test('a folder is its attempt’s own, and goes with everything in it', async () => {
+  const dirs = createWorkDirs(join(root, 'runs'), 'agent-one-12345');
+  const [one, two] = [await dirs.make(), await dirs.make()];
+  expect(one).not.toBe(two);
+  expect(statSync(one).mode & 0o777).toBe(0o700);
+  mkdirSync(join(one, 'deep', 'locked'), { recursive: true });
+  writeFileSync(join(one, 'deep', 'locked', 'file'), 'x');
+  chmodSync(join(one, 'deep', 'locked'), 0);
+  await dirs.remove(one);
+  expect(existsSync(one)).toBe(false);
+  expect(existsSync(two)).toBe(true);
+  await dirs.close();
+  expect(readdirSync(join(root, 'runs'))).toEqual([]);
+});
+
+test('folders within each other beyond any path go too', async () => {
+  const dirs = createWorkDirs(join(root, 'runs'), 'agent-one-12345');
+  const folder = await dirs.make();
+  const name = 'n'.repeat(200);
+  const descend = `for (let i = 0; i < 60; i++) { fs.mkdirSync('${name}'); process.chdir('${name}'); }`;
+  const made = spawnSync(process.execPath, ['-e', descend], { cwd: folder });
+  expect(made.status).toBe(0);
+  await dirs.remove(folder);
+  expect(existsSync(folder)).toBe(false);
+  await dirs.close();
+});
+
+test('an agent whose folder was taken for a dead one’s makes it anew', async () => {
+  const dirs = createWorkDirs(join(root, 'runs'), 'agent-one-12345');
+  await dirs.make();
+  rmSync(join(root, 'runs', 'agent-one-123'), { recursive: true });
+  expect(existsSync(await dirs.make())).toBe(true);
+  expect(existsSync(join(root, 'runs', 'agent-one-123', 'owner.json'))).toBe(true);
+  await dirs.close();
+});
+
+test('what a killed agent left goes, what a living one has stays', async () => {
+  const runs = join(root, 'runs');
+  const living = createWorkDirs(runs, 'living-agent');
+  const kept = await living.make();
+  // Signed by a process that is gone.
+  const dead = join(runs, 'dead');
+  await signFolder(dead);
+  const child = spawn('true');
+  await new Promise((resolve) => child.once('exit', resolve));
+  const owner = join(dead, 'owner.json');
+  const { readFileSync } = await import('node:fs');
+  writeFileSync(owner, JSON.stringify({ ...JSON.parse(readFileSync(owner, 'utf8')), pid: child.pid }));
+  mkdirSync(join(dead, 'run-x'));
+  await createWorkDirs(runs, 'next-agent').removeDead();
+  expect(existsSync(dead)).toBe(false);
+  expect(existsSync(kept)).toBe(true);
+  expect(readdirSync(runs)).toEqual(['living-agent'.slice(0, 13)]);
+  await living.close();
+});

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { jobScrubbers, ownSecrets } from '../../../src/agent/scrubbing/own-secrets.ts';
+import { readAgentSettings } from '../../../src/config.ts';
+import { createScrubber } from '../../../src/secrets/scrubber/scrubber.ts';
+import { apiJob } from '../../helpers/http.ts';
+
+test('passwords and locked values that stand in a check are secrets of its job', () => {
+  const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];
+  const scrubberOf = jobScrubbers(own, createScrubber(own));
+  const job = apiJob({
+    url: 'http://someone:url-password@target.test/',
+    basicAuth: { username: 'someone', password: 'basic-password' },
+    headers: [
+      { key: 'x-tenant', value: 'locked-header', locked: true },
+      { key: 'x-open', value: 'open-header', locked: false },
+      { key: 'x-made', value: '{{TOKEN}}', locked: true },
+    ],
+    queryParameters: [{ key: 'code', value: 'locked-query', locked: true }],
+  });
+  const text = 'url-password basic-password locked-header open-header {{TOKEN}} locked-query';
+  expect(scrubberOf(job).text(text)).toBe('********* ********* ********* open-header {{TOKEN}} *********');
+  expect(scrubberOf(apiJob({ url: 'http://target.test/' })).secrets()).toEqual(own);
+});
+
+test('a secret that comes up during a run is masked from then on, in that job alone', () => {
+  const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];
+  const scrubberOf = jobScrubbers(own, createScrubber(own));
+  const one = scrubberOf(apiJob({ url: 'http://target.test/' }));
+  const other = scrubberOf(apiJob({ url: 'http://target.test/' }));
+  expect(one.text('session-token-77')).toBe('session-token-77');
+  one.add('session', 'session-token-77');
+  one.add('session', 'session-token-77');
+  one.add('empty', '');
+  expect(one.json({ a: 'session-token-77 pl_0123456789abcdef' })).toEqual({ a: '********* *********' });
+  expect(one.secrets()).toHaveLength(2);
+  expect(other.text('session-token-77')).toBe('session-token-77');
+});
+
+test('passwords of what installers of suites are handed are secrets of the agent', () => {
+  const settings = readAgentSettings({
+    https_proxy: 'http://agent:proxy%2Fpassword@proxy.test:3128',
+    npm_config_registry: 'https://robot:registry-password@registry.test/',
+    PLAYWRIGHT_DOWNLOAD_HOST: 'https://robot:download-password@browsers.test/',
+  });
+  expect(ownSecrets(settings).map(({ value }) => value)).toEqual([
+    'proxy/password',
+    'registry-password',
+    'download-password',
+  ]);
+  const { text } = createScrubber(ownSecrets(settings));
+  expect(
+    text(
+      Object.values(settings.installEnvironment)
+        .map((secret) => secret.reveal())
+        .join(' '),
+    ),
+  ).not.toMatch(/password@/);
+});

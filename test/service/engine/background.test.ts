@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createBackground, type BackgroundItem } from '../../../src/service/engine/background.ts';
+import type { Db } from '../../../src/service/db/database.ts';
+import { silent } from '../../helpers/agent-service.ts';
+import { databases } from '../../helpers/database.ts';
+
+const queue = { retryLimit: 2, retryDelaySeconds: 0, expireSeconds: 30, concurrency: 4 };
+type Item = { text: string };
+
+describe.each(databases)('work in the background on $name', (database) => {
+  describe.skipIf(database.unavailable)('with a database', () => {
+    let replicas: Db[];
+    beforeAll(async () => {
+      replicas = await database.openReplicas(2);
+    });
+    afterAll(() => database.close());
+    const db = () => replicas[0]!;
+
+    test('an item is handled once, by one of the replicas', async () => {
+      const seen: string[] = [];
+      const both = replicas.map((replica) => createBackground({ db: replica, log: silent }));
+      for (const background of both) {
+        background.handle<Item>({ name: 'shared', ...queue }, async ({ text }) => void seen.push(text));
+        await background.prepare();
+      }
+      const texts = Array.from({ length: 12 }, (_, index) => `item ${index}`);
+      for (const text of texts) await both[0]!.send(db(), 'shared', { text });
+      await Promise.all(both.map((background) => background.tick()));
+      await both[1]!.tick();
+      expect(seen.sort()).toEqual([...texts].sort());
+      await Promise.all(both.map((background) => background.stop()));
+    });
+
+    test('one that is sent in a transaction comes with its commit, and never when it is rolled back', async () => {
+      const background = createBackground({ db: db(), log: silent });
+      const seen: string[] = [];
+      background.handle<Item>({ name: 'in-transaction', ...queue }, async ({ text }) => void seen.push(text));
+      await background.prepare();
+      const failing = db().tx(async (tx) => {
+        await background.send(tx, 'in-transaction', { text: 'rolled back' });
+        throw new Error('given up');
+      });
+      await expect(failing).rejects.toThrow('given up');
+      await db().tx((tx) => background.send(tx, 'in-transaction', { text: 'committed' }));
+      await background.tick();
+      expect(seen).toEqual(['committed']);
+      await background.stop();
+    });
+
+    test('one that fails is tried again, and told which try is its last', async () => {
+      const background = createBackground({ db: db(), log: silent });
+      const tries: Pick<BackgroundItem, 'attempt' | 'isLast'>[] = [];
+      background.handle<Item>({ name: 'failing', ...queue }, async (_data, { attempt, isLast }) => {
+        tries.push({ attempt, isLast });
+        throw new Error('no');
+      });
+      await background.prepare();
+      await background.send(db(), 'failing', { text: '' });
+      for (let round = 0; round < 5; round++) await background.tick();
+      expect(tries).toEqual([
+        { attempt: 1, isLast: false },
+        { attempt: 2, isLast: false },
+        { attempt: 3, isLast: true },
+      ]);
+      await background.stop();
+    });
+
+    test('a slow item does not hold up the others of its queue', async () => {
+      const background = createBackground({ db: db(), log: silent });
+      const done: string[] = [];
+      const gate = resolvers();
+      background.handle<Item>({ name: 'slow', ...queue }, async ({ text }) => {
+        if (text === 'slow') await gate.promise;
+        done.push(text);
+        if (done.length === 3) gate.resolve(undefined);
+      });
+      await background.prepare();
+      background.start();
+      for (const text of ['slow', 'a', 'b', 'c']) await background.send(db(), 'slow', { text });
+      await expect.poll(() => done, { timeout: 5000 }).toHaveLength(4);
+      expect(done.at(-1)).toBe('slow');
+      await background.stop();
+    });
+
+    test('of a keyed queue one item of a key waits at a time; what is put off comes later', async () => {
+      const background = createBackground({ db: db(), log: silent });
+      const seen: string[] = [];
+      background.handle<Item>(
+        { name: 'keyed', isKeyed: true, ...queue },
+        async ({ text }) => void seen.push(text),
+      );
+      await background.prepare();
+      await background.send(db(), 'keyed', { text: 'first' }, { key: 'one' });
+      await background.send(db(), 'keyed', { text: 'again' }, { key: 'one' });
+      await background.send(db(), 'keyed', { text: 'other' }, { key: 'two' });
+      const later = new Date(Date.now() + 3_600_000);
+      await background.send(db(), 'keyed', { text: 'later' }, { key: 'three', startAfter: later });
+      await background.tick();
+      expect(seen.sort()).toEqual(['first', 'other']);
+      await background.stop();
+    });
+  });
+});
+
+function resolvers() {
+  let resolve!: (value: unknown) => void;
+  const promise = new Promise((done) => (resolve = done));
+  return { promise, resolve };
+}
