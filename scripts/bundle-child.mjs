@@ -5,16 +5,16 @@
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** What each of them does after its modules: `load` gives the exports of one. */
 const entries = {
   // The customer's code is to find no main module, as beside ES modules.
-  'api-scripts.js': `Reflect.deleteProperty(process, 'mainModule');\nload('./api-scripts.js');`,
-  'suite-overlay.js': `module.exports = load('./suite-overlay.js');`,
-  'suite-reporter.js': `module.exports = load('./suite-reporter.js');`,
+  'api/main.js': `Reflect.deleteProperty(process, 'mainModule');\nload('./api/main.js');`,
+  'suite/overlay.js': `module.exports = load('./suite/overlay.js');`,
+  'suite/reporter.js': `module.exports = load('./suite/reporter.js');`,
 };
 const folder = join(process.argv[2] ?? join(root, 'dist'), 'script', 'child');
 
@@ -31,12 +31,16 @@ function commonJs() {
     if (done.status !== 0) throw new Error(`${done.stdout}${done.stderr}`);
     const take = (modules, name) => {
       if (modules.has(name)) return modules;
-      const text = readFileSync(join(converted, name), 'utf8');
-      modules.set(name, text);
+      let text = readFileSync(join(converted, name), 'utf8');
+      modules.set(name, '');
       for (const [, specifier] of text.matchAll(/\brequire\("(\.[^"]*)"\)/g)) {
-        if (!/^\.\/[\w-]+\.js$/.test(specifier)) throw new Error(`${name}: ${specifier} is not beside it`);
-        take(modules, specifier.slice(2));
+        const imported = posix.normalize(posix.join(posix.dirname(name), specifier));
+        if (!/^[\w/-]+\.js$/.test(imported))
+          throw new Error(`${name}: ${specifier} is not below src/script/child`);
+        text = text.replaceAll(`require("${specifier}")`, `require("./${imported}")`);
+        take(modules, imported);
       }
+      modules.set(name, text);
       return modules;
     };
     return Object.keys(entries).map((entry) => [entry, take(new Map(), entry)]);

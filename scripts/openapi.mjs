@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const compiled = join(root, 'dist', 'service', 'http', 'openapi-document.js');
+const compiled = join(root, 'dist', 'service', 'openapi-document.js');
 if (!existsSync(compiled)) {
   process.stderr.write('openapi: dist/ is missing; run `npm run build` first\n');
   process.exit(2);

@@ -2,7 +2,13 @@ import { isIP } from 'node:net';
 import { hostname as ownHostname } from 'node:os';
 import { AgentError } from '../errors.ts';
 import { openHostsFile } from './resolve/hosts-file.ts';
-import { ResolveError, type IpFamily, type Network, type Resolved, type ResolvedAddress } from './interface/network.ts';
+import {
+  ResolveError,
+  type IpFamily,
+  type Network,
+  type Resolved,
+  type ResolvedAddress,
+} from './interface/network.ts';
 import type { PingSocket } from './interface/ping-socket.ts';
 import { parseResolvConf } from './resolve/resolv-conf.ts';
 import { cachedFile } from './resolve/file.ts';

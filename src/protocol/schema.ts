@@ -12,3 +12,11 @@ export function StringEnum<const Values extends readonly string[]>(
 export function Nullable<S extends TSchema>(schema: S, options: Record<string, unknown> = {}) {
   return Type.Union([schema, Type.Null()], options);
 }
+
+/** An enum of whole numbers, as one `enum` keyword. */
+export function IntegerEnum<const Values extends readonly number[]>(
+  values: Values,
+  options: Record<string, unknown> = {},
+) {
+  return Type.Unsafe<Values[number]>({ type: 'integer', enum: [...values], ...options });
+}

@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hashKey, maskKey, newLocationKey } from './engine/keys.ts';
+import { randomBytes } from 'node:crypto';
 import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
@@ -32,21 +33,6 @@ type Options = {
 const advisoryLock = 4_400_002;
 export const defaultLocationSlug = 'local';
 const encryptionCheck = 'encryption-check';
-
-/** SHA-256 of a key, as the database keeps it: keys are long and random, so a slow hash would add nothing. */
-export function hashKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
-}
-
-/** The end of a key, by which people tell keys apart. */
-export function maskKey(key: string): string {
-  return `...${key.slice(-4)}`;
-}
-
-/** A new key of a location. */
-export function newLocationKey(): string {
-  return `pl_${randomBytes(16).toString('hex')}`;
-}
 
 /**
  * Makes or finds the account. Safe in replicas that start together: one creates, the others find. Throws FatalError

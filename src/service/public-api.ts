@@ -28,7 +28,10 @@ import {
 } from './sessions/check-session-routes.ts';
 import { CheckStatus, registerCheckStatuses } from './results/status-routes.ts';
 import { registerChecks } from './checks/routes.ts';
-import { ClientCertificateSchema, registerClientCertificates } from './accounts/client-certificates/routes.ts';
+import {
+  ClientCertificateSchema,
+  registerClientCertificates,
+} from './accounts/client-certificates/routes.ts';
 import { HeartbeatEvent, HeartbeatStats, registerHeartbeatEvents } from './heartbeats/routes.ts';
 import { ErrorGroup, registerErrorGroups } from './error-groups/routes.ts';
 import {
@@ -44,11 +47,7 @@ import { registerIncidents } from './incidents/routes.ts';
 import { bodyBytes, checkInput } from './http/input-limits.ts';
 import { PlaywrightBundle, registerPlaywrightBundles } from './bundles/routes.ts';
 import { NewLocationKey } from './locations/keys.ts';
-import {
-  MaintenanceSchema,
-  MaintenanceUpdateSchema,
-  MaintenanceWindow,
-} from './maintenance/schema.ts';
+import { MaintenanceSchema, MaintenanceUpdateSchema, MaintenanceWindow } from './maintenance/schema.ts';
 import { registerMaintenanceOccurrences } from './maintenance/occurrence-routes.ts';
 import { registerMaintenanceWindows } from './maintenance/routes.ts';
 import { DataCenter, registerLocations } from './locations/routes.ts';
@@ -76,6 +75,9 @@ import { registerStatusPages, StatusPage, StatusPagePage } from './status-pages/
 import { ListedTestSession, registerTestSessions, TestSession } from './sessions/test-session-routes.ts';
 import { CheckGroupTrigger, CheckTrigger, registerTriggers } from './triggers/routes.ts';
 import { registerVariables, Variable } from './accounts/variables/routes.ts';
+import { writeHeartbeat } from './heartbeats/follow-checks.ts';
+import { withErrorGroups } from './error-groups/groups-of-results.ts';
+import { analysesOfGroups } from './analyses/statements.ts';
 
 /** Named schemas: they stand under `components` in the OpenAPI document. */
 const components = [
@@ -150,7 +152,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
       route.bodyLimit ??= bodyBytes;
     });
     const api = instance.withTypeProvider<TypeBoxTypeProvider>();
-    registerChecks(instance, api, deps);
+    registerChecks(instance, api, deps, { followers: [writeHeartbeat] });
     registerHeartbeatEvents(api, deps);
     registerTriggers(api, deps);
     registerBadgeUrls(api, deps);
@@ -162,11 +164,11 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerRuntimes(api);
     registerPrivateLocations(api, deps);
     registerLocations(api, deps);
-    registerCheckResults(api, deps);
+    registerCheckResults(api, deps, { withErrorGroups });
     registerCheckResultAssets(api, deps);
     registerCheckStatuses(api, deps);
     registerCheckAlerts(api, deps);
-    registerErrorGroups(api, deps);
+    registerErrorGroups(api, deps, { analysesOfGroups });
     registerRootCauseAnalyses(api, deps);
     registerAlertChannels(instance, api, deps);
     registerAlertChannelSubscriptions(api, deps);

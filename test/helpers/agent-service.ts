@@ -1,7 +1,7 @@
 import { fastify, type FastifyInstance } from 'fastify';
 import { createLog, type Log } from '../../src/log.ts';
 import { registerAgentRoutes } from '../../src/service/agents/routes.ts';
-import { hashKey } from '../../src/service/bootstrap.ts';
+import { hashKey } from '../../src/service/engine/keys.ts';
 import type { ArtifactFiles } from '../../src/service/artifacts/files.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { createEncryption, type Encryption } from '../../src/service/engine/encryption.ts';

@@ -5,12 +5,8 @@ import { createBackground, type Background } from '../../src/service/engine/back
 import type { Db } from '../../src/service/db/database.ts';
 import { queueFinishedRuns } from '../../src/service/results/finished-run-statements.ts';
 import { createPartitions } from '../../src/service/db/partitions.ts';
-import {
-  insertResults,
-  toJsonb,
-  updateStatuses,
-  type ResultToStore,
-} from '../../src/service/results/store-result.ts';
+import { insertResults, updateStatuses, type ResultToStore } from '../../src/service/results/store-result.ts';
+import { toJsonb } from '../../src/service/db/jsonb.ts';
 import { createFinishedRuns, type RunFollower } from '../../src/service/results/finished-runs.ts';
 import { uuidv7 } from '../../src/service/engine/ids.ts';
 import { notificationsQueue } from '../../src/service/alert-channels/queue.ts';

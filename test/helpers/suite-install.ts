@@ -1,7 +1,10 @@
 import { cpSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDependencyCache, type DependencyCache } from '../../src/script/suite/install/dependency-cache.ts';
+import {
+  openDependencyCache,
+  type DependencyCache,
+} from '../../src/script/suite/install/dependency-cache.ts';
 import { chooseEngine, findEngines } from '../../src/script/suite/install/engines.ts';
 import { installDependencies, type Installed } from '../../src/script/suite/install/install.ts';
 import { programEnvironment } from '../../src/script/suite/install/environment.ts';

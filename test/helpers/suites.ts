@@ -13,7 +13,12 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Suite } from '../../src/protocol/suite.ts';
-import { chromiumWrapper, fullPlaces, putProgram, shellPlaces } from '../../src/script/playwright/browser-wrappers.ts';
+import {
+  chromiumWrapper,
+  fullPlaces,
+  putProgram,
+  shellPlaces,
+} from '../../src/script/playwright/browser-wrappers.ts';
 import { firstFile, systemChromium } from '../../src/script/playwright/browsers.ts';
 import { findEngines } from '../../src/script/suite/install/engines.ts';
 import { packBundle } from '../../src/script/suite/bundle/pack.ts';

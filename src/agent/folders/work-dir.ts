@@ -2,14 +2,7 @@ import { existsSync, promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import { removeOutside } from '../../script/process/outside-folder.ts';
 import { removeTree } from '../../script/process/remove-tree.ts';
-import {
-  beatFolder,
-  isOwnerGone,
-  ownerBeatMs,
-  ownerFiles,
-  signFolder,
-  unsignFolder,
-} from './owner.ts';
+import { beatFolder, isOwnerGone, ownerBeatMs, ownerFiles, signFolder, unsignFolder } from './owner.ts';
 
 /**
  * Folders in which scripts run, one per attempt (mode 0700), below `runs/<agent>` of the data directory. They are gone

@@ -9,7 +9,14 @@ import { nextAttempt } from './attempts.ts';
 import { cancelledGrade, erroredGrade, type Grade } from './grade.ts';
 import type { Lanes } from './lanes.ts';
 import type { Hold, Leases } from './leases.ts';
-import { countAttempt, countResult, countRun, countSuite, countWait, type AgentMetrics } from '../metrics/counters.ts';
+import {
+  countAttempt,
+  countResult,
+  countRun,
+  countSuite,
+  countWait,
+  type AgentMetrics,
+} from '../metrics/counters.ts';
 import { withTraceroute } from './network-evidence.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
 import { resultOf, scrubbed, scrubbedInTurns, serialised } from './result.ts';

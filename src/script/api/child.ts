@@ -61,7 +61,7 @@ export function startApiChild(runtime: Runtime, extraCaFile: string | null = nul
   const started: Promise<Child> = startChild({
     node: runtime.node,
     nodeFlags: [`--max-old-space-size=${memoryMegabytes / 2}`, '--no-deprecation'],
-    file: childFile('api-scripts'),
+    file: childFile('api/main'),
     cwd: runtime.folder,
     env: {
       PATH: '/usr/local/bin:/usr/bin:/bin',

@@ -96,7 +96,7 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
   try {
     child = await startChild({
       node: runtime.node,
-      file: childFile('playwright-main'),
+      file: childFile('playwright/main'),
       args: [runtime.folder],
       cwd: folder.root,
       env: baseEnvironment(folder, options),

@@ -22,7 +22,7 @@ export async function canSandbox(
     let answer = false;
     const child = await startChild({
       node: runtime.node,
-      file: childFile('playwright-probe'),
+      file: childFile('playwright/probe'),
       cwd: folder,
       env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
       readable: [],

@@ -73,8 +73,8 @@ async function installModules(place: SuitePlace): Promise<{ overlay: string; rep
     await copyFile(join(helpersFolder, name), join(helpers, name));
   const overlay = join(modules, 'suite-overlay.cjs');
   const reporter = join(modules, 'suite-reporter.cjs');
-  await copyFile(bundled('suite-overlay'), overlay);
-  await copyFile(bundled('suite-reporter'), reporter);
+  await copyFile(bundled('suite/overlay'), overlay);
+  await copyFile(bundled('suite/reporter'), reporter);
   const settings: SuiteSettings = {
     reportFolder: place.report,
     helpers: join(helpers, 'index.js'),

@@ -1,13 +1,13 @@
 import Type from 'typebox';
 import { Nullable } from '../../protocol/schema.ts';
 import { RuntimeId } from '../../protocol/script.ts';
-import { filledAlertSettings } from '../alerting/policy.ts';
+import { filledAlertSettings } from './alert-settings.ts';
 import { findAccount, lockAccount, updateAccount, type AccountRow } from './statements.ts';
 import { notFound } from '../http/errors.ts';
 import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { errorResponses } from '../http/api-errors.ts';
-import { AlertSettings } from '../checks/fields/fields.ts';
+import { AlertSettings } from './alert-settings.ts';
 import { paginationFields } from '../http/pagination.ts';
 import { ignoredStamps } from '../http/ignored-fields.ts';
 

@@ -1,4 +1,4 @@
-import type { AlertSettings } from '../checks/fields/fields.ts';
+import type { AlertSettings } from './alert-settings.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** Statements on accounts. */

@@ -1,12 +1,7 @@
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import {
-  checkedLookup,
-  checkLiteral,
-  kindOfAddress,
-  type AddressRule,
-} from '../engine/target-address.ts';
+import { checkedLookup, checkLiteral, kindOfAddress, type AddressRule } from '../engine/target-address.ts';
 
 /**
  * What the browser of an agentic check reaches the network through: whatever it opens (redirects, sockets of scripts, popups)

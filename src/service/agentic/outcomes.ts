@@ -1,12 +1,13 @@
 import { reasonOf, type Reason } from '../../protocol/reasons.ts';
 import type { Artifact, ResultStatus } from '../../protocol/result.ts';
 import { endAgenticRuns, type AgenticRun } from './run-statements.ts';
-import { endSessionRuns } from '../sessions/statements.ts';
+import { endSessionRuns } from '../scheduling/session-runs.ts';
 import type { Db } from '../db/database.ts';
 import { queueFinishedRuns } from '../results/finished-run-statements.ts';
 import { closeMissed } from '../scheduling/missed.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { toJsonb } from '../db/jsonb.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
 import { uuidv7 } from '../engine/ids.ts';
 

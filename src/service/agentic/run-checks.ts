@@ -13,7 +13,7 @@ import {
   renewAgenticRuns,
   type AgenticRun,
 } from './run-statements.ts';
-import { settingsOfSession } from '../sessions/statements.ts';
+import { settingsOfSession } from '../scheduling/session-runs.ts';
 import { findCheckGroup } from '../checks/storage/group-statements.ts';
 import { findCheck, type CheckRow } from '../checks/storage/statements.ts';
 import type { Db } from '../db/database.ts';

@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 import { checksWithGroups } from '../checks/storage/effective-checks.ts';
-import { toJsonb } from '../results/store-result.ts';
+import { toJsonb } from '../db/jsonb.ts';
 
 /** Statements on agentic checks: which are due, and what their runs have found. */
 

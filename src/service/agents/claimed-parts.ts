@@ -7,7 +7,7 @@ import {
 } from '../scheduling/jobs-claim.ts';
 import { isSuiteType } from '../checks/fields/suites.ts';
 import { findBundle, type BundleRow } from '../bundles/statements.ts';
-import { settingsOfSession, type SessionRetries } from '../sessions/statements.ts';
+import { settingsOfSession, type SessionRetries } from '../scheduling/session-runs.ts';
 import type { Queryable } from '../db/database.ts';
 import type { Variable } from '../checks/storage/settings.ts';
 

@@ -2,7 +2,7 @@ import type { Log } from '../../log.ts';
 import type { Reason } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
 import type { AgentLocation } from '../locations/agent-statements.ts';
-import { endSessionRuns } from '../sessions/statements.ts';
+import { endSessionRuns } from '../scheduling/session-runs.ts';
 import { sqlState, type Db } from '../db/database.ts';
 import { queueFinishedRuns } from '../results/finished-run-statements.ts';
 import {
@@ -15,7 +15,8 @@ import {
 } from '../scheduling/jobs.ts';
 import { closeMissed } from '../scheduling/missed.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { toJsonb } from '../db/jsonb.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { totalsOf } from '../results/suite-totals.ts';
 import { readResult, type Answer, type Readable } from './read-result.ts';

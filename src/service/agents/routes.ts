@@ -21,7 +21,12 @@ import { createKeyCheck } from './keys.ts';
 import { releaseJob } from './release.ts';
 import { storeResults } from './results.ts';
 import { createWaiting } from '../scheduling/waiting-agents.ts';
-import { insertAgentEvents, saveAgent, touchAgent, type AgentLocation } from '../locations/agent-statements.ts';
+import {
+  insertAgentEvents,
+  saveAgent,
+  touchAgent,
+  type AgentLocation,
+} from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
 import { findOvertakenLeases, renewLeases } from '../scheduling/jobs-lease.ts';
 import { createPartitions } from '../db/partitions.ts';
@@ -29,7 +34,7 @@ import { appendRunLogs, runLogLimits } from '../results/log-statements.ts';
 import type { Encryption } from '../engine/encryption.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
 import { uuidPattern, uuidv7 } from '../engine/ids.ts';
-import { toJsonb } from '../results/store-result.ts';
+import { toJsonb } from '../db/jsonb.ts';
 import { lastLines } from '../sessions/rules.ts';
 
 /** `/agent/v1`: what agents say and ask. The calls and their schemas are in protocol/routes.ts. */

@@ -17,13 +17,8 @@ import {
 } from './configs.ts';
 import { parseTemplate } from '../notifications/template.ts';
 import { TemplateError } from '../notifications/template-helpers.ts';
-import {
-  configSchemas,
-  type ChangeChannel,
-  type CreateChannel,
-  type SubscriptionBody,
-} from './schema.ts';
-import { createProblems, type Problems } from '../checks/rules/rules.ts';
+import { configSchemas, type ChangeChannel, type CreateChannel, type SubscriptionBody } from './schema.ts';
+import { createProblems, type Problems } from '../http/problems.ts';
 import { isUuid } from '../http/path-params.ts';
 import type { ApiDeps } from '../http/api.ts';
 

@@ -1,18 +1,10 @@
-import type { AlertSettings } from '../checks/fields/fields.ts';
+import { filledAlertSettings } from '../accounts/alert-settings.ts';
+import type { AlertSettings } from '../accounts/alert-settings.ts';
 import type { ToldChannel } from '../alert-channels/subscription-statements.ts';
 import { mergedAlerts } from '../checks/storage/settings.ts';
 import type { RaisedAlert } from './state-machine.ts';
 
 /** Which settings count for a check, and which channels want an alert (facts, 4.1 and 4.2). */
-
-/** Of an account that has set none, and of fields that are not stored. */
-export const defaultAlertSettings: AlertSettings = {
-  escalationType: 'RUN_BASED',
-  runBasedEscalation: { failedRunThreshold: 1 },
-  timeBasedEscalation: { minutesFailingThreshold: 5 },
-  reminders: { amount: 0, interval: 5 },
-  parallelRunFailureThreshold: { enabled: false, percentage: 10 },
-};
 
 /** Settings as they are stored: null where a check, a group or an account has none. */
 export type StoredPolicy = {
@@ -28,12 +20,6 @@ export type Policy = {
   /** Only the group's channels are told; otherwise only the check's. */
   ofGroup: boolean;
 };
-
-/** Stored settings with what they leave out. */
-export const filledAlertSettings = (settings: Partial<AlertSettings> | null): AlertSettings => ({
-  ...defaultAlertSettings,
-  ...settings,
-});
 
 /** The settings that count, and whose channels. */
 export function policyOf({ own, useGlobal, group, account }: StoredPolicy): Policy {

@@ -1,4 +1,4 @@
-import type { AlertSettings } from '../checks/fields/fields.ts';
+import type { AlertSettings } from '../accounts/alert-settings.ts';
 import type { FinishedPart } from '../results/finished-run-statements.ts';
 import type { CheckStatus } from './state-machine.ts';
 

@@ -1,4 +1,4 @@
-import type { AlertSettings } from '../checks/fields/fields.ts';
+import type { AlertSettings } from '../accounts/alert-settings.ts';
 import type { AlertType } from './alert-types.ts';
 import { clockSkewMs } from '../engine/clock-skew.ts';
 

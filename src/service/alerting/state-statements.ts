@@ -1,4 +1,4 @@
-import type { AlertSettings } from '../checks/fields/fields.ts';
+import type { AlertSettings } from '../accounts/alert-settings.ts';
 import type { AlertState } from './state-machine.ts';
 import type { Queryable } from '../db/database.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';

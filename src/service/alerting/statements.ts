@@ -1,6 +1,6 @@
 import type { AlertType } from './alert-types.ts';
 import type { Queryable } from '../db/database.ts';
-import { toJsonb } from '../results/store-result.ts';
+import { toJsonb } from '../db/jsonb.ts';
 
 /** Statements on alerts. A row is a snapshot of all that a notification says. */
 

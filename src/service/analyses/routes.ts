@@ -9,7 +9,7 @@ import { open, strict } from '../http/strict-schema.ts';
 import { errorResponses } from '../http/api-errors.ts';
 import { IdParams, isUuid } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { bodyOrNone } from '../sessions/form.ts';
+import { bodyOrNone } from '../http/optional-body.ts';
 import { date, dayOf } from '../http/dates.ts';
 
 /** Why the results of an error group fail, as far as they tell (specification, "Root cause analysis"). */

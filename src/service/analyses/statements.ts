@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts';
-import { toJsonb } from '../results/store-result.ts';
+import { toJsonb } from '../db/jsonb.ts';
 
 /** Statements on root cause analyses. */
 

@@ -20,7 +20,7 @@ import type { Log } from '../../log.ts';
 import { WrongPlace, type ArtifactFiles } from './files.ts';
 import { statusOf } from './bucket-client.ts';
 import { createPlaces } from './call-places.ts';
-import { HttpError } from '../http/errors.ts';
+import { StoreUnavailable } from './unavailable.ts';
 import { uploadBody } from './upload-body.ts';
 
 /**
@@ -70,7 +70,7 @@ export function createBucketFiles(options: {
       return new Unusable(name);
     log.error({ error: toError(error).message, name, status }, 'the artifact store fails');
     const why = status === 403 ? 'refuses its keys' : 'does not answer as it should';
-    return new HttpError(503, `The service's artifact store ${why}: try again later.`, {});
+    return new StoreUnavailable(`The service's artifact store ${why}: try again later.`);
   }
   const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
     try {
@@ -146,7 +146,7 @@ export function createBucketFiles(options: {
   async function beginAnew(id: string, progress: Progress, error: unknown): Promise<never> {
     if (error instanceof NotThere || error instanceof Unusable) {
       await removeProgress(id, progress);
-      throw new HttpError(503, 'The upload was lost in the artifact store: begin it anew.', {});
+      throw new StoreUnavailable('The upload was lost in the artifact store: begin it anew.');
     }
     throw error;
   }
@@ -235,7 +235,7 @@ export function createBucketFiles(options: {
           clearTimeout(timer);
         }
         // The store's own trouble leaves what it has; whatever else broke off, what came stays.
-        if (!(failure instanceof HttpError))
+        if (!(failure instanceof StoreUnavailable))
           await saveProgress(id, { ...progress, tail: Buffer.concat(chunks) });
         if (failure !== undefined) throw failure;
         return { length, sha256: hash?.digest() ?? null };

@@ -18,14 +18,8 @@ import { replaceSubscriptions } from '../alert-channels/subscription-statements.
 import { errorResponses } from '../http/api-errors.ts';
 import { checkSubscriptions, loadChannels } from './rules/channels.ts';
 import { groupSchemas, type GroupBody, type GroupChange } from './fields/group-schema.ts';
-import {
-  groupFromRow,
-  hasPhases,
-  presentGroup,
-  settleGroup,
-  toGroupDefinition,
-} from './storage/group.ts';
-import { createProblems } from './rules/rules.ts';
+import { groupFromRow, hasPhases, presentGroup, settleGroup, toGroupDefinition } from './storage/group.ts';
+import { createProblems } from '../http/problems.ts';
 import { keepSecretValues, presentCheck, typeOf } from './storage/check.ts';
 import { checkPrivateLocations, checkSnippets } from './writes.ts';
 import { ensureDataCenterRows } from '../locations/routes.ts';

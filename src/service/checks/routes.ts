@@ -12,8 +12,9 @@ import {
   lockCheck,
   updateCheck,
   type CheckRow,
+  type CheckWrite,
 } from './storage/statements.ts';
-import type { Db } from '../db/database.ts';
+import type { Db, Queryable } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { HttpError, notFound } from '../http/errors.ts';
 import { strict } from '../http/strict-schema.ts';
@@ -25,7 +26,6 @@ import { checkPaths } from './fields/paths.ts';
 import { checkSchemas, checkTitles, type ChangeBody, type CreateBody } from './fields/schema.ts';
 import { presentCheck, typeOf } from './storage/check.ts';
 import { mergedCheck, prepareCheck } from './writes.ts';
-import { writeHeartbeat } from './heartbeat-writes.ts';
 import { offsetOf, paginationFields } from '../http/pagination.ts';
 import { IdParams, isUuid } from '../http/path-params.ts';
 import { baseUrl } from '../results/artifact-list.ts';
@@ -43,14 +43,26 @@ const ListQuery = strict(
   }),
 );
 
-/** Routes of checks. `app` is `api` without types: the types' routes are one piece of code. */
-export function registerChecks(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
-  for (const type of checkTypes) registerType(app, deps, type);
+/** Called in the transaction that creates or changes a check, once it is written. */
+export type CheckFollower = (tx: Queryable, check: CheckWrite) => Promise<void>;
+
+/** Routes of checks. `app` is `api` without types, because one piece of code registers the routes of every type. */
+export function registerChecks(
+  app: FastifyInstance,
+  api: PublicApi,
+  deps: ApiDeps,
+  { followers }: { followers: readonly CheckFollower[] },
+): void {
+  for (const type of checkTypes) registerType(app, { ...deps, followers }, type);
   registerAnyType(api, deps);
 }
 
-function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): void {
-  const { db, encryption, now, publicUrl } = deps;
+function registerType(
+  api: FastifyInstance,
+  deps: ApiDeps & { followers: readonly CheckFollower[] },
+  type: CheckType,
+): void {
+  const { db, encryption, now, publicUrl, followers } = deps;
   const path = `/v1/checks/${checkPaths[type]}`;
   const { create, change } = checkSchemas[type];
 
@@ -99,7 +111,7 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): voi
         await insertCheck(tx, check);
         await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
         await subscribeNewCheck(tx, { accountId, checkId: id, toAll: autoAssignAlerts });
-        await writeHeartbeat(tx, check);
+        for (const follow of followers) await follow(tx, check);
         return present(tx, request, id);
       });
       return reply.code(201).send(check);
@@ -139,7 +151,7 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): voi
         const check = await prepareCheck(tx, deps, { type, body, id, accountId });
         await updateCheck(tx, check);
         await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
-        await writeHeartbeat(tx, check);
+        for (const follow of followers) await follow(tx, check);
         return present(tx, request, id);
       });
     },

@@ -1,14 +1,8 @@
 import Type from 'typebox';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
-import { analysesOfGroups, type AnalysisRow } from '../analyses/statements.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import type { Queryable } from '../db/database.ts';
-import {
-  archiveErrorGroup,
-  findErrorGroup,
-  listErrorGroups,
-  type ErrorGroupRow,
-} from './statements.ts';
+import { archiveErrorGroup, findErrorGroup, listErrorGroups, type ErrorGroupRow } from './statements.ts';
 import { notFound } from '../http/errors.ts';
 import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { errorResponses } from '../http/api-errors.ts';
@@ -69,7 +63,24 @@ const ChangeBody = strictPartial(
 /** Analyses shown with a group. */
 const mostAnalyses = 10;
 
-const presentGroup = (row: ErrorGroupRow, analyses: readonly AnalysisRow[]) => ({
+/** A root cause analysis of a group, as far as the group shows it. */
+export type GroupAnalysis = {
+  id: string;
+  errorGroupId: string | null;
+  status: string;
+  /** Empty while the analysis is pending. */
+  provider: string;
+  analysis: { classification: string } | null;
+  createdAt: Date;
+};
+
+/** Reads the newest analyses of each group, at most `limit` of one group. */
+export type AnalysesOfGroups = (
+  db: Queryable,
+  options: { groupIds: readonly string[]; limit: number },
+) => Promise<readonly GroupAnalysis[]>;
+
+const presentGroup = (row: ErrorGroupRow, analyses: readonly GroupAnalysis[]) => ({
   id: row.id,
   checkId: row.checkId,
   errorHash: row.errorHash,
@@ -91,7 +102,11 @@ const presentGroup = (row: ErrorGroupRow, analyses: readonly AnalysisRow[]) => (
 });
 
 /** Groups of errors: nobody makes them but the runs that fail. */
-export function registerErrorGroups(api: PublicApi, { db, now }: ApiDeps): void {
+export function registerErrorGroups(
+  api: PublicApi,
+  { db, now }: ApiDeps,
+  { analysesOfGroups }: { analysesOfGroups: AnalysesOfGroups },
+): void {
   const tags = ['Error groups'];
 
   async function present(queryable: Queryable, rows: readonly ErrorGroupRow[]) {

@@ -9,7 +9,8 @@ import {
   type LockedHeartbeat,
 } from './statements.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { toJsonb } from '../db/jsonb.ts';
 import { uuidv7 } from '../engine/ids.ts';
 
 /** What follows from a ping, or from one that did not come: an event, a result as a run has one, and the timer anew. */

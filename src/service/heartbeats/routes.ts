@@ -18,7 +18,7 @@ import { errorResponses } from '../http/api-errors.ts';
 import { offsetOf, paginationFields } from '../http/pagination.ts';
 import { isUuid } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { bodyOrNone } from '../sessions/form.ts';
+import { bodyOrNone } from '../http/optional-body.ts';
 
 /** Events of heartbeats: every ping, and every time that none came (specification, "Heartbeat event"; facts, 5.9). */
 

@@ -1,6 +1,7 @@
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Socket } from 'node:net';
 import { sqlState } from '../db/database.ts';
+import { StoreUnavailable } from '../artifacts/unavailable.ts';
 import { NoDiskSpace } from '../db/disk-space.ts';
 import { rememberMethods } from './methods.ts';
 import { mayBeSlow } from './slow-body.ts';
@@ -85,7 +86,7 @@ function describe(
   error: FastifyError | HttpError,
   request: FastifyRequest,
 ): { statusCode: number; message: string; attributes: ErrorAttributes } {
-  if (error instanceof HttpError) return error;
+  if (error instanceof HttpError || error instanceof StoreUnavailable) return error;
   if (error.validation !== undefined) {
     const attributes = validationAttributes(
       error.validation,

@@ -1,4 +1,4 @@
-import { hashKey } from '../bootstrap.ts';
+import { hashKey } from '../engine/keys.ts';
 
 /** Keys remembered, and for how long: a deleted key stops working within that time. */
 const cacheSize = 10_000;

@@ -1,6 +1,6 @@
 import rateLimit, { type RateLimitOptions } from '@fastify/rate-limit';
 import type { FastifyInstance } from 'fastify';
-import { hashKey } from '../bootstrap.ts';
+import { hashKey } from '../engine/keys.ts';
 import { HttpError } from './errors.ts';
 
 /** Keys whose requests are counted at once, per replica. */

@@ -4,7 +4,7 @@ import { insertIncidentUpdate, type IncidentUpdateRow } from './update-statement
 import { updateIncident, type IncidentRow } from './statements.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { queueIncidentMessages } from './messages.ts';
-import type { DashboardStatus } from './span.ts';
+import type { DashboardStatus } from '../status-pages/incident-words.ts';
 
 /** Updates of incidents of a dashboard: one that says RESOLVED stops the incident, another one after that starts it again. */
 

@@ -1,5 +1,6 @@
+import { checkServices } from '../status-pages/named-services.ts';
 import Type from 'typebox';
-import type { Db, Queryable } from '../db/database.ts';
+import type { Queryable } from '../db/database.ts';
 import { byIncident, findIncidentUpdates, findListedUpdates } from './update-statements.ts';
 import {
   deleteStatusPageIncident,
@@ -12,35 +13,15 @@ import {
   updateStatusPageIncident,
   type StatusPageIncidentRow,
 } from './page-statements.ts';
-import { shareLockServices } from '../status-pages/service-statements.ts';
 import { badRequest, notFound } from '../http/errors.ts';
-import type { ErrorAttributes } from '../http/validation-errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
-import type { IncidentStatus } from './span.ts';
+import type { IncidentStatus } from '../status-pages/incident-words.ts';
 import { addUpdate } from './updates.ts';
 import { errorResponses } from '../http/api-errors.ts';
 import { CursorQuery, pageOf } from '../http/cursor.ts';
-import {
-  ChangeStatusPageIncidentBody,
-  CreateStatusPageIncidentBody,
-  presentUpdate,
-} from './schema.ts';
+import { ChangeStatusPageIncidentBody, CreateStatusPageIncidentBody, presentUpdate } from './schema.ts';
 import { IdParams, isUuid } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-
-/** Services that a body names: each once, all of the account; they stay until `tx` ends. Throws 400. */
-export async function checkServices(
-  tx: Db,
-  { accountId, ids, path }: { accountId: string; ids: readonly string[]; path: (index: number) => string },
-): Promise<void> {
-  const known = await shareLockServices(tx, { accountId, ids: ids.filter(isUuid) });
-  const attributes: ErrorAttributes = {};
-  for (const [index, id] of ids.entries()) {
-    if (!known.includes(id)) attributes[path(index)] = [`names no service of this account (${id})`];
-    else if (ids.indexOf(id) !== index) attributes[path(index)] = ['is named twice'];
-  }
-  if (Object.keys(attributes).length > 0) throw badRequest(attributes);
-}
 
 /** Incidents as they are shown, with services and all updates. */
 async function presentIncidents(

@@ -1,4 +1,5 @@
-import type { IncidentSeverity, IncidentStatus, Span } from './span.ts';
+import type { Span } from './span.ts';
+import type { IncidentSeverity, IncidentStatus } from '../status-pages/incident-words.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** Statements on incidents of services. */

@@ -10,7 +10,7 @@ import {
 import { findStatusPageIncident, lockStatusPageIncident } from './page-statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { addUpdate, mostUpdates, refreshSpan } from './updates.ts';
-import type { IncidentStatus } from './span.ts';
+import type { IncidentStatus } from '../status-pages/incident-words.ts';
 import { errorResponses } from '../http/api-errors.ts';
 import { CursorQuery, pageOf } from '../http/cursor.ts';
 import { PostUpdateBody, presentUpdate, PutUpdateBody, UpdateParams } from './schema.ts';

@@ -21,7 +21,7 @@ import { badRequest, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { stoppedAt as stoppedAtOf } from './dashboard-updates.ts';
 import { queueIncidentMessages } from './messages.ts';
-import type { DashboardStatus } from './span.ts';
+import type { DashboardStatus } from '../status-pages/incident-words.ts';
 import { momentHint, parseMoment } from '../maintenance/moments.ts';
 import { strict } from '../http/strict-schema.ts';
 import { errorResponses } from '../http/api-errors.ts';

@@ -6,7 +6,7 @@ import {
   dashboardStatuses,
   incidentSeverities,
   incidentStatuses,
-} from './span.ts';
+} from '../status-pages/incident-words.ts';
 import { open, strict, strictPartial } from '../http/strict-schema.ts';
 import { anyId, PageOf } from '../http/cursor.ts';
 import { dateTime } from '../http/dates.ts';

@@ -1,4 +1,4 @@
-import type { DashboardSeverity } from './span.ts';
+import type { DashboardSeverity } from '../status-pages/incident-words.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** Statements on incidents of a dashboard. */

@@ -9,7 +9,7 @@ import {
 } from './page-statements.ts';
 import { shareLockServices } from '../status-pages/service-statements.ts';
 import { uuidPattern, uuidv7 } from '../engine/ids.ts';
-import { incidentSeverities, type IncidentSeverity } from './span.ts';
+import { incidentSeverities, type IncidentSeverity } from '../status-pages/incident-words.ts';
 import { addUpdate } from './updates.ts';
 
 /** Incidents that alerts of checks open, and their recovery resolves: one for each time that a check fails. */

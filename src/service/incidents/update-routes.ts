@@ -11,15 +11,10 @@ import { findIncident, lockIncident, updateIncident, type IncidentRow } from './
 import { notFound } from '../http/errors.ts';
 import { addDashboardUpdate, stoppedAt } from './dashboard-updates.ts';
 import { mostUpdates } from './updates.ts';
-import type { DashboardStatus } from './span.ts';
+import type { DashboardStatus } from '../status-pages/incident-words.ts';
 import { strict } from '../http/strict-schema.ts';
 import { errorResponses } from '../http/api-errors.ts';
-import {
-  PostDashboardUpdateBody,
-  presentUpdate,
-  PutDashboardUpdateBody,
-  UpdateParams,
-} from './schema.ts';
+import { PostDashboardUpdateBody, presentUpdate, PutDashboardUpdateBody, UpdateParams } from './schema.ts';
 import { dashboardIncidentOf } from './routes.ts';
 import { offsetOf, paginationFields } from '../http/pagination.ts';
 import { IdParams, isUuid } from '../http/path-params.ts';

@@ -3,7 +3,8 @@ import type { Db } from '../db/database.ts';
 import { findIncidentUpdates, insertIncidentUpdate } from './update-statements.ts';
 import { saveSpan } from './page-statements.ts';
 import { uuidv7 } from '../engine/ids.ts';
-import { spanOf, type IncidentStatus } from './span.ts';
+import { spanOf } from './span.ts';
+import { type IncidentStatus } from '../status-pages/incident-words.ts';
 import { queueIncidentMessages } from './messages.ts';
 
 /** Updates of incidents of services: with each, what the incident says as a whole is written anew. */

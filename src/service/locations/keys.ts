@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { hashKey, maskKey, newLocationKey } from '../bootstrap.ts';
+import { hashKey, maskKey, newLocationKey } from '../engine/keys.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { insertLocationKey, keysOfLocations, type LocationKeyRow } from './statements.ts';
 import type { Db } from '../db/database.ts';

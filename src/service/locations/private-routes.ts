@@ -1,7 +1,10 @@
 import Type from 'typebox';
 import { mask } from '../../secrets/secret.ts';
 import { Nullable } from '../../protocol/schema.ts';
-import { groupsAtPrivateLocation, renamePrivateLocationInGroups } from '../checks/storage/group-statements.ts';
+import {
+  groupsAtPrivateLocation,
+  renamePrivateLocationInGroups,
+} from '../checks/storage/group-statements.ts';
 import { checksAtPrivateLocation, renamePrivateLocationInChecks } from '../checks/storage/statements.ts';
 import type { Db } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';

@@ -1,12 +1,7 @@
 import type { Log } from '../../log.ts';
 import { laneOf } from '../../protocol/check-types.ts';
 import type { Db } from '../db/database.ts';
-import {
-  deleteOldSamples,
-  insertQueueWaits,
-  sampleLocations,
-  type QueueName,
-} from './figure-statements.ts';
+import { deleteOldSamples, insertQueueWaits, sampleLocations, type QueueName } from './figure-statements.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
 
 /** Samples of locations once a minute, and how long runs wait there for an agent. */

@@ -1,10 +1,6 @@
 import Type from 'typebox';
 import type { Db } from '../db/database.ts';
-import {
-  findMaintenanceWindow,
-  lockMaintenanceWindow,
-  type MaintenanceWindowRow,
-} from './statements.ts';
+import { findMaintenanceWindow, lockMaintenanceWindow, type MaintenanceWindowRow } from './statements.ts';
 import {
   changeMaintenanceUpdate,
   countMaintenanceUpdates,
@@ -24,7 +20,7 @@ import { windowOf } from './routes.ts';
 import { offsetOf, paginationFields } from '../http/pagination.ts';
 import { IdParams, isUuid } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { bodyOrNone } from '../sessions/form.ts';
+import { bodyOrNone } from '../http/optional-body.ts';
 
 const dayMs = 24 * 3_600_000;
 /** Days of one list: no window has more occurrences in it. */

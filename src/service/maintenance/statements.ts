@@ -1,9 +1,5 @@
 import type { Queryable } from '../db/database.ts';
-import {
-  recurrenceColumns,
-  type RecurrenceColumns,
-  type StatusPageVisibility,
-} from './effect-statements.ts';
+import { recurrenceColumns, type RecurrenceColumns, type StatusPageVisibility } from './effect-statements.ts';
 
 /** Statements on maintenance windows. */
 

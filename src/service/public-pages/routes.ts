@@ -4,7 +4,11 @@ import type { ApiDeps } from '../http/api.ts';
 import { baseUrl } from '../results/artifact-list.ts';
 import { createAddressLimit } from '../http/address-limit.ts';
 import { createCallLimit } from '../http/call-limit.ts';
-import { findStatusPageByDomain, findStatusPageByUrl, type StatusPageRow } from '../status-pages/statements.ts';
+import {
+  findStatusPageByDomain,
+  findStatusPageByUrl,
+  type StatusPageRow,
+} from '../status-pages/statements.ts';
 import { HttpError } from '../http/errors.ts';
 import { createApiKeyLookup } from '../accounts/keys/lookup.ts';
 import { feedXml } from './feed.ts';

@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts';
-import { toJsonb } from './store-result.ts';
+import { toJsonb } from '../db/jsonb.ts';
 
 /** Statements on what runs tell while they go on. Lines come in parts, so that a long log is never written again whole. */
 

@@ -6,8 +6,8 @@ import { Reason } from '../../protocol/reasons.ts';
 import { Artifact, LogEntry, resultStatuses, Timings } from '../../protocol/result.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { findCheck } from '../checks/storage/statements.ts';
+import type { Queryable } from '../db/database.ts';
 import { findResult, listResults, type ResultFilter, type ResultRow } from './statements.ts';
-import { withErrorGroups } from '../error-groups/groups-of-results.ts';
 import { badRequest, notFound } from '../http/errors.ts';
 import { timeOfUuidv7 } from '../engine/ids.ts';
 import { atMost } from '../http/rate-limit.ts';
@@ -154,7 +154,19 @@ const only = (result: { [field: string]: unknown }, fields: readonly string[]) =
 
 const instant = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
 
-export function registerCheckResults(api: PublicApi, { db, now, publicUrl }: ApiDeps): void {
+/** Adds `errorGroupIds` to rows of results. */
+export type WithErrorGroups = (
+  db: Queryable,
+  rows: readonly ResultRow[],
+  options: { accountId: string },
+) => Promise<ResultRow[]>;
+
+/** Routes that list and read the results of checks. */
+export function registerCheckResults(
+  api: PublicApi,
+  { db, now, publicUrl }: ApiDeps,
+  { withErrorGroups }: { withErrorGroups: WithErrorGroups },
+): void {
   const present = async (request: FastifyRequest, rows: readonly ResultRow[]) =>
     withArtifacts(db, await withErrorGroups(db, rows, request), {
       accountId: request.accountId,

@@ -1,5 +1,5 @@
 import { reasonOf, type ReasonCode } from '../../protocol/reasons.ts';
-import { endSessionRuns } from '../sessions/statements.ts';
+import { endSessionRuns } from './session-runs.ts';
 import type { Db } from '../db/database.ts';
 import { queueFinishedRuns } from '../results/finished-run-statements.ts';
 import { finishJobs, type LockedJob } from './jobs.ts';
@@ -12,7 +12,8 @@ import {
   type OpenMissed,
 } from './missed.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { insertResults, toJsonb, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { insertResults, updateStatuses, type ResultToStore } from '../results/store-result.ts';
+import { toJsonb } from '../db/jsonb.ts';
 import { uuidv7 } from '../engine/ids.ts';
 
 /** Results that the service itself writes: of runs that no agent could take or end, and of runs that did not take place. */

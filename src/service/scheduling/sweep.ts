@@ -9,7 +9,7 @@ import { jobsChannel, type LockedJob } from './jobs.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { deleteEndedLogs } from '../results/log-statements.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
-import { endSessionRuns } from '../sessions/statements.ts';
+import { endSessionRuns } from './session-runs.ts';
 import { endJobs, missedMessages, recordMissed } from './outcomes.ts';
 
 /** Clears up jobs that nobody ends: leases that ran out, runs that nobody claimed, runs that no agent can run. */

@@ -14,7 +14,6 @@ import { paginationFields } from '../http/pagination.ts';
 import type { PublicApi } from '../http/api.ts';
 import { baseUrl } from '../results/artifact-list.ts';
 import {
-  bodyOrNone,
   pageOfSpan,
   presentSession,
   refreshCache,
@@ -26,6 +25,7 @@ import {
   spanOf,
   Target,
 } from './form.ts';
+import { bodyOrNone } from '../http/optional-body.ts';
 import { registerSessionRoutes, type SessionDeps } from './shared-routes.ts';
 
 /** Check sessions: checks run now, each as a session of its own (specification, "Check sessions"; facts, 5.5). */

@@ -1,13 +1,8 @@
-import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { checkTypes } from '../../protocol/check-types.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
-import {
-  resultsOfRuns,
-  type SessionResultRow,
-  type SessionRetries,
-  type SessionRunRow,
-} from './statements.ts';
+import { resultsOfRuns, type SessionResultRow, type SessionRunRow } from './statements.ts';
+import { type SessionRetries } from '../scheduling/session-runs.ts';
 import { linesOfJobs, runLogLimits } from '../results/log-statements.ts';
 import { sentUuidPattern } from '../engine/ids.ts';
 import { isOver, lastLines } from './rules.ts';
@@ -16,7 +11,8 @@ import type { StartedSession } from './sessions.ts';
 import { badRequest } from '../http/errors.ts';
 import { strict } from '../http/strict-schema.ts';
 import { PublicRetryStrategy } from '../checks/fields/fields.ts';
-import { createProblems, settleRetryStrategy } from '../checks/rules/rules.ts';
+import { settleRetryStrategy } from '../checks/rules/rules.ts';
+import { createProblems } from '../http/problems.ts';
 import { offsetOf } from '../http/pagination.ts';
 import type { ApiDeps } from '../http/api.ts';
 import { isSuiteType } from '../checks/fields/suites.ts';
@@ -135,11 +131,6 @@ export const CompletionQuery = strict(
     maxWaitSeconds: Type.Integer({ minimum: 1, maximum: 30, default: 30 }),
   }),
 );
-
-/** A body that may be left out. */
-export async function bodyOrNone(request: FastifyRequest): Promise<void> {
-  request.body ??= {};
-}
 
 const SessionResult = Type.Object({
   checkResultId: Type.String({ format: 'uuid' }),

@@ -1,5 +1,6 @@
 import { firstUuidv7 } from '../engine/ids.ts';
-import { statusOfEnded, type SessionKind, type SessionRow, type SessionRunRow } from './statements.ts';
+import { type SessionKind, type SessionRow, type SessionRunRow } from './statements.ts';
+import { statusOfEnded } from '../scheduling/session-runs.ts';
 import type { CheckSessionStatus } from './rules.ts';
 import type { Queryable } from '../db/database.ts';
 

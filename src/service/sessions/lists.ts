@@ -1,6 +1,7 @@
 import type { ArtifactFiles } from '../artifacts/files.ts';
 import { forgetArtifacts } from '../artifacts/statements.ts';
-import { endVanishedRuns, type SessionRow } from './statements.ts';
+import { type SessionRow } from './statements.ts';
+import { endVanishedRuns } from '../scheduling/session-runs.ts';
 import type { Db } from '../db/database.ts';
 import {
   artifactsOfSession,

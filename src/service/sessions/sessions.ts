@@ -1,7 +1,6 @@
 import { jobTypes, laneOf } from '../../protocol/check-types.ts';
 import {
   countSessionJobs,
-  endVanishedRuns,
   findSession,
   insertSessionRuns,
   insertSessions,
@@ -12,6 +11,7 @@ import {
   type SessionRow,
   type SessionRunRow,
 } from './statements.ts';
+import { endVanishedRuns } from '../scheduling/session-runs.ts';
 import type { Db } from '../db/database.ts';
 import { insertJobs, jobsChannel, type NewJob } from '../scheduling/jobs.ts';
 import { findLocationIds } from '../scheduling/schedule.ts';

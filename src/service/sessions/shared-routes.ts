@@ -12,7 +12,8 @@ import { errorResponses } from '../http/api-errors.ts';
 import { isUuid } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { baseUrl } from '../results/artifact-list.ts';
-import { bodyOrNone, CancelBody, CompletionQuery, presentRuns } from './form.ts';
+import { CancelBody, CompletionQuery, presentRuns } from './form.ts';
+import { bodyOrNone } from '../http/optional-body.ts';
 
 /** What can be done with a session of either kind once it has been started: read, wait for its end, cancel its suites, delete. */
 

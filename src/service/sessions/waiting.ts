@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { createWaiting } from '../scheduling/waiting-agents.ts';
-import { hasGoingRun, sessionsChannel } from './statements.ts';
+import { hasGoingRun } from './statements.ts';
+import { sessionsChannel } from '../scheduling/session-runs.ts';
 import type { Db } from '../db/database.ts';
 import { isOver } from './rules.ts';
 import type { StartedSession } from './sessions.ts';

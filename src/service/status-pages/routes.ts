@@ -24,7 +24,7 @@ import { anyId, CursorQuery, pageOf, PageOf } from '../http/cursor.ts';
 import { dateTime } from '../http/dates.ts';
 import { IdParams, isUuid } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { checkServices } from '../incidents/page-routes.ts';
+import { checkServices } from './named-services.ts';
 import { ignored } from '../http/ignored-fields.ts';
 
 /** Of an account. */

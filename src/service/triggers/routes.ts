@@ -4,13 +4,7 @@ import { Nullable } from '../../protocol/schema.ts';
 import { lockCheckGroup } from '../checks/storage/group-statements.ts';
 import { lockCheck } from '../checks/storage/statements.ts';
 import type { Db } from '../db/database.ts';
-import {
-  deleteTrigger,
-  findTrigger,
-  insertTrigger,
-  type TriggerOf,
-  type TriggerRow,
-} from './statements.ts';
+import { deleteTrigger, findTrigger, insertTrigger, type TriggerOf, type TriggerRow } from './statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { open, strict } from '../http/strict-schema.ts';
 import { hashToken, newToken, tokenLength } from './tokens.ts';
@@ -18,7 +12,7 @@ import { errorResponses } from '../http/api-errors.ts';
 import { isUuid, numberId } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { baseUrl } from '../results/artifact-list.ts';
-import { bodyOrNone } from '../sessions/form.ts';
+import { bodyOrNone } from '../http/optional-body.ts';
 import { date, dayOf } from '../http/dates.ts';
 
 /** Triggers: of each check and each group at most one (specification, "Check trigger"). */

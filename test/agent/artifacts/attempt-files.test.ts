@@ -2,7 +2,11 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openAttemptFiles, type AttemptFile, type KeepArtifacts } from '../../../src/agent/artifacts/attempt-files.ts';
+import {
+  openAttemptFiles,
+  type AttemptFile,
+  type KeepArtifacts,
+} from '../../../src/agent/artifacts/attempt-files.ts';
 import { jobScrubbers } from '../../../src/agent/scrubbing/own-secrets.ts';
 import { createWorkDirs } from '../../../src/agent/folders/work-dir.ts';
 import type { Scripts } from '../../../src/script/interface/scripts.ts';

@@ -12,7 +12,13 @@ import { createLog } from '../../../src/log.ts';
 import { jobTypes } from '../../../src/protocol/check-types.ts';
 import { suiteStages } from '../../../src/script/interface/suite-run.ts';
 import { parsePrometheus, type Family } from '../../helpers/prometheus-text.ts';
-import { peerKey, retryStrategy, startProtocolPeer, tcpJob, type ProtocolPeer } from '../link/protocol-peer.ts';
+import {
+  peerKey,
+  retryStrategy,
+  startProtocolPeer,
+  tcpJob,
+  type ProtocolPeer,
+} from '../link/protocol-peer.ts';
 
 /** What a running agent tells, against the catalogue that documents, rules and dashboard are made from. */
 

@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseJob } from '../../../src/agent/claiming/parse-job.ts';
-import { isScriptFile, readScriptFile, type ScriptFileOptions } from '../../../src/commands/run/script-file.ts';
+import {
+  isScriptFile,
+  readScriptFile,
+  type ScriptFileOptions,
+} from '../../../src/commands/run/script-file.ts';
 import type { JobOf } from '../../../src/protocol/job.ts';
 
 let folder = '';

@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { encode, type Answer } from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import { jsonAnswer, textAnswer } from '../../../src/executors/dns/answer.ts';
-import { decodeAnswer, decodeMessage, DnsMalformed, encodeQuery } from '../../../src/executors/dns/message.ts';
+import {
+  decodeAnswer,
+  decodeMessage,
+  DnsMalformed,
+  encodeQuery,
+} from '../../../src/executors/dns/message.ts';
 import { reverseName } from '../../../src/executors/dns/query-name.ts';
 import { typeNumber } from '../../../src/executors/dns/types.ts';
 import { recordTypes } from '../../../src/protocol/requests.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { alertTitle, alertTypes } from '../../../src/service/alerting/alert-types.ts';
-import { defaultAlertSettings, isWanted, policyOf } from '../../../src/service/alerting/policy.ts';
+import { isWanted, policyOf } from '../../../src/service/alerting/policy.ts';
+import { defaultAlertSettings } from '../../../src/service/accounts/alert-settings.ts';
 import { verdictOf } from '../../../src/service/alerting/run-verdict.ts';
 import {
   initialState,

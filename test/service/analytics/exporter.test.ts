@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { exporterMetrics } from '../../../src/service/analytics/exporter-catalogue.ts';
-import {
-  createLocationSampling,
-  createQueueWaits,
-} from '../../../src/service/locations/sampling.ts';
+import { createLocationSampling, createQueueWaits } from '../../../src/service/locations/sampling.ts';
 import { prometheusText } from '../../../src/service/analytics/prometheus-text.ts';
 import { updateStatuses } from '../../../src/service/results/store-result.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';

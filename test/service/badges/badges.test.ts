@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { badgeSvg, badgeStyles, badgeThemes, stateOf, type Badge } from '../../../src/service/badges/badge.ts';
+import {
+  badgeSvg,
+  badgeStyles,
+  badgeThemes,
+  stateOf,
+  type Badge,
+} from '../../../src/service/badges/badge.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
-import { insertResults, updateStatuses, type ResultToStore } from '../../../src/service/results/store-result.ts';
+import {
+  insertResults,
+  updateStatuses,
+  type ResultToStore,
+} from '../../../src/service/results/store-result.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { createClock } from '../../helpers/agent-service.ts';
 import { databases } from '../../helpers/database.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ResultStatus } from '../../../src/protocol/result.ts';
-import { endSessionRuns } from '../../../src/service/sessions/statements.ts';
+import { endSessionRuns } from '../../../src/service/scheduling/session-runs.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';

@@ -1,6 +1,7 @@
 import { fastify, type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { endSessionRuns, runsOfSession } from '../../../src/service/sessions/statements.ts';
+import { runsOfSession } from '../../../src/service/sessions/statements.ts';
+import { endSessionRuns } from '../../../src/service/scheduling/session-runs.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { createSessionWaiting } from '../../../src/service/sessions/waiting.ts';

@@ -10,14 +10,7 @@ import {
   type RunMessage,
 } from './messages.ts';
 import { createModules, Refusal, type ScriptModules } from './modules.ts';
-import {
-  describe,
-  environmentChanges,
-  readBody,
-  readOnly,
-  readRequest,
-  responseOf,
-} from './values.ts';
+import { describe, environmentChanges, readBody, readOnly, readRequest, responseOf } from './values.ts';
 
 /**
  * The process that runs the setup and teardown scripts of one run of an API check. It starts without knowing of which, in

@@ -1,10 +1,5 @@
 import { inspect } from 'node:util';
-import {
-  bytesBetween,
-  type ChangedRequest,
-  type RequestMessage,
-  type ResponseMessage,
-} from './messages.ts';
+import { bytesBetween, type ChangedRequest, type RequestMessage, type ResponseMessage } from './messages.ts';
 import { Refusal } from './modules.ts';
 
 /** What a script left in its globals, read back into the agent's own forms. All of it may be anything. */

@@ -4,7 +4,13 @@ import { AgentError } from '../../../errors.ts';
 import type { Suite, SuiteBrowser } from '../../../protocol/suite.ts';
 import { chromiumWrapper, fullPlaces, putProgram, shellPlaces } from '../../playwright/browser-wrappers.ts';
 import { quoted } from '../../process/shell-word.ts';
-import { firstFile, isFile, playwrightCaches, systemChromium, systemFfmpeg } from '../../playwright/browsers.ts';
+import {
+  firstFile,
+  isFile,
+  playwrightCaches,
+  systemChromium,
+  systemFfmpeg,
+} from '../../playwright/browsers.ts';
 import {
   downloadHost,
   hasOwnWay,

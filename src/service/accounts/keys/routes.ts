@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import Type from 'typebox';
 import { Nullable } from '../../../protocol/schema.ts';
-import { hashKey, maskKey } from '../../bootstrap.ts';
+import { hashKey, maskKey } from '../../engine/keys.ts';
 import {
   deleteApiKey,
   findApiKey,

@@ -1,8 +1,10 @@
+import { IntegerEnum } from '../../../protocol/schema.ts';
+import { AlertSettings } from '../../accounts/alert-settings.ts';
 import Type, { type Static, type TSchema } from 'typebox';
 import { dataCenterLocations } from '../../../protocol/check-types.ts';
 import { EnvironmentVariable } from '../../../protocol/job.ts';
 import { Nullable, StringEnum } from '../../../protocol/schema.ts';
-import { incidentSeverities } from '../../incidents/span.ts';
+import { incidentSeverities } from '../../status-pages/incident-words.ts';
 import { RuntimeId, scriptBytes } from '../../../protocol/script.ts';
 import { defaultFrequency, frequencies } from '../schedule/rules.ts';
 import { ignored } from '../../http/ignored-fields.ts';
@@ -10,58 +12,10 @@ import { date, dateTime } from '../../http/dates.ts';
 
 /** Fields that checks of every type share (specification, "Check"), as clients send them. */
 
-/** An enum of whole numbers, as one `enum` keyword. */
-export function IntegerEnum<const Values extends readonly number[]>(
-  values: Values,
-  options: Record<string, unknown> = {},
-) {
-  return Type.Unsafe<Values[number]>({ type: 'integer', enum: [...values], ...options });
-}
-
 /** A list that may also be null; null is stored and returned as the empty list. */
 export function ListOrNull<S extends TSchema>(items: S, options: Record<string, unknown> = {}) {
   return Nullable(Type.Array(items, options), { default: [] });
 }
-
-export const AlertSettings = Type.Object(
-  {
-    escalationType: StringEnum(['RUN_BASED', 'TIME_BASED'], { default: 'RUN_BASED' }),
-    runBasedEscalation: Type.Object(
-      { failedRunThreshold: IntegerEnum([1, 2, 3, 4, 5], { default: 1 }) },
-      { default: { failedRunThreshold: 1 } },
-    ),
-    timeBasedEscalation: Type.Object(
-      { minutesFailingThreshold: IntegerEnum([5, 10, 15, 30], { default: 5 }) },
-      { default: { minutesFailingThreshold: 5 } },
-    ),
-    reminders: Type.Object(
-      {
-        amount: IntegerEnum([0, 1, 2, 3, 4, 5, 100_000], { default: 0, description: '100000 = unlimited.' }),
-        interval: IntegerEnum([1, 2, 3, 4, 5, 10, 15, 30], { default: 5, description: 'Minutes.' }),
-      },
-      { default: { amount: 0, interval: 5 } },
-    ),
-    parallelRunFailureThreshold: Type.Object(
-      {
-        enabled: Type.Boolean({ default: false }),
-        percentage: IntegerEnum([10, 20, 30, 40, 50, 60, 70, 80, 90, 100], { default: 10 }),
-      },
-      { default: { enabled: false, percentage: 10 } },
-    ),
-  },
-  {
-    default: {
-      escalationType: 'RUN_BASED',
-      runBasedEscalation: { failedRunThreshold: 1 },
-      timeBasedEscalation: { minutesFailingThreshold: 5 },
-      reminders: { amount: 0, interval: 5 },
-      parallelRunFailureThreshold: { enabled: false, percentage: 10 },
-    },
-    description: "The check's own alert settings; they apply when useGlobalAlertSettings is false.",
-  },
-);
-
-export type AlertSettings = Static<typeof AlertSettings>;
 
 /** Which of these fields a type may have, and their defaults where absent, is settled in check-rules.ts. */
 export const PublicRetryStrategy = Type.Object({

@@ -6,7 +6,6 @@ import { RuntimeId } from '../../../protocol/script.ts';
 import { isPartial } from './schema.ts';
 import { open, strict, strictPartial } from '../../http/strict-schema.ts';
 import {
-  AlertSettings,
   alertChannelSubscriptions,
   ListOrNull,
   phaseFields,
@@ -15,6 +14,7 @@ import {
   PublicVariable,
   tags,
 } from './fields.ts';
+import { AlertSettings } from '../../accounts/alert-settings.ts';
 import { ignoredStamps } from '../../http/ignored-fields.ts';
 
 /**

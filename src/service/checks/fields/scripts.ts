@@ -4,7 +4,7 @@ import { Nullable } from '../../../protocol/schema.ts';
 import { scriptBytes } from '../../../protocol/script.ts';
 import { frequenciesOf } from '../schedule/rules.ts';
 import { defaultFrequency } from '../schedule/rules.ts';
-import { IntegerEnum } from './fields.ts';
+import { IntegerEnum } from '../../../protocol/schema.ts';
 
 /** Fields of checks that are scripts (specification, "Browser check"; facts, 2.8 and 2.9). */
 

@@ -4,7 +4,7 @@ import { suiteTypes } from '../../../protocol/check-types.ts';
 import { Nullable, StringEnum } from '../../../protocol/schema.ts';
 import { BundleKey, suiteBrowsers, suiteEngines, suiteMinutes } from '../../../protocol/suite.ts';
 import { defaultFrequency, frequenciesOf } from '../schedule/rules.ts';
-import { IntegerEnum } from './fields.ts';
+import { IntegerEnum } from '../../../protocol/schema.ts';
 
 /** Fields of checks that are Playwright suites (facts, 2.10 and 6). */
 

@@ -1,4 +1,5 @@
-import type { AlertSettings, PublicRetryStrategy } from '../fields/fields.ts';
+import type { PublicRetryStrategy } from '../fields/fields.ts';
+import type { AlertSettings } from '../../accounts/alert-settings.ts';
 import { isServiceType } from '../fields/service-checks.ts';
 import { isSuiteType } from '../fields/suites.ts';
 import type { ApiRequest, KeyValue } from '../../../protocol/requests.ts';

@@ -3,7 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { canonicalManifest, dependencyKey, hashOf } from '../../../../src/script/suite/install/dependency-key.ts';
+import {
+  canonicalManifest,
+  dependencyKey,
+  hashOf,
+} from '../../../../src/script/suite/install/dependency-key.ts';
 import type { ChosenManager } from '../../../../src/script/suite/install/package-manager.ts';
 import type { Engine } from '../../../../src/script/suite/place/place.ts';
 

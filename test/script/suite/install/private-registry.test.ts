@@ -9,7 +9,14 @@ import {
   type PrivateRegistry,
   type RegistryMood,
 } from '../../../helpers/private-registry.ts';
-import { cacheIn, dataFolder, enginesHere, placeOf, runOf, type RunOf } from '../../../helpers/suite-install.ts';
+import {
+  cacheIn,
+  dataFolder,
+  enginesHere,
+  placeOf,
+  runOf,
+  type RunOf,
+} from '../../../helpers/suite-install.ts';
 
 /**
  * Packages that only who shows a token gets, from a registry that only who trusts the agent's authorities reaches: every manager

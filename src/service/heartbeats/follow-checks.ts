@@ -1,9 +1,9 @@
-import type { CheckWrite } from './storage/statements.ts';
+import type { CheckWrite } from '../checks/storage/statements.ts';
 import type { Queryable } from '../db/database.ts';
-import { saveHeartbeat } from '../heartbeats/statements.ts';
-import { secondsOf, type HeartbeatTiming } from './rules/service-checks.ts';
+import { saveHeartbeat } from './statements.ts';
+import { secondsOf, type HeartbeatTiming } from '../checks/rules/service-checks.ts';
 
-/** Within the transaction that writes the check: its timer follows. Checks of other types have none. */
+/** Sets the timer of a heartbeat, in the transaction that writes its check. Checks of other types have no timer. */
 export async function writeHeartbeat(tx: Queryable, check: CheckWrite): Promise<void> {
   if (check.checkType !== 'HEARTBEAT') return;
   const { period, grace } = secondsOf(check.definition['heartbeat'] as HeartbeatTiming); // of a settled heartbeat

@@ -1,0 +1,16 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** SHA-256 of a key, as the database keeps it: keys are long and random, so a slow hash would add nothing. */
+export function hashKey(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}
+
+/** The end of a key, by which people tell keys apart. */
+export function maskKey(key: string): string {
+  return `...${key.slice(-4)}`;
+}
+
+/** A new key of a location. */
+export function newLocationKey(): string {
+  return `pl_${randomBytes(16).toString('hex')}`;
+}
