@@ -75,6 +75,7 @@ import { registerStatusPages, StatusPage, StatusPagePage } from './status-pages/
 import { ListedTestSession, registerTestSessions, TestSession } from './sessions/test-session-routes.ts';
 import { CheckGroupTrigger, CheckTrigger, registerTriggers } from './triggers/routes.ts';
 import { registerVariables, Variable } from './accounts/variables/routes.ts';
+import { locationUses } from './checks/location-uses.ts';
 import { writeHeartbeat } from './heartbeats/follow-checks.ts';
 import { withErrorGroups } from './error-groups/groups-of-results.ts';
 import { analysesOfGroups } from './analyses/statements.ts';
@@ -162,7 +163,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerVariables(api, deps);
     registerClientCertificates(api, deps);
     registerRuntimes(api);
-    registerPrivateLocations(api, deps);
+    registerPrivateLocations(api, deps, { uses: locationUses });
     registerLocations(api, deps);
     registerCheckResults(api, deps, { withErrorGroups });
     registerCheckResultAssets(api, deps);

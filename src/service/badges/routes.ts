@@ -7,7 +7,7 @@ import { errorResponses } from '../http/api-errors.ts';
 import { checkInput } from '../http/input-limits.ts';
 import { isUuid, numberId } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { baseUrl } from '../results/artifact-list.ts';
+import { baseUrl } from '../http/base-url.ts';
 import { createAuthentication } from '../accounts/auth.ts';
 import { badgeOfCheck, badgeOfGroup, type BadgeCheck } from './statements.ts';
 import { findCheck } from '../checks/storage/statements.ts';

@@ -26,7 +26,7 @@ import { ensureDataCenterRows } from '../locations/routes.ts';
 import { offsetOf, paginationFields } from '../http/pagination.ts';
 import { IdParams, isUuid, numberId } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { baseUrl } from '../results/artifact-list.ts';
+import { baseUrl } from '../http/base-url.ts';
 
 /** Routes of check groups. Both generations have the same groups; they differ in what a create sets where nothing is said. */
 export function registerCheckGroups(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {

@@ -28,7 +28,7 @@ import { presentCheck, typeOf } from './storage/check.ts';
 import { mergedCheck, prepareCheck } from './writes.ts';
 import { offsetOf, paginationFields } from '../http/pagination.ts';
 import { IdParams, isUuid } from '../http/path-params.ts';
-import { baseUrl } from '../results/artifact-list.ts';
+import { baseUrl } from '../http/base-url.ts';
 
 const ListQuery = strict(
   Type.Object({

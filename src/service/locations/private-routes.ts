@@ -1,12 +1,7 @@
 import Type from 'typebox';
 import { mask } from '../../secrets/secret.ts';
 import { Nullable } from '../../protocol/schema.ts';
-import {
-  groupsAtPrivateLocation,
-  renamePrivateLocationInGroups,
-} from '../checks/storage/group-statements.ts';
-import { checksAtPrivateLocation, renamePrivateLocationInChecks } from '../checks/storage/statements.ts';
-import type { Db } from '../db/database.ts';
+import type { Db, Queryable } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import {
   deleteLocation,
@@ -89,7 +84,27 @@ function checkProxyUrl(proxyUrl: string | null): void {
 const slugTaken = (slugName: string) =>
   conflict(`This account has a location ${slugName} already.`, { slugName: ['is taken'] });
 
-export function registerPrivateLocations(api: PublicApi, { db, encryption, now }: ApiDeps): void {
+/** Resources that name private locations by their slugs. */
+export type LocationUse = {
+  /** For the message of a refusal, in the plural. */
+  resources: string;
+  /** How a refusal introduces the names. */
+  introduction: string;
+  /** Names of the resources at a location, at most `limit`. */
+  at: (
+    tx: Queryable,
+    options: { accountId: string; slugName: string; limit: number },
+  ) => Promise<readonly string[]>;
+  /** Follows a change of a location's slug. */
+  rename: (tx: Queryable, options: { accountId: string; from: string; to: string }) => Promise<void>;
+};
+
+/** Routes of private locations. A location that one of `uses` names cannot be deleted. */
+export function registerPrivateLocations(
+  api: PublicApi,
+  { db, encryption, now }: ApiDeps,
+  { uses }: { uses: readonly LocationUse[] },
+): void {
   const sealed = (proxyUrl: string | null) =>
     proxyUrl === null ? null : Buffer.from(encryption.seal(proxyUrl));
   const opened = (row: LocationRow) =>
@@ -217,8 +232,7 @@ export function registerPrivateLocations(api: PublicApi, { db, encryption, now }
         });
         if (!updated) throw slugTaken(slugName);
         if (slugName !== row.slugName) {
-          await renamePrivateLocationInChecks(tx, { accountId, from: row.slugName, to: slugName });
-          await renamePrivateLocationInGroups(tx, { accountId, from: row.slugName, to: slugName });
+          for (const { rename } of uses) await rename(tx, { accountId, from: row.slugName, to: slugName });
         }
         return presentOne(tx, accountId, id);
       }),
@@ -239,16 +253,11 @@ export function registerPrivateLocations(api: PublicApi, { db, encryption, now }
       await db.tx(async (tx) => {
         const row = isUuid(id) ? await lockPrivateLocation(tx, { accountId, id }) : undefined;
         if (row === undefined) throw notFound('private location', id);
-        const used = await checksAtPrivateLocation(tx, { accountId, slugName: row.slugName, limit: 3 });
-        if (used.length > 0) {
-          throw conflict('The location is still assigned to checks.', {
-            id: [`is assigned to: ${used.join(', ')}${used.length === 3 ? ', …' : ''}`],
-          });
-        }
-        const groups = await groupsAtPrivateLocation(tx, { accountId, slugName: row.slugName, limit: 3 });
-        if (groups.length > 0) {
-          throw conflict('The location is still assigned to check groups.', {
-            id: [`is assigned to the groups: ${groups.join(', ')}${groups.length === 3 ? ', …' : ''}`],
+        for (const { resources, introduction, at } of uses) {
+          const names = await at(tx, { accountId, slugName: row.slugName, limit: 3 });
+          if (names.length === 0) continue;
+          throw conflict(`The location is still assigned to ${resources}.`, {
+            id: [`${introduction}: ${names.join(', ')}${names.length === 3 ? ', …' : ''}`],
           });
         }
         await deleteLocation(tx, id);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiDeps } from '../http/api.ts';
-import { baseUrl } from '../results/artifact-list.ts';
+import { baseUrl } from '../http/base-url.ts';
 import { createAddressLimit } from '../http/address-limit.ts';
 import { createCallLimit } from '../http/call-limit.ts';
 import {

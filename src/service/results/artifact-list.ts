@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import type { Artifact } from '../../protocol/result.ts';
 import { artifactsOf, type ArtifactRow, type AttemptKey } from '../artifacts/statements.ts';
 import type { Queryable } from '../db/database.ts';
@@ -19,11 +18,6 @@ const nameOf = ({ jobId, leaseToken, attempt }: AttemptKey) => `${jobId} ${lease
 /** Where an artifact can be had. */
 export function artifactUrl(base: string, row: { checkId: string; id: string }, name: string): string {
   return `${base}/v1/check-results/${row.checkId}/${row.id}/assets/${encodeURIComponent(name)}`;
-}
-
-/** Base of URLs in an answer: what the service calls itself, else what the client has called it. */
-export function baseUrl(publicUrl: string | null | undefined, request: FastifyRequest): string {
-  return publicUrl ?? `${request.protocol}://${request.host}`;
 }
 
 /** The rows with the present states and the URLs of their artifacts. `now` is milliseconds since the epoch. */

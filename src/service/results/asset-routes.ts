@@ -13,7 +13,8 @@ import { errorResponses } from '../http/api-errors.ts';
 import { fitsPattern } from '../http/name-pattern.ts';
 import { isUuid } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { artifactUrl, attemptOf, baseUrl } from './artifact-list.ts';
+import { artifactUrl, attemptOf } from './artifact-list.ts';
+import { baseUrl } from '../http/base-url.ts';
 
 /** Files of a result: which there are, and their bytes. */
 

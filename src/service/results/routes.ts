@@ -17,7 +17,8 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { errorResponses } from '../http/api-errors.ts';
 import { offsetOf, paginationFields } from '../http/pagination.ts';
 import { isUuid } from '../http/path-params.ts';
-import { baseUrl, withArtifacts } from './artifact-list.ts';
+import { withArtifacts } from './artifact-list.ts';
+import { baseUrl } from '../http/base-url.ts';
 import { presentListedResult, presentResult } from './form.ts';
 
 const OwnForm = (type: string) =>

@@ -12,7 +12,7 @@ import { errorResponses } from '../http/api-errors.ts';
 import { cursorFields, pageOf, PageOf } from '../http/cursor.ts';
 import { paginationFields } from '../http/pagination.ts';
 import type { PublicApi } from '../http/api.ts';
-import { baseUrl } from '../results/artifact-list.ts';
+import { baseUrl } from '../http/base-url.ts';
 import {
   pageOfSpan,
   presentSession,

@@ -11,7 +11,7 @@ import { strict } from '../http/strict-schema.ts';
 import { errorResponses } from '../http/api-errors.ts';
 import { isUuid } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { baseUrl } from '../results/artifact-list.ts';
+import { baseUrl } from '../http/base-url.ts';
 import { CancelBody, CompletionQuery, presentRuns } from './form.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
 

@@ -13,7 +13,7 @@ import { errorResponses } from '../http/api-errors.ts';
 import { settleVariables } from '../checks/rules/rules.ts';
 import { createProblems } from '../http/problems.ts';
 import type { PublicApi } from '../http/api.ts';
-import { baseUrl } from '../results/artifact-list.ts';
+import { baseUrl } from '../http/base-url.ts';
 import { paginationFields } from '../http/pagination.ts';
 import {
   pageOfSpan,

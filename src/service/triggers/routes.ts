@@ -11,7 +11,7 @@ import { hashToken, newToken, tokenLength } from './tokens.ts';
 import { errorResponses } from '../http/api-errors.ts';
 import { isUuid, numberId } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { baseUrl } from '../results/artifact-list.ts';
+import { baseUrl } from '../http/base-url.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
 import { date, dayOf } from '../http/dates.ts';
 
