@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-/** Rules of the house that a machine can check: who may import whom, and where time, chance and environment come from. */
+/** Rules of the house that a machine can check: who may import whom, and how large files and folders may grow. */
 
 const root = resolve(import.meta.dirname, '..');
 const src = join(root, 'src');
@@ -10,22 +10,19 @@ const src = join(root, 'src');
 function filesBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const full = join(folder, entry.name);
-    if (entry.isDirectory()) return filesBelow(full);
-    return entry.name.endsWith('.ts') ? [full] : [];
+    return entry.isDirectory() ? filesBelow(full) : [full];
   });
 }
 
-const files = filesBelow(src).map((file) => ({
-  file,
-  name: relative(src, file),
-  text: readFileSync(file, 'utf8'),
-}));
+const files = filesBelow(src)
+  .filter((file) => /\.tsx?$/.test(file))
+  .map((file) => ({ file, name: relative(src, file), text: readFileSync(file, 'utf8') }));
 
 /** The part of the program that a file belongs to: its folder below src, or its own name at the top. */
 const partOf = (name: string): string =>
   name.includes('/') ? name.slice(0, name.indexOf('/')) : name.replace(/\.ts$/, '');
 
-// Everyone may import errors and time limits; `version` is a constant.
+/** Leaves that every part may import. `version` is a constant. */
 const common = ['errors', 'time-limit', 'version'];
 const mayImport: Record<string, readonly string[]> = {
   errors: [],
@@ -40,7 +37,7 @@ const mayImport: Record<string, readonly string[]> = {
   script: ['protocol', 'log', 'native'],
   executors: ['protocol', 'log', 'native', 'script'],
   agent: ['protocol', 'log', 'config', 'secrets', 'native', 'executors', 'script'],
-  // The processes of its browsers are confined as those of scripts are; see below.
+  // Only for the browser of agentic checks, whose processes are confined as those of scripts are; see below.
   service: ['protocol', 'log', 'config', 'secrets', 'script'],
   commands: [
     'protocol',
@@ -57,6 +54,77 @@ const mayImport: Record<string, readonly string[]> = {
   main: ['commands', 'config', 'log', 'secrets'],
 };
 
+/**
+ * The folders of each part from the ground up. A file imports from its own folder and from folders below it; the last
+ * folder, the part itself, is where the composition is.
+ */
+const floors: Record<string, readonly string[]> = {
+  secrets: ['.', 'forms', 'matcher', 'tree', 'scrubber', 'files'],
+  script: [
+    'child',
+    'child/api',
+    'child/capture',
+    'child/playwright',
+    'child/suite',
+    'interface',
+    'process',
+    'api',
+    'playwright',
+    'suite/place',
+    'suite/install',
+    'suite/bundle',
+    'suite/browsers',
+    'suite/report',
+    'suite',
+    '.',
+  ],
+  executors: ['interface', 'assertions', 'tcp', 'dns', 'resolve', 'icmp', 'http', 'evidence', '.'],
+  agent: ['folders', 'scrubbing', 'metrics', 'link', 'artifacts', 'outbox', 'run', 'claiming', '.'],
+  service: [
+    // Foundations, which know no subject.
+    'db',
+    'engine',
+    'artifacts',
+    'http/fields',
+    'http',
+    // Subjects. The folders of one subject stand together.
+    'accounts/keys',
+    'accounts/variables',
+    'accounts/snippets',
+    'accounts/client-certificates',
+    'accounts',
+    'bundles',
+    'status-pages',
+    'alert-channels',
+    'locations',
+    'checks/schedule',
+    'checks/fields',
+    'checks/rules',
+    'checks/storage',
+    'checks',
+    'results',
+    'maintenance',
+    'scheduling',
+    'heartbeats',
+    'error-groups',
+    'analyses',
+    'agentic',
+    'agentic/child',
+    'sessions',
+    'triggers',
+    'agents',
+    'alerting',
+    'notifications',
+    'incidents',
+    'public-pages',
+    'analytics',
+    'badges',
+    'pages',
+    '.',
+  ],
+  commands: ['.', 'doctor', 'run', 'dev'],
+};
+
 const importPattern = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
 
 function importsOf(file: string, text: string): string[] {
@@ -65,31 +133,112 @@ function importsOf(file: string, text: string): string[] {
   );
 }
 
-test('every part imports only the parts that it may', () => {
-  const violations = files.flatMap(({ file, name, text }) => {
-    const part = partOf(name);
-    const allowed = mayImport[part];
-    if (allowed === undefined) return [`${name}: its folder is not in the table of this test`];
-    return importsOf(file, text)
-      .filter((imported) => !imported.startsWith('..'))
-      .map((imported) => ({ imported, target: partOf(imported) }))
-      .filter(({ target }) => target !== part && !common.includes(target) && !allowed.includes(target))
-      .map(({ imported }) => `${name} imports ${imported}`);
+/** What each file imports of ours, by names below src. */
+const imports = new Map(files.map(({ file, name, text }) => [name, importsOf(file, text)]));
+
+/** Cycles of a graph, each as the names on it. A name that imports itself counts as none. */
+function cyclesOf(graph: ReadonlyMap<string, Iterable<string>>): string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const visit = (node: string, path: readonly string[]): void => {
+    const start = path.indexOf(node);
+    if (start >= 0) {
+      found.push([...path.slice(start), node].join(' → '));
+      return;
+    }
+    if (done.has(node)) return;
+    for (const next of graph.get(node) ?? []) visit(next, [...path, node]);
+    done.add(node);
+  };
+  for (const node of graph.keys()) visit(node, []);
+  return found;
+}
+
+describe('imports', () => {
+  test('every part imports only the parts that it may', () => {
+    const violations = files.flatMap(({ name }) => {
+      const part = partOf(name);
+      const allowed = mayImport[part];
+      if (allowed === undefined) return [`${name}: its folder is not in the table of this test`];
+      return (imports.get(name) ?? [])
+        .filter((imported) => !imported.startsWith('..'))
+        .map((imported) => ({ imported, target: partOf(imported) }))
+        .filter(({ target }) => target !== part && !common.includes(target) && !allowed.includes(target))
+        .map(({ imported }) => `${name} imports ${imported}`);
+    });
+    expect(violations).toEqual([]);
   });
-  expect(violations).toEqual([]);
+
+  test.each(Object.entries(floors))('folders of %s import only folders below them', (part, order) => {
+    const folderOf = (name: string) => relative(part, dirname(name)) || '.';
+    const violations = files
+      .filter(({ name }) => partOf(name) === part)
+      .flatMap(({ name }) => {
+        const own = order.indexOf(folderOf(name));
+        if (own < 0) return [`${name}: its folder is not in the table of this test`];
+        return (imports.get(name) ?? [])
+          .filter((imported) => partOf(imported) === part)
+          .filter((imported) => order.indexOf(folderOf(imported)) > own)
+          .map((imported) => `${name} imports ${imported}`);
+      });
+    expect(violations).toEqual([]);
+  });
+
+  test('there is no cycle between files', () => {
+    expect(cyclesOf(imports)).toEqual([]);
+  });
+
+  test('there is no cycle between folders', () => {
+    // A file at the top, like errors.ts, stands for itself; config.ts and config/ are one part.
+    const folderOf = (name: string) => (name.includes('/') ? dirname(name) : partOf(name));
+    const graph = new Map<string, Set<string>>();
+    for (const [name, targets] of imports) {
+      const from = folderOf(name);
+      const to = graph.get(from) ?? new Set();
+      for (const target of targets) if (folderOf(target) !== from) to.add(folderOf(target));
+      graph.set(from, to);
+    }
+    expect(cyclesOf(graph)).toEqual([]);
+  });
+
+  test('relative imports name their file with its ending', () => {
+    const violations = files.flatMap(({ name, text }) =>
+      [...text.matchAll(importPattern)]
+        .map((match) => match[1] ?? '')
+        .filter((path) => !/\.(tsx?|json|css)$/.test(path))
+        .map((path) => `${name} imports ${path}`),
+    );
+    expect(violations).toEqual([]);
+  });
+
+  test('the uptime executors reach no customer code', () => {
+    const mayRunScripts = ['api.ts', 'api-scripts.ts', 'check-script.ts', 'playwright.ts'].map(
+      (name) => `executors/${name}`,
+    );
+    const violations = files
+      .filter(({ name }) => name.startsWith('executors/') && !mayRunScripts.includes(name))
+      .flatMap(({ file, name, text }) =>
+        // Types are gone when the program runs.
+        importsOf(file, text.replaceAll(/^import type [^;]*;/gm, ''))
+          .filter((imported) => partOf(imported) === 'script')
+          .map((imported) => `${name} imports ${imported}`),
+      );
+    expect(violations).toEqual([]);
+  });
+
+  test('in the service, only the browser of agentic checks starts processes as scripts have them', () => {
+    const violations = files
+      .filter(({ name }) => name.startsWith('service/') && name !== 'service/agentic/browser.ts')
+      .flatMap(({ name }) =>
+        (imports.get(name) ?? [])
+          .filter((imported) => partOf(imported) === 'script')
+          .map((imported) => `${name} imports ${imported}`),
+      );
+    expect(violations).toEqual([]);
+  });
 });
 
-test('relative imports name their file with .ts', () => {
-  const violations = files.flatMap(({ name, text }) =>
-    [...text.matchAll(importPattern)]
-      .map((match) => match[1] ?? '')
-      .filter((path) => !/\.(ts|json)$/.test(path))
-      .map((path) => `${name} imports ${path}`),
-  );
-  expect(violations).toEqual([]);
-});
-
-test('the environment is read in config.ts alone, the console and the exit belong to mains', () => {
+test('only config.ts reads the environment', () => {
   const violations = files
     // A file of src/script/child is the main of a process of its own, whose environment is the script's.
     .filter(
@@ -100,40 +249,30 @@ test('the environment is read in config.ts alone, the console and the exit belon
   expect(violations).toEqual([]);
 });
 
-test('the uptime executors reach no customer code', () => {
-  const mayRunScripts = ['api.ts', 'api-scripts.ts', 'check-script.ts', 'playwright.ts'].map(
-    (name) => `executors/${name}`,
-  );
-  const violations = files
-    .filter(({ name }) => name.startsWith('executors/') && !mayRunScripts.includes(name))
-    .flatMap(({ file, name, text }) =>
-      // Types are gone when the program runs.
-      importsOf(file, text.replaceAll(/^import type [^;]*;/gm, ''))
-        .filter((imported) => partOf(imported) === 'script')
-        .map((imported) => `${name} imports ${imported}`),
-    );
-  expect(violations).toEqual([]);
+describe('size', () => {
+  /** Files of a folder of the repository, without what tests lay out as they need it. */
+  const ownFiles = (folder: string) =>
+    filesBelow(join(root, folder))
+      .map((file) => relative(root, file))
+      .filter((name) => !name.startsWith('test/fixtures/'));
+  const all = [...ownFiles('src'), ...ownFiles('test')];
+
+  test('a folder has at most 25 files', () => {
+    const counts = new Map<string, number>();
+    for (const name of all) counts.set(dirname(name), (counts.get(dirname(name)) ?? 0) + 1);
+    const crowded = [...counts].filter(([, count]) => count > 25);
+    expect(crowded.map(([folder, count]) => `${folder}: ${count} files`)).toEqual([]);
+  });
+
+  test('a file has at most 300 lines in src and 500 in test', () => {
+    const long = all
+      .filter((name) => /\.(tsx?|css|[ch])$/.test(name))
+      .map((name) => ({ name, lines: readFileSync(join(root, name), 'utf8').split('\n').length - 1 }))
+      .filter(({ name, lines }) => lines > (name.startsWith('src/') ? 300 : 500));
+    expect(long.map(({ name, lines }) => `${name}: ${lines} lines`)).toEqual([]);
+  });
 });
 
-test('of the service, only the browser of agentic checks starts processes as scripts have them', () => {
-  const violations = files
-    .filter(({ name }) => name.startsWith('service/') && name !== 'service/agentic/browser.ts')
-    .flatMap(({ file, name, text }) =>
-      importsOf(file, text)
-        .filter((imported) => partOf(imported) === 'script')
-        .map((imported) => `${name} imports ${imported}`),
-    );
-  expect(violations).toEqual([]);
-});
-
-test('no file grows beyond what one subject needs', () => {
-  const long = files
-    .map(({ name, text }) => ({ name, lines: text.split('\n').length }))
-    .filter(({ lines }) => lines > 450)
-    .map(({ name, lines }) => `${name}: ${lines} lines`);
-  expect(long).toEqual([]);
-});
-
-test('no barrels', () => {
+test('there are no barrels', () => {
   expect(files.filter(({ name }) => /(^|\/)index\.ts$/.test(name)).map(({ name }) => name)).toEqual([]);
 });

@@ -12,7 +12,7 @@ import { AlertChannel, AlertChannelSubscription, ChannelConfigs } from './alert-
 import { registerAlertChannelSubscriptions } from './alert-channels/subscription-routes.ts';
 import { registerAlertChannels } from './alert-channels/routes.ts';
 import { AlertNotification, registerAlertNotifications } from './alert-channels/notification-routes.ts';
-import { ErrorBody } from './http/api-errors.ts';
+import { ErrorBody } from './http/fields/api-errors.ts';
 import { ApiKey, NewApiKey, registerApiKeys } from './accounts/keys/routes.ts';
 import { CheckAlert, registerCheckAlerts } from './alerting/routes.ts';
 import { Asset, registerCheckResultAssets } from './results/asset-routes.ts';
@@ -51,7 +51,8 @@ import { MaintenanceSchema, MaintenanceUpdateSchema, MaintenanceWindow } from '.
 import { registerMaintenanceOccurrences } from './maintenance/occurrence-routes.ts';
 import { registerMaintenanceWindows } from './maintenance/routes.ts';
 import { DataCenter, registerLocations } from './locations/routes.ts';
-import { PrivateLocation, registerPrivateLocations } from './locations/private-routes.ts';
+import { registerPrivateLocations } from './locations/private-routes.ts';
+import { PrivateLocation } from './locations/private-schema.ts';
 import type { ApiDeps } from './http/api.ts';
 import { registerExporter } from './analytics/exporter-routes.ts';
 import { LocationMetrics, registerLocationMetrics } from './locations/metrics-routes.ts';

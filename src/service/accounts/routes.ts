@@ -4,12 +4,12 @@ import { RuntimeId } from '../../protocol/script.ts';
 import { filledAlertSettings } from './alert-settings.ts';
 import { findAccount, lockAccount, updateAccount, type AccountRow } from './statements.ts';
 import { notFound } from '../http/errors.ts';
-import { open, strict, strictPartial } from '../http/strict-schema.ts';
+import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { AlertSettings } from './alert-settings.ts';
-import { paginationFields } from '../http/pagination.ts';
-import { ignoredStamps } from '../http/ignored-fields.ts';
+import { paginationFields } from '../http/fields/pagination.ts';
+import { ignoredStamps } from '../http/fields/ignored-fields.ts';
 
 const settable = {
   name: Type.String({ minLength: 1, maxLength: 1024 }),

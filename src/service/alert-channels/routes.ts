@@ -20,7 +20,7 @@ import type { Db } from '../db/database.ts';
 import { conflict, notFound } from '../http/errors.ts';
 import { hideConfig } from './configs.ts';
 import { sendNotification } from './queue.ts';
-import { strict } from '../http/strict-schema.ts';
+import { strict } from '../http/fields/strict-schema.ts';
 import {
   ChangeChannel,
   CreateChannel,
@@ -30,9 +30,9 @@ import {
 } from './schema.ts';
 import { prepareChannel } from './writes.ts';
 import { channelId, presentSubscription } from './subscription-routes.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { IdParams } from '../http/path-params.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { IdParams } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
 const mostChannels = 500;

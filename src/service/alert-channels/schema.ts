@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { channelConfigs, channelTypes } from './configs.ts';
-import { open, strict, strictPartial } from '../http/strict-schema.ts';
-import { ignored, ignoredStamps } from '../http/ignored-fields.ts';
+import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
+import { ignored, ignoredStamps } from '../http/fields/ignored-fields.ts';
 
 /** The bodies of alert channels and subscriptions (specification, "Alert channel"). */
 

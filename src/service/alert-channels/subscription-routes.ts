@@ -9,13 +9,13 @@ import {
   type SubscriptionRow,
 } from './subscription-statements.ts';
 import { badRequest, notFound } from '../http/errors.ts';
-import { strict } from '../http/strict-schema.ts';
+import { strict } from '../http/fields/strict-schema.ts';
 import { SubscriptionBody } from './schema.ts';
 import { checkSubscribers, subscriberOf } from './writes.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { createProblems } from '../http/problems.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { IdParams, numberId } from '../http/path-params.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { IdParams, numberId } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
 export const presentSubscription = ({ id, channelId: of, activated, checkId, groupId }: SubscriptionRow) => ({

@@ -19,7 +19,7 @@ import { parseTemplate } from '../notifications/template.ts';
 import { TemplateError } from '../notifications/template-helpers.ts';
 import { configSchemas, type ChangeChannel, type CreateChannel, type SubscriptionBody } from './schema.ts';
 import { createProblems, type Problems } from '../http/problems.ts';
-import { isUuid } from '../http/path-params.ts';
+import { isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps } from '../http/api.ts';
 
 /** From the body of an alert channel to what is written: what no schema can say is refused here. */

@@ -4,10 +4,10 @@ import { alertTypes } from './alert-types.ts';
 import { listAlerts, type AlertRow } from './statements.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import { badRequest, notFound } from '../http/errors.ts';
-import { open, strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { isUuid } from '../http/path-params.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
 export const CheckAlert = open(

@@ -5,12 +5,12 @@ import { findAnalysis, lockPendingAnalyses, type AnalysisRow } from './statement
 import { findCheck } from '../checks/storage/statements.ts';
 import { findErrorGroup } from '../error-groups/statements.ts';
 import { HttpError, notFound } from '../http/errors.ts';
-import { open, strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
-import { date, dayOf } from '../http/dates.ts';
+import { date, dayOf } from '../http/fields/dates.ts';
 
 /** Why the results of an error group fail, as far as they tell (specification, "Root cause analysis"). */
 

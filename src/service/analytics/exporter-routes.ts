@@ -10,7 +10,7 @@ import {
   type CheckFigures,
   type LocationFigures,
 } from '../locations/figure-statements.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { agentsByLocation } from '../locations/agents.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 

@@ -6,10 +6,10 @@ import { quickRanges } from './ranges.ts';
 import { rolledUpHours } from './spans.ts';
 import { dayMs, dayOf } from '../db/partitions.ts';
 import { reportedChecks, reportFigures, type ReportRow } from './reporting-statements.ts';
-import { open, strict } from '../http/strict-schema.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
 import { csv, csvQuery, rangeFields, rangeOf } from './schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { paginationFields } from '../http/pagination.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { paginationFields } from '../http/fields/pagination.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
 const Milliseconds = Nullable(Type.Number({ description: 'Milliseconds; null: nothing was measured.' }));

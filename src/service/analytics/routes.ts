@@ -9,10 +9,10 @@ import { findAnalysedChecks, type AnalysedCheck } from './statements.ts';
 import { dayMs, dayOf } from '../db/partitions.ts';
 import { notFound } from '../http/errors.ts';
 import { atMost } from '../http/rate-limit.ts';
-import { strict } from '../http/strict-schema.ts';
+import { strict } from '../http/fields/strict-schema.ts';
 import { AnalyticsQuery, BatchBody, rangeOf } from './schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
 /** The last parts of `/v1/analytics/{…}/{id}` of each type; the first one is the usual name. */

@@ -5,8 +5,8 @@ import { groupKeyOf } from './measures.ts';
 import { metricsOf } from './metric-names.ts';
 import { quickRanges, quickRange, type TimeRange } from './ranges.ts';
 import { badRequest } from '../http/errors.ts';
-import { open, strict } from '../http/strict-schema.ts';
-import { paginationFields } from '../http/pagination.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
+import { paginationFields } from '../http/fields/pagination.ts';
 
 /** What analytics and reports are asked for, and what they answer. */
 

@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { StringEnum } from '../../protocol/schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { checkInput } from '../http/input-limits.ts';
-import { isUuid, numberId } from '../http/path-params.ts';
+import { isUuid, numberId } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { baseUrl } from '../http/base-url.ts';
 import { createAuthentication } from '../accounts/auth.ts';
@@ -15,7 +15,7 @@ import { findCheckGroup } from '../checks/storage/group-statements.ts';
 import { dayMs } from '../db/partitions.ts';
 import { EncryptionError, type Encryption } from '../engine/encryption.ts';
 import { notFound } from '../http/errors.ts';
-import { strict } from '../http/strict-schema.ts';
+import { strict } from '../http/fields/strict-schema.ts';
 import { badgeStyles, badgeSvg, badgeThemes, stateOf, type Badge } from './badge.ts';
 
 /**

@@ -5,9 +5,9 @@ import { removeBundle, storeBundle, type BundleDeps } from './bundles.ts';
 import { findBundle, listBundles, type BundleRow } from './statements.ts';
 import { HttpError, notFound } from '../http/errors.ts';
 import { withSlowBody } from '../http/slow-body.ts';
-import { open, strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
 /** Code bundles of suites: uploaded as bytes, then named by checks. */

@@ -13,9 +13,9 @@ import {
 import { findCheck, listChecksOfGroup, namesOfGroupChecks } from './storage/statements.ts';
 import type { Db } from '../db/database.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
-import { strict } from '../http/strict-schema.ts';
+import { strict } from '../http/fields/strict-schema.ts';
 import { replaceSubscriptions } from '../alert-channels/subscription-statements.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { checkSubscriptions, loadChannels } from './rules/channels.ts';
 import { groupSchemas, type GroupBody, type GroupChange } from './fields/group-schema.ts';
 import { groupFromRow, hasPhases, presentGroup, settleGroup, toGroupDefinition } from './storage/group.ts';
@@ -23,8 +23,8 @@ import { createProblems } from '../http/problems.ts';
 import { keepSecretValues, presentCheck, typeOf } from './storage/check.ts';
 import { checkPrivateLocations, checkSnippets } from './writes.ts';
 import { ensureDataCenterRows } from '../locations/routes.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { IdParams, isUuid, numberId } from '../http/path-params.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { IdParams, isUuid, numberId } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { baseUrl } from '../http/base-url.ts';
 

@@ -17,17 +17,17 @@ import {
 import type { Db, Queryable } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { HttpError, notFound } from '../http/errors.ts';
-import { strict } from '../http/strict-schema.ts';
+import { strict } from '../http/fields/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { loadChannels } from './rules/channels.ts';
 import { groupFromRow } from './storage/group.ts';
 import { checkPaths } from './fields/paths.ts';
 import { checkSchemas, checkTitles, type ChangeBody, type CreateBody } from './fields/schema.ts';
 import { presentCheck, typeOf } from './storage/check.ts';
 import { mergedCheck, prepareCheck } from './writes.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import { baseUrl } from '../http/base-url.ts';
 
 const ListQuery = strict(

@@ -2,9 +2,9 @@ import Type from 'typebox';
 import { StringEnum } from '../../protocol/schema.ts';
 import { notFound } from '../http/errors.ts';
 import { listRuntimes } from '../engine/runtimes.ts';
-import { open } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { IdParams } from '../http/path-params.ts';
+import { open } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { IdParams } from '../http/fields/path-params.ts';
 import type { PublicApi } from '../http/api.ts';
 
 export const Runtime = open(

@@ -17,7 +17,7 @@ import type { ChangeBody, CreateBody } from './fields/schema.ts';
 import { fromRow, keepSecretValues, toStored, type AnySettledCheck } from './storage/check.ts';
 import { ensureDataCenterRows } from '../locations/routes.ts';
 import type { ApiDeps } from '../http/api.ts';
-import { isUuid } from '../http/path-params.ts';
+import { isUuid } from '../http/fields/path-params.ts';
 import { isScriptType } from './fields/scripts.ts';
 import { settleScriptCheck } from './rules/scripts.ts';
 import { isServiceType } from './fields/service-checks.ts';

@@ -4,13 +4,13 @@ import { findCheck } from '../checks/storage/statements.ts';
 import type { Queryable } from '../db/database.ts';
 import { archiveErrorGroup, findErrorGroup, listErrorGroups, type ErrorGroupRow } from './statements.ts';
 import { notFound } from '../http/errors.ts';
-import { open, strict, strictPartial } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { dateTime } from '../http/dates.ts';
-import { ignored } from '../http/ignored-fields.ts';
+import { dateTime } from '../http/fields/dates.ts';
+import { ignored } from '../http/fields/ignored-fields.ts';
 
 const archives = {
   archivedUntilNextEvent: Type.Boolean({ description: 'Done with, until it happens again.' }),

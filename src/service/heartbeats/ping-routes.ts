@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { isUuid } from '../http/path-params.ts';
+import { isUuid } from '../http/fields/path-params.ts';
 import { createCallLimit } from '../http/call-limit.ts';
 import type { Db } from '../db/database.ts';
 import { createPartitions } from '../db/partitions.ts';

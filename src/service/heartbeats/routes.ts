@@ -13,10 +13,10 @@ import { findCheck } from '../checks/storage/statements.ts';
 import { conflict, notFound } from '../http/errors.ts';
 import { recordPing } from './pings.ts';
 import { successRatio, userAgentOf } from './rules.ts';
-import { open, strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { isUuid } from '../http/path-params.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
 

@@ -17,10 +17,10 @@ import { badRequest, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import type { IncidentStatus } from '../status-pages/incident-words.ts';
 import { addUpdate } from './updates.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { CursorQuery, pageOf } from '../http/cursor.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { CursorQuery, pageOf } from '../http/fields/cursor.ts';
 import { ChangeStatusPageIncidentBody, CreateStatusPageIncidentBody, presentUpdate } from './schema.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
 /** Incidents as they are shown, with services and all updates. */

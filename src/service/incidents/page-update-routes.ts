@@ -11,10 +11,10 @@ import { findStatusPageIncident, lockStatusPageIncident } from './page-statement
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { addUpdate, mostUpdates, refreshSpan } from './updates.ts';
 import type { IncidentStatus } from '../status-pages/incident-words.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { CursorQuery, pageOf } from '../http/cursor.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { CursorQuery, pageOf } from '../http/fields/cursor.ts';
 import { PostUpdateBody, presentUpdate, PutUpdateBody, UpdateParams } from './schema.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { incidentOf } from './page-routes.ts';
 

@@ -23,11 +23,11 @@ import { stoppedAt as stoppedAtOf } from './dashboard-updates.ts';
 import { queueIncidentMessages } from './messages.ts';
 import type { DashboardStatus } from '../status-pages/incident-words.ts';
 import { momentHint, parseMoment } from '../maintenance/moments.ts';
-import { strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { ChangeIncidentBody, CreateIncidentBody, presentUpdate } from './schema.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
 type Change = Static<typeof ChangeIncidentBody>;

@@ -7,10 +7,10 @@ import {
   incidentSeverities,
   incidentStatuses,
 } from '../status-pages/incident-words.ts';
-import { open, strict, strictPartial } from '../http/strict-schema.ts';
-import { anyId, PageOf } from '../http/cursor.ts';
-import { dateTime } from '../http/dates.ts';
-import { ignored, ignoredStamps } from '../http/ignored-fields.ts';
+import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
+import { anyId, PageOf } from '../http/fields/cursor.ts';
+import { dateTime } from '../http/fields/dates.ts';
+import { ignored, ignoredStamps } from '../http/fields/ignored-fields.ts';
 
 /** Schemas of incidents and their updates: those of services, and those of a dashboard. */
 

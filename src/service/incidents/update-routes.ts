@@ -12,12 +12,12 @@ import { notFound } from '../http/errors.ts';
 import { addDashboardUpdate, stoppedAt } from './dashboard-updates.ts';
 import { mostUpdates } from './updates.ts';
 import type { DashboardStatus } from '../status-pages/incident-words.ts';
-import { strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { PostDashboardUpdateBody, presentUpdate, PutDashboardUpdateBody, UpdateParams } from './schema.ts';
 import { dashboardIncidentOf } from './routes.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { lastUpdate, tooManyUpdates } from './page-update-routes.ts';
 

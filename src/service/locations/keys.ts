@@ -4,7 +4,7 @@ import { uuidv7 } from '../engine/ids.ts';
 import { insertLocationKey, keysOfLocations, type LocationKeyRow } from './statements.ts';
 import type { Db } from '../db/database.ts';
 import { conflict } from '../http/errors.ts';
-import { open } from '../http/strict-schema.ts';
+import { open } from '../http/fields/strict-schema.ts';
 
 /** Keys with which agents join a location: private ones and data-centre codes alike. */
 

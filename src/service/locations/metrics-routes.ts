@@ -5,9 +5,9 @@ import { findPrivateLocation } from './statements.ts';
 import { dayMs } from '../db/partitions.ts';
 import { badRequest, notFound } from '../http/errors.ts';
 import { atMost } from '../http/rate-limit.ts';
-import { open, strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
 /** Samples of a location as arrays of one length: each place of them is one minute. */

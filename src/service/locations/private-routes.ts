@@ -1,6 +1,5 @@
+import { PrivateLocation, ChangeBody, CreateBody, masked } from './private-schema.ts';
 import Type from 'typebox';
-import { mask } from '../../secrets/secret.ts';
-import { Nullable } from '../../protocol/schema.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import {
@@ -15,63 +14,13 @@ import {
   type LocationRow,
 } from './statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
-import { open, strict, strictPartial } from '../http/strict-schema.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { agentFields, agentsByLocation } from './agents.ts';
-import { addLocationKey, LocationKey, presentKey } from './keys.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
-import { ignored } from '../http/ignored-fields.ts';
-
-const writable = {
-  name: Type.String({ minLength: 1, maxLength: 255 }),
-  slugName: Type.String({
-    // Not the form of a cloud region, which `locations` of a check are.
-    pattern: '^(?!(?:us|ap|ca|cn|eu|sa|af|me)(?:-[A-Za-z]+)+-[0-9]+$)[A-Za-z0-9-]{1,30}$',
-    description: '1 to 30 letters, digits or hyphens, and not of the form of a cloud region',
-  }),
-  icon: Type.String({ minLength: 1, maxLength: 64, default: 'location' }),
-  proxyUrl: Nullable(Type.String({ minLength: 1, maxLength: 2048 }), {
-    default: null,
-    description:
-      'Proxy of API and URL checks that run here; may hold {{VARIABLE}}. A password is shown masked.',
-  }),
-};
-
-export const PrivateLocation = open(
-  Type.Object(
-    {
-      id: Type.String({ format: 'uuid' }),
-      ...writable,
-      keys: Type.Array(LocationKey),
-      ...agentFields,
-      created_at: Type.String({ format: 'date-time' }),
-      updated_at: Nullable(Type.String({ format: 'date-time' })),
-    },
-    { $id: 'PrivateLocation', title: 'PrivateLocation' },
-  ),
-);
-
-const ChangeBody = strictPartial(
-  Type.Object({
-    ...writable,
-    id: ignored,
-    keys: ignored,
-    agentCount: ignored,
-    lastSeen: ignored,
-    minAgentVersion: ignored,
-    runningAgents: ignored,
-    created_at: ignored,
-    updated_at: ignored,
-  }),
-);
-const CreateBody = strict(Type.Object(writable));
-
-/** The password between `user:` and the last @; everything else of a proxy's URL may be seen. */
-function masked(proxyUrl: string | null): string | null {
-  return proxyUrl === null ? null : proxyUrl.replace(/^([^:/]+:\/\/[^:/?#]*:).*@/, `$1${mask}@`);
-}
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { agentsByLocation } from './agents.ts';
+import { addLocationKey, presentKey } from './keys.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 
 function checkProxyUrl(proxyUrl: string | null): void {
   if (proxyUrl === null || proxyUrl.includes('{{')) return;

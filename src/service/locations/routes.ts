@@ -10,12 +10,12 @@ import {
   lockDataCenter,
 } from './statements.ts';
 import { notFound } from '../http/errors.ts';
-import { open, strict } from '../http/strict-schema.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { agentFields, agentsByLocation } from './agents.ts';
 import { addLocationKey, LocationKey, presentKey } from './keys.ts';
-import { isUuid } from '../http/path-params.ts';
+import { isUuid } from '../http/fields/path-params.ts';
 
 /** The data-centre codes of the specification, which agents join with a key as they join a private location. */
 export const DataCenter = open(

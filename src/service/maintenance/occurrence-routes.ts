@@ -13,12 +13,12 @@ import { changeStatus } from './change-status.ts';
 import { listMaintenances, readMaintenance, type Maintenance } from './maintenances.ts';
 import { momentHint, parseMoment } from './moments.ts';
 import { isOver, mayBecome, type MaintenanceStatus } from './status.ts';
-import { strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { CancelBody, ChangeUpdateBody, PostUpdateBody } from './schema.ts';
 import { windowOf } from './routes.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
 

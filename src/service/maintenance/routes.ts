@@ -13,15 +13,15 @@ import type { Queryable } from '../db/database.ts';
 import { badRequest, notFound } from '../http/errors.ts';
 import { advanceWindow } from './advance.ts';
 import { reviseMaintenances } from './revise.ts';
-import { strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { ChangeWindowBody, CreateWindowBody, DateFilterSchema } from './schema.ts';
 import { checkNamed, readDateFilter, readWindow } from './rules.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { IdParams, numberId } from '../http/path-params.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { IdParams, numberId } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { readQueryObjects } from '../http/query-objects.ts';
-import { dayOf } from '../http/dates.ts';
+import { readQueryObjects } from '../http/fields/query-objects.ts';
+import { dayOf } from '../http/fields/dates.ts';
 
 /** Of an account: the scheduler and every alert look at those that are not over. */
 export const mostWindows = 500;

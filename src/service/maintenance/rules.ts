@@ -11,7 +11,7 @@ import type { ErrorAttributes } from '../http/validation-errors.ts';
 import { momentHint, parseMoment } from './moments.ts';
 import { isTimezone, longestOccurrenceMs, overAt } from './recurrence.ts';
 import type { ChangeWindowBody, CreateWindowBody } from './schema.ts';
-import { isUuid } from '../http/path-params.ts';
+import { isUuid } from '../http/fields/path-params.ts';
 
 /** What no schema can say of a maintenance window. */
 

@@ -4,10 +4,10 @@ import { dateOperators } from './statements.ts';
 import { momentHint } from './moments.ts';
 import { repeatUnits } from './recurrence.ts';
 import { maintenanceStatuses } from './status.ts';
-import { open, strict, strictPartial } from '../http/strict-schema.ts';
+import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
 import { tags } from '../checks/fields/fields.ts';
-import { ignored, ignoredStamps } from '../http/ignored-fields.ts';
-import { date, dateTime } from '../http/dates.ts';
+import { ignored, ignoredStamps } from '../http/fields/ignored-fields.ts';
+import { date, dateTime } from '../http/fields/dates.ts';
 
 /** Schemas of maintenance windows and of their occurrences. */
 

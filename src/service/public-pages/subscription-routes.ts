@@ -10,14 +10,14 @@ import {
 import { findStatusPage } from '../status-pages/statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { mailAddress, mostSubscribers, subscribe } from './subscriptions.ts';
-import { open, strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { CursorQuery, pageOf, PageOf } from '../http/cursor.ts';
-import { dateTime } from '../http/dates.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { CursorQuery, pageOf, PageOf } from '../http/fields/cursor.ts';
+import { dateTime } from '../http/fields/dates.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { statusPageOf } from '../status-pages/routes.ts';
-import { ignored } from '../http/ignored-fields.ts';
+import { ignored } from '../http/fields/ignored-fields.ts';
 
 export const StatusPageSubscription = open(
   Type.Object(

@@ -11,12 +11,12 @@ import { findResult, listResults, type ResultFilter, type ResultRow } from './st
 import { badRequest, notFound } from '../http/errors.ts';
 import { timeOfUuidv7 } from '../engine/ids.ts';
 import { atMost } from '../http/rate-limit.ts';
-import { open, strict } from '../http/strict-schema.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
 import { SuiteTotals } from './suite-totals.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { isUuid } from '../http/path-params.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { isUuid } from '../http/fields/path-params.ts';
 import { withArtifacts } from './artifact-list.ts';
 import { baseUrl } from '../http/base-url.ts';
 import { presentListedResult, presentResult } from './form.ts';

@@ -4,11 +4,11 @@ import { resultStatuses } from '../../protocol/result.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { findStatus, listStatuses, type StatusRow } from './status-statements.ts';
 import { notFound } from '../http/errors.ts';
-import { open, strict } from '../http/strict-schema.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { offsetOf, paginationFields } from '../http/pagination.ts';
-import { isUuid } from '../http/path-params.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
+import { isUuid } from '../http/fields/path-params.ts';
 
 export const CheckStatus = open(
   Type.Object(

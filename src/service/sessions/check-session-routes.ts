@@ -7,10 +7,10 @@ import { sentUuidPattern, uuidv7 } from '../engine/ids.ts';
 import { listSessions, type SessionInShort } from './lists.ts';
 import { checkSessionStatus, checkStatuses, type CheckSessionStatus } from './rules.ts';
 import { checkRoom, planSessionRuns, startSessions } from './sessions.ts';
-import { open, strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { cursorFields, pageOf, PageOf } from '../http/cursor.ts';
-import { paginationFields } from '../http/pagination.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { cursorFields, pageOf, PageOf } from '../http/fields/cursor.ts';
+import { paginationFields } from '../http/fields/pagination.ts';
 import type { PublicApi } from '../http/api.ts';
 import { baseUrl } from '../http/base-url.ts';
 import {

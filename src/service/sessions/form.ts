@@ -9,11 +9,11 @@ import { isOver, lastLines } from './rules.ts';
 import type { SessionInShort } from './lists.ts';
 import type { StartedSession } from './sessions.ts';
 import { badRequest } from '../http/errors.ts';
-import { strict } from '../http/strict-schema.ts';
+import { strict } from '../http/fields/strict-schema.ts';
 import { PublicRetryStrategy } from '../checks/fields/fields.ts';
 import { settleRetryStrategy } from '../checks/rules/rules.ts';
 import { createProblems } from '../http/problems.ts';
-import { offsetOf } from '../http/pagination.ts';
+import { offsetOf } from '../http/fields/pagination.ts';
 import type { ApiDeps } from '../http/api.ts';
 import { isSuiteType } from '../checks/fields/suites.ts';
 

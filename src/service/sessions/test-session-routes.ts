@@ -8,13 +8,13 @@ import { uuidv7 } from '../engine/ids.ts';
 import { checkStatusesOf, testSessionStatus, testStatuses } from './rules.ts';
 import { listSessions, type SessionInShort } from './lists.ts';
 import { checkRoom, planSessionRuns, startSessions } from './sessions.ts';
-import { open, strict } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
 import { settleVariables } from '../checks/rules/rules.ts';
 import { createProblems } from '../http/problems.ts';
 import type { PublicApi } from '../http/api.ts';
 import { baseUrl } from '../http/base-url.ts';
-import { paginationFields } from '../http/pagination.ts';
+import { paginationFields } from '../http/fields/pagination.ts';
 import {
   pageOfSpan,
   presentSession,

@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts';
 import { shareLockServices } from './service-statements.ts';
 import { badRequest } from '../http/errors.ts';
 import type { ErrorAttributes } from '../http/validation-errors.ts';
-import { isUuid } from '../http/path-params.ts';
+import { isUuid } from '../http/fields/path-params.ts';
 
 /** Services that a body names: each once, all of the account; they stay until `tx` ends. Throws 400. */
 export async function checkServices(

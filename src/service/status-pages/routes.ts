@@ -18,14 +18,14 @@ import {
 } from './statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
-import { open, strict, strictPartial } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { anyId, CursorQuery, pageOf, PageOf } from '../http/cursor.ts';
-import { dateTime } from '../http/dates.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { anyId, CursorQuery, pageOf, PageOf } from '../http/fields/cursor.ts';
+import { dateTime } from '../http/fields/dates.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { checkServices } from './named-services.ts';
-import { ignored } from '../http/ignored-fields.ts';
+import { ignored } from '../http/fields/ignored-fields.ts';
 
 /** Of an account. */
 export const mostPages = 100;

@@ -12,14 +12,14 @@ import {
 } from './service-statements.ts';
 import { badRequest, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
-import { open, strict, strictPartial } from '../http/strict-schema.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { cursorFields, pageOf, PageOf } from '../http/cursor.ts';
-import { paginationFields } from '../http/pagination.ts';
-import { IdParams, isUuid } from '../http/path-params.ts';
+import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { cursorFields, pageOf, PageOf } from '../http/fields/cursor.ts';
+import { paginationFields } from '../http/fields/pagination.ts';
+import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { ignored } from '../http/ignored-fields.ts';
-import { date, dayOf } from '../http/dates.ts';
+import { ignored } from '../http/fields/ignored-fields.ts';
+import { date, dayOf } from '../http/fields/dates.ts';
 
 /** Of an account. */
 export const mostServices = 500;

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { inputProblem } from '../http/input-limits.ts';
-import { isUuid, numberId } from '../http/path-params.ts';
+import { isUuid, numberId } from '../http/fields/path-params.ts';
 import { countCall, findTrigger, type TriggerOf, type TriggerRow } from './statements.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
 import { ignoreBodies } from '../http/ignored-body.ts';
 import type { Db } from '../db/database.ts';
 import { createSessionWaiting } from '../sessions/waiting.ts';
-import { strict } from '../http/strict-schema.ts';
+import { strict } from '../http/fields/strict-schema.ts';
 import { runTrigger, type Deployment } from './runs.ts';
 import { isToken, tokenLength } from './tokens.ts';
 

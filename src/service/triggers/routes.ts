@@ -6,14 +6,14 @@ import { lockCheck } from '../checks/storage/statements.ts';
 import type { Db } from '../db/database.ts';
 import { deleteTrigger, findTrigger, insertTrigger, type TriggerOf, type TriggerRow } from './statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
-import { open, strict } from '../http/strict-schema.ts';
+import { open, strict } from '../http/fields/strict-schema.ts';
 import { hashToken, newToken, tokenLength } from './tokens.ts';
-import { errorResponses } from '../http/api-errors.ts';
-import { isUuid, numberId } from '../http/path-params.ts';
+import { errorResponses } from '../http/fields/api-errors.ts';
+import { isUuid, numberId } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { baseUrl } from '../http/base-url.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
-import { date, dayOf } from '../http/dates.ts';
+import { date, dayOf } from '../http/fields/dates.ts';
 
 /** Triggers: of each check and each group at most one (specification, "Check trigger"). */
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createArtifactFiles, type ArtifactFiles } from '../../../src/service/artifacts/files.ts';
-import { fitsPattern } from '../../../src/service/http/name-pattern.ts';
+import { fitsPattern } from '../../../src/service/http/fields/name-pattern.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import {

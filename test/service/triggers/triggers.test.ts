@@ -6,7 +6,7 @@ import { createAgenticChecks } from '../../../src/service/agentic/run-checks.ts'
 import type { Db } from '../../../src/service/db/database.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import { registerErrorHandlers } from '../../../src/service/http/errors.ts';
-import { ErrorBody } from '../../../src/service/http/api-errors.ts';
+import { ErrorBody } from '../../../src/service/http/fields/api-errors.ts';
 import { createGroupRuns } from '../../../src/service/triggers/group-runs.ts';
 import { registerTriggerCalls } from '../../../src/service/triggers/call-routes.ts';
 import {

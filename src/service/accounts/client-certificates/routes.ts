@@ -13,13 +13,13 @@ import {
 import type { Db, Queryable } from '../../db/database.ts';
 import { badRequest, notFound } from '../../http/errors.ts';
 import { uuidv7 } from '../../engine/ids.ts';
-import { open, strict, strictPartial } from '../../http/strict-schema.ts';
-import { errorResponses } from '../../http/api-errors.ts';
-import { offsetOf, paginationFields } from '../../http/pagination.ts';
-import { IdParams, isUuid } from '../../http/path-params.ts';
+import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
+import { errorResponses } from '../../http/fields/api-errors.ts';
+import { offsetOf, paginationFields } from '../../http/fields/pagination.ts';
+import { IdParams, isUuid } from '../../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../../http/api.ts';
-import { dateTime } from '../../http/dates.ts';
-import { ignored } from '../../http/ignored-fields.ts';
+import { dateTime } from '../../http/fields/dates.ts';
+import { ignored } from '../../http/fields/ignored-fields.ts';
 
 /** Client certificates (mTLS) that API checks offer: by host, an exact name before a pattern, of equals the newest. */
 

@@ -12,14 +12,14 @@ import {
   type ApiKeyRow,
 } from './statements.ts';
 import { badRequest, conflict, notFound } from '../../http/errors.ts';
-import { open, strict, strictPartial } from '../../http/strict-schema.ts';
+import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import { uuidv7 } from '../../engine/ids.ts';
-import { errorResponses } from '../../http/api-errors.ts';
-import { dateTime } from '../../http/dates.ts';
-import { offsetOf, paginationFields } from '../../http/pagination.ts';
-import { IdParams, isUuid } from '../../http/path-params.ts';
+import { errorResponses } from '../../http/fields/api-errors.ts';
+import { dateTime } from '../../http/fields/dates.ts';
+import { offsetOf, paginationFields } from '../../http/fields/pagination.ts';
+import { IdParams, isUuid } from '../../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../../http/api.ts';
-import { ignored } from '../../http/ignored-fields.ts';
+import { ignored } from '../../http/fields/ignored-fields.ts';
 
 /** API keys of the account. A key is shown when it is made, and stored as a hash. */
 

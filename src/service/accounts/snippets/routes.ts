@@ -13,12 +13,12 @@ import {
   type SnippetRow,
 } from './statements.ts';
 import { badRequest, conflict, notFound } from '../../http/errors.ts';
-import { open, strict, strictPartial } from '../../http/strict-schema.ts';
-import { errorResponses } from '../../http/api-errors.ts';
-import { offsetOf, paginationFields } from '../../http/pagination.ts';
-import { IdParams, numberId } from '../../http/path-params.ts';
+import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
+import { errorResponses } from '../../http/fields/api-errors.ts';
+import { offsetOf, paginationFields } from '../../http/fields/pagination.ts';
+import { IdParams, numberId } from '../../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../../http/api.ts';
-import { ignoredStamps } from '../../http/ignored-fields.ts';
+import { ignoredStamps } from '../../http/fields/ignored-fields.ts';
 
 /** Of an account: a run that requires snippets gets them all. */
 export const snippetLimits = { count: 200, length: 2 * 1024 * 1024 };

@@ -13,11 +13,11 @@ import {
 import type { Db } from '../../db/database.ts';
 import { isSecretVariable } from '../../engine/encryption.ts';
 import { badRequest, conflict, notFound } from '../../http/errors.ts';
-import { open, strict, strictPartial } from '../../http/strict-schema.ts';
-import { errorResponses } from '../../http/api-errors.ts';
-import { offsetOf, paginationFields } from '../../http/pagination.ts';
+import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
+import { errorResponses } from '../../http/fields/api-errors.ts';
+import { offsetOf, paginationFields } from '../../http/fields/pagination.ts';
 import type { ApiDeps, PublicApi } from '../../http/api.ts';
-import { ignored } from '../../http/ignored-fields.ts';
+import { ignored } from '../../http/fields/ignored-fields.ts';
 
 /** Of an account: every run gets them all. */
 export const variableLimits = { count: 500, length: 1024 * 1024 };

@@ -7,8 +7,8 @@ import { Nullable, StringEnum } from '../../../protocol/schema.ts';
 import { incidentSeverities } from '../../status-pages/incident-words.ts';
 import { RuntimeId, scriptBytes } from '../../../protocol/script.ts';
 import { defaultFrequency, frequencies } from '../schedule/rules.ts';
-import { ignored } from '../../http/ignored-fields.ts';
-import { date, dateTime } from '../../http/dates.ts';
+import { ignored } from '../../http/fields/ignored-fields.ts';
+import { date, dateTime } from '../../http/fields/dates.ts';
 
 /** Fields that checks of every type share (specification, "Check"), as clients send them. */
 

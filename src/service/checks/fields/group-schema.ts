@@ -4,7 +4,7 @@ import { ApiRequest } from '../../../protocol/requests.ts';
 import { Nullable } from '../../../protocol/schema.ts';
 import { RuntimeId } from '../../../protocol/script.ts';
 import { isPartial } from './schema.ts';
-import { open, strict, strictPartial } from '../../http/strict-schema.ts';
+import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import {
   alertChannelSubscriptions,
   ListOrNull,
@@ -15,7 +15,7 @@ import {
   tags,
 } from './fields.ts';
 import { AlertSettings } from '../../accounts/alert-settings.ts';
-import { ignoredStamps } from '../../http/ignored-fields.ts';
+import { ignoredStamps } from '../../http/fields/ignored-fields.ts';
 
 /**
  * The bodies of check groups, in two generations: in a group of `/v1` some settings always take the place of the checks'

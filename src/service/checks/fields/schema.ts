@@ -9,7 +9,7 @@ import {
   UrlRequest,
 } from '../../../protocol/requests.ts';
 import { Nullable } from '../../../protocol/schema.ts';
-import { open, strict, strictPartial } from '../../http/strict-schema.ts';
+import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './fields.ts';
 import { dependencies, scriptFields } from './scripts.ts';
 import { agenticFields, heartbeatFields, heartbeatStored } from './service-checks.ts';

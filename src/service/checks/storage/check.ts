@@ -8,7 +8,7 @@ import { checkSchemas } from '../fields/schema.ts';
 import type { SettledScriptCheck } from '../rules/scripts.ts';
 import type { HeartbeatTiming, SettledServiceCheck } from '../rules/service-checks.ts';
 import type { SettledSuite } from '../rules/suites.ts';
-import { dayOf } from '../../http/dates.ts';
+import { dayOf } from '../../http/fields/dates.ts';
 
 /**
  * A check's way into the database and back. Columns hold what statements select by; `code` holds scripts and their files,

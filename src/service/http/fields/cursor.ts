@@ -1,6 +1,6 @@
 import Type from 'typebox';
-import { Nullable } from '../../protocol/schema.ts';
-import { sentUuidPattern } from '../engine/ids.ts';
+import { Nullable } from '../../../protocol/schema.ts';
+import { sentUuidPattern } from '../../engine/ids.ts';
 import { open, strict } from './strict-schema.ts';
 import { paginationFields } from './pagination.ts';
 

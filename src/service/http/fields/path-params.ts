@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { uuidPattern } from '../engine/ids.ts';
+import { uuidPattern } from '../../engine/ids.ts';
 import { strict } from './strict-schema.ts';
 
 /** `:id` of a path. Any text is accepted: one that is no id names nothing, and the answer is 404. */
