@@ -1,4 +1,4 @@
-import { PrivateLocation, ChangeBody, CreateBody, masked } from './private-schema.ts';
+import { ChangeBody, CreateBody, masked } from './private-schema.ts';
 import Type from 'typebox';
 import type { Db, Queryable } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
@@ -14,7 +14,7 @@ import {
   type LocationRow,
 } from './statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
-import { open, strict } from '../http/fields/strict-schema.ts';
+import { strict } from '../http/fields/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { agentsByLocation } from './agents.ts';
