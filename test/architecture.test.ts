@@ -57,6 +57,15 @@ const mayImport: Record<string, readonly string[]> = {
   main: ['commands', 'config', 'log', 'secrets'],
 };
 
+/**
+ * Code of browsers: built by scripts/build-pages.mjs and checked with the types of browsers. It shares only types with the
+ * service, and no module of the service imports it.
+ */
+const browserFolder = 'service/pages/browser/';
+const isForBrowsers = (name: string) => name.startsWith(browserFolder);
+/** Where the types are that both sides share. */
+const sharedWithBrowsers = ['service/web/page-data.ts', 'service/pages/page-data.ts'];
+
 const importPattern = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
 
 function importsOf(file: string, text: string): string[] {
@@ -77,6 +86,37 @@ test('every part imports only the parts that it may', () => {
       .map(({ imported }) => `${name} imports ${imported}`);
   });
   expect(violations).toEqual([]);
+});
+
+/** Types are gone when the program runs. */
+const withoutTypes = (text: string) => text.replaceAll(/^import type [^;]*;/gm, '');
+
+test("the pages' code for browsers and the service share types only", () => {
+  const violations = files.flatMap(({ file, name, text }) => {
+    const values = importsOf(file, withoutTypes(text));
+    if (!isForBrowsers(name)) {
+      return importsOf(file, text)
+        .filter(isForBrowsers)
+        .map((imported) => `${name} imports ${imported}`);
+    }
+    return [
+      ...values.filter((imported) => !isForBrowsers(imported)),
+      ...importsOf(file, text).filter(
+        (imported) => !isForBrowsers(imported) && !sharedWithBrowsers.includes(imported),
+      ),
+      // A package or a module of Node: the pages use none.
+      ...[...text.matchAll(/(?:from|import)\s*\(?\s*'([^.'][^']*)'/g)].map(([, specifier]) => specifier),
+    ].map((imported) => `${name} imports ${imported}`);
+  });
+  expect(violations).toEqual([]);
+});
+
+test("the pages' code for browsers is in small files", () => {
+  const long = files
+    .filter(({ name }) => isForBrowsers(name))
+    .filter(({ text }) => text.split('\n').length > 300)
+    .map(({ name }) => name);
+  expect(long).toEqual([]);
 });
 
 test('relative imports name their file with .ts', () => {
@@ -107,8 +147,7 @@ test('the uptime executors reach no customer code', () => {
   const violations = files
     .filter(({ name }) => name.startsWith('executors/') && !mayRunScripts.includes(name))
     .flatMap(({ file, name, text }) =>
-      // Types are gone when the program runs.
-      importsOf(file, text.replaceAll(/^import type [^;]*;/gm, ''))
+      importsOf(file, withoutTypes(text))
         .filter((imported) => partOf(imported) === 'script')
         .map((imported) => `${name} imports ${imported}`),
     );
