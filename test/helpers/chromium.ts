@@ -11,6 +11,9 @@ export type Page = {
   on: (event: 'pageerror' | 'console', listener: (what: { type?: () => string }) => void) => void;
   getByRole: (role: string, options: { name: string | RegExp }) => Locator;
   locator: (selector: string) => Locator;
+  evaluate: (code: string) => Promise<unknown>;
+  route: (url: string, answer: (route: { abort: () => Promise<void> }) => Promise<void>) => Promise<void>;
+  unroute: (url: string) => Promise<void>;
 };
 export type Locator = {
   click: () => Promise<void>;
