@@ -28,6 +28,8 @@ if (!run(['scripts/setup.mjs', 'build'])) process.exit(2);
 rmSync(path('build', 'bench'), { recursive: true, force: true });
 if (!run([path('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.bench.json'])) process.exit(2);
 if (!run(['scripts/bundle-child.mjs', path('build', 'bench', 'src')])) process.exit(2);
+const pages = path('build', 'bench', 'src', 'service', 'pages', 'browser');
+if (!run(['scripts/build-pages.mjs', pages])) process.exit(2);
 // The sources read the version beside them.
 copyFileSync(path('package.json'), path('build', 'bench', 'package.json'));
 let failed = 0;

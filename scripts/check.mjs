@@ -11,6 +11,7 @@ const steps = [
   ['format', bin('prettier'), ['--check', '--log-level', 'warn', '.']],
   ['lint', bin('oxlint'), ['--deny-warnings']],
   ['types', bin('tsc'), ['--noEmit']],
+  ['types of the pages', bin('tsc'), ['--noEmit', '-p', 'src/service/pages/browser']],
   ['generated files', node, ['scripts/openapi.mjs', '--check']],
   ['rules, dashboard, metrics', node, ['scripts/observability.mjs', '--check']],
   ['changelog and versions', node, ['scripts/release.mjs', 'check']],

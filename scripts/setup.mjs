@@ -91,7 +91,7 @@ function* filesBelow(folder) {
 async function compile() {
   const hash = createHash('sha256');
   for (const file of filesBelow(path('src'))) {
-    if (!file.endsWith('.ts')) continue;
+    if (!/\.(ts|css|html)$/.test(file)) continue;
     const { mtimeMs, size } = statSync(file);
     hash.update(`${file} ${mtimeMs} ${size}\n`);
   }
@@ -100,6 +100,7 @@ async function compile() {
     'tsconfig.build.json',
     'package-lock.json',
     'scripts/bundle-child.mjs',
+    'scripts/build-pages.mjs',
   ])
     hash.update(readFileSync(path(file)));
   const stamp = hash.digest('hex');
@@ -124,6 +125,9 @@ async function compile() {
   if (!done.ok) fail(`the sources do not compile:\n${tail(done.output)}`);
   const bundled = await run(process.execPath, [path('scripts', 'bundle-child.mjs'), fresh]);
   if (!bundled.ok) fail(`the program of scripts can't be bundled:\n${tail(bundled.output)}`);
+  const pages = join(fresh, 'service', 'pages', 'browser');
+  const built = await run(process.execPath, [path('scripts', 'build-pages.mjs'), pages]);
+  if (!built.ok) fail(`the pages cannot be built:\n${tail(built.output)}`);
   writeFileSync(join(fresh, '.setup-stamp'), stamp);
   swapFolder(fresh, path('dist'));
 }

@@ -120,10 +120,21 @@ const floors: Record<string, readonly string[]> = {
     'analytics',
     'badges',
     'pages',
+    'pages/browser/base',
+    'pages/browser/result',
+    'pages/browser',
     '.',
   ],
   commands: ['.', 'doctor', 'run', 'dev'],
 };
+
+/**
+ * Code for browsers, built by scripts/build-pages.mjs. It is checked with the types of browsers and shares only types with the
+ * service, and no module of the service imports it.
+ */
+const isForBrowsers = (name: string) => name.startsWith('service/pages/browser/');
+/** Where the types are that both sides share. */
+const sharedWithBrowsers = 'service/pages/page-data.ts';
 
 const importPattern = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
 
@@ -132,6 +143,9 @@ function importsOf(file: string, text: string): string[] {
     relative(src, resolve(dirname(file), match[1] ?? '')),
   );
 }
+
+/** Types are gone when the program runs. */
+const withoutTypes = (text: string) => text.replaceAll(/^import type [^;]*;/gm, '');
 
 /** What each file imports of ours, by names below src. */
 const imports = new Map(files.map(({ file, name, text }) => [name, importsOf(file, text)]));
@@ -218,8 +232,7 @@ describe('imports', () => {
     const violations = files
       .filter(({ name }) => name.startsWith('executors/') && !mayRunScripts.includes(name))
       .flatMap(({ file, name, text }) =>
-        // Types are gone when the program runs.
-        importsOf(file, text.replaceAll(/^import type [^;]*;/gm, ''))
+        importsOf(file, withoutTypes(text))
           .filter((imported) => partOf(imported) === 'script')
           .map((imported) => `${name} imports ${imported}`),
       );
@@ -236,6 +249,20 @@ describe('imports', () => {
       );
     expect(violations).toEqual([]);
   });
+});
+
+test("the pages' code for browsers shares only types with the service", () => {
+  const violations = files.flatMap(({ file, name, text }) => {
+    const imported = imports.get(name) ?? [];
+    if (!isForBrowsers(name)) return imported.filter(isForBrowsers).map((other) => `${name} imports ${other}`);
+    return [
+      ...importsOf(file, withoutTypes(text)).filter((other) => !isForBrowsers(other)),
+      ...imported.filter((other) => !isForBrowsers(other) && other !== sharedWithBrowsers),
+      // A package or a module of Node; the pages use none.
+      ...[...text.matchAll(/(?:from|import)\s*\(?\s*'([^.'][^']*)'/g)].map(([, specifier]) => specifier),
+    ].map((other) => `${name} imports ${other}`);
+  });
+  expect(violations).toEqual([]);
 });
 
 test('only config.ts reads the environment', () => {

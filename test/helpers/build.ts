@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildPages } from './build-pages.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const stamps = ['.setup-stamp', '.test-stamp'].map((name) => join(root, 'dist', name));
@@ -25,6 +26,7 @@ export async function builtProgram(): Promise<string> {
       },
     );
     if (bundled.status !== 0) throw new Error(`the program of scripts can't be bundled:\n${bundled.stderr}`);
+    buildPages(join(root, 'dist', 'service', 'pages', 'browser'));
     writeFileSync(join(root, 'dist', '.test-stamp'), '');
   });
   return join(root, 'dist', 'main.js');
@@ -36,7 +38,7 @@ function newestSource(folder: string): number {
     ...readdirSync(folder, { withFileTypes: true }).map((entry) => {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) return newestSource(path);
-      return entry.name.endsWith('.ts') ? timeOf(path) : 0;
+      return /\.(ts|css|html)$/.test(entry.name) ? timeOf(path) : 0;
     }),
   );
 }

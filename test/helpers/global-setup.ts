@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node';
+import { buildPages, pagesFolder } from './build-pages.ts';
 import { copyFolder, embeddedTemplate, serverTemplate } from './database-templates.ts';
 import { postgresBinaries, startPostgres, type Postgres } from './postgres.ts';
 
@@ -16,9 +17,12 @@ const processWide = globalThis as { [name]?: Shared };
 
 /**
  * Runs once, before any test file: makes the databases that tests copy, where they are not made yet (several files would do so
- * at once, and a hook's time could pass on a busy machine), and starts the server on which each test makes its own.
+ * at once, and a hook's time could pass on a busy machine), and starts the server on which each test makes its own. Builds the
+ * pages of the service too.
  */
 async function start(): Promise<Postgres | null> {
+  // Services in tests run from src/.
+  buildPages(pagesFolder);
   await embeddedTemplate({ migrated: true });
   const binaries = await postgresBinaries();
   if (binaries === null) return null;

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
+import type { Reason } from '../../protocol/reasons.ts';
 import { findAccount } from '../accounts/statements.ts';
 import { checksInShort } from '../checks/storage/in-short.ts';
 import { keysOfLocations, listLocations } from '../locations/statements.ts';
@@ -15,12 +15,9 @@ import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { isUuid } from '../http/fields/path-params.ts';
 import { createAuthentication } from '../accounts/auth.ts';
 import { strict } from '../http/fields/strict-schema.ts';
-import { pageHtml } from './page.ts';
-import { resultScript } from './result-script.ts';
-import { runningScript } from './running-script.ts';
+import { servePageFile } from '../http/page-files.ts';
+import type { Overview, ShownLocation, SuiteRun } from './page-data.ts';
 import { runningOnPage } from './running.ts';
-import { pageScript } from './script.ts';
-import { pageCss } from './style.ts';
 
 /** Runs in the graphs of a suite. */
 const shownSuiteRuns = 30;
@@ -40,23 +37,14 @@ const securityHeaders = {
 };
 
 const files = [
-  { path: '/', type: 'text/html; charset=utf-8', content: pageHtml },
-  { path: '/web/style.css', type: 'text/css; charset=utf-8', content: pageCss },
-  { path: '/web/app.js', type: 'text/javascript; charset=utf-8', content: pageScript },
-  { path: '/web/running.js', type: 'text/javascript; charset=utf-8', content: runningScript },
-  { path: '/web/result.js', type: 'text/javascript; charset=utf-8', content: resultScript },
-];
+  { path: '/', name: 'page.html' },
+  { path: '/web/style.css', name: 'style.css' },
+  { path: '/web/app.js', name: 'app.js' },
+] as const;
 
-/** The page, and the one request that fills it. */
+/** The page, and the requests that fill it. */
 export function registerWeb(app: FastifyInstance, deps: ApiDeps): void {
-  for (const { path, type, content } of files) {
-    const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
-    app.get(path, { schema: { hide: true } }, async (request, reply) => {
-      void reply.headers({ ...securityHeaders, etag });
-      if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-      return reply.type(type).send(content);
-    });
-  }
+  for (const file of files) servePageFile(app, { ...file, headers: securityHeaders });
 
   void app.register(async (instance) => {
     instance.addHook('onRequest', createAuthentication({ db: deps.db, now: deps.now }));
@@ -71,9 +59,7 @@ export function registerWeb(app: FastifyInstance, deps: ApiDeps): void {
         '/web/suite-runs',
         { schema: { hide: true, querystring: strict(Type.Object({ checkId: Type.String() })) } },
         async ({ accountId, query: { checkId } }) => ({
-          runs: isUuid(checkId)
-            ? await suiteRuns(deps.db, { accountId, checkId, limit: shownSuiteRuns })
-            : [],
+          runs: isUuid(checkId) ? await runsOfSuite(deps, { accountId, checkId }) : [],
         }),
       )
       .get(
@@ -85,10 +71,18 @@ export function registerWeb(app: FastifyInstance, deps: ApiDeps): void {
   });
 }
 
+async function runsOfSuite(
+  { db }: ApiDeps,
+  { accountId, checkId }: { accountId: string; checkId: string },
+): Promise<SuiteRun[]> {
+  const rows = await suiteRuns(db, { accountId, checkId, limit: shownSuiteRuns });
+  return rows.map(({ startedAt, ...row }) => ({ ...row, startedAt: startedAt.toISOString() }));
+}
+
 async function overview(
   { db, now }: ApiDeps,
   { accountId, limit, offset }: { accountId: string; limit: number; offset: number },
-) {
+): Promise<Overview> {
   const account = await findAccount(db, accountId);
   const checks = await checksInShort(db, { accountId, limit, offset });
   const checkIds = checks.map(({ id }) => id);
@@ -106,10 +100,17 @@ async function overview(
       const status = statuses.find(({ checkId }) => checkId === check.id);
       return {
         ...check,
-        status: status === undefined ? null : presentStatus(status),
+        status:
+          status === undefined
+            ? null
+            : // The agents' routes check a reason before it is stored.
+              { ...presentStatus(status), reason: status.reason as Reason | null },
         results: results
           .filter(({ checkId }) => checkId === check.id)
-          .map(({ checkId: _checkId, ...result }) => result),
+          .map(({ checkId: _checkId, startedAt, ...result }) => ({
+            ...result,
+            startedAt: startedAt.toISOString(),
+          })),
       };
     }),
     locations: await locationsOf({ db, accountId, now: now() }),
@@ -117,7 +118,15 @@ async function overview(
 }
 
 /** Private locations, and those data centres that agents have joined or checks use. */
-async function locationsOf({ db, accountId, now }: { db: ApiDeps['db']; accountId: string; now: number }) {
+async function locationsOf({
+  db,
+  accountId,
+  now,
+}: {
+  db: ApiDeps['db'];
+  accountId: string;
+  now: number;
+}): Promise<ShownLocation[]> {
   const page = { limit: shownLocations, offset: 0 };
   const rows = [
     ...(await listLocations(db, { accountId, kind: 'private', ...page })),

@@ -3,6 +3,7 @@ import type { ApiDeps } from '../http/api.ts';
 import { linesOfJobs } from '../results/log-statements.ts';
 import { runningJobs } from '../scheduling/running-jobs.ts';
 import { lastLines } from '../sessions/rules.ts';
+import type { RunningRun } from './page-data.ts';
 
 /** Runs of one check on the page, and what of each log. */
 const shownRuns = 20;
@@ -12,7 +13,7 @@ const shownLines = { lines: 200, chars: 32 * 1024 };
 export async function runningOnPage(
   { db, now }: Pick<ApiDeps, 'db' | 'now'>,
   { accountId, checkId }: { accountId: string; checkId: string },
-) {
+): Promise<{ runs: RunningRun[] }> {
   const jobs = await runningJobs(db, { accountId, checkId, limit: shownRuns });
   const logs = await linesOfJobs(db, {
     jobIds: jobs.map(({ jobId }) => jobId),
@@ -30,10 +31,8 @@ export async function runningOnPage(
         isScheduled: job.sessionId === null,
         state: isRunning ? 'running' : 'waiting for an agent',
         stage: isRunning ? job.stage : null,
-        /** Milliseconds, by the service's clock. */
         elapsed: Math.max(0, now() - since.getTime()),
         cancelRequested: job.cancelRequested,
-        /** Where it can be cancelled; null = it can not. */
         cancelPath:
           job.sessionId === null || !isSuiteType(job.checkType)
             ? null

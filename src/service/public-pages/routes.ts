@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiDeps } from '../http/api.ts';
 import { baseUrl } from '../http/base-url.ts';
@@ -11,10 +10,10 @@ import {
 } from '../status-pages/statements.ts';
 import { HttpError } from '../http/errors.ts';
 import { createApiKeyLookup } from '../accounts/keys/lookup.ts';
+import { servePageFile } from '../http/page-files.ts';
 import { feedXml } from './feed.ts';
 import { createPageCache } from './page-cache.ts';
 import { noticeHtml, pageHtml } from './page-html.ts';
-import { statusCss } from './page-style.ts';
 import { readPage } from './page-view.ts';
 import { confirm, mailAddress, subscribe, subscriberOf, unsubscribe } from './subscriptions.ts';
 
@@ -121,12 +120,11 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     return sendNotice(reply, page, unknownLink);
   }
 
-  const etag = `"${createHash('sha256').update(statusCss).digest('base64url')}"`;
   const schema = { hide: true };
-  app.get('/web/status.css', { schema }, async (request, reply) => {
-    void reply.headers({ ...headers, 'cache-control': 'no-cache', etag });
-    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-    return reply.type('text/css; charset=utf-8').send(statusCss);
+  servePageFile(app, {
+    path: '/web/status.css',
+    name: 'status.css',
+    headers: { ...headers, 'cache-control': 'no-cache' },
   });
 
   // The / of a custom domain: everywhere else it is the page of the service itself.

@@ -347,8 +347,6 @@ describe('health and page', () => {
     ['/', 'text/html; charset=utf-8', '<!doctype html>'],
     ['/web/style.css', 'text/css; charset=utf-8', ':root'],
     ['/web/app.js', 'text/javascript; charset=utf-8', 'sessionStorage'],
-    ['/web/running.js', 'text/javascript; charset=utf-8', 'runningNow'],
-    ['/web/result.js', 'text/javascript; charset=utf-8', 'resultDetail'],
   ])('%s comes with a strict policy, and once', async (path, type, content) => {
     const { status, body, headers } = await service.call<string>('GET', path, { key: null });
     expect([status, headers.get('content-type')]).toEqual([200, type]);

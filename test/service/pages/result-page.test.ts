@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { presentResult } from '../../../src/service/results/form.ts';
 import type { ResultRow } from '../../../src/service/results/statements.ts';
-import { resultScript } from '../../../src/service/pages/result-script.ts';
 
 /** Results of scripts: their public form, and what the page makes of them. */
 
@@ -226,6 +225,7 @@ describe('page', () => {
   type Node = { tag: string; text: string; click: () => void };
   type Tools = {
     element: (tag: string, options: object, ...children: unknown[]) => Node;
+    svgElement: (tag: string, options: object, ...children: unknown[]) => Node;
     milliseconds: (value: unknown) => string;
     download: (url: string, name: string) => Promise<void>;
   };
@@ -233,11 +233,11 @@ describe('page', () => {
   let resultDetail: (tools: Tools, result: unknown) => Node[];
   let suiteGraphs: Graphs;
   beforeAll(async () => {
-    const url = `data:text/javascript;base64,${Buffer.from(resultScript).toString('base64')}`;
-    ({ resultDetail, suiteGraphs } = (await import(/* @vite-ignore */ url)) as {
-      resultDetail: typeof resultDetail;
-      suiteGraphs: Graphs;
-    }); // what it exports
+    // By their URLs: the types of these modules are those of browsers.
+    const load = (name: string): Promise<unknown> =>
+      import(new URL(`../../../src/service/pages/browser/${name}.ts`, import.meta.url).href);
+    ({ resultDetail } = (await load('result-detail')) as { resultDetail: typeof resultDetail });
+    ({ suiteGraphs } = (await load('suite-graphs')) as { suiteGraphs: Graphs });
   });
 
   /** The tools that the page gives, and what was made with them. */
@@ -245,21 +245,23 @@ describe('page', () => {
     const downloads: string[] = [];
     const buttons: (() => void)[] = [];
     const made: { tag: string; options: { class?: string; attributes?: Record<string, string> } }[] = [];
+    const element: Tools['element'] = (tag, options, ...children) => {
+      made.push({ tag, options });
+      const kept = children.filter((child) => child !== null && child !== undefined) as (Node | string)[];
+      const node = {
+        tag,
+        text: kept.map((child) => (typeof child === 'string' ? child : child.text)).join(' '),
+        click: () => undefined,
+        addEventListener: (_event: string, listener: () => void) => void buttons.push(listener),
+        append: (...more: Node[]) => {
+          node.text = [node.text, ...more.map(({ text }) => text)].join(' ');
+        },
+      };
+      return node;
+    };
     const tools: Tools = {
-      element: (tag, options, ...children) => {
-        made.push({ tag, options });
-        const kept = children.filter((child) => child !== null && child !== undefined) as (Node | string)[];
-        const node = {
-          tag,
-          text: kept.map((child) => (typeof child === 'string' ? child : child.text)).join(' '),
-          click: () => undefined,
-          addEventListener: (_event: string, listener: () => void) => void buttons.push(listener),
-          append: (...more: Node[]) => {
-            node.text = [node.text, ...more.map(({ text }) => text)].join(' ');
-          },
-        };
-        return node;
-      },
+      element,
+      svgElement: element,
       milliseconds: (value) => (typeof value === 'number' ? `${value} ms` : '–'),
       download: async (url, name) => void downloads.push(`${name} ${url}`),
     };

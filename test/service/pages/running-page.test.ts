@@ -1,8 +1,4 @@
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { systemChromium } from '../../../src/script/playwright/browsers.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import {
@@ -15,29 +11,12 @@ import {
   type AgentService,
   type TestAgent,
 } from '../../helpers/agent-service.ts';
+import { startChromium, watchedPage, type Browser } from '../../helpers/chromium.ts';
 import { anyDatabase } from '../../helpers/database.ts';
-import { hasPlaywright, runtime } from '../../helpers/playwright.ts';
+import { hasPlaywright } from '../../helpers/playwright.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
 
 /** The page while a suite runs: what its data says, and the page itself in a Chromium. */
-
-/** As much of the library as is used here. */
-type Page = {
-  goto: (url: string) => Promise<unknown>;
-  on: (event: 'pageerror' | 'console', listener: (what: { type?: () => string }) => void) => void;
-  getByRole: (role: string, options: { name: string | RegExp }) => Locator;
-  locator: (selector: string) => Locator;
-};
-type Locator = {
-  click: () => Promise<void>;
-  innerText: () => Promise<string>;
-  waitFor: (options?: { state: 'visible' | 'detached' }) => Promise<void>;
-  filter: (options: { hasText: string }) => Locator;
-};
-type Browser = { newPage: () => Promise<Page>; close: () => Promise<void> };
-type Library = {
-  chromium: { launch: (options: { executablePath: string; args: string[] }) => Promise<Browser> };
-};
 
 let db: Db;
 let agents: AgentService;
@@ -47,11 +26,7 @@ let checkId: string;
 /** One for all tests that look at a page. */
 let browser: Browser;
 beforeAll(async () => {
-  if (hasPlaywright) {
-    const executablePath = systemChromium.find((path) => existsSync(path)) ?? '';
-    const library = createRequire(join(runtime?.folder ?? '', 'package.json'))('playwright-core') as Library;
-    browser = await library.chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  }
+  if (hasPlaywright) browser = await startChromium();
   db = await anyDatabase.open();
   const now = { now: Date.now };
   agents = await createAgentService(db, now);
@@ -127,10 +102,7 @@ it('tells what goes on, and how it can be cancelled', async () => {
 
 it.skipIf(!hasPlaywright)('shows it without a reload, and cancels it', { timeout: 60_000 }, async () => {
   const { job, tell } = await running();
-  const page = await browser.newPage();
-  const faults: unknown[] = [];
-  page.on('pageerror', (error) => faults.push(error));
-  page.on('console', (message) => message.type?.() === 'error' && faults.push(message));
+  const { page, faults } = await watchedPage(browser);
   await page.goto(`${api.url}/#key=${api.account.key}`);
   await page.getByRole('button', { name: /^check / }).click();
   const part = page.locator('.running');
@@ -157,9 +129,7 @@ it.skipIf(!hasPlaywright)('shows the result that a notification links to', { tim
     `select id from check_results where check_id = $1 and status = 'failed'`,
     [checkId],
   );
-  const page = await browser.newPage();
-  const faults: unknown[] = [];
-  page.on('pageerror', (error) => faults.push(error));
+  const { page, faults } = await watchedPage(browser);
   await page.goto(`${api.url}/#key=${api.account.key}`);
   await page.goto(`${api.url}/#result=${checkId}/${result?.id ?? ''}`);
   const linked = page.locator('#linked');

@@ -1,0 +1,16 @@
+import { element } from './element.ts';
+import { failed } from './notice.ts';
+import { fileAt } from './service.ts';
+
+const keptMs = 60_000;
+
+/** Saves a file of the service. It is fetched with the key, which a plain link would not send. */
+export async function download(url: string, name: string): Promise<void> {
+  try {
+    const href = URL.createObjectURL(await fileAt(url));
+    element('a', { attributes: { href, download: name } }).click();
+    setTimeout(() => URL.revokeObjectURL(href), keptMs);
+  } catch (error) {
+    failed(error, 'The file could not be fetched: ');
+  }
+}

@@ -1,0 +1,46 @@
+/** How figures, moments and statuses read on the page. */
+
+/** The class that colours a status; each has a rule in the style sheet. */
+export function colourOf(status: string): string {
+  return status === 'cancelled' || status === 'missed' ? 'idle' : status;
+}
+
+/** How long ago a moment in ISO form is, by the browser's clock. */
+export function ago(iso: string | null | undefined): string {
+  if (!iso) return 'never';
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(iso)) / 1000));
+  if (seconds < 100) return `${seconds} s ago`;
+  if (seconds < 6000) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h ago`;
+  return `${Math.round(seconds / 86_400)} days ago`;
+}
+
+export function milliseconds(value: unknown): string {
+  if (typeof value !== 'number') return '–';
+  if (value < 10) return `${value.toFixed(1)} ms`;
+  return value < 10_000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`;
+}
+
+/** A duration in milliseconds that a reader watches grow. */
+export function elapsed(duration: number): string {
+  const seconds = Math.round(duration / 1000);
+  if (seconds < 100) return `${seconds} s`;
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+export function bytes(value: unknown): string {
+  if (typeof value !== 'number') return '';
+  if (value < 10_000) return `${value} B`;
+  return value < 10_000_000 ? `${Math.round(value / 1000)} kB` : `${Math.round(value / 1e6)} MB`;
+}
+
+/** How often a check runs. Checks that run more often than once a minute have an offset in seconds. */
+export function every({
+  frequency,
+  frequencyOffset,
+}: {
+  frequency: number;
+  frequencyOffset: number | null;
+}): string {
+  return frequency === 0 ? `every ${frequencyOffset ?? 10} s` : `every ${frequency} min`;
+}
