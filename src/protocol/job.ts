@@ -1,10 +1,10 @@
 import Type, { type Static } from 'typebox';
-import { attemptTimeoutMs, lanes, phaseTimeoutMs, type JobType } from './check-types.ts';
+import { attemptTimeoutMs, lanes, phaseTimeoutMs, suiteAfterMs, type JobType } from './check-types.ts';
 import { ApiAssertion } from './assertions.ts';
 import { KeyValue, requestSchemas } from './requests.ts';
 import { Nullable, StringEnum } from './schema.ts';
 import { ApiScripts, CheckScript } from './script.ts';
-import { Suite, suiteAfterMs } from './suite.ts';
+import { Suite } from './suite.ts';
 
 const Uuid = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' });
 // A pattern, not the format `date-time`: every job has three of them, and the pattern costs a tenth.
