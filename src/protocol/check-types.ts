@@ -75,6 +75,7 @@ type TypesWith<Fields> = {
   [T in CheckType]: (typeof rows)[T] extends Fields ? T : never;
 }[CheckType];
 
+export type TypeOfKind<K extends CheckKind> = TypesWith<{ kind: K }>;
 export type ProbeType = TypesWith<{ kind: 'probe' }>;
 export type ScriptType = TypesWith<{ kind: 'script' }>;
 export type SuiteType = TypesWith<{ kind: 'suite' }>;
@@ -100,21 +101,21 @@ export const uptimeTypes = typesWhere<UptimeType>((row) => row.kind === 'probe' 
 /** Types that agents or the service run: a trigger or a session may ask for a run. */
 export const runnableTypes = typesWhere<CheckType>((row) => row.kind !== 'service' || row.isRun);
 
-/** The kind of a type; null for a type of a newer version. */
-export function kindOf(type: string): CheckKind | null {
-  return isKnown(type) ? rows[type].kind : null;
+/** False for a type of a newer version. */
+export const isCheckType = (type: string): type is CheckType => Object.hasOwn(rows, type);
+
+/** One column of some rows, by type. */
+function columnOf<T extends CheckType, V>(
+  types: readonly T[],
+  valueOf: (row: (typeof rows)[T]) => V,
+): { readonly [K in T]: V } {
+  const values = types.map((type) => [type, valueOf(rows[type])] as const);
+  return Object.fromEntries(values) as { [K in T]: V }; // an entry for each of the types
 }
 
-const isKnown = (type: string): type is CheckType => Object.hasOwn(rows, type);
-
-/** One column of the rows of jobs, by type. */
-function columnOf<V>(valueOf: (row: (typeof rows)[JobType]) => V): { readonly [T in JobType]: V } {
-  const values = jobTypes.map((type) => [type, valueOf(rows[type])] as const);
-  return Object.fromEntries(values) as { [T in JobType]: V }; // an entry for each job type
-}
-
-export const laneOf = columnOf<Lane>(({ lane }) => lane);
-export const attemptTimeoutMs = columnOf<number>((row) => row.attemptTimeoutMs);
+export const kindOf = columnOf<CheckType, CheckKind>(checkTypes, ({ kind }) => kind);
+export const laneOf = columnOf<JobType, Lane>(jobTypes, ({ lane }) => lane);
+export const attemptTimeoutMs = columnOf<JobType, number>(jobTypes, (row) => row.attemptTimeoutMs);
 
 /** The service's own data-centre locations (specification, Check.locations): each may be joined with a key. */
 export const dataCenterLocations = [

@@ -1,4 +1,4 @@
-import { isSuiteType } from '../checks/fields/suites.ts';
+import { serviceCheckType } from '../check-type-table.ts';
 import type { ApiDeps } from '../http/api.ts';
 import { linesOfJobs } from '../results/log-statements.ts';
 import { runningJobs } from '../scheduling/running-jobs.ts';
@@ -35,7 +35,7 @@ export async function runningOnPage(
         cancelRequested: job.cancelRequested,
         /** Where it can be cancelled; null = it can not. */
         cancelPath:
-          job.sessionId === null || !isSuiteType(job.checkType)
+          job.sessionId === null || serviceCheckType(job.checkType)?.cancel !== 'job'
             ? null
             : `/v1/${session}/${job.sessionId}/cancel`,
         log: lastLines(logs.get(job.jobId) ?? [], shownLines),

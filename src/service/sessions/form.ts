@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { checkTypes } from '../../protocol/check-types.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import { serviceCheckType } from '../check-type-table.ts';
 import {
   resultsOfRuns,
   type SessionResultRow,
@@ -19,7 +20,6 @@ import { PublicRetryStrategy } from '../checks/fields/fields.ts';
 import { createProblems, settleRetryStrategy } from '../checks/rules/rules.ts';
 import { offsetOf } from '../http/pagination.ts';
 import type { ApiDeps } from '../http/api.ts';
-import { isSuiteType } from '../checks/fields/suites.ts';
 
 /** What check sessions and test sessions have in common, as the API takes and shows it (facts, 5.5 and 5.6). */
 
@@ -84,7 +84,7 @@ export function retriesOf({
   if (retryStrategy === undefined) return null;
   const problems = createProblems();
   // Like a group's: it is for checks of any type.
-  const strategy = settleRetryStrategy(retryStrategy, 'group', problems);
+  const strategy = settleRetryStrategy(retryStrategy, null, problems);
   const attributes = problems.attributes();
   if (attributes !== null) throw badRequest(attributes);
   return { strategy };
@@ -225,7 +225,9 @@ export async function presentRuns(
   const bySequence = new Map(runs.map((run) => [run.sequenceId, run]));
   const going = runs.filter(({ status }) => status === null);
   const logs = await linesOfJobs(db, {
-    jobIds: going.filter(({ checkType }) => isSuiteType(checkType)).map(({ jobId }) => jobId),
+    jobIds: going
+      .filter(({ checkType }) => serviceCheckType(checkType)?.hasLiveLog === true)
+      .map(({ jobId }) => jobId),
     each: runLogLimits.chars,
     all: answerChars,
   });

@@ -9,6 +9,7 @@ import {
   UrlRequest,
 } from '../../../protocol/requests.ts';
 import { Nullable } from '../../../protocol/schema.ts';
+import { columnOf } from '../../check-type-table.ts';
 import { open, strict, strictPartial } from '../../http/strict-schema.ts';
 import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './fields.ts';
 import { dependencies, scriptFields } from './scripts.ts';
@@ -94,21 +95,10 @@ const types = {
     request: IcmpRequest,
     stored: IcmpRequest,
   },
-} as const;
+} as const satisfies { [T in ProbeType]: unknown };
 
 /** Name of each type's check in the OpenAPI document. */
-export const checkTitles: { readonly [T in CheckType]: string } = {
-  URL: 'UrlCheck',
-  API: 'ApiCheck',
-  TCP: 'TcpCheck',
-  DNS: 'DnsCheck',
-  ICMP: 'IcmpCheck',
-  BROWSER: 'BrowserCheck',
-  MULTI_STEP: 'MultiStepCheck',
-  PLAYWRIGHT: 'PlaywrightCheck',
-  HEARTBEAT: 'HeartbeatCheck',
-  AGENTIC: 'AgenticCheck',
-};
+export const checkTitles = columnOf(({ title }) => title);
 
 /** Lists leave out what is large. */
 export const isPartial = Type.Optional(
@@ -191,7 +181,7 @@ export const checkSchemas = {
   PLAYWRIGHT: bodies('PLAYWRIGHT', suiteFields, {}),
   HEARTBEAT: bodies('HEARTBEAT', heartbeatFields, heartbeatStored),
   AGENTIC: bodies('AGENTIC', agenticFields, {}),
-};
+} satisfies { [T in CheckType]: unknown };
 
 export type CreateBody<T extends CheckType> = Static<(typeof checkSchemas)[T]['create']>;
 export type ChangeBody<T extends CheckType> = Static<(typeof checkSchemas)[T]['change']>;
