@@ -143,8 +143,10 @@ export const jobSchemas = {
   PLAYWRIGHT: PlaywrightJob,
 } as const satisfies { [T in JobType]: unknown };
 
-export type JobOf<T extends JobType> = Static<(typeof jobSchemas)[T]>;
-export type Job = { [T in JobType]: JobOf<T> }[JobType];
+type Schemas = typeof jobSchemas;
+// With a key of the table itself, a type that lacks its row is one error at the table, not one wherever a job is used.
+export type JobOf<T extends JobType> = Static<Schemas[T & keyof Schemas]>;
+export type Job = { [T in keyof Schemas]: JobOf<T> }[keyof Schemas];
 
 /**
  * Time that one attempt of a job may take, in milliseconds: of its type, and of the setup and teardown scripts of an API

@@ -183,11 +183,14 @@ export const checkSchemas = {
   AGENTIC: bodies('AGENTIC', agenticFields, {}),
 } satisfies { [T in CheckType]: unknown };
 
-export type CreateBody<T extends CheckType> = Static<(typeof checkSchemas)[T]['create']>;
-export type ChangeBody<T extends CheckType> = Static<(typeof checkSchemas)[T]['change']>;
+// As of jobs (protocol/job.ts): with keys of the tables themselves, a missing row is one error at its table.
+type Schemas = typeof checkSchemas;
+type Requests = typeof requestSchemas;
+export type CreateBody<T extends CheckType> = Static<Schemas[T & keyof Schemas]['create']>;
+export type ChangeBody<T extends CheckType> = Static<Schemas[T & keyof Schemas]['change']>;
 
 /** The request of a stored check. */
-export type StoredRequest<T extends ProbeType> = Static<(typeof requestSchemas)[T]>;
+export type StoredRequest<T extends ProbeType> = Static<Requests[T & keyof Requests]>;
 
 /** Any check retrieved by its id. */
 export const AnyCheck = Type.Union(
