@@ -79,7 +79,7 @@ const floors: Record<string, readonly string[]> = {
     '.',
   ],
   executors: ['interface', 'assertions', 'tcp', 'dns', 'resolve', 'icmp', 'http', 'evidence', '.'],
-  agent: ['folders', 'scrubbing', 'metrics', 'link', 'artifacts', 'outbox', 'run', 'claiming', '.'],
+  agent: ['folders', 'metrics', 'job-types', 'scrubbing', 'link', 'artifacts', 'outbox', 'run', 'claiming', '.'],
   service: [
     // Foundations, which know no subject.
     'db',
@@ -97,6 +97,7 @@ const floors: Record<string, readonly string[]> = {
     'status-pages',
     'alert-channels',
     'locations',
+    'checks/types',
     'checks/schedule',
     'checks/fields',
     'checks/rules',

@@ -1,14 +1,25 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { attemptTimeoutMs, checkTypes, jobTypes, laneOf, probeTypes } from '../src/protocol/check-types.ts';
+import {
+  attemptTimeoutMs,
+  checkTypes,
+  jobTypes,
+  laneOf,
+  probeTypes,
+  uptimeTypes,
+} from '../src/protocol/check-types.ts';
 import { assertionGrammar } from '../src/protocol/assertions.ts';
 import { jobSchemas } from '../src/protocol/job.ts';
 import { requestSchemas } from '../src/protocol/requests.ts';
 import { executors } from '../src/executors/table.ts';
 import { checkPaths } from '../src/service/checks/fields/paths.ts';
+import { typesWhere } from '../src/service/checks/types/table.ts';
 
-/** A new check type needs a row or a file in each of these places; this test names whichever was forgotten. */
+/**
+ * The compiler names each table in which a new check type needs a row. These tests name the files and documents that it
+ * needs besides; src/README.md lists all of them in order.
+ */
 
 const root = resolve(import.meta.dirname, '..');
 const read = (...parts: string[]) => readFileSync(join(root, ...parts), 'utf8');
@@ -50,6 +61,25 @@ test.each(checkTypes)('checks of type %s can be created and changed through the 
   const openapi = JSON.parse(read('docs', 'openapi.json')) as { paths: Record<string, object> }; // our own generated file
   expect(Object.keys(openapi.paths[`/v1/checks/${checkPaths[type]}`] ?? {})).toContain('post');
   expect(Object.keys(openapi.paths[`/v1/checks/${checkPaths[type]}/{id}`] ?? {})).toContain('put');
+});
+
+test.each(checkTypes)('docs/analytics.md says what is measured of type %s', (type) => {
+  const rows = read('docs', 'analytics.md').match(/^\| [A-Z_]+(?:, [A-Z_]+)* +\|/gm) ?? [];
+  expect(rows.filter((row) => row.split(/[|, ]+/).includes(type))).toHaveLength(1);
+});
+
+test('docs/docker.md names the types that the uptime image runs', () => {
+  expect(read('docs', 'docker.md')).toContain(`| ${uptimeTypes.join(', ')} |`);
+});
+
+test('the database knows each type whose checks may have scripts (the column has_scripts)', () => {
+  const folder = join('src', 'service', 'db', 'migrations');
+  const migrations = readdirSync(join(root, folder)).map((name) => read(folder, name));
+  const columns = migrations.filter((text) => text.includes('has_scripts'));
+  const missing = typesWhere(({ code }) => code !== 'none').filter(
+    (type) => !columns.some((text) => text.includes(`'${type}'`)),
+  );
+  expect(missing).toEqual([]);
 });
 
 test('README names every variable that the configuration reads', () => {

@@ -15,8 +15,8 @@ import { createFaultEvents } from './link/fault-events.ts';
 import { silentOwnerMs } from './folders/owner.ts';
 import { createGuards } from './metrics/guards.ts';
 import { startHealthServer, type AgentState } from './metrics/health.ts';
-import { warnWithoutIcmp } from './icmp-notice.ts';
 import { createIntake } from './claiming/intake.ts';
+import { agentJobTypes } from './job-types/table.ts';
 import { createLeases } from './run/leases.ts';
 import { machine } from './link/machine.ts';
 import type { MetricsSources } from './metrics-page.ts';
@@ -229,7 +229,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   }
   const started = { healthUrl: health.url, lanes: lanes.slots, checkTypes: abilities.types(), version };
   log.info({ ...started, runtimes: host.runtimes(), engines: host.engines() }, 'agent started');
-  if (abilities.types().includes('ICMP')) void warnWithoutIcmp(log);
+  for (const type of abilities.types()) void agentJobTypes[type].warnAtStart?.(log);
 
   const end = createAgentEnd({
     graceSeconds: config.shutdownGraceSeconds,

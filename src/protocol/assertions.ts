@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { ProbeType } from './check-types.ts';
 import { StringEnum } from './schema.ts';
 
 /** The 14 comparisons. The target is always a string on the wire. */
@@ -39,7 +40,9 @@ export const assertionGrammar = {
   TCP: { sources: ['RESPONSE_DATA', 'RESPONSE_TIME'], comparisons: textual },
   DNS: { sources: ['RESPONSE_TIME', 'RESPONSE_CODE', 'TEXT_ANSWER', 'JSON_ANSWER'], comparisons },
   ICMP: { sources: ['LATENCY', 'JSON_RESPONSE'], comparisons: [...textual, 'IS_NULL', 'NOT_NULL'] },
-} as const satisfies Record<string, { sources: readonly string[]; comparisons: readonly Comparison[] }>;
+} as const satisfies {
+  [T in ProbeType]: { sources: readonly string[]; comparisons: readonly Comparison[] };
+};
 
 export type AssertionSource = (typeof assertionGrammar)[keyof typeof assertionGrammar]['sources'][number];
 

@@ -13,71 +13,109 @@ export const checkTypes = [
 ] as const;
 export type CheckType = (typeof checkTypes)[number];
 
-/** Types that make one request of their own; the agent measures them itself. */
-export const probeTypes = ['URL', 'API', 'TCP', 'DNS', 'ICMP'] as const;
-export type ProbeType = (typeof probeTypes)[number];
-
-/**
- * Types that never come with a script: all that an agent without code for scripts runs (the uptime image). API is none of them,
- * since a check of it may have setup and teardown scripts.
- */
-export const uptimeTypes = ['URL', 'TCP', 'DNS', 'ICMP'] as const satisfies readonly ProbeType[];
-
-/** Types whose script runs in a child process on the packages of a runtime. */
-export const scriptTypes = ['BROWSER', 'MULTI_STEP'] as const;
-export type ScriptType = (typeof scriptTypes)[number];
-
-/** The type whose job is a customer's whole project. */
-export const suiteTypes = ['PLAYWRIGHT'] as const;
-export type SuiteType = (typeof suiteTypes)[number];
-
-/** Check types that reach agents as jobs today. HEARTBEAT and AGENTIC never do. */
-export const jobTypes = [...probeTypes, ...scriptTypes, ...suiteTypes] as const;
-export type JobType = (typeof jobTypes)[number];
-
-/** Types that the service runs itself: heartbeats by waiting for pings, agentic checks in a browser of its own. */
-export const serviceTypes = ['HEARTBEAT', 'AGENTIC'] as const;
-export type ServiceType = (typeof serviceTypes)[number];
-
-/** What is run, by agents or the service: a trigger or a session may ask for it. */
-export const runnableTypes = [...jobTypes, 'AGENTIC'] as const;
-
 /** The three lanes: separate queues, so that no kind of job delays another. */
 export const lanes = ['uptime', 'browser', 'suite'] as const;
 export type Lane = (typeof lanes)[number];
-
-/** The lane in which an agent runs jobs of a type. */
-export const laneOf: { readonly [T in JobType]: Lane } = {
-  URL: 'uptime',
-  API: 'uptime',
-  TCP: 'uptime',
-  DNS: 'uptime',
-  ICMP: 'uptime',
-  BROWSER: 'browser',
-  MULTI_STEP: 'browser',
-  PLAYWRIGHT: 'suite',
-};
 
 /** Longest time that the script of a browser or multi-step check may run, in milliseconds (facts, 2.8). */
 export const scriptTimeoutMs = 240_000;
 /** Longest time of one setup or teardown script of an API check, in milliseconds (facts, 2.3). */
 export const phaseTimeoutMs = 10_000;
+/** Time after a suite's tests, in milliseconds: the agent reads the report, zips and scrubs the files. */
+export const suiteAfterMs = 10 * 60_000;
 
-/**
- * Time that one attempt may take, in milliseconds; the executor's signal fires then. For scripts it spans what surrounds
- * them, too: the files before, the artifacts after.
- */
-export const attemptTimeoutMs: { readonly [T in JobType]: number } = {
-  URL: 30_000,
-  API: 30_000,
-  TCP: 30_000,
-  DNS: 30_000,
-  ICMP: 30_000,
-  BROWSER: scriptTimeoutMs + 60_000,
-  MULTI_STEP: scriptTimeoutMs + 60_000,
-  // What the job allows counts instead: see attemptLimitMs.
-  PLAYWRIGHT: 70 * 60_000,
-};
+/** How checks of a type are made; types of one kind share most of the code. */
+type CheckTypeRow =
+  | {
+      /**
+       * `probe`: one request, which the agent makes and measures itself. `script`: a script in a child process, on the
+       * packages of a runtime. `suite`: a customer's whole project.
+       */
+      kind: 'probe' | 'script' | 'suite';
+      /** The lane in which an agent runs jobs of the type. */
+      lane: Lane;
+      /**
+       * Time that one attempt may take, in milliseconds; the executor's signal fires then. For scripts it includes the
+       * work around them: the files before, the artifacts after.
+       */
+      attemptTimeoutMs: number;
+      /** False for types that never come with customer code: an agent without code for scripts runs these (the uptime image). */
+      mayHaveScripts: boolean;
+    }
+  /** The service itself makes these checks, and no agent ever gets a job of one. `isRun`: a trigger or a session may start it. */
+  | { kind: 'service'; isRun: boolean };
+
+const probe = { kind: 'probe', lane: 'uptime', attemptTimeoutMs: 30_000, mayHaveScripts: false } as const;
+const script = {
+  kind: 'script',
+  lane: 'browser',
+  attemptTimeoutMs: scriptTimeoutMs + 60_000,
+  mayHaveScripts: true,
+} as const;
+
+/** The facts of each type that both sides need. A new type begins here, and the compiler names the other tables. */
+const rows = {
+  URL: probe,
+  // It may have setup and teardown scripts.
+  API: { ...probe, mayHaveScripts: true },
+  TCP: probe,
+  DNS: probe,
+  ICMP: probe,
+  BROWSER: script,
+  MULTI_STEP: script,
+  // The time in the job counts instead: see attemptLimitMs.
+  PLAYWRIGHT: { kind: 'suite', lane: 'suite', attemptTimeoutMs: 70 * 60_000, mayHaveScripts: true },
+  HEARTBEAT: { kind: 'service', isRun: false },
+  AGENTIC: { kind: 'service', isRun: true },
+} as const satisfies { readonly [T in CheckType]: CheckTypeRow };
+
+export type CheckKind = CheckTypeRow['kind'];
+/** The types whose rows have all fields of `Fields`. */
+type TypesWith<Fields> = {
+  [T in CheckType]: (typeof rows)[T] extends Fields ? T : never;
+}[CheckType];
+
+export type TypeOfKind<K extends CheckKind> = TypesWith<{ kind: K }>;
+export type ProbeType = TypesWith<{ kind: 'probe' }>;
+export type ScriptType = TypesWith<{ kind: 'script' }>;
+export type SuiteType = TypesWith<{ kind: 'suite' }>;
+/** Check types that reach agents as jobs. */
+export type JobType = ProbeType | ScriptType | SuiteType;
+/** Types that the service runs itself: heartbeats by waiting for pings, agentic checks in a browser of its own. */
+export type ServiceType = TypesWith<{ kind: 'service' }>;
+export type UptimeType = TypesWith<{ kind: 'probe'; mayHaveScripts: false }>;
+
+/** The types of some rows, in the order of the table. */
+function typesWhere<T extends CheckType>(holds: (row: CheckTypeRow) => boolean): readonly T[] {
+  const all = Object.keys(rows) as CheckType[]; // the table has no other keys
+  return all.filter((type): type is T => holds(rows[type]));
+}
+
+export const probeTypes = typesWhere<ProbeType>(({ kind }) => kind === 'probe');
+export const scriptTypes = typesWhere<ScriptType>(({ kind }) => kind === 'script');
+export const suiteTypes = typesWhere<SuiteType>(({ kind }) => kind === 'suite');
+export const serviceTypes = typesWhere<ServiceType>(({ kind }) => kind === 'service');
+export const jobTypes: readonly JobType[] = [...probeTypes, ...scriptTypes, ...suiteTypes];
+/** All that an agent without code for scripts runs (the uptime image). */
+export const uptimeTypes = typesWhere<UptimeType>((row) => row.kind === 'probe' && !row.mayHaveScripts);
+/** Types that agents or the service run: a trigger or a session may ask for a run. */
+export const runnableTypes = typesWhere<CheckType>((row) => row.kind !== 'service' || row.isRun);
+
+/** False for a type of a newer version. */
+export const isCheckType = (type: string): type is CheckType => Object.hasOwn(rows, type);
+
+/** One column of some rows, by type. */
+function columnOf<T extends CheckType, V>(
+  types: readonly T[],
+  valueOf: (row: (typeof rows)[T]) => V,
+): { readonly [K in T]: V } {
+  const values = types.map((type) => [type, valueOf(rows[type])] as const);
+  return Object.fromEntries(values) as { [K in T]: V }; // an entry for each of the types
+}
+
+export const kindOf = columnOf<CheckType, CheckKind>(checkTypes, ({ kind }) => kind);
+export const laneOf = columnOf<JobType, Lane>(jobTypes, ({ lane }) => lane);
+export const attemptTimeoutMs = columnOf<JobType, number>(jobTypes, (row) => row.attemptTimeoutMs);
 
 /** The service's own data-centre locations (specification, Check.locations): each may be joined with a key. */
 export const dataCenterLocations = [

@@ -1,10 +1,10 @@
 import Type, { type Static } from 'typebox';
-import { attemptTimeoutMs, lanes, phaseTimeoutMs, type JobType } from './check-types.ts';
+import { attemptTimeoutMs, lanes, phaseTimeoutMs, suiteAfterMs, type JobType } from './check-types.ts';
 import { ApiAssertion } from './assertions.ts';
 import { KeyValue, requestSchemas } from './requests.ts';
 import { Nullable, StringEnum } from './schema.ts';
 import { ApiScripts, CheckScript } from './script.ts';
-import { Suite, suiteAfterMs } from './suite.ts';
+import { Suite } from './suite.ts';
 
 const Uuid = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' });
 // A pattern, not the format `date-time`: every job has three of them, and the pattern costs a tenth.
@@ -143,8 +143,10 @@ export const jobSchemas = {
   PLAYWRIGHT: PlaywrightJob,
 } as const satisfies { [T in JobType]: unknown };
 
-export type JobOf<T extends JobType> = Static<(typeof jobSchemas)[T]>;
-export type Job = { [T in JobType]: JobOf<T> }[JobType];
+type Schemas = typeof jobSchemas;
+// With a key of the table itself, a type that lacks its row is one error at the table, not one wherever a job is used.
+export type JobOf<T extends JobType> = Static<Schemas[T & keyof Schemas]>;
+export type Job = { [T in keyof Schemas]: JobOf<T> }[keyof Schemas];
 
 /**
  * Time that one attempt of a job may take, in milliseconds: of its type, and of the setup and teardown scripts of an API

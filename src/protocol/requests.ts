@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { ProbeType } from './check-types.ts';
 import { ApiAssertion, DnsAssertion, IcmpAssertion, TcpAssertion, UrlAssertion } from './assertions.ts';
 import { Nullable, StringEnum } from './schema.ts';
 
@@ -126,4 +127,4 @@ export const requestSchemas = {
   TCP: TcpRequest,
   DNS: DnsRequest,
   ICMP: IcmpRequest,
-} as const;
+} as const satisfies { [T in ProbeType]: unknown };

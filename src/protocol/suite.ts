@@ -13,8 +13,6 @@ export type SuiteBrowser = (typeof suiteBrowsers)[number];
 export const suiteMinutes = { default: 30, maximum: 60 } as const;
 /** Installing the dependencies (facts, section 6). */
 export const installTimeoutMs = 5 * 60_000;
-/** What surrounds the tests: the report read, files zipped and scrubbed. */
-export const suiteAfterMs = 10 * 60_000;
 
 /** Bytes of a bundle as it is sent (tar.gz), of what it unpacks to, and entries in it. */
 export const bundleLimits = {

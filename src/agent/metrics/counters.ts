@@ -116,10 +116,11 @@ export function observe(histogram: Histogram, value: number): void {
   histogram.count += 1;
 }
 
-const attemptBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+/** Bounds of attempts that take seconds, in seconds. */
+export const attemptBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const runBounds = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
-/** Of suites, and of their stages: from a cached install to the longest run. */
-const suiteBounds = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
+/** Of suites, and of their stages, in seconds: from a cached install to the longest run. */
+export const suiteBounds = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 
 /** Counts how long a run waited in one way or another. */
 export function countWait(waits: Map<Lane, Histogram>, lane: Lane, milliseconds: number): void {
@@ -131,8 +132,12 @@ export function countRun(metrics: AgentMetrics, type: JobType, seconds: number):
   observe(histogramOf(metrics.runDuration, type, runBounds), seconds);
 }
 
-export function countAttempt(metrics: AgentMetrics, type: JobType, seconds: number): void {
-  const bounds = type === 'PLAYWRIGHT' ? suiteBounds : attemptBounds;
+/** Counts one attempt. `bounds`: of the type's histogram, in seconds. */
+export function countAttempt(
+  metrics: AgentMetrics,
+  type: JobType,
+  { seconds, bounds }: { seconds: number; bounds: readonly number[] },
+): void {
   observe(histogramOf(metrics.attemptDuration, type, bounds), seconds);
 }
 

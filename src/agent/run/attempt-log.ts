@@ -1,3 +1,4 @@
+import type { LogBounds } from '../job-types/log-bounds.ts';
 import type { LogEntry } from '../../protocol/result.ts';
 
 /** The log of one attempt: the first lines and the last ones, when there are more than a result can have. */
@@ -6,14 +7,6 @@ export type AttemptLog = {
   /** What the result gets; a line between says how many are left out. */
   entries: () => LogEntry[];
 };
-
-export type LogBounds = { first: number; last: number; characters: number };
-
-/** Lines of the run's own log, and characters of each half. What a suite prints is in an artifact as a whole. */
-export const logBounds = {
-  usual: { first: 400, last: 100, characters: 256 * 1024 },
-  suite: { first: 2000, last: 500, characters: 256 * 1024 },
-} as const satisfies { [kind: string]: LogBounds };
 
 /** Keeps lines as they come; `onLog` hears each of them, up to ten times as many as are kept. */
 export function createAttemptLog(

@@ -6,12 +6,12 @@ import type { JobType } from '../../protocol/check-types.ts';
 import { attemptLimitMs, type Job } from '../../protocol/job.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { Artifact, LogEntry } from '../../protocol/result.ts';
-import { suiteAfterMs } from '../../protocol/suite.ts';
 import { maskLikelyIn, maskLikelySecrets } from './detect-secrets.ts';
 import type { Attempted } from './attempted.ts';
-import { createAttemptLog, logBounds } from './attempt-log.ts';
+import { createAttemptLog } from './attempt-log.ts';
 import { openAttemptFiles, type AttemptFiles, type FileParts } from '../artifacts/attempt-files.ts';
 import { cancelledGrade, erroredGrade, grade, type Grade } from './grade.ts';
+import { jobTypeOf } from '../job-types/table.ts';
 import type { Hold } from './leases.ts';
 import { createLiveLog } from './live-log.ts';
 import { withFailure, type NetworkEvidence } from './network-evidence.ts';
@@ -36,13 +36,6 @@ export type AttemptParts = {
   /** Milliseconds since the epoch. */
   now: () => number;
 };
-
-/** Time in which an executor must return after its signal fired; then it is abandoned. */
-const settleMs = { usual: 5000, suite: 60_000 };
-/** Time in which the files of an attempt must be scrubbed and on their way; what is not by then is lost. */
-const keepMs = { usual: 120_000, suite: suiteAfterMs };
-/** A cancelled suite tells what it did by then, with its files; any other job just ends. */
-const kindOf = (job: Pick<Job, 'checkType'>) => (job.checkType === 'PLAYWRIGHT' ? 'suite' : 'usual');
 
 type AttemptOptions = {
   attempt: number;
@@ -83,18 +76,19 @@ async function keptFiles(
   { log, grade: verdict }: Attempted,
 ): Promise<Artifact[]> {
   const controller = new AbortController();
-  const kind = kindOf(job);
-  const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), keepMs[kind]);
+  const { keepMs, reportsWhenCancelled, hasLiveLog } = jobTypeOf(job);
+  const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), keepMs);
   const onAbort = () => {
     const { aborted } = hold;
-    // What was cancelled may still be cut off.
-    if (aborted === null || (kind === 'suite' && aborted.code === 'cancelled')) hold.onAbort = onAbort;
+    // A cancelled run may still be cut off.
+    if (aborted === null || (reportsWhenCancelled && aborted.code === 'cancelled')) hold.onAbort = onAbort;
     // The verdict of half an hour is not given up for some of its files.
-    else if (kind === 'suite' && aborted.code === 'shutdown') controller.abort(new JobAborted('deadline'));
+    else if (reportsWhenCancelled && aborted.code === 'shutdown')
+      controller.abort(new JobAborted('deadline'));
     else controller.abort(aborted);
   };
   onAbort();
-  if (kind === 'suite') hold.stage = 'artifacts';
+  if (hasLiveLog) hold.stage = 'artifacts';
   try {
     return await files.keep(
       { job, attempt },
@@ -102,7 +96,7 @@ async function keptFiles(
     );
   } catch (error) {
     const { aborted } = hold;
-    // A suite that was cancelled is over, with its files or without.
+    // A cancelled run that is reported is over, with its files or without.
     if (aborted !== null && controller.signal.reason === aborted && verdict.status !== 'cancelled')
       throw aborted;
     const { message } = toError(error);
@@ -128,19 +122,19 @@ async function execution(
     const reason = reasonOf('INTERNAL', 'the agent had no free slot before the deadline of the job');
     return unseen(erroredGrade(reason), { startedAt, stoppedAt: startedAt });
   }
-  const kind = kindOf(job);
-  // Whoever waits for a suite wants to see that it goes on.
-  if (kind === 'suite') {
+  const own = jobTypeOf(job);
+  // A person who waits for a suite wants to see its progress.
+  if (own.hasLiveLog) {
     hold.lines = createLiveLog((line) => {
       if (parts.detectSecrets === true) maskLikelyIn(line, scrubber);
       return scrubbedLine(line, scrubber);
     });
   }
-  const log = createAttemptLog(logBounds[kind], parts.onLog);
+  const log = createAttemptLog(own.logBounds, parts.onLog);
   const began = performance.now();
   try {
     const execute = parts.executorOf(job.checkType);
-    const { value: outcome, stopped } = await within({ limitMs, settleMs: settleMs[kind] }, hold, (signal) =>
+    const { value: outcome, stopped } = await within({ limitMs, settleMs: own.settleMs }, hold, (signal) =>
       execute(job, {
         ...(files?.context ?? withoutScripts),
         signal,
@@ -153,7 +147,7 @@ async function execution(
         now,
       }),
     );
-    const wasCancelled = kind === 'suite' && stopped?.code === 'cancelled';
+    const wasCancelled = own.reportsWhenCancelled && stopped?.code === 'cancelled';
     const verdict = wasCancelled ? cancelledGrade() : grade(job, outcome);
     return { outcome, grade: verdict, artifacts: [], log: log.entries(), startedAt, stoppedAt: now() };
   } catch (error) {
@@ -167,7 +161,7 @@ async function execution(
     }
     if (!isAbort && hold.aborted !== null) parts.fault(toError(error), 'executor did not follow its signal');
     const aborted = isAbort ? error : hold.aborted;
-    if (aborted?.code === 'cancelled' && kind === 'suite') return unseen(cancelledGrade(), times);
+    if (aborted?.code === 'cancelled' && own.reportsWhenCancelled) return unseen(cancelledGrade(), times);
     if (aborted !== null) throw aborted;
     if (error instanceof AgentError || error instanceof InvalidJobError) {
       if (error.code === 'INTERNAL') parts.fault(error, 'attempt ended by a fault of the agent');

@@ -1,6 +1,7 @@
 import type { Job } from '../../protocol/job.ts';
 import { likelySecrets } from '../../secrets/likely-secrets.ts';
 import type { Attempted } from './attempted.ts';
+import { jobTypeOf } from '../job-types/table.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
 
 /** What is looked through at most, in characters: it costs time of the main thread. */
@@ -22,7 +23,7 @@ export function maskLikelySecrets(
     left -= part.length;
     for (const { kind, value } of likelySecrets(part)) scrubber.add(kind, value);
   };
-  for (const text of scriptTexts(job)) look(text);
+  for (const text of jobTypeOf(job).scriptTextsOf(job)) look(text);
   for (const { key, value } of job.environmentVariables) look(`${key}=${value}`);
   for (const { msg } of log) look(msg);
   // As text of the values themselves: in JSON a quote would end a password early.
@@ -32,13 +33,6 @@ export function maskLikelySecrets(
 /** Has what looks like a credential in one line masked from now on: for lines that leave while the run goes on. */
 export function maskLikelyIn(line: string, scrubber: Pick<JobScrubber, 'add'>): void {
   for (const { kind, value } of likelySecrets(line.slice(0, mostLine))) scrubber.add(kind, value);
-}
-
-function scriptTexts(job: Job): string[] {
-  if ('script' in job) return [job.script.content, ...job.script.files.map(({ content }) => content)];
-  if (job.checkType !== 'API' || job.scripts === undefined) return [];
-  const { setup, teardown, files } = job.scripts;
-  return [...setup, ...teardown, ...files].map(({ content }) => content);
 }
 
 function* textsIn(value: unknown, depth: number): Generator<string> {

@@ -9,11 +9,11 @@ import { openCapture, type Capture } from '../../executors/evidence/capture.ts';
 import type { CaptureSummary } from '../../executors/evidence/capture-summary.ts';
 import type { TraceTarget, TraceTimes, Unavailable } from '../../executors/evidence/traceroute.ts';
 import type { Network, ResolvedAddress } from '../../executors/interface/network.ts';
-import type { JobType } from '../../protocol/check-types.ts';
 import type { Job } from '../../protocol/job.ts';
 import { isNetworkFailure } from './attempts.ts';
 import type { Attempted, NetworkFailure } from './attempted.ts';
 import type { Grade } from './grade.ts';
+import { jobTypeOf } from '../job-types/table.ts';
 import type { Hold } from './leases.ts';
 import { createTraces, traceLimitMs, type Traces } from './traces.ts';
 
@@ -43,7 +43,6 @@ export type AttemptWatch = {
 /** What `details.packetCapture` of a result says. */
 export type PacketCapture = (CaptureSummary & { artifact: string | null }) | Unavailable;
 
-const watchedTypes: ReadonlySet<JobType> = new Set<JobType>(['URL', 'API', 'TCP']);
 /** Captures at once: each costs every packet of this host a look, and half a megabyte of the kernel's memory. */
 const mostCaptures = 8;
 /** A check that fails for days need not show its packets each time. */
@@ -118,7 +117,7 @@ export function createNetworkEvidence(options: {
   return {
     traces,
     watch: async (job) => {
-      if (!watchedTypes.has(job.checkType)) return null;
+      if (!jobTypeOf(job).hasNetworkEvidence) return null;
       const nameServers = suspects.has(job.checkId) ? await network.nameServers().catch(() => []) : [];
       const armed = await arm(job, nameServers);
       const capture = armed !== null && 'take' in armed ? armed : null;

@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { JobType } from '../../protocol/check-types.ts';
 import type { Job } from '../../protocol/job.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { LogEntry, Result } from '../../protocol/result.ts';
 import { withoutArchives } from '../../secrets/forms/packed-in-text.ts';
 import { maskPrintedHeaders } from '../../secrets/tree/sensitive-headers.ts';
 import type { Attempted } from './attempted.ts';
-import { shorterDetails } from './shorten-suite.ts';
+import type { AgentJobType } from '../job-types/table.ts';
 
 /** The part of a scrubber that results need. */
 export type TreeScrubber = { json: <T>(tree: T) => T };
@@ -95,6 +96,9 @@ export async function scrubbedInTurns(result: Result, scrubber: TreeScrubber): P
   return { ...clean, details: { ...clean.details, tests: cleanTests } };
 }
 
+/** How results of a type are scrubbed. */
+export const scrub = { 'at once': scrubbed, 'in turns': scrubbedInTurns } as const;
+
 /** The same door for one line of a run's log that leaves before its result does. */
 export function scrubbedLine(line: string, scrubber: TreeScrubber): string {
   return scrubber.json(withoutArchives([maskPrintedHeaders(line)]))[0] ?? '';
@@ -104,8 +108,15 @@ export function scrubbedLine(line: string, scrubber: TreeScrubber): string {
 const keptText = 2048;
 const keptItems = 100;
 
-/** The result as JSON of at most `limit` bytes; what had to go is named in its log. Never loses the verdict. */
-export function serialised(result: Result, limit: number): { json: string; trimmed: boolean } {
+/**
+ * The result as JSON of at most `limit` bytes; its log names the parts that were cut. Never loses the verdict.
+ * `shorterDetails`: of the job's type; without them long texts and lists are cut.
+ */
+export function serialised(
+  result: Result,
+  limit: number,
+  shorterDetails: AgentJobType<JobType>['shorterDetails'] = null,
+): { json: string; trimmed: boolean } {
   const whole = JSON.stringify(result);
   if (fits(whole, limit)) return { json: whole, trimmed: false };
   const size = Buffer.byteLength(whole);
@@ -115,8 +126,7 @@ export function serialised(result: Result, limit: number): { json: string; trimm
     msg: `the result had ${size} bytes, more than ${limit}: long texts and lists of it are cut`,
   };
   const shortLog = [...cutLog(result.log), note];
-  const suites = result.checkType === 'PLAYWRIGHT' ? shorterDetails(result.details) : [];
-  for (const details of suites) {
+  for (const details of shorterDetails?.(result.details) ?? []) {
     const json = JSON.stringify({ ...result, details, log: shortLog });
     if (fits(json, limit)) return { json, trimmed: true };
   }

@@ -7,19 +7,13 @@ import { attemptOnce, unseen, type AttemptParts } from './attempt-once.ts';
 import type { Attempted } from './attempted.ts';
 import { nextAttempt } from './attempts.ts';
 import { cancelledGrade, erroredGrade, type Grade } from './grade.ts';
+import { jobTypeOf } from '../job-types/table.ts';
 import type { Lanes } from './lanes.ts';
 import type { Hold, Leases } from './leases.ts';
-import {
-  countAttempt,
-  countResult,
-  countRun,
-  countSuite,
-  countWait,
-  type AgentMetrics,
-} from '../metrics/counters.ts';
+import { countAttempt, countResult, countRun, countWait, type AgentMetrics } from '../metrics/counters.ts';
 import { withTraceroute } from './network-evidence.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
-import { resultOf, scrubbed, scrubbedInTurns, serialised } from './result.ts';
+import { resultOf, scrub, serialised } from './result.ts';
 import { traceLimitMs } from './traces.ts';
 
 /** What running a job needs of the agent. */
@@ -42,6 +36,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   const { leases, metrics, now } = parts;
   const claimedAt = now();
   const lane = laneOf[job.checkType];
+  const own = jobTypeOf(job);
   const scrubber = parts.scrubberOf(job);
   const hold = leases.hold(job);
   const deadline = Date.parse(job.deadline) + parts.clockSkewMs();
@@ -69,9 +64,8 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     }));
     const told = warnings.length === 0 ? attempted : { ...attempted, log: [...warnings, ...attempted.log] };
     const result = resultOf(job, { attempt, attempted: told, resultType, version: parts.version });
-    const clean =
-      job.checkType === 'PLAYWRIGHT' ? await scrubbedInTurns(result, scrubber) : scrubbed(result, scrubber);
-    const { json, trimmed } = serialised(clean, parts.resultBytes());
+    const clean = await scrub[own.scrubbing](result, scrubber);
+    const { json, trimmed } = serialised(clean, parts.resultBytes(), own.shorterDetails);
     metrics.scrubbedResultBytes += Buffer.byteLength(json);
     if (trimmed) metrics.resultsTrimmed += 1;
     countResult(metrics, result);
@@ -85,8 +79,11 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
         return attemptOnce(job, { attempt, hold, deadline, scrubber, parts });
       });
       firstAttemptAt ??= attempted.startedAt;
-      countAttempt(metrics, job.checkType, (attempted.stoppedAt - attempted.startedAt) / 1000);
-      if (job.checkType === 'PLAYWRIGHT') countSuite(metrics, attempted.outcome.details);
+      countAttempt(metrics, job.checkType, {
+        seconds: (attempted.stoppedAt - attempted.startedAt) / 1000,
+        bounds: own.attemptBounds,
+      });
+      own.countDetails?.(metrics, attempted.outcome.details);
 
       const { status, reason } = attempted.grade;
       const next = nextAttempt(job.retryStrategy, {

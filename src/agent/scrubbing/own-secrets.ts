@@ -2,6 +2,8 @@ import type { AgentConfig } from '../../config.ts';
 import type { Job } from '../../protocol/job.ts';
 import { createScrubberCache } from '../../secrets/scrubber/cache.ts';
 import { createScrubber, type NamedSecret, type Scrubber } from '../../secrets/scrubber/scrubber.ts';
+import { passwordsOf } from '../job-types/secrets.ts';
+import { jobTypeOf } from '../job-types/table.ts';
 
 const secretPrefix = 'SERVICE_SECRET_';
 
@@ -91,38 +93,6 @@ function secretsOf(job: Job): NamedSecret[] {
     if (secret || key.startsWith(secretPrefix)) secrets.push({ name: key, value });
   }
   if (job.proxyUrl !== null) secrets.push(...passwordsOf('proxyUrl', job.proxyUrl));
-  if (job.checkType === 'API') {
-    for (const { passphrase } of job.clientCertificates) {
-      if (passphrase !== null) secrets.push({ name: 'clientCertificates.passphrase', value: passphrase });
-    }
-    const { basicAuth, headers, queryParameters } = job.request;
-    if (basicAuth !== null) secrets.push(...literal('basicAuth.password', basicAuth.password));
-    for (const { key, value, locked } of [...headers, ...queryParameters]) {
-      if (locked) secrets.push(...literal(key, value));
-    }
-  }
-  if (job.checkType === 'API' || job.checkType === 'URL') {
-    secrets.push(...passwordsOf('request.url', job.request.url));
-  }
+  secrets.push(...jobTypeOf(job).secretsOf(job));
   return secrets;
-}
-
-/** A value that stands in the job itself. One made from variables is as secret as those are. */
-function literal(name: string, value: string): NamedSecret[] {
-  return value === '' || value.includes('{{') ? [] : [{ name, value }];
-}
-
-function passwordsOf(name: string, url: string): NamedSecret[] {
-  if (!URL.canParse(url)) return [];
-  const { password } = new URL(url);
-  if (password === '') return [];
-  return [{ name: `${name} password`, value: decoded(password) }];
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

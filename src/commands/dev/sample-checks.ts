@@ -1,8 +1,10 @@
-import type { CheckType, ProbeType } from '../../protocol/check-types.ts';
+import { probeTypes, type CheckType, type ProbeType } from '../../protocol/check-types.ts';
 import type { TargetPorts } from '../../targets/targets.ts';
 
 /** A check to create: its type and the public API's body. */
-export type SampleCheck = { type: CheckType; name: string; body: { [field: string]: unknown } };
+export type SampleCheck = { type: CheckType; name: string; body: Fields };
+
+type Fields = { [field: string]: unknown };
 
 /** By it `dev` knows its own checks again at later starts. */
 export const sampleTag = 'sample';
@@ -14,7 +16,7 @@ export const sampleTag = 'sample';
 export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCheck[] {
   const http = `http://127.0.0.1:${ports.http}`;
   const https = (port: number) => `https://127.0.0.1:${port}`;
-  const check = (type: ProbeType, name: string, fields: { [field: string]: unknown }): SampleCheck => ({
+  const check = (type: ProbeType, name: string, fields: Fields): SampleCheck => ({
     type,
     name,
     body: {
@@ -34,58 +36,91 @@ export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCh
     target,
   });
 
-  return [
-    check('URL', 'Sample: page answers', { request: { url: `${http}/ok` } }),
-    check('URL', 'Sample: page is slow', {
-      degradedResponseTime: 400,
-      maxResponseTime: 5000,
-      request: { url: `${http}/slow?ms=600` },
-    }),
-    check('URL', 'Sample: certificate is valid', { request: { url: `${https(ports.https)}/ok` } }),
-    check('URL', 'Sample: certificate has expired', { request: { url: `${https(ports.expired)}/ok` } }),
-    check('API', 'Sample: products are in stock', {
-      request: {
-        url: `${http}/json`,
-        assertions: [
-          assertion('STATUS_CODE', 'EQUALS', '200'),
-          assertion('JSON_BODY', 'GREATER_THAN', '0', '$.items[*].price'),
-          assertion('HEADERS', 'CONTAINS', 'json', 'content-type'),
-        ],
-      },
-    }),
-    check('API', 'Sample: lamp costs too much', {
-      request: {
-        url: `${http}/json`,
-        assertions: [assertion('JSON_BODY', 'LESS_THAN', '10', "$.items[?(@.name=='lamp')].price")],
-      },
-    }),
-    check('API', 'Sample: flaky endpoint, one retry', {
-      doubleCheck: true,
-      request: { url: `${http}/flaky` },
-    }),
-    check('TCP', 'Sample: port answers', {
-      request: {
-        hostname: '127.0.0.1',
-        port: ports.echo,
-        data: 'hello',
-        assertions: [assertion('RESPONSE_DATA', 'CONTAINS', 'hello')],
-      },
-    }),
-    check('TCP', 'Sample: port hangs up', {
-      request: { hostname: '127.0.0.1', port: ports.closing, data: 'hello' },
-    }),
-    check('DNS', 'Sample: name resolves', {
-      request: {
-        query: 'sample.test',
-        recordType: 'A',
-        nameServer: '127.0.0.1',
-        port: ports.dns,
-        assertions: [assertion('JSON_ANSWER', 'EQUALS', '127.0.0.1', '$.Answer[*].data')],
-      },
-    }),
-    check('DNS', 'Sample: name resolves slowly', {
-      request: { query: 'slow.sample.test', recordType: 'A', nameServer: '127.0.0.1', port: ports.dns },
-    }),
-    check('ICMP', 'Sample: host answers', { request: { hostname: '127.0.0.1', pingCount: 3 } }),
-  ];
+  const samples: { readonly [T in ProbeType]: readonly [name: string, fields: Fields][] } = {
+    URL: [
+      ['Sample: page answers', { request: { url: `${http}/ok` } }],
+      [
+        'Sample: page is slow',
+        {
+          degradedResponseTime: 400,
+          maxResponseTime: 5000,
+          request: { url: `${http}/slow?ms=600` },
+        },
+      ],
+      ['Sample: certificate is valid', { request: { url: `${https(ports.https)}/ok` } }],
+      ['Sample: certificate has expired', { request: { url: `${https(ports.expired)}/ok` } }],
+    ],
+    API: [
+      [
+        'Sample: products are in stock',
+        {
+          request: {
+            url: `${http}/json`,
+            assertions: [
+              assertion('STATUS_CODE', 'EQUALS', '200'),
+              assertion('JSON_BODY', 'GREATER_THAN', '0', '$.items[*].price'),
+              assertion('HEADERS', 'CONTAINS', 'json', 'content-type'),
+            ],
+          },
+        },
+      ],
+      [
+        'Sample: lamp costs too much',
+        {
+          request: {
+            url: `${http}/json`,
+            assertions: [assertion('JSON_BODY', 'LESS_THAN', '10', "$.items[?(@.name=='lamp')].price")],
+          },
+        },
+      ],
+      [
+        'Sample: flaky endpoint, one retry',
+        {
+          doubleCheck: true,
+          request: { url: `${http}/flaky` },
+        },
+      ],
+    ],
+    TCP: [
+      [
+        'Sample: port answers',
+        {
+          request: {
+            hostname: '127.0.0.1',
+            port: ports.echo,
+            data: 'hello',
+            assertions: [assertion('RESPONSE_DATA', 'CONTAINS', 'hello')],
+          },
+        },
+      ],
+      [
+        'Sample: port hangs up',
+        {
+          request: { hostname: '127.0.0.1', port: ports.closing, data: 'hello' },
+        },
+      ],
+    ],
+    DNS: [
+      [
+        'Sample: name resolves',
+        {
+          request: {
+            query: 'sample.test',
+            recordType: 'A',
+            nameServer: '127.0.0.1',
+            port: ports.dns,
+            assertions: [assertion('JSON_ANSWER', 'EQUALS', '127.0.0.1', '$.Answer[*].data')],
+          },
+        },
+      ],
+      [
+        'Sample: name resolves slowly',
+        {
+          request: { query: 'slow.sample.test', recordType: 'A', nameServer: '127.0.0.1', port: ports.dns },
+        },
+      ],
+    ],
+    ICMP: [['Sample: host answers', { request: { hostname: '127.0.0.1', pingCount: 3 } }]],
+  };
+  return probeTypes.flatMap((type) => samples[type].map(([name, fields]) => check(type, name, fields)));
 }

@@ -1,3 +1,4 @@
+import { scriptTypes, type ScriptType } from '../../protocol/check-types.ts';
 import type { TargetPorts } from '../../targets/targets.ts';
 import { sampleTag, type SampleCheck } from './sample-checks.ts';
 
@@ -7,7 +8,7 @@ import { sampleTag, type SampleCheck } from './sample-checks.ts';
  */
 export function sampleScripts(ports: TargetPorts, locationSlug: string): SampleCheck[] {
   const shop = `http://127.0.0.1:${ports.http}`;
-  const check = (type: 'BROWSER' | 'MULTI_STEP', name: string, script: string): SampleCheck => ({
+  const check = (type: ScriptType, name: string, script: string): SampleCheck => ({
     type,
     name,
     body: {
@@ -19,12 +20,15 @@ export function sampleScripts(ports: TargetPorts, locationSlug: string): SampleC
       script: script.trimStart(),
     },
   });
-  return [
-    check('BROWSER', 'Sample: a customer orders', visit(shop)),
-    check('BROWSER', 'Sample: the shop is slow today', degradedVisit(shop)),
-    check('BROWSER', 'Sample: the gift card is gone', failingVisit(shop)),
-    check('MULTI_STEP', 'Sample: find and order over the API', calls(shop)),
-  ];
+  const samples: { readonly [T in ScriptType]: readonly [name: string, script: string][] } = {
+    BROWSER: [
+      ['Sample: a customer orders', visit(shop)],
+      ['Sample: the shop is slow today', degradedVisit(shop)],
+      ['Sample: the gift card is gone', failingVisit(shop)],
+    ],
+    MULTI_STEP: [['Sample: find and order over the API', calls(shop)]],
+  };
+  return scriptTypes.flatMap((type) => samples[type].map(([name, text]) => check(type, name, text)));
 }
 
 const visit = (shop: string): string => `

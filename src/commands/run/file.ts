@@ -1,13 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
-import { laneOf, probeTypes, scriptTypes, type ProbeType } from '../../protocol/check-types.ts';
+import {
+  isCheckType,
+  kindOf,
+  laneOf,
+  probeTypes,
+  type CheckKind,
+  type ProbeType,
+} from '../../protocol/check-types.ts';
 import { attemptLimitMs, type Job, type RetryStrategy } from '../../protocol/job.ts';
 import { runtimeIds, type ApiScripts, type ScriptFile } from '../../protocol/script.ts';
 import { settleCheck, type SettledCheck } from '../../service/checks/rules/rules.ts';
 import { createProblems } from '../../service/http/problems.ts';
 import { checkSchemas, type CreateBody } from '../../service/checks/fields/schema.ts';
 import { apiScriptsOf } from '../../service/agents/job-scripts.ts';
+import { serviceCheckTypes } from '../../service/checks/types/table.ts';
 import { schemaErrors, withDefaults, type FieldErrors } from './schema.ts';
 
 /** As much as the public API takes in one body. */
@@ -41,6 +49,14 @@ export async function readRunFile(path: string, now: number): Promise<Job> {
   return parsed.job;
 }
 
+/** What `run` takes instead of a file with a create body; null = such a file, or nothing. */
+const given: { readonly [K in CheckKind]: string | null } = {
+  probe: null,
+  script: 'the script itself, a file of its own',
+  suite: 'the folder of the project',
+  service: null,
+};
+
 /** A create body plus `checkType` as a job, or what is wrong with it by field. */
 export function parseRunBody(body: unknown, now: number): { job: Job } | { errors: FieldErrors } {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
@@ -49,13 +65,9 @@ export function parseRunBody(body: unknown, now: number): { job: Job } | { error
   const { checkType, ...rest } = body as { [field: string]: unknown }; // an object, as seen above
   const type = probeTypes.find((known) => known === checkType);
   if (type === undefined) {
-    if (scriptTypes.some((known) => known === checkType)) {
-      return {
-        errors: { checkType: [`is ${String(checkType)}: give run the script itself, a file of its own`] },
-      };
-    }
-    if (checkType === 'PLAYWRIGHT') {
-      return { errors: { checkType: ['is PLAYWRIGHT: give run the folder of the project'] } };
+    const other = typeof checkType === 'string' && isCheckType(checkType) ? given[kindOf[checkType]] : null;
+    if (other !== null) {
+      return { errors: { checkType: [`is ${String(checkType)}: give run ${other}`] } };
     }
     const known = `must be one of ${probeTypes.join(', ')}`;
     return { errors: { checkType: [checkType === undefined ? `is required: it ${known}` : known] } };
@@ -79,7 +91,8 @@ function parseCheck<T extends ProbeType>(
   const settled = settleCheck(type, { ...check, locations: [], privateLocations: [localName] }, problems);
   const between = problems.attributes();
   if (between !== null) return { errors: between };
-  const phases: Phases = type === 'API' ? (settled as Phases) : {}; // an API check has these fields
+  // A check of such a type has these fields.
+  const phases: Phases = serviceCheckTypes[type].code === 'phases' ? (settled as Phases) : {};
   const snippet = (['setupSnippetId', 'tearDownSnippetId'] as const).find(
     (field) => typeof phases[field] === 'number',
   );
@@ -143,7 +156,7 @@ function jobOf<T extends ProbeType>(
     environmentVariables: check.environmentVariables,
     proxyUrl: null,
     request: check.request,
-    ...(type === 'API' ? { clientCertificates: [] } : {}),
+    ...(serviceCheckTypes[type].hasHttpDefaults ? { clientCertificates: [] } : {}),
     ...(scripts === undefined ? {} : { scripts }),
     ...('maxPacketLossThreshold' in check && 'degradedPacketLossThreshold' in check
       ? {

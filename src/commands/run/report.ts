@@ -1,4 +1,5 @@
 import type { AssertionResult } from '../../protocol/assertions.ts';
+import { isCheckType, kindOf, type CheckKind } from '../../protocol/check-types.ts';
 import type { Result, Timings } from '../../protocol/result.ts';
 import { networkLines } from './report-network.ts';
 import { artifactLines, scriptLines } from './report-script.ts';
@@ -23,14 +24,7 @@ export function resultReport(name: string, results: readonly Result[]): string {
     ],
     phaseLines(last.timings),
     assertionLines(last.assertions),
-    ...(last.checkType === 'PLAYWRIGHT'
-      ? suiteSections(last.details, last.reason?.message ?? null)
-      : [
-          factLines(last.details),
-          networkLines(last.details),
-          scriptLines(last.details),
-          last.log.map(({ level, msg }) => `${level.padEnd(6)}${oneLine(msg, 500)}`),
-        ]),
+    ...(isCheckType(last.checkType) ? sectionsOf[kindOf[last.checkType]] : usualSections)(last),
     artifactLines(last.artifacts),
   ];
   return `${sections
@@ -38,6 +32,23 @@ export function resultReport(name: string, results: readonly Result[]): string {
     .map((lines) => lines.join('\n'))
     .join('\n\n')}\n`;
 }
+
+type Sections = (result: Result) => string[][];
+
+const usualSections: Sections = ({ details, log }) => [
+  factLines(details),
+  networkLines(details),
+  scriptLines(details),
+  log.map(({ level, msg }) => `${level.padEnd(6)}${oneLine(msg, 500)}`),
+];
+
+/** The part of a report that shows the details of a result, by kind of check. */
+const sectionsOf: { readonly [K in CheckKind]: Sections } = {
+  probe: usualSections,
+  script: usualSections,
+  suite: ({ details, reason }) => suiteSections(details, reason?.message ?? null),
+  service: usualSections,
+};
 
 /** One line of a result, for a list of them. */
 export function resultLine(

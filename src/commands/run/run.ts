@@ -27,7 +27,7 @@ import { executors } from '../../executors/table.ts';
 import { createLog, type Log } from '../../log.ts';
 import type { Job } from '../../protocol/job.ts';
 import type { Result, ResultStatus } from '../../protocol/result.ts';
-import { protocolLimits } from '../../protocol/routes.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { FetchBundle } from '../../script/interface/suite-run.ts';
 import { createScrubber } from '../../secrets/scrubber/scrubber.ts';
 import { version } from '../../version.ts';

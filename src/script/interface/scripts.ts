@@ -1,3 +1,4 @@
+import type { ScriptType } from '../../protocol/check-types.ts';
 import type { Reason } from '../../protocol/reasons.ts';
 import type { LogEntry } from '../../protocol/result.ts';
 import type { ApiScripts, CheckScript } from '../../protocol/script.ts';
@@ -71,7 +72,7 @@ export type ApiScriptSession = {
 };
 
 export type PlaywrightOptions = ScriptRunOptions & {
-  checkType: 'BROWSER' | 'MULTI_STEP';
+  checkType: ScriptType;
   script: CheckScript;
   /** Traces and videos are kept although the run passes. */
   keepAll: boolean;

@@ -1,10 +1,12 @@
+import type { ScriptType } from '../../protocol/check-types.ts';
 import { reasonOf, type Reason } from '../../protocol/reasons.ts';
 import type { CheckScript } from '../../protocol/script.ts';
 import { normalScriptPath } from '../process/script-files.ts';
+import { scriptTypeRows } from '../child/script-types.ts';
 
 /** What a run's Playwright config is made of. All paths are absolute. */
 export type ConfigOptions = {
-  checkType: 'BROWSER' | 'MULTI_STEP';
+  checkType: ScriptType;
   script: CheckScript;
   /** The folder that holds the user's files. */
   scriptFolder: string;
@@ -78,6 +80,7 @@ export function refusedSetting(config: CheckScript['playwrightConfig']): Reason 
  */
 export function configText(options: ConfigOptions, scriptPath: string): string {
   const { script, checkType, keepAll } = options;
+  const own = scriptTypeRows[checkType];
   const recording = keepAll ? 'on' : 'retain-on-failure';
   const use = {
     ...script.playwrightConfig?.use,
@@ -85,7 +88,7 @@ export function configText(options: ConfigOptions, scriptPath: string): string {
     headless: true,
     screenshot: 'only-on-failure',
     trace: recording,
-    video: checkType === 'BROWSER' && options.video ? recording : 'off',
+    video: own.visitsPages && options.video ? recording : 'off',
   };
   const config = {
     testDir: options.scriptFolder,
@@ -108,7 +111,7 @@ export function configText(options: ConfigOptions, scriptPath: string): string {
     projects: [{ name: 'chromium', use }],
   };
   const defaultAgent =
-    checkType === 'MULTI_STEP'
+    own.userAgent === 'agent'
       ? JSON.stringify(`location-agent/${options.agentVersion}`)
       : // Sites that turn headless browsers away know them by this name.
         `require('@playwright/test').devices['Desktop Chrome'].userAgent + ${JSON.stringify(` (location-agent/${options.agentVersion})`)}`;

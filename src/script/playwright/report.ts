@@ -1,13 +1,15 @@
 import { join, relative } from 'node:path';
+import type { ScriptType } from '../../protocol/check-types.ts';
 import { reasonOf, type Reason } from '../../protocol/reasons.ts';
 import { bounds } from '../child/capture/format.ts';
 import { callsWithSteps, readCapture, tryKey, type Capture } from './capture.ts';
 import { attachedFile, picturesBelow, readOwnFile, type KeptFile } from './files.ts';
 import type { PlaywrightRun, StepRun, TestRun } from '../interface/playwright-run.ts';
+import { scriptTypeRows } from '../child/script-types.ts';
 import { amountOf, fieldsOf, listOf, parsedJson, textOf, textsOf } from '../process/unchecked.ts';
 
 export type ReportOptions = {
-  checkType: 'BROWSER' | 'MULTI_STEP';
+  checkType: ScriptType;
   runtimeVersion: string;
   playwrightVersion: string;
   /** The folder of the run's files, and where it stood while the run went on. Only files below it are taken. */
@@ -236,6 +238,7 @@ function runOf(options: ReportOptions, parts: Parts): PlaywrightRun {
   const startTime = parts.startTime ?? options.startTime;
   const told = [...runErrors, ...given.flatMap(({ ok, run }) => (ok ? [] : run.errors))];
   const errors = failure === null || told.length > 0 ? told : [failure.message];
+  const own = scriptTypeRows[options.checkType];
   const apiCalls = callsWithSteps(
     capture.calls,
     given.map(({ id, retry, run }) => ({ id, retry, steps: run.steps })),
@@ -251,13 +254,13 @@ function runOf(options: ReportOptions, parts: Parts): PlaywrightRun {
       endTime: parts.endTime ?? startTime,
       errors: errors.slice(0, 50),
       tests: given.map(({ run }) => run),
-      ...(options.checkType === 'BROWSER'
+      ...(own.visitsPages
         ? {
             pages: capture.visits,
             traceSummary: { ...capture.counts, userScriptErrors: errors.length },
           }
         : {}),
-      ...(options.checkType === 'MULTI_STEP' || apiCalls.length > 0 ? { apiCalls } : {}),
+      ...(own.listsApiCalls || apiCalls.length > 0 ? { apiCalls } : {}),
     },
     files: parts.files ?? [],
   };

@@ -1,5 +1,6 @@
 import { AgentError, InvalidJobError } from '../../errors.ts';
 import { browsersFor, findBrowsers, type Browsers, type BrowsersOptions } from './browsers.ts';
+import { scriptTypeRows } from '../child/script-types.ts';
 import { beforeItsTurn, childSlots } from '../process/child-slots.ts';
 import type { ChildLimits } from '../process/program.ts';
 import { canSandbox } from './sandbox.ts';
@@ -114,7 +115,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
     signal.throwIfAborted();
     // One that would have ended before it was used would be again: a start is a third of a run's processor time.
     const isSeldom = performance.now() - (lastEnd.get(runtime.folder) ?? performance.now()) > idleMs;
-    if (given.checkType === 'MULTI_STEP' && !runtime.multiStepSupport) {
+    if (scriptTypeRows[given.checkType].needsMultiStepSupport && !runtime.multiStepSupport) {
       throw new InvalidJobError('RUNTIME_UNAVAILABLE', `runtime ${runtime.name} has no multi-step checks`);
     }
     const release = await childSlots.take('playwright', signal).catch((error: unknown) => {

@@ -1,9 +1,26 @@
 import { join } from 'node:path';
+import type { JobType, ScriptType, UptimeType } from '../../protocol/check-types.ts';
 import type { JobOf } from '../../protocol/job.ts';
 import { hostFolders } from './script-files.ts';
 
+type ScriptedType = Exclude<JobType, UptimeType>;
 /** Jobs that carry customer code. */
-export type ScriptedJob = JobOf<'API'> | JobOf<'BROWSER'> | JobOf<'MULTI_STEP'> | JobOf<'PLAYWRIGHT'>;
+export type ScriptedJob = { [T in ScriptedType]: JobOf<T> }[ScriptedType];
+
+type Variables = { readonly [name: string]: string | undefined };
+const variablesOfScript = (job: JobOf<ScriptType>): Variables => ({ RUNTIME_VERSION: job.script.runtimeId });
+
+/** Built-in variables that only jobs of a type have. */
+const variablesOf: { readonly [T in ScriptedType]: (job: JobOf<T>) => Variables } = {
+  API: ({ scripts, request, groupBaseUrl }) => ({
+    RUNTIME_VERSION: scripts?.runtimeId,
+    REQUEST_URL: request.url,
+    GROUP_BASE_URL: groupBaseUrl,
+  }),
+  BROWSER: variablesOfScript,
+  MULTI_STEP: variablesOfScript,
+  PLAYWRIGHT: () => ({}),
+};
 
 export type EnvironmentOptions = {
   /** The attempt's folder; home and temporary files are below it (`hostFolders`). Absent = the script may write nowhere. */
@@ -29,8 +46,8 @@ export function scriptEnvironment(
   options: EnvironmentOptions = {},
 ): { [name: string]: string } {
   const { workDir, publicIp } = options;
-  const runtime =
-    job.checkType === 'API' ? job.scripts?.runtimeId : 'script' in job ? job.script.runtimeId : undefined;
+  // Each row takes jobs of its own type; the type of the job chooses the row.
+  const ownVariables = variablesOf[job.checkType] as (job: ScriptedJob) => Variables;
   const builtIn: { [name: string]: string | undefined } = {
     PATH: '/usr/local/bin:/usr/bin:/bin',
     HOME: workDir === undefined ? undefined : join(workDir, hostFolders.home),
@@ -49,10 +66,9 @@ export function scriptEnvironment(
     // One job has one final result; this is what the service knows before there is one.
     CHECK_RESULT_ID: job.jobId,
     REGION: job.runLocation,
-    RUNTIME_VERSION: runtime,
     PUBLIC_IP_V4: publicIp?.v4,
     PUBLIC_IP_V6: publicIp?.v6,
-    ...(job.checkType === 'API' ? { REQUEST_URL: job.request.url, GROUP_BASE_URL: job.groupBaseUrl } : {}),
+    ...ownVariables(job),
   };
   const own = job.environmentVariables.filter(({ key }) => !steering.test(key));
   const all = [...Object.entries(builtIn), ...own.map(({ key, value }) => [key, value] as const)];

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { AgentError } from '../../errors.ts';
-import { suiteAfterMs } from '../../protocol/suite.ts';
+import { suiteAfterMs } from '../../protocol/check-types.ts';
 import { isFull } from '../process/full-disk.ts';
 import { canSandbox } from '../playwright/sandbox.ts';
 import { createBrowserStore } from './browsers/store.ts';

@@ -1,6 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import { checksWithGroups } from '../checks/storage/effective-checks.ts';
 import { toJsonb } from '../db/jsonb.ts';
+import { runByService } from '../checks/storage/effective-checks.ts';
 
 /** Statements on agentic checks: which are due, and what their runs have found. */
 
@@ -25,7 +26,7 @@ export async function lockDueAgentic(
     `select c.id, c.account_id as "accountId", c.tags || coalesce(g.tags, '{}') as tags,
        g.activated is not false as "isOn", c.interval_seconds as "intervalSeconds", c.offset_seconds as "offsetSeconds",
        c.next_due_at as "nextDueAt"
-     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type = 'AGENTIC'
+     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type in ${runByService}
      order by c.next_due_at limit $2 for no key update of c skip locked`,
     [now, limit],
   );

@@ -5,7 +5,7 @@ import {
   type ClaimedGroup,
   type ClaimedJob,
 } from '../scheduling/jobs-claim.ts';
-import { isSuiteType } from '../checks/fields/suites.ts';
+import { isCheckType, kindOf } from '../../protocol/check-types.ts';
 import { findBundle, type BundleRow } from '../bundles/statements.ts';
 import { settingsOfSession, type SessionRetries } from '../scheduling/session-runs.ts';
 import type { Queryable } from '../db/database.ts';
@@ -40,7 +40,7 @@ export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<W
   };
   const bundleOf = async ({ checkType, accountId }: ClaimedJob, definition: Definition) => {
     const key = definition['codeBundlePath'];
-    if (!isSuiteType(checkType) || typeof key !== 'string') return null;
+    if (!isCheckType(checkType) || kindOf[checkType] !== 'suite' || typeof key !== 'string') return null;
     return (await findBundle(db, { accountId, key })) ?? null;
   };
   const ofSessions = new Map<string, ReturnType<typeof settingsOfSession>>();

@@ -1,8 +1,9 @@
 import type { Log } from '../../log.ts';
 import { lanes as laneNames } from '../../protocol/check-types.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
-import { protocolLimits } from '../../protocol/routes.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { ApiScripts } from '../../protocol/script.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import { buildJob, type AccountScope } from './job.ts';
 import type { QueueWaits } from '../locations/sampling.ts';
 import type { Waiting } from '../scheduling/waiting-agents.ts';
@@ -176,7 +177,7 @@ function scopeOf(
         needsCode(checkType, definition, group?.definition ?? null),
     );
     if (wanted) snippets ??= allSnippets(db, accountId);
-    if (claimed.some(({ checkType }) => checkType === 'API')) {
+    if (claimed.some(({ checkType }) => serviceCheckType(checkType)?.hasHttpDefaults === true)) {
       certificates ??= allClientCertificates(db, accountId);
     }
     return {

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { ReasonCode } from '../../protocol/reasons.ts';
-import { isScriptType } from '../checks/fields/scripts.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import type {
   ApiScripts,
   CheckScript,
@@ -35,8 +35,8 @@ export function needsCode(
   check: Partial<PhaseSources>,
   group: Partial<PhaseSources> | null,
 ): boolean {
-  if (isScriptType(checkType)) return true;
-  if (checkType !== 'API') return false;
+  const code = serviceCheckType(checkType)?.code ?? 'none';
+  if (code !== 'phases') return code === 'script';
   const { setup, teardown } = phaseSources(whole(check), group === null ? null : whole(group));
   return setup.length + teardown.length > 0;
 }

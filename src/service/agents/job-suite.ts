@@ -1,4 +1,5 @@
-import { engineVersions, type Suite, type SuiteBrowser, type SuiteEngine } from '../../protocol/suite.ts';
+import { engineVersions, type SuiteEngine } from '../../protocol/suite-engines.ts';
+import { type Suite, type SuiteBrowser } from '../../protocol/suite.ts';
 import type { BundleRow } from '../bundles/statements.ts';
 import { UnbuildableJobError } from './job-scripts.ts';
 

@@ -5,8 +5,7 @@ import type { ApiScripts, PlaywrightConfig } from '../../protocol/script.ts';
 import type { Suite } from '../../protocol/suite.ts';
 import { openGroupDefinition } from '../checks/storage/group.ts';
 import { openRequest } from '../checks/storage/check.ts';
-import { isScriptType } from '../checks/fields/scripts.ts';
-import { isSuiteType } from '../checks/fields/suites.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import { certificatesFor } from '../accounts/client-certificates/rules.ts';
 import type { ClientCertificateRow } from '../accounts/client-certificates/statements.ts';
 import type { WholeJob } from './claimed-parts.ts';
@@ -95,35 +94,47 @@ export function buildJob(claimed: WholeJob, context: Context): Record<string, un
 
 type Group = ReturnType<typeof openGroupDefinition> | null;
 
-/** Fields that only jobs of the check's type have. */
-function typeFields(
-  claimed: WholeJob,
-  { encryption, account }: Context,
-  { definition, group }: { definition: Definition; group: Group },
-): Record<string, unknown> {
-  const { snippets } = account;
-  // The one that the agent was chosen by, unless the check has got its scripts since.
-  const runtimeId =
-    claimed.runtimeId ?? definition.runtimeId ?? claimed.group?.runtimeId ?? claimed.accountRuntimeId;
-  const { code } = claimed;
-  if (isScriptType(claimed.checkType)) {
-    const script = checkScriptOf({ runtimeId, definition, code, snippets });
-    return { script, sslCheckDomain: definition.sslCheckDomain || null };
-  }
-  if (isSuiteType(claimed.checkType)) return { suite: suiteOf(definition, claimed) };
-  const request = openRequest(definition.request ?? {}, encryption);
-  if (claimed.checkType === 'ICMP') {
-    return {
-      request,
-      degradedPacketLossThreshold: definition.degradedPacketLossThreshold ?? 10,
-      maxPacketLossThreshold: definition.maxPacketLossThreshold ?? 20,
-    };
-  }
-  if (claimed.checkType !== 'API') return { request };
+type Parts = {
+  claimed: WholeJob;
+  encryption: Encryption;
+  account: AccountScope;
+  definition: Definition;
+  group: Group;
+  runtimeId: string;
+};
+type FieldsOf = (parts: Parts) => Record<string, unknown>;
+
+const requestFields: FieldsOf = ({ definition, encryption }) => ({
+  request: openRequest(definition.request ?? {}, encryption),
+});
+
+const scriptFields: FieldsOf = ({ claimed: { code }, account: { snippets }, definition, runtimeId }) => ({
+  script: checkScriptOf({ runtimeId, definition, code, snippets }),
+  sslCheckDomain: definition.sslCheckDomain || null,
+});
+
+/** Fields that only jobs of a type have. */
+const fieldsOf: { readonly [T in JobType]: FieldsOf } = {
+  URL: requestFields,
+  API: apiFields,
+  TCP: requestFields,
+  DNS: requestFields,
+  ICMP: (parts) => ({
+    ...requestFields(parts),
+    degradedPacketLossThreshold: parts.definition.degradedPacketLossThreshold ?? 10,
+    maxPacketLossThreshold: parts.definition.maxPacketLossThreshold ?? 20,
+  }),
+  BROWSER: scriptFields,
+  MULTI_STEP: scriptFields,
+  PLAYWRIGHT: ({ claimed, definition }) => ({ suite: suiteOf(definition, claimed) }),
+};
+
+function apiFields({ claimed, encryption, account, definition, group, runtimeId }: Parts) {
+  const request = openRequest(definition.request ?? {}, encryption) as ApiRequest; // of an API check
   const defaults = group?.apiCheckDefaults ?? null;
-  const scripts = apiScriptsOf({ runtimeId, check: definition, group, code, snippets });
-  // Of an API check.
-  const whole = defaults === null ? (request as ApiRequest) : mergedRequest(request as ApiRequest, defaults);
+  const { snippets } = account;
+  const scripts = apiScriptsOf({ runtimeId, check: definition, group, code: claimed.code, snippets });
+  const whole = defaults === null ? request : mergedRequest(request, defaults);
   return {
     request: whole,
     clientCertificates: certificatesFor(account.clientCertificates, { url: whole.url, encryption }),
@@ -132,13 +143,29 @@ function typeFields(
   };
 }
 
+function typeFields(
+  claimed: WholeJob,
+  { encryption, account }: Context,
+  { definition, group }: { definition: Definition; group: Group },
+): Record<string, unknown> {
+  // The one that the agent was chosen by, unless the check has got its scripts since.
+  const runtimeId =
+    claimed.runtimeId ?? definition.runtimeId ?? claimed.group?.runtimeId ?? claimed.accountRuntimeId;
+  const type = jobTypeOf(claimed);
+  const fields = type === undefined ? requestFields : fieldsOf[type];
+  return fields({ claimed, encryption, account, definition, group, runtimeId });
+}
+
+/** Undefined for a type of a newer version. */
+const jobTypeOf = ({ checkType }: Pick<WholeJob, 'checkType'>): JobType | undefined =>
+  jobTypes.find((candidate) => candidate === checkType);
+
 /** How failed attempts are retried: as its session says, or its group, or the check itself. */
 function retriesOf(
   claimed: WholeJob,
   { definition, group }: { definition: Definition; group: Group },
 ): RetryStrategy | null {
-  // Playwright retries the tests of a suite itself.
-  if (isSuiteType(claimed.checkType)) return null;
+  if (serviceCheckType(claimed.checkType)?.isRetried === false) return null;
   const staysHere = claimed.runParallel || claimed.locationCount < 2;
   if (claimed.sessionRetries !== null) {
     const strategy = claimed.sessionRetries.strategy as Partial<RetryStrategy> | null; // written by the trigger's route
@@ -184,7 +211,7 @@ export function retryStrategyOf(
 }
 
 function attemptMsOf(claimed: WholeJob, { scripts, suite }: { scripts?: ApiScripts; suite?: Suite }): number {
-  const checkType: JobType | undefined = jobTypes.find((candidate) => candidate === claimed.checkType);
+  const checkType = jobTypeOf(claimed);
   if (checkType === undefined) return 60_000;
   return attemptLimitMs({
     checkType,

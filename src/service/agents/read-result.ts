@@ -1,7 +1,8 @@
 import { Compile } from 'typebox/compile';
 import { defaultRetention } from '../../config/retention.ts';
 import { Result } from '../../protocol/result.ts';
-import { protocolLimits, type ResponseOf } from '../../protocol/routes.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
+import { type ResponseOf } from '../../protocol/routes.ts';
 import { dayMs } from '../db/partitions.ts';
 import { toJsonb } from '../db/jsonb.ts';
 import { uuidPattern } from '../engine/ids.ts';

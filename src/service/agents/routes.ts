@@ -4,14 +4,8 @@ import { Compile } from 'typebox/compile';
 import { Clean } from 'typebox/value';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import {
-  agentRoutes,
-  protocolLimits,
-  protocolMinor,
-  type AgentRoute,
-  type RequestOf,
-  type ResponseOf,
-} from '../../protocol/routes.ts';
+import { agentRoutes, type AgentRoute, type RequestOf, type ResponseOf } from '../../protocol/routes.ts';
+import { protocolLimits, protocolMinor } from '../../protocol/agent-calls.ts';
 import type { QueueWaits } from '../locations/sampling.ts';
 import { registerAgentBundles } from './bundles.ts';
 import { noteArtifactStates, registerAgentArtifacts } from './artifacts.ts';

@@ -1,4 +1,5 @@
 import { reasonOwner, type ReasonCode, type ReasonOwner } from '../../protocol/reasons.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import type { Analysis } from './statements.ts';
 import { causes, type Cause } from './causes.ts';
 import { evidenceOf, grownPhase, list, object, phases, placesOf, textOf } from './evidence.ts';
@@ -153,7 +154,8 @@ function causeOfStatus(status: number | null): Cause {
 function causeOfTimeout(facts: Facts): Cause {
   const timings = object(object(facts.latest?.body)['timings']);
   const has = (phase: string) => typeof timings[phase] === 'number';
-  if (has('firstByte') || has('tls') || (has('connect') && facts.latest?.checkType !== 'TCP')) {
+  const provesConnection = serviceCheckType(facts.latest?.checkType ?? '')?.connectProvesConnection !== false;
+  if (has('firstByte') || has('tls') || (has('connect') && provesConnection)) {
     return {
       classification: 'APPLICATION_ERROR',
       cause:

@@ -9,7 +9,7 @@ export type Measure = {
   name: string;
   label: string;
   unit: Unit;
-  /** SQL over `r` (a row of check_results), `part` (see `parts`) and, of a page, `page`. */
+  /** SQL over `r` (a row of check_results), `part` (see `pieces`) and, of a page, `page`. */
   sql: string;
   /** Of each page of a browser check, not of the run. */
   ofPage?: true;
@@ -71,66 +71,85 @@ const vital = (name: string, label: string, unit: Unit = 'milliseconds'): Measur
   ofPage: true,
 });
 
-/** By type; every one has `availability` and `retries` besides, which are made of runs as such. */
-export const measuresOf: { readonly [T in CheckType]: readonly Measure[] } = {
-  API: [responseTime, ...httpPhases],
-  URL: [responseTime, ...httpPhases],
-  TCP: [responseTime, ...tcpPhases],
-  DNS: [responseTime, milliseconds('total', 'Total', phases('total'))],
-  ICMP: [
-    responseTime,
-    { name: 'packetLoss', label: 'Packet loss', unit: 'percentage', sql: numberIn('part.loss') },
-    latency('latencyMin', 'min', 'Lowest latency'),
-    latency('latencyMax', 'max', 'Highest latency'),
-    latency('latencyAvg', 'avg', 'Average latency'),
-    latency('latencyStdDev', 'stdDev', 'Standard deviation of latency'),
-  ],
-  BROWSER: [
-    responseTime,
-    vital('TTFB', 'Time to first byte'),
-    vital('FCP', 'First contentful paint'),
-    vital('LCP', 'Largest contentful paint'),
-    vital('CLS', 'Cumulative layout shift', 'score'),
-    vital('TBT', 'Total blocking time'),
-    errors('consoleErrors', 'Console errors'),
-    errors('networkErrors', 'Network errors'),
-    errors('userScriptErrors', 'Script errors'),
-    errors('documentErrors', 'Document errors'),
-  ],
-  MULTI_STEP: [responseTime],
-  PLAYWRIGHT: [responseTime],
-  AGENTIC: [responseTime],
-  HEARTBEAT: [],
+/** The phases of an attempt, taken out of a result's body. */
+const timings = `r.body->'timings' as timings`;
+
+type Measured = {
+  measures: readonly Measure[];
+  /** Pieces of the body that the measures look into, taken out of it once per result. */
+  pieces: readonly string[];
+  /** What results can be grouped by besides their location; null = nothing. */
+  groupKey: 'statusCode' | 'pageIndex' | null;
+  /** SQL over `part`: the group of a run; pages have their own. */
+  groupOfRun: string;
 };
 
-/** Pieces of the body that measures of a type look into, taken out of it once per result. */
-const parts: { readonly [T in CheckType]?: readonly string[] } = {
-  API: [`r.body->'timings' as timings`, `r.body->'details'->'response'->'status' as code`],
-  URL: [`r.body->'timings' as timings`],
-  TCP: [`r.body->'timings' as timings`],
-  DNS: [`r.body->'timings' as timings`],
-  ICMP: [`r.body->'details'->'packetLoss' as loss`, `r.body->'details'->'latency' as latency`],
-  BROWSER: [`r.body->'details'->'traceSummary' as errors`, `r.body->'details'->'pages' as pages`],
+const ungrouped = { groupKey: null, groupOfRun: `''` } as const;
+/** Of types of which only the run as a whole is measured. */
+const onlyRuns: Measured = { ...ungrouped, measures: [responseTime], pieces: [] };
+
+/** By type; every one has `availability` and `retries` besides, which are made of runs as such. */
+export const measured: { readonly [T in CheckType]: Measured } = {
+  API: {
+    measures: [responseTime, ...httpPhases],
+    pieces: [timings, `r.body->'details'->'response'->'status' as code`],
+    groupKey: 'statusCode',
+    groupOfRun: `coalesce(substring(part.code::text from '^[1-9][0-9][0-9]$'), '')`,
+  },
+  URL: { ...ungrouped, measures: [responseTime, ...httpPhases], pieces: [timings] },
+  TCP: { ...ungrouped, measures: [responseTime, ...tcpPhases], pieces: [timings] },
+  DNS: {
+    ...ungrouped,
+    measures: [responseTime, milliseconds('total', 'Total', phases('total'))],
+    pieces: [timings],
+  },
+  ICMP: {
+    ...ungrouped,
+    measures: [
+      responseTime,
+      { name: 'packetLoss', label: 'Packet loss', unit: 'percentage', sql: numberIn('part.loss') },
+      latency('latencyMin', 'min', 'Lowest latency'),
+      latency('latencyMax', 'max', 'Highest latency'),
+      latency('latencyAvg', 'avg', 'Average latency'),
+      latency('latencyStdDev', 'stdDev', 'Standard deviation of latency'),
+    ],
+    pieces: [`r.body->'details'->'packetLoss' as loss`, `r.body->'details'->'latency' as latency`],
+  },
+  BROWSER: {
+    measures: [
+      responseTime,
+      vital('TTFB', 'Time to first byte'),
+      vital('FCP', 'First contentful paint'),
+      vital('LCP', 'Largest contentful paint'),
+      vital('CLS', 'Cumulative layout shift', 'score'),
+      vital('TBT', 'Total blocking time'),
+      errors('consoleErrors', 'Console errors'),
+      errors('networkErrors', 'Network errors'),
+      errors('userScriptErrors', 'Script errors'),
+      errors('documentErrors', 'Document errors'),
+    ],
+    pieces: [`r.body->'details'->'traceSummary' as errors`, `r.body->'details'->'pages' as pages`],
+    groupKey: 'pageIndex',
+    groupOfRun: `''`,
+  },
+  MULTI_STEP: onlyRuns,
+  PLAYWRIGHT: onlyRuns,
+  AGENTIC: onlyRuns,
+  HEARTBEAT: { ...onlyRuns, measures: [] },
 };
 
 /** Pages of one run that are measured. */
 const mostPages = 20;
-
-/** What results can be grouped by besides their location. */
-export const groupKeyOf: { readonly [T in CheckType]?: 'statusCode' | 'pageIndex' } = {
-  API: 'statusCode',
-  BROWSER: 'pageIndex',
-};
 
 /**
  * SQL: joins to `check_results r` the rows `m (metric, group_key, value)` of these metrics; values that a result does not have
  * are null. The metric `retries` is always there to be asked for: it counts runs.
  */
 export function measuresSql(type: CheckType, metrics: readonly string[]): string {
-  const wanted = measuresOf[type].filter(({ name }) => metrics.includes(name));
+  const { measures, pieces, groupOfRun: key } = measured[type];
+  const wanted = measures.filter(({ name }) => metrics.includes(name));
   const ofRun = wanted.filter(({ ofPage }) => ofPage !== true);
   const ofPage = wanted.filter((measure) => measure.ofPage === true);
-  const key = type === 'API' ? `coalesce(substring(part.code::text from '^[1-9][0-9][0-9]$'), '')` : `''`;
   const rows = ofRun.map(({ name, sql }) => `('${name}', ${key}, ${sql})`);
   if (metrics.includes('retries')) rows.push(`('retries', ${key}, r.attempts::float8)`);
   const selects: string[] = [];
@@ -143,7 +162,6 @@ export function measuresSql(type: CheckType, metrics: readonly string[]): string
         with ordinality as e (page, position) limit ${mostPages}) as page
       cross join lateral (values ${values}) as w (metric, value)`);
   }
-  const pieces = parts[type] ?? [];
   const sql = selects.join(' union all ');
   // `offset 0`: each piece is taken out once per result, not once for each measure that looks into it.
   const lateral = sql.includes('part.')
@@ -154,6 +172,6 @@ export function measuresSql(type: CheckType, metrics: readonly string[]): string
 
 /** All metrics that rollups of a type have. */
 export const rolledUpMetrics = (type: CheckType): string[] => [
-  ...measuresOf[type].map(({ name }) => name),
+  ...measured[type].measures.map(({ name }) => name),
   'retries',
 ];

@@ -1,5 +1,5 @@
 import type { CheckType } from '../../protocol/check-types.ts';
-import { measuresOf, type Unit } from './measures.ts';
+import { measured, type Unit } from './measures.ts';
 
 /** Names of metrics: a bare name is one value of each run, a name with a suffix is one value of each interval. */
 
@@ -19,7 +19,7 @@ export type Aggregation = (typeof aggregations)[number];
 
 export type Metric = {
   name: string;
-  /** Of measuresOf, or `retries`, of whose rows runs are counted. */
+  /** Of `measured`, or `retries`, of whose rows runs are counted. */
   measure: string;
   /** `none`: a value of each run. `availability` and `retries` are of each interval, too. */
   aggregation: Aggregation | 'availability' | 'none';
@@ -54,7 +54,7 @@ const ofRuns: readonly Metric[] = [
 function metricsOfType(type: CheckType): readonly Metric[] {
   return [
     ...ofRuns,
-    ...measuresOf[type].flatMap(({ name, label, unit }): Metric[] => [
+    ...measured[type].measures.flatMap(({ name, label, unit }): Metric[] => [
       { name, measure: name, aggregation: 'none', label, unit },
       ...aggregations.map((aggregation) => ({
         name: `${name}_${aggregation}`,

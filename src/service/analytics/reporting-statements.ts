@@ -1,6 +1,7 @@
 import { bucketSql, bucketValueSql } from '../engine/histogram.ts';
 import { measuresSql } from './measures.ts';
 import type { TimeRange } from './ranges.ts';
+import { sqlTypesWhere } from '../checks/types/table.ts';
 import type { Queryable } from '../db/database.ts';
 import { checksWithGroups } from '../checks/storage/effective-checks.ts';
 import { dayMs } from '../db/partitions.ts';
@@ -146,7 +147,7 @@ export async function reportFigures(
         array[${bucketSql('m.value')}] as bucket_keys, array[1] as bucket_counts
       from ${from} ${measures}
       where r.result_type = 'FINAL' and not r.test_session and r.status in ${statuses} and m.value is not null
-        and not (r.check_type = 'HEARTBEAT' and m.metric = 'responseTime')
+        and not (r.check_type in ${sqlTypesWhere(({ runBy }) => runBy === 'nobody')} and m.metric = 'responseTime')
     ) as t`);
   for (const span of sources.raw) {
     raw(

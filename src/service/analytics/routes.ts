@@ -1,10 +1,10 @@
 import Type from 'typebox';
-import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
+import { checkTypes } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
 import { defaultRetention } from '../../config/retention.ts';
 import { analyse, metadataOf, type Question } from './analyse.ts';
-import { groupKeyOf } from './measures.ts';
 import { metricsOf } from './metric-names.ts';
+import { serviceCheckTypes } from '../checks/types/table.ts';
 import { findAnalysedChecks, type AnalysedCheck } from './statements.ts';
 import { dayMs, dayOf } from '../db/partitions.ts';
 import { notFound } from '../http/errors.ts';
@@ -13,35 +13,10 @@ import { strict } from '../http/fields/strict-schema.ts';
 import { AnalyticsQuery, BatchBody, rangeOf } from './schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
+import { groupsOf } from './schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
-/** The last parts of `/v1/analytics/{…}/{id}` of each type; the first one is the usual name. */
-export const analyticsPaths: { readonly [T in CheckType]: readonly [string, ...string[]] } = {
-  API: ['api-checks'],
-  BROWSER: ['browser-checks'],
-  MULTI_STEP: ['multistep-checks'],
-  PLAYWRIGHT: ['playwright-checks'],
-  AGENTIC: ['agentic-checks'],
-  URL: ['url-checks', 'url-monitors'],
-  TCP: ['tcp-checks', 'tcp-monitors'],
-  DNS: ['dns-checks', 'dns-monitors'],
-  ICMP: ['icmp-checks', 'icmp-monitors'],
-  HEARTBEAT: ['heartbeat-checks', 'heartbeat-monitors'],
-};
-
 const tags = ['Analytics'];
-const words: { readonly [T in CheckType]: string } = {
-  API: 'an API check',
-  BROWSER: 'a browser check',
-  MULTI_STEP: 'a multi-step check',
-  PLAYWRIGHT: 'a Playwright suite',
-  AGENTIC: 'an agentic check',
-  URL: 'a URL monitor',
-  TCP: 'a TCP monitor',
-  DNS: 'a DNS monitor',
-  ICMP: 'an ICMP monitor',
-  HEARTBEAT: 'a heartbeat',
-};
 
 /** `getMultistepChecksAnalytics` */
 const operationOf = (path: string) =>
@@ -73,14 +48,14 @@ export function registerAnalytics(
   }
 
   for (const type of checkTypes) {
-    for (const path of analyticsPaths[type]) {
+    for (const path of serviceCheckTypes[type].analyticsPaths) {
       api.get(
         `/v1/analytics/${path}/:id`,
         {
           schema: {
             operationId: operationOf(path),
             tags,
-            summary: `Figures of ${words[type]}`,
+            summary: `Figures of ${serviceCheckTypes[type].words}`,
             params: IdParams,
             querystring: AnalyticsQuery(type),
             response: { 200: Type.Ref('Analytics'), ...errorResponses(400, 404) },
@@ -171,7 +146,7 @@ export function registerAnalytics(
             unit,
             aggregation,
           })),
-          groupBy: ['runLocation', ...(groupKeyOf[checkType] === undefined ? [] : [groupKeyOf[checkType]])],
+          groupBy: groupsOf(checkType),
         })),
   );
 }

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
-import { groupKeyOf } from './measures.ts';
+import { measured } from './measures.ts';
 import { metricsOf } from './metric-names.ts';
 import { quickRanges, quickRange, type TimeRange } from './ranges.ts';
 import { badRequest } from '../http/errors.ts';
@@ -43,9 +43,10 @@ const commonFields = {
   ...paginationFields,
 };
 
-const groupsOf = (type: CheckType) => {
-  const own = groupKeyOf[type];
-  return own === undefined ? (['runLocation'] as const) : (['runLocation', own] as const);
+/** What results of a type can be grouped by. */
+export const groupsOf = (type: CheckType) => {
+  const own = measured[type].groupKey;
+  return own === null ? (['runLocation'] as const) : (['runLocation', own] as const);
 };
 
 /** The query of one type. */

@@ -1,4 +1,5 @@
-import type { CheckType } from '../../protocol/check-types.ts';
+import { kindOf, type CheckKind, type CheckType, type TypeOfKind } from '../../protocol/check-types.ts';
+import { serviceCheckTypes } from './types/table.ts';
 import { findAccount } from '../accounts/statements.ts';
 import { useBundle } from '../bundles/statements.ts';
 import { lockCheckGroup, type CheckGroupRow } from './storage/group-statements.ts';
@@ -18,11 +19,9 @@ import { fromRow, keepSecretValues, toStored, type AnySettledCheck } from './sto
 import { ensureDataCenterRows } from '../locations/routes.ts';
 import type { ApiDeps } from '../http/api.ts';
 import { isUuid } from '../http/fields/path-params.ts';
-import { isScriptType } from './fields/scripts.ts';
+
 import { settleScriptCheck } from './rules/scripts.ts';
-import { isServiceType } from './fields/service-checks.ts';
 import { settleServiceCheck } from './rules/service-checks.ts';
-import { isSuiteType } from './fields/suites.ts';
 import { settleSuite } from './rules/suites.ts';
 
 /** From a body to the row that is written: everything that a check names must be there, and stay until it is written. */
@@ -122,12 +121,19 @@ async function checkMultiStep(
   );
 }
 
+type Settle<T extends CheckType> = (type: T, body: CreateBody<T>, problems: Problems) => AnySettledCheck;
+
+/** The rules of each kind of check. */
+const settlers: { readonly [K in CheckKind]: Settle<TypeOfKind<K>> } = {
+  probe: settleCheck,
+  script: settleScriptCheck,
+  suite: settleSuite,
+  service: settleServiceCheck,
+};
+
 function settle(type: CheckType, body: CreateBody<CheckType>, problems: Problems): AnySettledCheck {
-  // In each row the body is of `type`.
-  if (isScriptType(type)) return settleScriptCheck(type, body as CreateBody<'BROWSER'>, problems);
-  if (isSuiteType(type)) return settleSuite(body as CreateBody<'PLAYWRIGHT'>, problems);
-  if (isServiceType(type)) return settleServiceCheck(type, body as CreateBody<'AGENTIC'>, problems);
-  return settleCheck(type, body as CreateBody<'URL'>, problems);
+  // Each row takes checks of its own kind; the type chooses the row, and the body is of the type.
+  return (settlers[kindOf[type]] as Settle<CheckType>)(type, body, problems);
 }
 
 /** Settles a whole check, refuses what is wrong with it, and gives the row to write. */
@@ -147,7 +153,8 @@ export async function prepareCheck(
   await checkTriggerIncident(tx, { accountId, trigger: settled.triggerIncident, problems });
   await checkBundle(tx, { accountId, settled, now: deps.now(), problems });
   await checkPrivateLocations(tx, { accountId, slugs: settled.privateLocations, problems });
-  if (type === 'MULTI_STEP') await checkMultiStep(tx, { accountId, own: settled.runtimeId, group, problems });
+  if (serviceCheckTypes[type].needsMultiStepSupport)
+    await checkMultiStep(tx, { accountId, own: settled.runtimeId, group, problems });
   const attributes = problems.attributes();
   if (attributes !== null) throw badRequest(attributes);
   const now = deps.now();
@@ -170,7 +177,7 @@ export async function prepareCheck(
     ...toStored(settled, deps.encryption),
     ...schedule,
     // A heartbeat is never due: it has timers of its own.
-    nextDueAt: type === 'HEARTBEAT' ? null : nextDueAt(schedule, now),
+    nextDueAt: serviceCheckTypes[type].runBy === 'nobody' ? null : nextDueAt(schedule, now),
     now: new Date(now),
   };
 }

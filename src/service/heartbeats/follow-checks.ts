@@ -1,11 +1,12 @@
 import type { CheckWrite } from '../checks/storage/statements.ts';
+import { isPinged } from '../checks/types/table.ts';
 import type { Queryable } from '../db/database.ts';
 import { saveHeartbeat } from './statements.ts';
 import { secondsOf, type HeartbeatTiming } from '../checks/rules/service-checks.ts';
 
 /** Sets the timer of a heartbeat, in the transaction that writes its check. Checks of other types have no timer. */
 export async function writeHeartbeat(tx: Queryable, check: CheckWrite): Promise<void> {
-  if (check.checkType !== 'HEARTBEAT') return;
+  if (!isPinged(check.checkType)) return;
   const { period, grace } = secondsOf(check.definition['heartbeat'] as HeartbeatTiming); // of a settled heartbeat
   await saveHeartbeat(tx, {
     checkId: check.id,

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { StringEnum } from '../../protocol/schema.ts';
+import { isPinged } from '../checks/types/table.ts';
 import type { Db } from '../db/database.ts';
 import {
   countHeartbeatEvents,
@@ -86,7 +87,7 @@ export function registerHeartbeatEvents(api: PublicApi, { db, now }: ApiDeps): v
 
   async function heartbeatId(accountId: string, checkId: string): Promise<string> {
     const row = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
-    if (row?.checkType !== 'HEARTBEAT') throw notFound('heartbeat check', checkId, 'checkId');
+    if (row === undefined || !isPinged(row.checkType)) throw notFound('heartbeat check', checkId, 'checkId');
     return row.id;
   }
 

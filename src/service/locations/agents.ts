@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { protocolLimits } from '../../protocol/routes.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
 import { Nullable } from '../../protocol/schema.ts';
 import type { Db } from '../db/database.ts';
 import { agentsOfLocations, type LocationAgentsRow } from './statements.ts';

@@ -1,4 +1,4 @@
-import { isSuiteType } from '../checks/fields/suites.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import type { ApiDeps } from '../http/api.ts';
 import { linesOfJobs } from '../results/log-statements.ts';
 import { runningJobs } from '../scheduling/running-jobs.ts';
@@ -34,7 +34,7 @@ export async function runningOnPage(
         elapsed: Math.max(0, now() - since.getTime()),
         cancelRequested: job.cancelRequested,
         cancelPath:
-          job.sessionId === null || !isSuiteType(job.checkType)
+          job.sessionId === null || serviceCheckType(job.checkType)?.cancel !== 'job'
             ? null
             : `/v1/${session}/${job.sessionId}/cancel`,
         log: lastLines(logs.get(job.jobId) ?? [], shownLines),

@@ -1,3 +1,5 @@
+import { isCheckType, type CheckType } from '../../protocol/check-types.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import type { ResultRow } from './statements.ts';
 
 /** How results are shown: our vocabulary, and beside it each type's public form, derived from `details` and `timings`. */
@@ -187,8 +189,10 @@ const suiteFacts = [
   'testsLeftOut',
 ] as const;
 
-/** Name of the field that holds a type's public form, and how the form is made. */
-const forms: { readonly [type: string]: { field: string; form: (parts: Parts) => Json } } = {
+/** Name of the field that holds a type's public form, and how the form is made; null = the type has none. */
+export const resultForms: {
+  readonly [T in CheckType]: { field: `${string}CheckResult`; form: (parts: Parts) => Json } | null;
+} = {
   API: { field: 'apiCheckResult', form: httpForm },
   URL: { field: 'urlCheckResult', form: httpForm },
   TCP: { field: 'tcpCheckResult', form: tcpForm },
@@ -198,6 +202,7 @@ const forms: { readonly [type: string]: { field: string; form: (parts: Parts) =>
   MULTI_STEP: { field: 'multiStepCheckResult', form: multiStepForm },
   PLAYWRIGHT: { field: 'playwrightCheckResult', form: suiteForm },
   AGENTIC: { field: 'agenticCheckResult', form: agenticForm },
+  HEARTBEAT: null,
 };
 
 const summaryOf = (row: ResultRow): Json => ({
@@ -217,7 +222,7 @@ const summaryOf = (row: ResultRow): Json => ({
   attempts: row.attempts,
   reason: row.reason,
   errorGroupIds: row.errorGroupIds ?? [],
-  ...(row.checkType === 'PLAYWRIGHT' ? { totals: row.totals } : {}),
+  ...(serviceCheckType(row.checkType)?.hasTotals === true ? { totals: row.totals } : {}),
   startedAt: row.startedAt.toISOString(),
   stoppedAt: row.stoppedAt.toISOString(),
   created_at: row.storedAt.toISOString(),
@@ -242,7 +247,7 @@ export function presentListedResult(row: ResultRow): Json {
 
 /** One result, whole, with its type's public form. */
 export function presentResult(row: ResultRow): Json {
-  const own = forms[row.checkType];
-  if (row.body === null || own === undefined) return presentListedResult(row);
+  const own = isCheckType(row.checkType) ? resultForms[row.checkType] : null;
+  if (row.body === null || own === null) return presentListedResult(row);
   return { ...presentListedResult(row), [own.field]: own.form(partsOf(row.body)) };
 }

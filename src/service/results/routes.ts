@@ -20,6 +20,7 @@ import { isUuid } from '../http/fields/path-params.ts';
 import { withArtifacts } from './artifact-list.ts';
 import { baseUrl } from '../http/base-url.ts';
 import { presentListedResult, presentResult } from './form.ts';
+import { resultForms } from './form.ts';
 
 const OwnForm = (type: string) =>
   Type.Optional(
@@ -27,6 +28,12 @@ const OwnForm = (type: string) =>
       description: `Form of ${type} results; only where one result is read.`,
     }),
   );
+
+const ownForms = Object.fromEntries(
+  Object.entries(resultForms).flatMap(([type, own]) =>
+    own === null ? [] : [[own.field, OwnForm(type)] as const],
+  ),
+);
 
 /** A result as shown. The fields from `assertions` on are absent where `isPartial` is true. */
 export const CheckResult = open(
@@ -64,15 +71,7 @@ export const CheckResult = open(
       details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
       artifacts: Type.Optional(Type.Array(Artifact)),
       log: Type.Optional(Type.Array(LogEntry)),
-      apiCheckResult: OwnForm('API'),
-      urlCheckResult: OwnForm('URL'),
-      tcpCheckResult: OwnForm('TCP'),
-      dnsCheckResult: OwnForm('DNS'),
-      icmpCheckResult: OwnForm('ICMP'),
-      browserCheckResult: OwnForm('BROWSER'),
-      multiStepCheckResult: OwnForm('MULTI_STEP'),
-      playwrightCheckResult: OwnForm('PLAYWRIGHT'),
-      agenticCheckResult: OwnForm('AGENTIC'),
+      ...ownForms,
     },
     { $id: 'CheckResult', title: 'CheckResult' },
   ),

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { serviceCheckType } from '../checks/types/table.ts';
 
 /** How many tests of a suite's run came to what: kept beside the result, for graphs of many runs. */
 
@@ -33,7 +34,8 @@ const mostTests = 1_000_000;
 /** The totals in the details of a suite's result, as far as they can be read; null = there are none. */
 export function totalsOf(checkType: string, details: { [name: string]: unknown }): SuiteTotals | null {
   const told = details['totals'];
-  if (checkType !== 'PLAYWRIGHT' || typeof told !== 'object' || told === null) return null;
+  if (serviceCheckType(checkType)?.hasTotals !== true || typeof told !== 'object' || told === null)
+    return null;
   const counts = told as { [name: string]: unknown }; // any object has fields by name
   const count = (name: string) => {
     const value = counts[name];

@@ -1,4 +1,4 @@
-import { protocolLimits } from '../../protocol/routes.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
 import type { Queryable } from '../db/database.ts';
 import { lockedColumns, type LockedJob } from './jobs.ts';

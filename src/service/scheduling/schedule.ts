@@ -4,6 +4,7 @@ import {
   effectiveRunParallel,
   effectiveRuntimeId,
   effectiveSlugs,
+  runByService,
 } from '../checks/storage/effective-checks.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
 
@@ -34,7 +35,7 @@ export async function lockDueChecks(
        ${effectiveRunParallel} as "runParallel", c.rotation, c.interval_seconds as "intervalSeconds",
        c.offset_seconds as "offsetSeconds", c.next_due_at as "nextDueAt",
        case when g.activated is false then '{}' else ${effectiveSlugs} end as slugs
-     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type <> 'AGENTIC'
+     from ${checksWithGroups} where c.activated and c.next_due_at <= $1 and c.check_type not in ${runByService}
      order by c.next_due_at limit $2 for no key update of c skip locked`,
     [now, limit],
   );
@@ -44,7 +45,7 @@ export async function lockDueChecks(
 export async function earliestDue(db: Queryable): Promise<Date | null> {
   const rows = await db.query<{ due: Date | null }>(
     `select min(next_due_at) as due from checks
-     where activated and next_due_at is not null and check_type <> 'AGENTIC'`,
+     where activated and next_due_at is not null and check_type not in ${runByService}`,
   );
   return rows[0]?.due ?? null;
 }

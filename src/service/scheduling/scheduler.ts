@@ -1,6 +1,6 @@
 import type { Log } from '../../log.ts';
 import { jobTypes, laneOf } from '../../protocol/check-types.ts';
-import { isSuiteType } from '../checks/fields/suites.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import type { Db } from '../db/database.ts';
 import { bringJobsBack } from './jobs-expiry.ts';
 import { findScheduledRuns, insertJobs, jobsChannel, type NewJob } from './jobs.ts';
@@ -158,7 +158,7 @@ type GoingOn = ReadonlyMap<string, ReadonlySet<string>>;
 /** Scheduled runs of suites that are due again while they are still queued or with an agent. */
 async function findGoingOn(tx: Db, plans: readonly Planned[], now: number): Promise<GoingOn> {
   const suites = plans.flatMap(({ check, plan }) =>
-    plan.run !== null && isSuiteType(check.checkType) ? [check.id] : [],
+    plan.run !== null && serviceCheckType(check.checkType)?.waitsForEarlierRun === true ? [check.id] : [],
   );
   const going = new Map<string, Set<string>>();
   if (suites.length === 0) return going;

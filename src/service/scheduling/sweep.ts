@@ -1,6 +1,6 @@
 import type { Log } from '../../log.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
-import { protocolLimits } from '../../protocol/routes.ts';
+import { protocolLimits } from '../../protocol/agent-calls.ts';
 import { connectedMs } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
 import { connectedAbilities, endMissedJobs, lockExpiredJobs, lockUnrunnableJobs } from './jobs-expiry.ts';

@@ -1,5 +1,5 @@
 import { cancelRuns } from '../agentic/schedule.ts';
-import { isSuiteType } from '../checks/fields/suites.ts';
+import { serviceCheckType, typesWhere, type ServiceCheckType } from '../checks/types/table.ts';
 import type { SessionRunRow } from './statements.ts';
 import type { Db } from '../db/database.ts';
 import { requestCancel } from '../scheduling/jobs-lease.ts';
@@ -12,8 +12,8 @@ import { endJobs } from '../scheduling/outcomes.ts';
 /** Runs cancelled in one transaction: it must not hold the embedded database up. */
 const cancelledAtOnce = 100;
 
-/** What can be cancelled: runs that take minutes. */
-const isCancellable = (checkType: string) => isSuiteType(checkType) || checkType === 'AGENTIC';
+/** How a run is cancelled; null = it cannot be. */
+const cancelOf = (checkType: string) => serviceCheckType(checkType)?.cancel ?? null;
 
 /**
  * Cancels runs of suites and agentic checks that go on: queued ones end at once, who runs one is told at the next renewal of
@@ -28,9 +28,9 @@ export async function cancelSessionRuns(
   for (const [index, id] of (sequenceIds ?? []).entries()) {
     const run = runs.find(({ sequenceId }) => sequenceId === id);
     if (run === undefined) attributes[`sequenceId.${index}`] = [`names no run of this session (${id})`];
-    else if (!isCancellable(run.checkType)) {
+    else if (cancelOf(run.checkType) === null) {
       attributes[`sequenceId.${index}`] = [
-        `is a run of type ${run.checkType}: only those of PLAYWRIGHT and AGENTIC checks can be cancelled (${id})`,
+        `is a run of type ${run.checkType}: only those of ${typesWhere(({ cancel }) => cancel !== null).join(' and ')} checks can be cancelled (${id})`,
       ];
     }
   }
@@ -40,13 +40,10 @@ export async function cancelSessionRuns(
   const going = runs
     .filter(({ sequenceId }) => sequenceIds === null || sequenceIds.includes(sequenceId))
     .filter(({ status }) => status === null);
-  const idsOf = (is: (checkType: string) => boolean) =>
-    going.filter(({ checkType }) => is(checkType)).map(({ jobId }) => jobId);
-  await cancelRuns(
-    { db, now, partitions },
-    idsOf((checkType) => checkType === 'AGENTIC'),
-  );
-  const jobIds = idsOf(isSuiteType);
+  const idsOf = (how: ServiceCheckType['cancel']) =>
+    going.filter(({ checkType }) => cancelOf(checkType) === how).map(({ jobId }) => jobId);
+  await cancelRuns({ db, now, partitions }, idsOf('agentic run'));
+  const jobIds = idsOf('job');
   for (let from = 0; from < jobIds.length; from += cancelledAtOnce) {
     const some = jobIds.slice(from, from + cancelledAtOnce);
     await partitions.withDays(() =>

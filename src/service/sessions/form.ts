@@ -3,6 +3,7 @@ import { checkTypes } from '../../protocol/check-types.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { resultsOfRuns, type SessionResultRow, type SessionRunRow } from './statements.ts';
 import { type SessionRetries } from '../scheduling/session-runs.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import { linesOfJobs, runLogLimits } from '../results/log-statements.ts';
 import { sentUuidPattern } from '../engine/ids.ts';
 import { isOver, lastLines } from './rules.ts';
@@ -15,7 +16,6 @@ import { settleRetryStrategy } from '../checks/rules/rules.ts';
 import { createProblems } from '../http/problems.ts';
 import { offsetOf } from '../http/fields/pagination.ts';
 import type { ApiDeps } from '../http/api.ts';
-import { isSuiteType } from '../checks/fields/suites.ts';
 
 /** What check sessions and test sessions have in common, as the API takes and shows it (facts, 5.5 and 5.6). */
 
@@ -80,7 +80,7 @@ export function retriesOf({
   if (retryStrategy === undefined) return null;
   const problems = createProblems();
   // Like a group's: it is for checks of any type.
-  const strategy = settleRetryStrategy(retryStrategy, 'group', problems);
+  const strategy = settleRetryStrategy(retryStrategy, null, problems);
   const attributes = problems.attributes();
   if (attributes !== null) throw badRequest(attributes);
   return { strategy };
@@ -216,7 +216,9 @@ export async function presentRuns(
   const bySequence = new Map(runs.map((run) => [run.sequenceId, run]));
   const going = runs.filter(({ status }) => status === null);
   const logs = await linesOfJobs(db, {
-    jobIds: going.filter(({ checkType }) => isSuiteType(checkType)).map(({ jobId }) => jobId),
+    jobIds: going
+      .filter(({ checkType }) => serviceCheckType(checkType)?.hasLiveLog === true)
+      .map(({ jobId }) => jobId),
     each: runLogLimits.chars,
     all: answerChars,
   });

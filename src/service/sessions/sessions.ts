@@ -1,4 +1,5 @@
 import { jobTypes, laneOf } from '../../protocol/check-types.ts';
+import { serviceCheckType } from '../checks/types/table.ts';
 import {
   countSessionJobs,
   findSession,
@@ -218,7 +219,8 @@ function jobsOf(
 type NewRun = { job: NewJob | null; agentic: NewAgenticRun | null; run: NewSessionRun };
 
 /** AGENTIC checks have no agents: whatever location is asked for, the service runs them. */
-const runsInService = ({ checkType }: Pick<TargetCheck, 'checkType'>) => checkType === 'AGENTIC';
+const runsInService = ({ checkType }: Pick<TargetCheck, 'checkType'>) =>
+  serviceCheckType(checkType)?.runBy === 'service';
 
 function agenticRunOf(
   check: TargetCheck,

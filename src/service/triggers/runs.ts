@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { serviceCheckType } from '../checks/types/table.ts';
 import { findCheckGroup } from '../checks/storage/group-statements.ts';
 import { resultsOfRuns } from '../sessions/statements.ts';
 import type { Db } from '../db/database.ts';
@@ -152,7 +153,11 @@ async function apiResponseTime(
   accountId: string,
   ended: StartedSession | undefined,
 ): Promise<number | null> {
-  if (ended === undefined || ended.runs.some(({ checkType }) => checkType !== 'API')) return null;
+  if (
+    ended === undefined ||
+    ended.runs.some(({ checkType }) => serviceCheckType(checkType)?.answersResponseTime !== true)
+  )
+    return null;
   const { session, runs } = ended;
   const results = await resultsOfRuns(db, { accountId, runs, from: session.startedAt, to: new Date(now()) });
   const times = results

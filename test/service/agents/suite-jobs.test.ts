@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { jobSchemas } from '../../../src/protocol/job.ts';
-import { suiteAfterMs } from '../../../src/protocol/suite.ts';
+import { suiteAfterMs } from '../../../src/protocol/check-types.ts';
 import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';

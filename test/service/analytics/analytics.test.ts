@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkTypes, type CheckType } from '../../../src/protocol/check-types.ts';
 import { metricsOf } from '../../../src/service/analytics/metric-names.ts';
-import { analyticsPaths } from '../../../src/service/analytics/routes.ts';
+import { serviceCheckTypes } from '../../../src/service/checks/types/table.ts';
 import { createRollupLoop, handleRollups } from '../../../src/service/analytics/rollup-work.ts';
 import { createBackground, type Background } from '../../../src/service/engine/background.ts';
 import { hourMs } from '../../../src/service/analytics/rollup-statements.ts';
@@ -124,7 +124,7 @@ describe.each(databases)('analytics ($name)', (database) => {
         runs.map((run) => ({ checkType, ...run })),
       );
     async function figures(checkType: CheckType, checkId: string, query: string): Promise<Answer> {
-      const path = `/v1/analytics/${analyticsPaths[checkType][0]}/${checkId}?${query}`;
+      const path = `/v1/analytics/${serviceCheckTypes[checkType].analyticsPaths[0]}/${checkId}?${query}`;
       const { status, body } = await service.call<Answer>('GET', path);
       expect(status, JSON.stringify(body)).toBe(200);
       return body;

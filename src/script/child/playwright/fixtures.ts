@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { dirname } from 'node:path';
+import type { ScriptType } from '../../../protocol/check-types.ts';
 import { watchCalls } from '../capture/calls.ts';
 import { openRecordFile } from '../capture/file.ts';
 import type { TestKey } from '../capture/format.ts';
@@ -7,11 +8,12 @@ import { watchPages } from '../capture/pages.ts';
 import { captureVerdicts } from '../capture/verdicts.ts';
 import { holderOf, watchMethod, type Methods } from '../capture/wrap.ts';
 import { runPlainScript } from './plain-script.ts';
+import { scriptTypeRows } from '../script-types.ts';
 
 export type InstallOptions = {
   /** `require` of the runtime: resolves its `@playwright/test`. */
   require: NodeJS.Require;
-  checkType: 'BROWSER' | 'MULTI_STEP';
+  checkType: ScriptType;
   /** Where the records of what is seen go; made when needed. */
   outputFolder: string;
   /** Called at once with each value that the script names as a secret. */
@@ -63,7 +65,7 @@ function watch({ require, checkType, outputFolder, onSecret }: InstallOptions): 
 
   const seeContext = async (context: unknown) => {
     watchRequestContext((context as Methods)['request']);
-    if (checkType === 'BROWSER') await watchContext(context);
+    if (scriptTypeRows[checkType].visitsPages) await watchContext(context);
   };
   watchMethod(holderOf(library.request, 'newContext'), 'newContext', coreFolder, storage, {
     begin: () => ({}),

@@ -2,6 +2,7 @@ import childProcess, { type ChildProcess, type ForkOptions } from 'node:child_pr
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { ScriptType } from '../../../protocol/check-types.ts';
 import { openChannel } from '../channel.ts';
 import { deferModules, unusedPaths } from './deferred.ts';
 import { watchSecrets } from './hooks.ts';
@@ -17,7 +18,7 @@ type Run = {
   env: { [name: string]: string };
   cwd: string;
   configFile: string;
-  checkType: 'BROWSER' | 'MULTI_STEP';
+  checkType: ScriptType;
   captureFolder: string;
   /** Bytes that all test processes may print. */
   outputBytes: number;

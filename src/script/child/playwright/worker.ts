@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import type { ScriptType } from '../../../protocol/check-types.ts';
 import { deferModules, unusedPaths } from './deferred.ts';
 import { install } from './fixtures.ts';
 import { watchBrowser, watchSecrets, type Tell } from './hooks.ts';
@@ -17,7 +18,7 @@ type Start = {
   locationAgent: 'start';
   env: { [name: string]: string };
   cwd: string;
-  checkType: 'BROWSER' | 'MULTI_STEP';
+  checkType: ScriptType;
   /** Where the records of what the tests did go. */
   captureFolder: string;
 };

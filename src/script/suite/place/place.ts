@@ -1,5 +1,5 @@
 import type { Reason } from '../../../protocol/reasons.ts';
-import type { SuiteEngine } from '../../../protocol/suite.ts';
+import type { SuiteEngine } from '../../../protocol/suite-engines.ts';
 import type { ChildLimits } from '../../process/program.ts';
 
 /** What the stages of a suite's run share: its folders, its engine, its package manager, and the way to run a program. */

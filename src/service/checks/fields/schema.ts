@@ -10,6 +10,7 @@ import {
 } from '../../../protocol/requests.ts';
 import { Nullable } from '../../../protocol/schema.ts';
 import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
+import { columnOf } from '../types/table.ts';
 import { ignoredFields, ResponseTimeLimit, responseFields, sharedFields } from './fields.ts';
 import { dependencies, scriptFields } from './scripts.ts';
 import { agenticFields, heartbeatFields, heartbeatStored } from './service-checks.ts';
@@ -94,21 +95,10 @@ const types = {
     request: IcmpRequest,
     stored: IcmpRequest,
   },
-} as const;
+} as const satisfies { [T in ProbeType]: unknown };
 
 /** Name of each type's check in the OpenAPI document. */
-export const checkTitles: { readonly [T in CheckType]: string } = {
-  URL: 'UrlCheck',
-  API: 'ApiCheck',
-  TCP: 'TcpCheck',
-  DNS: 'DnsCheck',
-  ICMP: 'IcmpCheck',
-  BROWSER: 'BrowserCheck',
-  MULTI_STEP: 'MultiStepCheck',
-  PLAYWRIGHT: 'PlaywrightCheck',
-  HEARTBEAT: 'HeartbeatCheck',
-  AGENTIC: 'AgenticCheck',
-};
+export const checkTitles = columnOf(({ title }) => title);
 
 /** Lists leave out what is large. */
 export const isPartial = Type.Optional(
@@ -191,13 +181,16 @@ export const checkSchemas = {
   PLAYWRIGHT: bodies('PLAYWRIGHT', suiteFields, {}),
   HEARTBEAT: bodies('HEARTBEAT', heartbeatFields, heartbeatStored),
   AGENTIC: bodies('AGENTIC', agenticFields, {}),
-};
+} satisfies { [T in CheckType]: unknown };
 
-export type CreateBody<T extends CheckType> = Static<(typeof checkSchemas)[T]['create']>;
-export type ChangeBody<T extends CheckType> = Static<(typeof checkSchemas)[T]['change']>;
+// As of jobs (protocol/job.ts): with keys of the tables themselves, a missing row is one error at its table.
+type Schemas = typeof checkSchemas;
+type Requests = typeof requestSchemas;
+export type CreateBody<T extends CheckType> = Static<Schemas[T & keyof Schemas]['create']>;
+export type ChangeBody<T extends CheckType> = Static<Schemas[T & keyof Schemas]['change']>;
 
 /** The request of a stored check. */
-export type StoredRequest<T extends ProbeType> = Static<(typeof requestSchemas)[T]>;
+export type StoredRequest<T extends ProbeType> = Static<Requests[T & keyof Requests]>;
 
 /** Any check retrieved by its id. */
 export const AnyCheck = Type.Union(

@@ -1,5 +1,4 @@
 import Type from 'typebox';
-import { scriptTypes, type ScriptType } from '../../../protocol/check-types.ts';
 import { Nullable } from '../../../protocol/schema.ts';
 import { scriptBytes } from '../../../protocol/script.ts';
 import { frequenciesOf } from '../schedule/rules.ts';
@@ -67,5 +66,3 @@ export const scriptFields = {
     { default: null },
   ),
 };
-
-export const isScriptType = (type: string): type is ScriptType => scriptTypes.some((known) => known === type);

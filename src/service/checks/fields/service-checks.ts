@@ -1,5 +1,4 @@
 import Type from 'typebox';
-import { serviceTypes, type ServiceType } from '../../../protocol/check-types.ts';
 import { StringEnum } from '../../../protocol/schema.ts';
 import { frequenciesOf } from '../schedule/rules.ts';
 import { IntegerEnum } from '../../../protocol/schema.ts';
@@ -78,6 +77,3 @@ export const agenticFields = {
     { default: { skills: [] } },
   ),
 };
-
-export const isServiceType = (type: string): type is ServiceType =>
-  serviceTypes.some((known) => known === type);

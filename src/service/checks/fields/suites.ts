@@ -1,8 +1,7 @@
 import Type, { type TSchema } from 'typebox';
-import type { SuiteType } from '../../../protocol/check-types.ts';
-import { suiteTypes } from '../../../protocol/check-types.ts';
 import { Nullable, StringEnum } from '../../../protocol/schema.ts';
-import { BundleKey, suiteBrowsers, suiteEngines, suiteMinutes } from '../../../protocol/suite.ts';
+import { BundleKey, suiteBrowsers, suiteMinutes } from '../../../protocol/suite.ts';
+import { suiteEngines } from '../../../protocol/suite-engines.ts';
 import { defaultFrequency, frequenciesOf } from '../schedule/rules.ts';
 import { IntegerEnum } from '../../../protocol/schema.ts';
 
@@ -65,5 +64,3 @@ export const suiteFields = {
     description: 'Minutes that a run may take.',
   }),
 };
-
-export const isSuiteType = (type: string): type is SuiteType => suiteTypes.some((known) => known === type);

@@ -1,6 +1,7 @@
 import type { Problems } from '../../http/problems.ts';
 import type { JobType, ProbeType } from '../../../protocol/check-types.ts';
 import type { Assertion } from '../../../protocol/assertions.ts';
+import { serviceCheckTypes } from '../types/table.ts';
 import { isSecretVariable } from '../../engine/encryption.ts';
 import type { phaseFields, PublicRetryStrategy } from '../fields/fields.ts';
 import type { CreateBody, StoredRequest } from '../fields/schema.ts';
@@ -101,14 +102,14 @@ function checkAssertion(assertion: Assertion, path: string, problems: Problems):
 
 const isNumber = (text: string) => text.trim() !== '' && Number.isFinite(Number(text));
 
-/** Null stands for "no retries"; fields that a kind of retry does not have are refused, the others get their defaults. */
+/** `type`: null = of a group. Null stands for "no retries"; fields that a kind of retry does not have are refused, the others get their defaults. */
 export function settleRetryStrategy(
   strategy: PublicRetryStrategy | null,
-  type: JobType | 'group',
+  type: JobType | null,
   problems: Problems,
 ): PublicRetryStrategy | null {
   if (strategy === null) return null;
-  if (strategy.onlyOn.length > 0 && !['API', 'URL', 'group'].includes(type)) {
+  if (strategy.onlyOn.length > 0 && type !== null && !serviceCheckTypes[type].mayRetryOnlyOn) {
     problems.add('retryStrategy.onlyOn', 'is for API and URL checks only');
   }
   const { maxRetries, maxDurationSeconds, ...rest } = strategy;

@@ -36,12 +36,34 @@ export function secondsOf(timing: HeartbeatTiming): { period: number; grace: num
   };
 }
 
+type Refuse = (field: keyof Refusable, isGiven: boolean, must: string, why?: string) => void;
 type Refusable = CreateBody<'HEARTBEAT'> | CreateBody<'AGENTIC'>;
+
+/** In what the types differ: their words, and the fields that only one of them refuses. */
+const ownRules: {
+  readonly [T in ServiceType]: { what: string; refuseOwn: (body: Refusable, refuse: Refuse) => void };
+} = {
+  HEARTBEAT: {
+    what: 'a HEARTBEAT check',
+    refuseOwn: ({ locations }, refuse) =>
+      refuse(
+        'locations',
+        (locations ?? []).length > 0,
+        'empty',
+        'a HEARTBEAT check runs at no location: it waits for pings',
+      ),
+  },
+  AGENTIC: {
+    what: 'an AGENTIC check',
+    refuseOwn: ({ triggerIncident }, refuse) =>
+      refuse('triggerIncident', triggerIncident !== null, 'null', 'an AGENTIC check opens no incidents'),
+  },
+};
 
 /** What the other types have and these have not: the reason, where a value was given. */
 function checkInapplicable(type: ServiceType, body: Refusable, problems: Problems): void {
-  const what = type === 'HEARTBEAT' ? 'a HEARTBEAT check' : 'an AGENTIC check';
-  const refuse = (field: keyof Refusable, isGiven: boolean, must: string, why = `is not for ${what}`) => {
+  const { what, refuseOwn } = ownRules[type];
+  const refuse: Refuse = (field, isGiven, must, why = `is not for ${what}`) => {
     if (isGiven) problems.add(field, `${why} (must be ${must})`);
   };
   const here = 'which the service itself runs: no agent gets it';
@@ -61,12 +83,7 @@ function checkInapplicable(type: ServiceType, body: Refusable, problems: Problem
   refuse('tearDownSnippetId', body.tearDownSnippetId !== null, 'null');
   refuse('localSetupScript', (body.localSetupScript ?? '') !== '', 'null');
   refuse('localTearDownScript', (body.localTearDownScript ?? '') !== '', 'null');
-  if (type === 'HEARTBEAT') {
-    const locations = `${what} runs at no location: it waits for pings`;
-    refuse('locations', (body.locations ?? []).length > 0, 'empty', locations);
-    return;
-  }
-  refuse('triggerIncident', body.triggerIncident !== null, 'null', `${what} opens no incidents`);
+  refuseOwn(body, refuse);
 }
 
 function settleTiming(heartbeat: CreateBody<'HEARTBEAT'>['heartbeat'], problems: Problems): HeartbeatTiming {

@@ -1,5 +1,6 @@
+import type { SuiteType } from '../../../protocol/check-types.ts';
 import { posix } from 'node:path';
-import { engineVersions } from '../../../protocol/suite.ts';
+import { engineVersions } from '../../../protocol/suite-engines.ts';
 import type { CreateBody } from '../fields/schema.ts';
 import { settleShared, type SettledCheck } from './rules.ts';
 import { type Problems } from '../../http/problems.ts';
@@ -87,7 +88,11 @@ function checkTexts(body: CreateBody<'PLAYWRIGHT'>, problems: Problems): void {
 }
 
 /** As settleCheck, for suites. */
-export function settleSuite(body: CreateBody<'PLAYWRIGHT'>, problems: Problems): SettledSuite {
+export function settleSuite(
+  type: SuiteType,
+  body: CreateBody<'PLAYWRIGHT'>,
+  problems: Problems,
+): SettledSuite {
   checkInapplicable(body, problems);
   checkEngine(body, problems);
   checkPlaces(body, problems);
@@ -96,7 +101,7 @@ export function settleSuite(body: CreateBody<'PLAYWRIGHT'>, problems: Problems):
   const settled = {
     ...body,
     // Each to its own message: what is inapplicable has been told above.
-    ...settleShared('PLAYWRIGHT', { ...body, retryStrategy: null, ...noPhases }, problems),
+    ...settleShared(type, { ...body, retryStrategy: null, ...noPhases }, problems),
     ...noPhases,
     workingDir: ['', '.', './'].includes(workingDir) ? '' : posix.normalize(workingDir).replace(/\/$/, ''),
     browsers: [...new Set(body.browsers)],

@@ -1,24 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { CheckType } from '../../../protocol/check-types.ts';
+import { columnOf } from '../types/table.ts';
 
 /** When checks are due: pure rules, from the specification's frequency and frequencyOffset (facts 2.0; contract: "Rules of grading"). */
 
 /** Allowed values of `frequency`, in minutes. 0 = every `frequencyOffset` seconds. */
 export const frequencies = [0, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440] as const;
-const withoutSubMinute = frequencies.filter((frequency) => frequency > 0);
-/** Allowed values by check type; types that run browsers and suites get no sub-minute ones. */
-export const frequenciesOf: { readonly [T in CheckType]: readonly number[] } = {
-  URL: frequencies,
-  API: frequencies,
-  TCP: frequencies,
-  DNS: frequencies,
-  ICMP: frequencies,
-  BROWSER: withoutSubMinute,
-  MULTI_STEP: withoutSubMinute,
-  PLAYWRIGHT: withoutSubMinute,
-  AGENTIC: frequencies.filter((frequency) => frequency >= 5),
-  HEARTBEAT: frequencies,
-};
+/** Allowed values by check type. */
+export const frequenciesOf = columnOf<readonly number[]>(({ leastFrequency }) =>
+  frequencies.filter((frequency) => frequency >= leastFrequency),
+);
 /** Allowed values of `frequencyOffset` with frequency 0: the seconds between runs. */
 export const subMinuteOffsets = [10, 20, 30] as const;
 export const defaultFrequency = 10;

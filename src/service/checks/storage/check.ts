@@ -1,4 +1,5 @@
-import { checkTypes, type CheckType } from '../../../protocol/check-types.ts';
+import { isCheckType, type CheckType } from '../../../protocol/check-types.ts';
+import { isPinged, serviceCheckType } from '../types/table.ts';
 import type { CheckRow } from './statements.ts';
 import { isSecretVariable, openVariables, sealVariables, type Encryption } from '../../engine/encryption.ts';
 import { withGroupSettings, type GroupSettings } from './settings.ts';
@@ -90,7 +91,7 @@ export function toStored(check: AnySettledCheck, encryption: Encryption): Stored
 
 /** The check type of a row; null for a type of a newer version. */
 export function typeOf(row: CheckRow): CheckType | null {
-  return checkTypes.find((type) => type === row.checkType) ?? null;
+  return isCheckType(row.checkType) ? row.checkType : null;
 }
 
 /** A stored check in the clear, secret values included: for merging a change into, never for an answer. */
@@ -100,7 +101,7 @@ export function fromRow(row: CheckRow, encryption: Encryption): AnySettledCheck 
     environmentVariables?: SettledCheck['environmentVariables'];
   }; // written by toStored
   const check = {
-    ...(row.checkType === 'API' ? { dependencies: [] } : {}),
+    ...(serviceCheckType(row.checkType)?.code === 'phases' ? { dependencies: [] } : {}),
     ...definition,
     ...row.code,
     name: row.name,
@@ -169,7 +170,7 @@ export function presentCheck(
 /** Where a heartbeat is pinged, beside its times. */
 function pingOf({ checkType, definition, pingToken }: CheckRow, base: string) {
   const { heartbeat } = definition;
-  if (checkType !== 'HEARTBEAT' || typeof heartbeat !== 'object' || heartbeat === null) return {};
+  if (!isPinged(checkType) || typeof heartbeat !== 'object' || heartbeat === null) return {};
   const { period, periodUnit, grace, graceUnit } = heartbeat as HeartbeatTiming; // written by settleServiceCheck
   const token = pingToken ?? '';
   return {

@@ -27,7 +27,7 @@ export function settleGroup(body: GroupBody, problems: Problems): SettledGroup {
     privateLocations: body.privateLocations ?? [],
     environmentVariables: settleVariables(body.environmentVariables, problems),
     retryStrategy:
-      retryStrategy === 'FALLBACK' ? retryStrategy : settleRetryStrategy(retryStrategy, 'group', problems),
+      retryStrategy === 'FALLBACK' ? retryStrategy : settleRetryStrategy(retryStrategy, null, problems),
   };
 }
 

@@ -1,7 +1,8 @@
 import type { PublicRetryStrategy } from '../fields/fields.ts';
 import type { AlertSettings } from '../../accounts/alert-settings.ts';
-import { isServiceType } from '../fields/service-checks.ts';
-import { isSuiteType } from '../fields/suites.ts';
+
+
+import { serviceCheckType } from '../types/table.ts';
 import type { ApiRequest, KeyValue } from '../../../protocol/requests.ts';
 
 /**
@@ -133,20 +134,17 @@ type Mergeable = Locations &
 /** A check with its group's settings applied. Scripts stay: those of the group run besides, not instead. */
 export function withGroupSettings<C extends Mergeable>(checkType: string, check: C, group: GroupSettings): C {
   const { request } = check;
-  const isSuite = isSuiteType(checkType);
-  const defaults = checkType === 'API' ? group.apiCheckDefaults : null;
-  // What the service runs itself has no locations.
-  const isService = isServiceType(checkType);
+  const own = serviceCheckType(checkType);
+  const defaults = own?.hasHttpDefaults === true ? group.apiCheckDefaults : null;
   return {
     ...check,
-    ...(isService ? {} : mergedLocations(check, group)),
-    // A suite has neither retries of the service nor a runtime.
-    ...(isSuite || isService ? {} : mergedRetries(check, group)),
+    ...(own?.hasLocations === false ? {} : mergedLocations(check, group)),
+    ...(own?.isRetried === false ? {} : mergedRetries(check, group)),
     ...mergedAlerts(check, group),
     activated: check.activated && group.activated,
     muted: check.muted || group.muted,
-    runParallel: isService ? false : (group.runParallel ?? check.runParallel),
-    runtimeId: isSuite || isService ? null : (check.runtimeId ?? group.runtimeId),
+    runParallel: own?.hasLocations === false ? false : (group.runParallel ?? check.runParallel),
+    runtimeId: own?.hasRuntime === false ? null : (check.runtimeId ?? group.runtimeId),
     environmentVariables: mergedVariables(check.environmentVariables, group.environmentVariables),
     ...(request === undefined || defaults === null
       ? {}

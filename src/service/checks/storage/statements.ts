@@ -1,3 +1,4 @@
+import { sqlTypesWhere } from '../types/table.ts';
 import { subscriptionsColumn, type OwnSubscription } from '../../alert-channels/subscription-statements.ts';
 import type { Queryable } from '../../db/database.ts';
 import { slugsOfCheck } from './effective-checks.ts';
@@ -46,7 +47,7 @@ export type CheckWrite = Omit<CheckRow, 'createdAt' | 'updatedAt' | 'pingToken' 
 const columns = `id, check_type as "checkType", name, activated, muted, tags, group_id::float8 as "groupId", locations,
   private_locations as "privateLocations", run_parallel as "runParallel", frequency,
   frequency_offset as "frequencyOffset", definition, code,
-  case when check_type = 'HEARTBEAT' then (select ping_token from heartbeats h where h.check_id = checks.id) end as "pingToken",
+  case when check_type in ${sqlTypesWhere(({ runBy }) => runBy === 'nobody')} then (select ping_token from heartbeats h where h.check_id = checks.id) end as "pingToken",
   ${subscriptionsColumn('checks')},
   created_at as "createdAt", updated_at as "updatedAt"`;
 

@@ -1,0 +1,45 @@
+import type { JobOf } from '../../protocol/job.ts';
+import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
+
+/** Secrets that a job holds outside of its variables. */
+
+/** The passphrases, the password and the locked values of an API job's request, and the password in its URL. */
+export function secretsOfApi({ clientCertificates, request }: JobOf<'API'>): NamedSecret[] {
+  const { basicAuth, headers, queryParameters } = request;
+  return [
+    ...clientCertificates.flatMap(({ passphrase }) =>
+      passphrase === null ? [] : [{ name: 'clientCertificates.passphrase', value: passphrase }],
+    ),
+    ...(basicAuth === null ? [] : literal('basicAuth.password', basicAuth.password)),
+    ...[...headers, ...queryParameters].flatMap(({ key, value, locked }) =>
+      locked ? literal(key, value) : [],
+    ),
+    ...secretsOfUrl({ request }),
+  ];
+}
+
+/** The password in the URL of a job's request. */
+export function secretsOfUrl({ request }: { request: { url: string } }): NamedSecret[] {
+  return passwordsOf('request.url', request.url);
+}
+
+/** The password in `url`, decoded; none where the text is no URL or has no password. `name`: where the URL was found. */
+export function passwordsOf(name: string, url: string): NamedSecret[] {
+  if (!URL.canParse(url)) return [];
+  const { password } = new URL(url);
+  if (password === '') return [];
+  return [{ name: `${name} password`, value: decoded(password) }];
+}
+
+/** A value that is in the job itself. A value made from variables is as secret as those are. */
+function literal(name: string, value: string): NamedSecret[] {
+  return value === '' || value.includes('{{') ? [] : [{ name, value }];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
