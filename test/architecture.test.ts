@@ -34,14 +34,16 @@ const mayImport: Record<string, readonly string[]> = {
   protocol: [],
   secrets: [],
   native: [],
+  // The one interpreter of templates: of requests (executors) and of alerts (service), which may not import each other.
+  templates: ['protocol'],
   targets: [],
   config: ['secrets'],
   log: ['secrets'],
   script: ['protocol', 'log', 'native'],
-  executors: ['protocol', 'log', 'native', 'script'],
+  executors: ['protocol', 'log', 'native', 'script', 'templates'],
   agent: ['protocol', 'log', 'config', 'secrets', 'native', 'executors', 'script'],
   // The processes of its browsers are confined as those of scripts are; see below.
-  service: ['protocol', 'log', 'config', 'secrets', 'script'],
+  service: ['protocol', 'log', 'config', 'secrets', 'script', 'templates'],
   commands: [
     'protocol',
     'log',

@@ -6,6 +6,7 @@ import { shownUrl, type HttpReport, type HttpRequest } from './request.ts';
 import { parseProxy, type Proxy } from './proxy.ts';
 import { clientCertificateFacts } from './tls-facts.ts';
 import { version } from '../../version.ts';
+import { isTemplate } from '../../templates/parse.ts';
 import { shortened } from '../interface/shorten.ts';
 
 /** What requests say they come from, unless the check says otherwise. */
@@ -41,7 +42,7 @@ export async function proxyOf(
 ): Promise<Proxy | null> {
   const { proxyUrl } = job;
   if (proxyUrl === null || proxyUrl === '') return null;
-  if (!proxyUrl.includes('{{')) return parseProxy(proxyUrl);
+  if (!isTemplate(proxyUrl)) return parseProxy(proxyUrl);
   const { createRenderer } = await import('./templates.ts');
   const render = await createRenderer({
     variables: new Map(job.environmentVariables.map(({ key, value }) => [key, value])),
