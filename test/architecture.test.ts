@@ -25,12 +25,16 @@ const files = filesBelow(src).map((file) => ({
 const partOf = (name: string): string =>
   name.includes('/') ? name.slice(0, name.indexOf('/')) : name.replace(/\.ts$/, '');
 
-// Everyone may import errors and time limits; `version` is a constant.
-const common = ['errors', 'time-limit', 'version'];
+// Leaves that everyone may import: each is one small subject and imports nothing.
+const common = ['errors', 'time-limit', 'version', 'durations', 'rounding', 'json-values', 'system-errors'];
 const mayImport: Record<string, readonly string[]> = {
   errors: [],
   'time-limit': [],
   version: [],
+  durations: [],
+  rounding: [],
+  'json-values': [],
+  'system-errors': [],
   protocol: [],
   secrets: [],
   native: [],

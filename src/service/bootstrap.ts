@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
@@ -6,6 +6,7 @@ import type { Db, Queryable } from './db/database.ts';
 import { createEncryption, EncryptionError, type Encryption } from './engine/encryption.ts';
 import { uuidv7 } from './engine/ids.ts';
 import { keysFilePath, readKeysFile, writeKeysFile, type Keys } from './keys-file.ts';
+import { hashToken } from './token-hash.ts';
 
 /** The first start's account, API key, private location and its key; at later starts, what the first one made. */
 
@@ -32,11 +33,6 @@ type Options = {
 const advisoryLock = 4_400_002;
 export const defaultLocationSlug = 'local';
 const encryptionCheck = 'encryption-check';
-
-/** SHA-256 of a key, as the database keeps it: keys are long and random, so a slow hash would add nothing. */
-export function hashKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
-}
 
 /** The end of a key, by which people tell keys apart. */
 export function maskKey(key: string): string {
@@ -112,7 +108,7 @@ async function create(tx: Queryable, keys: Keys, now: number): Promise<void> {
   ]);
   await tx.query(
     `insert into api_keys (id, account_id, name, key_hash, masked_key, created_at) values ($1, $2, $3, $4, $5, $6)`,
-    [uuidv7(now), keys.accountId, 'Default', hashKey(keys.apiKey), maskKey(keys.apiKey), at],
+    [uuidv7(now), keys.accountId, 'Default', hashToken(keys.apiKey), maskKey(keys.apiKey), at],
   );
   const locationId = uuidv7(now);
   await tx.query(
@@ -121,7 +117,7 @@ async function create(tx: Queryable, keys: Keys, now: number): Promise<void> {
   );
   await tx.query(
     `insert into location_keys (id, location_id, key_hash, masked_key, created_at) values ($1, $2, $3, $4, $5)`,
-    [uuidv7(now), locationId, hashKey(keys.locationKey), maskKey(keys.locationKey), at],
+    [uuidv7(now), locationId, hashToken(keys.locationKey), maskKey(keys.locationKey), at],
   );
 }
 
@@ -164,7 +160,7 @@ async function warnOfUnknownKeys({ db, config, log }: Pick<Options, 'db' | 'conf
     ['SERVICE_LOCATION_KEY', config.locationKey, 'location_keys'],
   ] as const) {
     if (key === null) continue;
-    const rows = await db.query(`select 1 from ${table} where key_hash = $1`, [hashKey(key.reveal())]);
+    const rows = await db.query(`select 1 from ${table} where key_hash = $1`, [hashToken(key.reveal())]);
     if (rows.length === 0)
       log.warn({ variable }, 'ignored: it counts at the first start only, and the database has other keys');
   }

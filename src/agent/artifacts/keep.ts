@@ -6,6 +6,7 @@ import type { Artifact } from '../../protocol/result.ts';
 import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
 import type { AttemptFile, KeepArtifacts } from './attempt-files.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
+import { codeOf } from '../../system-errors.ts';
 
 /** Where scrubbed files go: the agent's store, or a folder of `run`. */
 export type ArtifactPlace = {
@@ -105,7 +106,7 @@ async function scrubbedFile(
       secrets,
       signal,
     }).catch((error: unknown) => {
-      const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
+      const code = codeOf(error);
       throw code === 'UNSCRUBBABLE' ? new Refused(size, toError(error).message) : error;
     });
     // Masks may be longer than what they stand for.

@@ -89,11 +89,6 @@ export function makeFolder(folder: string): void {
   }
 }
 
-export function isOutOfSpace(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
-  return code === 'ENOSPC' || code === 'EDQUOT';
-}
-
 const deviceOf = (folder: string): number | null => statSync(folder, { throwIfNoEntry: false })?.dev ?? null;
 
 function readOwner(file: string): Owner | null {

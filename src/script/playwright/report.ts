@@ -4,7 +4,8 @@ import { bounds } from '../child/capture/format.ts';
 import { callsWithSteps, readCapture, tryKey, type Capture } from './capture.ts';
 import { attachedFile, picturesBelow, readOwnFile, type KeptFile } from './files.ts';
 import type { PlaywrightRun, StepRun, TestRun } from '../interface/playwright-run.ts';
-import { amountOf, fieldsOf, listOf, parsedJson, textOf, textsOf } from '../process/unchecked.ts';
+import { amountOf, listOf, textOf, textsOf } from '../process/unchecked.ts';
+import { fieldsOf, parsedJson } from '../../json-values.ts';
 
 export type ReportOptions = {
   checkType: 'BROWSER' | 'MULTI_STEP';

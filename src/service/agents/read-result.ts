@@ -2,9 +2,9 @@ import { Compile } from 'typebox/compile';
 import { defaultRetention } from '../../config/retention.ts';
 import { Result } from '../../protocol/result.ts';
 import { protocolLimits, type ResponseOf } from '../../protocol/routes.ts';
-import { dayMs } from '../db/partitions.ts';
 import { toJsonb } from '../results/store-result.ts';
 import { uuidPattern } from '../engine/ids.ts';
+import { dayMs } from '../../durations.ts';
 
 /** What an agent has sent as a result: whether it is one, and what of it can be stored. */
 

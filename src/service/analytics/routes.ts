@@ -6,7 +6,7 @@ import { analyse, metadataOf, type Question } from './analyse.ts';
 import { groupKeyOf } from './measures.ts';
 import { metricsOf } from './metric-names.ts';
 import { findAnalysedChecks, type AnalysedCheck } from './statements.ts';
-import { dayMs, dayOf } from '../db/partitions.ts';
+import { dayOf } from '../db/partitions.ts';
 import { notFound } from '../http/errors.ts';
 import { atMost } from '../http/rate-limit.ts';
 import { strict } from '../http/strict-schema.ts';
@@ -14,6 +14,7 @@ import { AnalyticsQuery, BatchBody, rangeOf } from './schema.ts';
 import { errorResponses } from '../http/api-errors.ts';
 import { IdParams, isUuid } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { dayMs } from '../../durations.ts';
 
 /** The last parts of `/v1/analytics/{…}/{id}` of each type; the first one is the usual name. */
 export const analyticsPaths: { readonly [T in CheckType]: readonly [string, ...string[]] } = {

@@ -1,10 +1,11 @@
 import Type, { type Static } from 'typebox';
-import { hashKey, maskKey, newLocationKey } from '../bootstrap.ts';
+import { maskKey, newLocationKey } from '../bootstrap.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { insertLocationKey, keysOfLocations, type LocationKeyRow } from './statements.ts';
 import type { Db } from '../db/database.ts';
 import { conflict } from '../http/errors.ts';
 import { open } from '../http/strict-schema.ts';
+import { hashToken } from '../token-hash.ts';
 
 /** Keys with which agents join a location: private ones and data-centre codes alike. */
 
@@ -51,7 +52,7 @@ export async function addLocationKey(
   await insertLocationKey(tx, {
     id: key.id,
     locationId,
-    keyHash: hashKey(rawKey),
+    keyHash: hashToken(rawKey),
     maskedKey: key.maskedKey,
     now: key.createdAt,
   });

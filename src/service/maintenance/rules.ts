@@ -12,6 +12,7 @@ import { momentHint, parseMoment } from './moments.ts';
 import { isTimezone, longestOccurrenceMs, overAt } from './recurrence.ts';
 import type { ChangeWindowBody, CreateWindowBody } from './schema.ts';
 import { isUuid } from '../http/path-params.ts';
+import { hourMs } from '../../durations.ts';
 
 /** What no schema can say of a maintenance window. */
 
@@ -70,7 +71,7 @@ function checkTimes(times: RecurrenceColumns): void {
   const { repeat } = recurrenceOf(times);
   const longest = repeat === null ? null : longestOccurrenceMs(repeat);
   if (longest !== null && endsAt.getTime() - startsAt.getTime() > longest) {
-    const hours = longest / 3_600_000;
+    const hours = longest / hourMs;
     attributes['endsAt'] = [
       `must be at most ${hours} hours after startsAt, so that no occurrence reaches into the next`,
     ];

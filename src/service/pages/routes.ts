@@ -21,6 +21,7 @@ import { runningScript } from './running-script.ts';
 import { runningOnPage } from './running.ts';
 import { pageScript } from './script.ts';
 import { pageCss } from './style.ts';
+import { dayMs } from '../../durations.ts';
 
 /** Runs in the graphs of a suite. */
 const shownSuiteRuns = 30;
@@ -92,7 +93,7 @@ async function overview(
   const account = await findAccount(db, accountId);
   const checks = await checksInShort(db, { accountId, limit, offset });
   const checkIds = checks.map(({ id }) => id);
-  const since = new Date(now() - shownDays * 86_400_000);
+  const since = new Date(now() - shownDays * dayMs);
   const statuses = await statusesOf(db, { accountId, checkIds });
   const results: RecentResultRow[] = [];
   // Some checks at a time: the embedded database does one thing at once, and agents wait for it too.

@@ -2,6 +2,7 @@ import { firstUuidv7 } from '../engine/ids.ts';
 import { statusOfEnded, type SessionKind, type SessionRow, type SessionRunRow } from './statements.ts';
 import type { CheckSessionStatus } from './rules.ts';
 import type { Queryable } from '../db/database.ts';
+import { hourMs } from '../../durations.ts';
 
 /** Statements on many sessions at once, and on what goes with one that is deleted. */
 
@@ -11,7 +12,7 @@ export type RunsAlike = Pick<SessionRunRow, 'status' | 'state' | 'checkType' | '
 /** Metadata that is longer is not shown in lists, in characters. */
 const listedMetadata = 8192;
 /** A session's id is made before the session is, in the same request. */
-const idEarlierMs = 3_600_000;
+const idEarlierMs = hourMs;
 
 export type SessionFilter = {
   accountId: string;

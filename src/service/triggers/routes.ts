@@ -13,13 +13,14 @@ import {
 } from './statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { open, strict } from '../http/strict-schema.ts';
-import { hashToken, newToken, tokenLength } from './tokens.ts';
+import { newToken, tokenLength } from './tokens.ts';
 import { errorResponses } from '../http/api-errors.ts';
 import { isUuid, numberId } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { baseUrl } from '../results/artifact-list.ts';
 import { bodyOrNone } from '../sessions/form.ts';
 import { date, dayOf } from '../http/dates.ts';
+import { hashToken } from '../token-hash.ts';
 
 /** Triggers: of each check and each group at most one (specification, "Check trigger"). */
 

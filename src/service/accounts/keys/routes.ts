@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import Type from 'typebox';
 import { Nullable } from '../../../protocol/schema.ts';
-import { hashKey, maskKey } from '../../bootstrap.ts';
+import { maskKey } from '../../bootstrap.ts';
 import {
   deleteApiKey,
   findApiKey,
@@ -20,6 +20,7 @@ import { offsetOf, paginationFields } from '../../http/pagination.ts';
 import { IdParams, isUuid } from '../../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../../http/api.ts';
 import { ignored } from '../../http/ignored-fields.ts';
+import { hashToken } from '../../token-hash.ts';
 
 /** API keys of the account. A key is shown when it is made, and stored as a hash. */
 
@@ -142,7 +143,7 @@ export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
         if ((await lockApiKeys(tx, accountId)).length >= mostKeys) {
           throw conflict(`An account has at most ${mostKeys} API keys: delete one that is not used.`);
         }
-        await insertApiKey(tx, { ...key, keyHash: hashKey(rawKey) });
+        await insertApiKey(tx, { ...key, keyHash: hashToken(rawKey) });
       });
       const row = { ...key, lastUsedAt: null, updatedAt: null };
       void reply.header('cache-control', 'no-store');
