@@ -9,7 +9,7 @@ import { Secret } from '../src/secrets/secret.ts';
 import { createRollupLoop, handleRollups } from '../src/service/analytics/rollup-work.ts';
 import { buildApp } from '../src/service/app.ts';
 import { createBackground } from '../src/service/engine/background.ts';
-import { createPartitions, dayMs } from '../src/service/db/partitions.ts';
+import { createPartitions } from '../src/service/db/partitions.ts';
 import { migrate } from '../src/service/db/migrate.ts';
 import type { Db } from '../src/service/db/database.ts';
 import { openDatabase } from '../src/service/db/open-database.ts';
@@ -17,6 +17,7 @@ import { createEncryption } from '../src/service/engine/encryption.ts';
 import { createVacuum } from '../src/service/engine/vacuum.ts';
 import { uuidv7 } from '../src/service/engine/ids.ts';
 import { postgresBinaries, startPostgres } from '../test/helpers/postgres.ts';
+import { dayMs } from '../src/durations.ts';
 
 /**
  * Figures of one check over 30 days of one-minute results (three locations in turn), p50 and p99, grouped and not; and the

@@ -22,23 +22,29 @@ const files = filesBelow(src)
 const partOf = (name: string): string =>
   name.includes('/') ? name.slice(0, name.indexOf('/')) : name.replace(/\.ts$/, '');
 
-/** Leaves that every part may import. `version` is a constant. */
-const common = ['errors', 'time-limit', 'version'];
+/** Leaves that every part may import: each is one small subject and imports nothing. */
+const common = ['errors', 'time-limit', 'version', 'durations', 'rounding', 'json-values', 'system-errors'];
 const mayImport: Record<string, readonly string[]> = {
   errors: [],
   'time-limit': [],
   version: [],
+  durations: [],
+  rounding: [],
+  'json-values': [],
+  'system-errors': [],
   protocol: [],
   secrets: [],
   native: [],
+  // The one interpreter of templates: of requests (executors) and of alerts (service), which may not import each other.
+  templates: ['protocol'],
   targets: [],
   config: ['secrets'],
   log: ['secrets'],
   script: ['protocol', 'log', 'native'],
-  executors: ['protocol', 'log', 'native', 'script'],
+  executors: ['protocol', 'log', 'native', 'script', 'templates'],
   agent: ['protocol', 'log', 'config', 'secrets', 'native', 'executors', 'script'],
   // Only for the browser of agentic checks, whose processes are confined as those of scripts are; see below.
-  service: ['protocol', 'log', 'config', 'secrets', 'script'],
+  service: ['protocol', 'log', 'config', 'secrets', 'script', 'templates'],
   commands: [
     'protocol',
     'log',
@@ -79,7 +85,18 @@ const floors: Record<string, readonly string[]> = {
     '.',
   ],
   executors: ['interface', 'assertions', 'tcp', 'dns', 'resolve', 'icmp', 'http', 'evidence', '.'],
-  agent: ['folders', 'metrics', 'job-types', 'scrubbing', 'link', 'artifacts', 'outbox', 'run', 'claiming', '.'],
+  agent: [
+    'folders',
+    'metrics',
+    'job-types',
+    'scrubbing',
+    'link',
+    'artifacts',
+    'outbox',
+    'run',
+    'claiming',
+    '.',
+  ],
   service: [
     // Foundations, which know no subject.
     'db',
@@ -255,7 +272,8 @@ describe('imports', () => {
 test("the pages' code for browsers shares only types with the service", () => {
   const violations = files.flatMap(({ file, name, text }) => {
     const imported = imports.get(name) ?? [];
-    if (!isForBrowsers(name)) return imported.filter(isForBrowsers).map((other) => `${name} imports ${other}`);
+    if (!isForBrowsers(name))
+      return imported.filter(isForBrowsers).map((other) => `${name} imports ${other}`);
     return [
       ...importsOf(file, withoutTypes(text)).filter((other) => !isForBrowsers(other)),
       ...imported.filter((other) => !isForBrowsers(other) && other !== sharedWithBrowsers),

@@ -8,6 +8,7 @@ import { packBundle, type PackedBundle } from '../script/suite/bundle/pack.ts';
 import { version } from '../version.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
 import { inTemporaryFolder } from './temporary-folder.ts';
+import { printable } from './terminal-text.ts';
 
 const options = {
   include: { type: 'string', multiple: true },
@@ -56,8 +57,8 @@ export function packedLines(packed: PackedBundle): string {
   const { files, size, root, workingDir, warnings } = packed;
   const where = workingDir === '' ? '' : `, workingDir ${JSON.stringify(workingDir)}`;
   const lines = [
-    ...warnings.map((warning) => `warning: ${plain(warning)}`),
-    `packed ${files} files of ${plain(root)} (${(size / 1024 / 1024).toFixed(1)} MB)${where}`,
+    ...warnings.map((warning) => `warning: ${printable(warning)}`),
+    `packed ${files} files of ${printable(root)} (${(size / 1024 / 1024).toFixed(1)} MB)${where}`,
   ];
   return lines.map((line) => `location-agent: ${line}\n`).join('');
 }
@@ -69,9 +70,6 @@ const factsOf = ({ size, files, workingDir, lockFile, warnings }: PackedBundle) 
   lockFile,
   warnings,
 });
-
-/** Names of files may hold what terminals obey. */
-const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
 
 type Upload = {
   transport: Pick<Transport, 'send'>;
@@ -122,7 +120,7 @@ function storedIn({ status, body }: Answer, serviceUrl: URL): { key: string; dig
   }
   const isOwn = typeof message === 'string';
   const words = isOwn
-    ? `status ${status}: ${plain(message)}`
+    ? `status ${status}: ${printable(message)}`
     : `status ${status} from something that is not the service`;
   // Something on the way may answer in the service's place for a while.
   const retryable = status >= 500 || status === 408 || status === 425 || status === 429;

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { exitCodes, FatalError } from '../errors.ts';
 import { Secret } from '../secrets/secret.ts';
+import { codeOf } from '../system-errors.ts';
 
 /** How variables of the environment are read: each reader throws FatalError (78) that names the variable and the remedy. */
 
@@ -74,7 +75,7 @@ export function secret(env: Environment, name: string): Secret | null {
   try {
     content = readFileSync(file, 'utf8');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException; // readFileSync throws nothing else
+    const code = codeOf(error);
     return fail(`${name}_FILE: cannot read ${file} (${code})${fileRemedies[code ?? ''] ?? ''}`);
   }
   const first = content.split(/\r?\n/, 1)[0]?.trim() ?? '';

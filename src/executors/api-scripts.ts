@@ -10,6 +10,7 @@ import { textOf } from './http/body.ts';
 import type { Received } from './http/exchange.ts';
 import { shownUrl, type HttpReport, type HttpRequest } from './http/request.ts';
 import { shortened } from './interface/shorten.ts';
+import { rounded } from '../rounding.ts';
 
 /**
  * Setup and teardown around the request of one attempt of an API check (facts, 2.3): group setup, check setup, request,
@@ -182,16 +183,15 @@ function sentRequest(request: HttpRequest): ScriptRequest {
 
 /** Everything of the response but its body, with the timings in the public form (facts, 2.3). */
 function responseFor({ timings }: HttpReport, { status, statusText, headers }: Received) {
-  const rounded = (ms: number) => Math.round(ms * 1000) / 1000;
   const phases = {
-    wait: rounded(timings.remainder ?? 0),
-    dns: rounded(timings.dns ?? 0),
-    tcp: rounded((timings.connect ?? 0) + (timings.tunnel ?? 0)),
-    firstByte: rounded((timings.tls ?? 0) + (timings.firstByte ?? 0)),
-    download: rounded(timings.download ?? 0),
+    wait: rounded(timings.remainder ?? 0, 3),
+    dns: rounded(timings.dns ?? 0, 3),
+    tcp: rounded((timings.connect ?? 0) + (timings.tunnel ?? 0), 3),
+    firstByte: rounded((timings.tls ?? 0) + (timings.firstByte ?? 0), 3),
+    download: rounded(timings.download ?? 0, 3),
   };
   let at = 0;
-  const after = (phase: number) => (at = rounded(at + phase));
+  const after = (phase: number) => (at = rounded(at + phase, 3));
   return {
     statusCode: status,
     statusText,
@@ -203,6 +203,6 @@ function responseFor({ timings }: HttpReport, { status, statusText, headers }: R
       response: after(phases.firstByte),
       end: after(phases.download),
     },
-    timingPhases: { ...phases, total: rounded(timings.total) },
+    timingPhases: { ...phases, total: rounded(timings.total, 3) },
   };
 }

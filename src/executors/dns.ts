@@ -15,6 +15,7 @@ import type { DnsServer } from './dns/udp.ts';
 import type { ExecutionContext, Executor, Outcome } from './interface/executor.ts';
 import { deadlinePassed } from './tcp/errors.ts';
 import { timingsOf, type Phases } from './tcp/timings.ts';
+import { rounded } from '../rounding.ts';
 
 /** How long one of several servers is waited for before the next is asked. */
 const serverShareMs = 5000;
@@ -186,8 +187,6 @@ function timeOut({ asked, target }: Progress): Reason {
   );
 }
 
-const roundedMs = (ms: number) => Math.round(ms * 1000) / 1000;
-
 function verdict({ message }: Answer, request: DnsRequest): Outcome['base'] {
   const judged = request.assertions.some(({ source }) => source === 'RESPONSE_CODE');
   if (message.rcode === 0 || judged) return { ok: true };
@@ -200,8 +199,9 @@ function report({ request }: Job, progress: Progress, seen: Answer | Reason): Ou
   const last = progress.asked.at(-1);
   const phases: Phases = { dns: progress.resolveMs, ...last?.trace.phases };
   const timings = timingsOf(phases, totalMs);
-  const responseTime = roundedMs(
+  const responseTime = rounded(
     answer !== null && last !== undefined ? last.ms : Math.max(0, timings.total - (timings.dns ?? 0)),
+    3,
   );
   const { target } = progress;
   const sum = (of: (trace: Trace) => number) =>
@@ -229,7 +229,7 @@ function report({ request }: Job, progress: Progress, seen: Answer | Reason): Ou
       servers: progress.asked.map(({ server, ms, error }) => ({
         address: server.address,
         port: server.port,
-        ms: roundedMs(ms),
+        ms: rounded(ms, 3),
         ...(error === undefined ? {} : { error }),
       })),
       truncatedRetry: progress.asked.some(({ trace }) => trace.truncatedRetry),

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { toError } from '../errors.ts';
 
 /** A port of the addon: an ICMP socket with its requests in flight. */
 export type NativePort = { readonly __port: unique symbol };
@@ -117,7 +118,7 @@ function loadOnce(): { native: Native | null; reason: string | null } {
     // The addon is built from this folder's own sources, which the type describes.
     return { native: createRequire(import.meta.url)(file) as Native, reason: null };
   } catch (error: unknown) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = toError(error).message;
     return { native: null, reason: `the native addon can't be loaded (${message.split('\n', 1)[0] ?? ''})` };
   }
 }

@@ -1,12 +1,14 @@
+import { minuteMs, hourMs, dayMs } from '../durations.ts';
+
 /** The template helper for dates: `{{moment "2 days ago" "YYYY-MM-DD"}}`. Everything is UTC. */
 
 const unitMs: { readonly [unit: string]: number | undefined } = {
   millisecond: 1,
   second: 1000,
-  minute: 60_000,
-  hour: 3_600_000,
-  day: 86_400_000,
-  week: 7 * 86_400_000,
+  minute: minuteMs,
+  hour: hourMs,
+  day: dayMs,
+  week: 7 * dayMs,
 };
 
 const unitNames: { readonly [short: string]: string | undefined } = {
@@ -36,9 +38,9 @@ export function momentOf(phrase: string, now: number): number | null {
     case 'today':
       return startOfDay(now);
     case 'yesterday':
-      return startOfDay(now) - 86_400_000;
+      return startOfDay(now) - dayMs;
     case 'tomorrow':
-      return startOfDay(now) + 86_400_000;
+      return startOfDay(now) + dayMs;
     default:
   }
   const ago = /^(an?|\d{1,9}) ([a-z]+) (ago|before now|from now|hence|later)$/.exec(text);
@@ -56,7 +58,7 @@ export function momentOf(phrase: string, now: number): number | null {
 }
 
 function startOfDay(now: number): number {
-  return Math.floor(now / 86_400_000) * 86_400_000;
+  return Math.floor(now / dayMs) * dayMs;
 }
 
 function count(text: string | undefined): number {
@@ -101,7 +103,7 @@ export function formatMoment(time: number, format: string): string {
   const month = date.getUTCMonth();
   const day = date.getUTCDate();
   const hour = date.getUTCHours();
-  const dayOfYear = Math.floor((startOfDay(time) - Date.UTC(year, 0, 1)) / 86_400_000) + 1;
+  const dayOfYear = Math.floor((startOfDay(time) - Date.UTC(year, 0, 1)) / dayMs) + 1;
   const values: { readonly [token: string]: () => string } = {
     YYYY: () => String(year).padStart(4, '0'),
     YY: () => two(year % 100),

@@ -1,4 +1,4 @@
-import { hashKey, maskKey, newLocationKey } from './engine/keys.ts';
+import { maskKey, newLocationKey, hashToken } from './engine/keys.ts';
 import { randomBytes } from 'node:crypto';
 import type { ServiceConfig } from '../config/service.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
@@ -98,7 +98,7 @@ async function create(tx: Queryable, keys: Keys, now: number): Promise<void> {
   ]);
   await tx.query(
     `insert into api_keys (id, account_id, name, key_hash, masked_key, created_at) values ($1, $2, $3, $4, $5, $6)`,
-    [uuidv7(now), keys.accountId, 'Default', hashKey(keys.apiKey), maskKey(keys.apiKey), at],
+    [uuidv7(now), keys.accountId, 'Default', hashToken(keys.apiKey), maskKey(keys.apiKey), at],
   );
   const locationId = uuidv7(now);
   await tx.query(
@@ -107,7 +107,7 @@ async function create(tx: Queryable, keys: Keys, now: number): Promise<void> {
   );
   await tx.query(
     `insert into location_keys (id, location_id, key_hash, masked_key, created_at) values ($1, $2, $3, $4, $5)`,
-    [uuidv7(now), locationId, hashKey(keys.locationKey), maskKey(keys.locationKey), at],
+    [uuidv7(now), locationId, hashToken(keys.locationKey), maskKey(keys.locationKey), at],
   );
 }
 
@@ -150,7 +150,7 @@ async function warnOfUnknownKeys({ db, config, log }: Pick<Options, 'db' | 'conf
     ['SERVICE_LOCATION_KEY', config.locationKey, 'location_keys'],
   ] as const) {
     if (key === null) continue;
-    const rows = await db.query(`select 1 from ${table} where key_hash = $1`, [hashKey(key.reveal())]);
+    const rows = await db.query(`select 1 from ${table} where key_hash = $1`, [hashToken(key.reveal())]);
     if (rows.length === 0)
       log.warn({ variable }, 'ignored: it counts at the first start only, and the database has other keys');
   }

@@ -2,6 +2,7 @@ import { link, mkdir, open, readFile, unlink } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { exitCodes, FatalError, toError } from '../errors.ts';
+import { codeOf } from '../system-errors.ts';
 
 /** SERVICE_DATA_DIR/keys.json: what the first start generated, so that people and `dev` find it again. Mode 0600. */
 export type Keys = {
@@ -24,7 +25,7 @@ export async function readKeysFile(dataDir: string): Promise<Keys | null> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null; // readFile throws ErrnoException
+    if (codeOf(error) === 'ENOENT') return null;
     throw unusable(path, toError(error).message);
   }
   let keys: unknown;
@@ -54,7 +55,7 @@ export async function writeKeysFile(dataDir: string, keys: Keys): Promise<Keys> 
     await link(temporary, path);
     return keys;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // link throws ErrnoException
+    if (codeOf(error) !== 'EEXIST') throw error;
     return (await readKeysFile(dataDir)) ?? keys;
   } finally {
     await unlink(temporary);

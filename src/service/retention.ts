@@ -21,10 +21,12 @@ import { deleteOldGroupRuns } from './triggers/group-run-statements.ts';
 import { deleteOldHeartbeatEvents } from './heartbeats/statements.ts';
 import { deleteAbandonedJobs } from './scheduling/jobs-expiry.ts';
 import { deleteOldMaintenances } from './maintenance/occurrence-statements.ts';
-import { createPartitions, dayMs } from './db/partitions.ts';
+import { createPartitions } from './db/partitions.ts';
 import { dropRollupPartitions } from './analytics/rollup-statements.ts';
 import type { Loop } from './engine/loop.ts';
 import { createRetentionLoop, type CleanUp } from './engine/retention.ts';
+
+import { dayMs, hourMs } from '../durations.ts';
 
 /** Late and repeated results of an ended run are recognised for at least so long. */
 const finishedJobDays = 1;
@@ -32,7 +34,7 @@ const agentEventDays = 30;
 const mostAgentEvents = 10_000;
 const artifactsAtOnce = 500;
 /** An agent gives up after a day: what has not come by then will not come. */
-const unfinishedMs = 26 * 3_600_000;
+const unfinishedMs = 26 * hourMs;
 const sessionsAtOnce = 500;
 const alertsAtOnce = 5_000;
 const eventsAtOnce = 5_000;

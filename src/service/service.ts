@@ -12,6 +12,7 @@ import { migrate } from './db/migrate.ts';
 import type { Keys } from './keys-file.ts';
 import { createOwnWork } from './own-work.ts';
 import { createRetention } from './retention.ts';
+import { codeOf } from '../system-errors.ts';
 
 export type RunningService = {
   /** Where it listens, reachable from this machine. */
@@ -139,7 +140,7 @@ async function listen(app: Listening, { host, port }: ServiceConfig): Promise<vo
   try {
     await app.listen({ host, port });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException; // net throws ErrnoException
+    const code = codeOf(error);
     const reasons: { [code: string]: string } = {
       EADDRINUSE:
         'is in use by another program: stop it, or set SERVICE_PORT to another one (0 = any free one)',

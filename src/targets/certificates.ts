@@ -20,6 +20,7 @@ import {
   time,
   utf8String,
 } from './der.ts';
+import { dayMs } from '../durations.ts';
 
 /** What a certificate says. Names are DNS names or IP addresses. */
 export type CertificateRequest = {
@@ -49,8 +50,6 @@ const oid = {
   serverAuth: '1.3.6.1.5.5.7.3.1',
   clientAuth: '1.3.6.1.5.5.7.3.2',
 } as const;
-
-const dayMs = 86_400_000;
 
 /** A new authority, valid for a year from `now`; its key lives in memory only. */
 export function createAuthority(options: { commonName: string; now?: Date }): Authority {

@@ -2,8 +2,7 @@ import { createAuthority, selfSigned } from './certificates.ts';
 import { startDnsTarget, type DnsTarget, type DnsTargetOptions } from './dns-target.ts';
 import { startHttpTarget, type HttpTarget, type HttpTargetOptions } from './http-target.ts';
 import { startTcpTarget, type TcpTarget } from './tcp-target.ts';
-
-const dayMs = 86_400_000;
+import { dayMs } from '../durations.ts';
 
 export type TargetsOptions = {
   /** Address that all servers listen on; certificates are for it and for localhost. */

@@ -11,8 +11,10 @@ import {
   startTestNetwork,
   sumOfPhases,
   testContext,
+  variable,
+  type Running,
+  type TestNetwork,
 } from '../helpers/http.ts';
-import { variable, type Running, type TestNetwork } from '../helpers/http.ts';
 
 type Seen = {
   method: string;
@@ -376,6 +378,13 @@ describe('templates', () => {
     expect(seen[0]?.body).toBe('yes empty dotted dotted {{WORD}}');
   });
 
+  test('parentheses around and between expressions are plain text', async () => {
+    const body = `${'('.repeat(2000)}{{WORD}}${'('.repeat(2000)}{{WORD}}${')'.repeat(4000)}`;
+    await run({ url, method: 'POST', bodyType: 'RAW', body });
+    const word = 'two%20words%20%26%20more';
+    expect(seen[0]?.body).toBe(`${'('.repeat(2000)}${word}${'('.repeat(2000)}${word}${')'.repeat(4000)}`);
+  });
+
   test('a variable that is not set renders as nothing, and is named in the log', async () => {
     const context = testContext();
     await executeApi(apiJob({ url: `${url}/[{{NOPE}}]` }), context);
@@ -429,6 +438,11 @@ describe('templates', () => {
       'body',
       { body: '{{date "now" f=1}}', bodyType: 'RAW' as const },
       'name=value arguments are not known here',
+    ],
+    [
+      'body',
+      { body: `{{moment ${'(date '.repeat(8000)}1${')'.repeat(8000)}}}`, bodyType: 'RAW' as const },
+      'it has more than 1000 opening parentheses',
     ],
     ['body', { body: '{{X}}'.repeat(1001), bodyType: 'RAW' as const }, 'it has more than 1000 expressions'],
     [

@@ -1,7 +1,7 @@
 import { fastify, type FastifyInstance } from 'fastify';
 import { createLog, type Log } from '../../src/log.ts';
 import { registerAgentRoutes } from '../../src/service/agents/routes.ts';
-import { hashKey } from '../../src/service/engine/keys.ts';
+
 import type { ArtifactFiles } from '../../src/service/artifacts/files.ts';
 import type { Db } from '../../src/service/db/database.ts';
 import { createEncryption, type Encryption } from '../../src/service/engine/encryption.ts';
@@ -11,6 +11,7 @@ import { createRetention } from '../../src/service/retention.ts';
 import { nextDueAt, offsetSeconds, intervalSeconds } from '../../src/service/checks/schedule/rules.ts';
 import { createScheduler, type Scheduler } from '../../src/service/scheduling/scheduler.ts';
 import { emptyTables } from './database.ts';
+import { hashToken } from '../../src/service/engine/keys.ts';
 
 /** The agents' side of the service over a database, with a clock that the test moves. */
 
@@ -71,7 +72,7 @@ export async function addLocation(
   );
   await db.query(
     'insert into location_keys (id, location_id, key_hash, masked_key) values ($1, $2, $3, $4)',
-    [uuidv7(), id, hashKey(key), '...'],
+    [uuidv7(), id, hashToken(key), '...'],
   );
   return { id, slug, key };
 }

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { bootstrap } from '../../src/service/bootstrap.ts';
-import { hashKey } from '../../src/service/engine/keys.ts';
+
 import type { Db } from '../../src/service/db/database.ts';
 import { Secret } from '../../src/secrets/secret.ts';
 import { databases, emptyTables } from '../helpers/database.ts';
+import { hashToken } from '../../src/service/engine/keys.ts';
 
 const now = () => Date.parse('2026-03-04T05:06:07Z');
 const nothing = {
@@ -59,10 +60,10 @@ describe.each(databases)('bootstrap: $name', (database) => {
       expect(await rows(db)).toEqual([
         {
           account: first.accountId,
-          apiKey: hashKey(first.keys?.apiKey ?? ''),
+          apiKey: hashToken(first.keys?.apiKey ?? ''),
           kind: 'private',
           slug: 'local',
-          locationKey: hashKey(first.keys?.locationKey ?? ''),
+          locationKey: hashToken(first.keys?.locationKey ?? ''),
         },
       ]);
       const second = await bootstrap({ db, config, now });

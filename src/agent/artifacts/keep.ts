@@ -6,6 +6,8 @@ import type { Artifact } from '../../protocol/result.ts';
 import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
 import type { AttemptFile, KeepArtifacts } from './attempt-files.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
+import { codeOf } from '../../system-errors.ts';
+import type { StoredArtifact } from './store.ts';
 
 /** Where scrubbed files go: the agent's store, or a folder of `run`. */
 export type ArtifactPlace = {
@@ -13,16 +15,7 @@ export type ArtifactPlace = {
   /** Takes the scrubbed file; what its result says of it from now on. */
   keep: (
     path: string,
-    file: {
-      jobId: string;
-      attempt: number;
-      leaseToken: string;
-      name: string;
-      type: Artifact['type'];
-      contentType: string;
-      size: number;
-      sha256: string;
-    },
+    file: Omit<StoredArtifact, 'id' | 'path' | 'createdAt'>,
   ) => Promise<Pick<Artifact, 'state' | 'url'>>;
 };
 
@@ -105,7 +98,7 @@ async function scrubbedFile(
       secrets,
       signal,
     }).catch((error: unknown) => {
-      const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
+      const code = codeOf(error);
       throw code === 'UNSCRUBBABLE' ? new Refused(size, toError(error).message) : error;
     });
     // Masks may be longer than what they stand for.

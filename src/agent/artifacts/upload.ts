@@ -8,6 +8,7 @@ import { backoffMs, pause } from '../link/backoff.ts';
 import { observe, type AgentMetrics } from '../metrics/counters.ts';
 import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
+import { dayMs } from '../../durations.ts';
 
 /** Brings artifacts to the service: a few at a time, each until it is stored, refused for good, or a day old. */
 export type Uploader = {
@@ -20,7 +21,7 @@ export type Uploader = {
 };
 
 const atOnce = 2;
-const giveUpAfterMs = 24 * 3_600_000;
+const giveUpAfterMs = dayMs;
 const fruitlessFlushMs = 5000;
 /** How often a file whose bytes came out wrong is sent anew. */
 const mostAnew = 3;

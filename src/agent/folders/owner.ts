@@ -1,5 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import { promises as fs } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync, promises as fs } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { dropLock, holdLock, isLockHeld } from './lock.ts';
 
@@ -87,11 +86,6 @@ export function makeFolder(folder: string): void {
     // Another agent may have made it meanwhile.
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
   }
-}
-
-export function isOutOfSpace(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
-  return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
 const deviceOf = (folder: string): number | null => statSync(folder, { throwIfNoEntry: false })?.dev ?? null;

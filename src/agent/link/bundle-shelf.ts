@@ -15,6 +15,8 @@ import {
 import { join } from 'node:path';
 import { AgentError } from '../../errors.ts';
 import type { Suite } from '../../protocol/suite.ts';
+import { hourMs } from '../../durations.ts';
+import { codeOf } from '../../system-errors.ts';
 
 /**
  * Code bundles on disk, each under its digest, which is checked before it gets that name and whenever it is used. Several
@@ -39,7 +41,7 @@ type Bundle = Pick<Suite['bundle'], 'digest' | 'size'>;
 
 const mostBytes = 1024 ** 3;
 /** Longer than any download takes: whoever wrote it is gone. */
-const deadDraftMs = 3_600_000;
+const deadDraftMs = hourMs;
 /** Left to everything else on the disk. */
 const spareBytes = 64 * 1024 * 1024;
 const draftName = /^\.draft-[0-9a-f-]+$/;
@@ -94,7 +96,7 @@ export function createBundleShelf(options: {
         await utimes(pathOf(bundle), time, time);
         await copyFile(pathOf(bundle), path, constants.COPYFILE_FICLONE);
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // the file system's errors have a code
+        if (codeOf(error) === 'ENOENT') return false;
         throw error;
       }
       if ((await digestOf(path)) === bundle.digest) return true;

@@ -8,6 +8,7 @@ import { withTimeLimit } from '../../time-limit.ts';
 import { createBundleShelf, type BundleShelf } from './bundle-shelf.ts';
 import { classify } from './client.ts';
 import type { Transport } from './transport.ts';
+import { codeOf } from '../../system-errors.ts';
 
 /** Code bundles of suites, from the service to the disk: each once for all runs of this agent, resumed when it breaks off. */
 
@@ -149,7 +150,7 @@ async function receive(
         there += chunk.length;
       }
     } catch (error) {
-      const { code } = toError(error) as NodeJS.ErrnoException; // the system's errors have a code
+      const code = codeOf(error);
       if (error instanceof AgentError) failures.push(error);
       else if (code === 'ENOSPC' || code === 'EDQUOT') failures.push(diskFull(error));
       throw error;

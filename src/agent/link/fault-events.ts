@@ -1,6 +1,7 @@
 import type { RequestOf } from '../../protocol/routes.ts';
 import type { ServiceClient } from './client.ts';
 import type { Session } from './session.ts';
+import { hourMs } from '../../durations.ts';
 
 type AgentEvent = RequestOf<'events'>['events'][number];
 
@@ -47,7 +48,7 @@ export function createFaultEvents(options: {
 
   return {
     report: (error, message) => {
-      if (now() - hourBegan > 3_600_000) {
+      if (now() - hourBegan > hourMs) {
         hourBegan = now();
         inHour = 0;
       }

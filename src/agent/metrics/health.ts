@@ -2,6 +2,7 @@ import http, { type IncomingMessage, type Server, type ServerResponse } from 'no
 import type { AddressInfo } from 'node:net';
 import { exitCodes, FatalError } from '../../errors.ts';
 import type { Guard } from './guards.ts';
+import { codeOf } from '../../system-errors.ts';
 
 export type AgentState = 'starting' | 'running' | 'draining';
 
@@ -94,7 +95,7 @@ async function listen(server: Server, port: number): Promise<void> {
       return on('0.0.0.0');
     });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException; // listen fails with system errors only
+    const code = codeOf(error);
     const why = code === 'EADDRINUSE' ? 'is in use' : `cannot be opened (${code})`;
     throw new FatalError('PORT_IN_USE', `AGENT_HEALTH_PORT: port ${port} ${why}; choose another one`, {
       exitCode: exitCodes.couldNotRun,

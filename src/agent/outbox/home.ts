@@ -1,13 +1,7 @@
 import { promises as fs } from 'node:fs';
 import { join } from 'node:path';
-import {
-  beatFolder,
-  isOutOfSpace,
-  isOwnerGone,
-  ownerFiles,
-  signFolder,
-  unsignFolder,
-} from '../folders/owner.ts';
+import { beatFolder, isOwnerGone, ownerFiles, signFolder, unsignFolder } from '../folders/owner.ts';
+import { isOutOfSpace } from '../../system-errors.ts';
 
 /**
  * The folder in which one agent process keeps its outbox. Every process has its own below `outbox/`, so that agents may

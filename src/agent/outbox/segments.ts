@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
-import { isOutOfSpace, makeFolder } from '../folders/owner.ts';
+import { makeFolder } from '../folders/owner.ts';
 import type { OutboxHome } from './home.ts';
 import {
   framed,
@@ -14,6 +14,7 @@ import {
   writeAcknowledged,
   type Frame,
 } from './segment.ts';
+import { isOutOfSpace } from '../../system-errors.ts';
 
 /** Results that are to be sent next, oldest first. */
 export type Batch = {

@@ -3,6 +3,7 @@ import type { AssertionResult } from '../../protocol/assertions.ts';
 import type { Job } from '../../protocol/job.ts';
 import { reasonOf, type Reason, type ReasonCode } from '../../protocol/reasons.ts';
 import type { ResultStatus } from '../../protocol/result.ts';
+import { rounded } from '../../rounding.ts';
 
 /** What a job says about grading. Limits are milliseconds; null = no limit. */
 export type GradingRules = Pick<Job, 'shouldFail' | 'degradedResponseTime' | 'maxResponseTime'>;
@@ -73,12 +74,12 @@ export function grade(rules: GradingRules, outcome: Outcome): Grade {
   const broken = assertionReason(outcome.assertions);
   if (broken !== null) return gradeOf('failed', broken, overMax);
   if (overMax) {
-    const message = `the response took ${rounded(responseTime)} ms; the limit is ${maxResponseTime} ms`;
+    const message = `the response took ${rounded(responseTime, 1)} ms; the limit is ${maxResponseTime} ms`;
     return gradeOf('failed', reasonOf('RESPONSE_TOO_SLOW', message), true);
   }
   if (base.degraded !== undefined) return gradeOf('degraded', base.degraded);
   if (degradedResponseTime !== null && responseTime >= degradedResponseTime) {
-    const message = `the response took ${rounded(responseTime)} ms; degraded from ${degradedResponseTime} ms on`;
+    const message = `the response took ${rounded(responseTime, 1)} ms; degraded from ${degradedResponseTime} ms on`;
     return gradeOf('degraded', reasonOf('RESPONSE_TOO_SLOW', message));
   }
   return gradeOf('passed', null);
@@ -92,8 +93,4 @@ export function erroredGrade(reason: Reason): Grade {
 /** Verdict on an attempt that the service called off. */
 export function cancelledGrade(): Grade {
   return gradeOf('cancelled', reasonOf('CANCELLED', 'the service cancelled the run'));
-}
-
-function rounded(milliseconds: number): number {
-  return Math.round(milliseconds * 10) / 10;
 }

@@ -32,7 +32,6 @@ export function sampleScripts(ports: TargetPorts, locationSlug: string): SampleC
 }
 
 const visit = (shop: string): string => `
-import { expect, test } from '@playwright/test';
 
 test('a customer finds an anvil and orders it', async ({ page }) => {
   await page.goto('${shop}/shop');
@@ -51,7 +50,6 @@ test('a customer finds an anvil and orders it', async ({ page }) => {
 
 const degradedVisit = (shop: string): string => `
 import { markCheckAsDegraded } from '@location-agent/helpers';
-import { expect, test } from '@playwright/test';
 
 test('the list is there soon', async ({ page }) => {
   const started = Date.now();
@@ -63,7 +61,6 @@ test('the list is there soon', async ({ page }) => {
 `;
 
 const failingVisit = (shop: string): string => `
-import { expect, test } from '@playwright/test';
 
 test('a gift card can be bought', async ({ page }) => {
   await page.goto('${shop}/shop?broken');

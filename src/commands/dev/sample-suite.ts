@@ -48,7 +48,7 @@ export async function sampleSuite(
 
 const config = `
 import { env } from 'node:process';
-import { defineConfig, devices } from '@playwright/test';
+import { defineConfig, devices, expect, test as setup, test } from '@playwright/test';
 
 export default defineConfig({
   testDir: './tests',
@@ -63,7 +63,6 @@ export default defineConfig({
 `;
 
 const setup = `
-import { expect, test as setup } from '@playwright/test';
 
 setup('the shop is open', async ({ request }) => {
   expect(await request.get('/shop')).toBeOK();
@@ -71,7 +70,6 @@ setup('the shop is open', async ({ request }) => {
 `;
 
 const catalogue = `
-import { expect, test } from '@playwright/test';
 
 test('three products are shown', { tag: '@smoke' }, async ({ page }) => {
   await page.goto('/shop');
@@ -92,7 +90,6 @@ test('gift cards are not sold yet', { tag: '@search' }, async ({ page }) => {
 `;
 
 const order = `
-import { expect, test } from '@playwright/test';
 
 test('a customer orders', { tag: ['@smoke', '@order'] }, async ({ page }) => {
   await page.goto('/shop');

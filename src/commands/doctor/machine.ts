@@ -4,6 +4,7 @@ import { availableParallelism, freemem, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { remedyForFolder } from '../../config/folder-remedy.ts';
 import { note, ok, problem, type Probe } from './finding.ts';
+import { codeOf } from '../../system-errors.ts';
 
 /** Bytes in a megabyte, as people read disk and memory sizes. */
 const megabyte = 1024 * 1024;
@@ -64,7 +65,7 @@ async function dataDirectory(dataDir: string) {
     await access(existing, constants.W_OK | constants.X_OK);
     if (existing === dataDir) await writeOnce(dataDir);
   } catch (error: unknown) {
-    const { code } = error as NodeJS.ErrnoException; // the file system throws nothing else
+    const code = codeOf(error);
     return problem(`${dataDir} can not be written (${code})`, remedyForFolder(code, dataDir));
   }
   const { bavail, bsize } = await statfs(existing);

@@ -5,6 +5,7 @@ import { isIPv6 } from 'node:net';
 import { AgentError, toError } from '../../errors.ts';
 import type { IpFamily, Network } from '../../executors/interface/network.ts';
 import { note, ok, problem, type Finding, type Probe } from './finding.ts';
+import { codeOf } from '../../system-errors.ts';
 
 type Verdict = Omit<Finding, 'name'>;
 
@@ -43,7 +44,7 @@ async function askNameServer(address: string, port: number, signal: AbortSignal)
     await resolver.resolveNs('.');
     return 'answers';
   } catch (error: unknown) {
-    const { code } = error as NodeJS.ErrnoException; // the resolver throws nothing else
+    const code = codeOf(error);
     if (code === 'ENOTFOUND' || code === 'ENODATA') return 'answers';
     if (code === 'ESERVFAIL') return 'answers that it failed';
     if (code === 'EREFUSED') return 'refuses to answer';
@@ -61,7 +62,7 @@ async function route(family: IpFamily): Promise<Verdict> {
     await once(socket, 'connect');
     return ok(`from ${socket.address().address}`);
   } catch (error: unknown) {
-    const { code } = error as NodeJS.ErrnoException; // sockets throw nothing else
+    const code = codeOf(error);
     return family === 4
       ? note(`none (${code})`, 'targets on this machine and over IPv6 can be checked, no others')
       : note(`none (${code})`, 'checks that ask for IPv6 fall back to IPv4 where the target has both');

@@ -17,6 +17,7 @@ import { checkSchemas, type CreateBody } from '../../service/checks/fields/schem
 import { apiScriptsOf } from '../../service/agents/job-scripts.ts';
 import { serviceCheckTypes } from '../../service/checks/types/table.ts';
 import { schemaErrors, withDefaults, type FieldErrors } from './schema.ts';
+import { hourMs } from '../../durations.ts';
 
 /** As much as the public API takes in one body. */
 const maxFileBytes = 4 * 1024 * 1024;
@@ -131,7 +132,7 @@ function jobOf<T extends ProbeType>(
     scripts === undefined ? { checkType: type } : { checkType: type, scripts },
   );
   // No lease ends it: as long as all attempts and the waits between them may take.
-  const longest = (retries + 1) * attemptMs + (retryStrategy === null ? 0 : 3_600_000);
+  const longest = (retries + 1) * attemptMs + (retryStrategy === null ? 0 : hourMs);
   const until = new Date(now + longest).toISOString();
   const job = {
     jobId: randomUUID(),

@@ -1,19 +1,16 @@
 import type { Hop } from '../../executors/evidence/trace-hops.ts';
 import type { Traceroute } from '../../executors/evidence/traceroute.ts';
+import { isFields, type Fields } from '../../json-values.ts';
 
 /** What a result says of the way on which the network failed, for a terminal. */
 
-type Facts = { [name: string]: unknown };
-const isFacts = (value: unknown): value is Facts =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Lines of `details.traceroute` and `details.packetCapture`; none where there is neither. */
-export function networkLines(details: Facts): string[] {
+export function networkLines(details: Fields): string[] {
   return [...traceLines(details['traceroute']), ...captureLines(details['packetCapture'])];
 }
 
 function traceLines(value: unknown): string[] {
-  if (!isFacts(value)) return [];
+  if (!isFields(value)) return [];
   if (typeof value['unavailable'] === 'string')
     return [`traceroute    not available: ${value['unavailable']}`];
   const { address, port, way, reached, hops } = value as Traceroute; // made by the agent's own code, in this process
@@ -34,7 +31,7 @@ function hopLine({ hop, address, name, lossPercent, error, ...times }: Hop): str
 }
 
 function captureLines(value: unknown): string[] {
-  if (!isFacts(value)) return [];
+  if (!isFields(value)) return [];
   if (typeof value['unavailable'] === 'string')
     return [`packets       not captured: ${value['unavailable']}`];
   return [`packets       ${String(value['summary'])}`];

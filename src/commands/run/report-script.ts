@@ -1,9 +1,9 @@
+import { isFields, type Fields } from '../../json-values.ts';
+import { printable, printableLine } from '../terminal-text.ts';
+
 /** What a person looks for first in the result of a script: its tests and steps, pages, calls, and where the artifacts are. */
 
-export type Facts = { [name: string]: unknown };
-export const isFacts = (value: unknown): value is Facts =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-export const list = (value: unknown): Facts[] => (Array.isArray(value) ? value.filter(isFacts) : []);
+export const list = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isFields) : []);
 export const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 
@@ -13,7 +13,7 @@ const maxLine = 200;
 const maxErrorLines = 12;
 
 /** Lines about a run of a browser or multi-step check; none where `details` hold no tests. */
-export function scriptLines(details: Facts): string[] {
+export function scriptLines(details: Fields): string[] {
   const tests = list(details['tests']);
   return [
     ...tests.slice(0, maxTests).flatMap(testLines),
@@ -34,7 +34,7 @@ const marks: { readonly [status: string]: string } = {
   skipped: 'skip  ',
 };
 
-function testLines(test: Facts): string[] {
+function testLines(test: Fields): string[] {
   const mark = test['degraded'] === true ? 'DEGR  ' : (marks[String(test['status'])] ?? 'FAILED');
   const title = texts(test['titlePath']).slice(1).join(' › ') || String(test['title']);
   return [
@@ -45,7 +45,7 @@ function testLines(test: Facts): string[] {
 }
 
 /** Steps that the script's author named, and calls that failed; everything else is in the trace. */
-function stepLines(steps: readonly Facts[], depth: number): string[] {
+function stepLines(steps: readonly Fields[], depth: number): string[] {
   if (depth > 5) return [];
   return steps.flatMap((step) => {
     const failed = typeof step['error'] === 'string';
@@ -57,17 +57,17 @@ function stepLines(steps: readonly Facts[], depth: number): string[] {
   });
 }
 
-function callLine(call: Facts): string {
-  const request = isFacts(call['request']) ? call['request'] : {};
-  const response = isFacts(call['response']) ? call['response'] : null;
+function callLine(call: Fields): string {
+  const request = isFields(call['request']) ? call['request'] : {};
+  const response = isFields(call['response']) ? call['response'] : null;
   const answer = response === null ? String(call['error'] ?? 'no answer') : String(response['status']);
   return `call    ${String(request['method'])} ${oneLine(String(request['url']))}  ${oneLine(answer)}  ${milliseconds(call['durationMs'])}`;
 }
 
-function pageLines(page: Facts): string[] {
-  const vitals = isFacts(page['webVitals']) ? page['webVitals'] : {};
+function pageLines(page: Fields): string[] {
+  const vitals = isFields(page['webVitals']) ? page['webVitals'] : {};
   const shown = Object.entries(vitals).flatMap(([name, vital]) =>
-    isFacts(vital)
+    isFields(vital)
       ? [
           `${name} ${rounded(name, vital['value'])} ${String(vital['score']).toLowerCase().replaceAll('_', ' ')}`,
         ]
@@ -94,7 +94,9 @@ function rounded(name: string, value: unknown): string {
 export function errorLines(text: string): string[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const cut = lines.length > maxErrorLines ? ['…'] : [];
-  return [...lines.slice(0, maxErrorLines), ...cut].map((line) => `        ${plain(line).slice(0, maxLine)}`);
+  return [...lines.slice(0, maxErrorLines), ...cut].map(
+    (line) => `        ${printable(line).slice(0, maxLine)}`,
+  );
 }
 
 export function milliseconds(value: unknown): string {
@@ -107,10 +109,4 @@ function bytes(size: number): string {
   return `${(size / 1024 / 1024).toFixed(1)} MB`;
 }
 
-export const oneLine = (text: string): string => {
-  const line = plain(text.replaceAll('\n', ' '));
-  return line.length > maxLine ? `${line.slice(0, maxLine)}…` : line;
-};
-
-/** Terminals obey control characters, and a page may have put any into a text. */
-const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
+export const oneLine = (text: string): string => printableLine(text.replaceAll('\n', ' '), maxLine);

@@ -1,4 +1,5 @@
-import { errorLines, isFacts, list, milliseconds, oneLine, texts, type Facts } from './report-script.ts';
+import { errorLines, list, milliseconds, oneLine, texts } from './report-script.ts';
+import { isFields, type Fields } from '../../json-values.ts';
 
 /** What a person looks for first in the result of a Playwright suite: how many tests did what, the failed ones, the time. */
 
@@ -27,7 +28,7 @@ const marks: readonly (readonly [status: string, mark: string])[] = [
  * Blocks of lines; `told` is an error that the report has told already. The log is not among them: `run` shows it while it
  * grows, and it is among the files.
  */
-export function suiteSections(details: Facts, told: string | null): string[][] {
+export function suiteSections(details: Fields, told: string | null): string[][] {
   const tests = list(details['tests']);
   const of = (status: string) => tests.filter((test) => test['status'] === status);
   const [failed, others] = [marks.slice(0, 3), marks.slice(3)].map((some) =>
@@ -57,7 +58,7 @@ export function suiteSections(details: Facts, told: string | null): string[][] {
 }
 
 function totalsLine(totals: unknown): string[] {
-  if (!isFacts(totals) || totals['tests'] === 0) return [];
+  if (!isFields(totals) || totals['tests'] === 0) return [];
   const parts = counted.flatMap(([field, words, always]) => {
     const count = Number(totals[field] ?? 0);
     return always || count > 0 ? [`${count} ${words}`] : [];
@@ -73,9 +74,9 @@ const cacheWords: { readonly [state: string]: string } = {
   off: 'dependencies installed, the cache is off',
 };
 
-function toolsLine(details: Facts): string[] {
+function toolsLine(details: Fields): string[] {
   const named = (value: unknown): string[] =>
-    isFacts(value)
+    isFields(value)
       ? [[value['name'], value['version']].filter((part) => typeof part === 'string').join(' ')]
       : [];
   const playwright = details['playwrightVersion'];
@@ -89,7 +90,7 @@ function toolsLine(details: Facts): string[] {
   return parts.length === 0 ? [] : [oneLine(parts.join(', '))];
 }
 
-function testLine(test: Facts, mark: string): string {
+function testLine(test: Fields, mark: string): string {
   const project = test['project'];
   const title = texts(test['titlePath']).join(' › ') || String(test['title']);
   const retries = Number(test['retries'] ?? 0);
@@ -103,7 +104,7 @@ function testLine(test: Facts, mark: string): string {
   return `${first.padEnd(7)} ${oneLine(rest.join(' '))}  ${milliseconds(test['durationMs'])}${tries}`;
 }
 
-function stageLine(stage: Facts): string {
+function stageLine(stage: Fields): string {
   const seconds = Number(stage['durationMs'] ?? 0) / 1000;
   return `${oneLine(String(stage['name'])).padEnd(12)}${seconds.toFixed(1).padStart(9)} s`;
 }

@@ -4,6 +4,8 @@ import type { Result, Timings } from '../../protocol/result.ts';
 import { networkLines } from './report-network.ts';
 import { artifactLines, scriptLines } from './report-script.ts';
 import { suiteSections } from './report-suite.ts';
+import { isFields, type Fields } from '../../json-values.ts';
+import { printableLine } from '../terminal-text.ts';
 
 /** How a person reads a result on a terminal: plain text, bounded, without colours. */
 
@@ -19,7 +21,9 @@ export function resultReport(name: string, results: readonly Result[]): string {
       `${last.status.toUpperCase()}  ${last.checkType}  ${name}`,
       ...(last.reason === null
         ? []
-        : [`${last.reason.code} (${ownerWords[last.reason.owner]}): ${oneLine(last.reason.message, 500)}`]),
+        : [
+            `${last.reason.code} (${ownerWords[last.reason.owner]}): ${printableLine(last.reason.message, 500)}`,
+          ]),
       `${milliseconds(last.responseTime)} ms at ${last.startedAt}${attemptWords(results)}`,
     ],
     phaseLines(last.timings),
@@ -39,7 +43,7 @@ const usualSections: Sections = ({ details, log }) => [
   factLines(details),
   networkLines(details),
   scriptLines(details),
-  log.map(({ level, msg }) => `${level.padEnd(6)}${oneLine(msg, 500)}`),
+  log.map(({ level, msg }) => `${level.padEnd(6)}${printableLine(msg, 500)}`),
 ];
 
 /** The part of a report that shows the details of a result, by kind of check. */
@@ -95,19 +99,15 @@ function assertionLines(assertions: readonly AssertionResult[]): string[] {
     const subject = [source, property, regex === null ? '' : `/${regex}/`, comparison, target]
       .filter((part) => part !== '')
       .join(' ');
-    const found = `actual ${oneLine(JSON.stringify(actual) ?? 'nothing', maxShownText)}`;
-    return `${error === null ? 'ok    ' : 'FAILED'}  ${oneLine(subject, maxShownText)}  ${found}${
-      error === null ? '' : `: ${oneLine(error, maxShownText)}`
+    const found = `actual ${printableLine(JSON.stringify(actual) ?? 'nothing', maxShownText)}`;
+    return `${error === null ? 'ok    ' : 'FAILED'}  ${printableLine(subject, maxShownText)}  ${found}${
+      error === null ? '' : `: ${printableLine(error, maxShownText)}`
     }`;
   });
 }
 
-type Facts = { [name: string]: unknown };
-const isFacts = (value: unknown): value is Facts =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** What the details of any type say that a person looks for first: addresses, redirects, certificate, answer. */
-function factLines(details: Facts): string[] {
+function factLines(details: Fields): string[] {
   const lines: [string, string][] = [];
   const tried = [...listOfFacts(details['attempts']), ...listOfFacts(details['addresses'])]
     .filter(({ address }) => address !== undefined)
@@ -120,7 +120,7 @@ function factLines(details: Facts): string[] {
   const hops = listOfFacts(details['hops']);
   if (hops.length > 1) {
     for (const { status, url } of hops)
-      lines.push(['hop', `${String(status ?? '')} ${oneLine(String(url), maxShownText)}`]);
+      lines.push(['hop', `${String(status ?? '')} ${printableLine(String(url), maxShownText)}`]);
   }
   if (typeof details['packetsSent'] === 'number') lines.push(['packets', packetsText(details)]);
   const certificate = certificateIn(details, 0);
@@ -137,28 +137,28 @@ function factLines(details: Facts): string[] {
     if (secured.length > 0) lines.push(['', secured.join(', ')]);
   }
   const answer = answerIn(details);
-  if (answer !== null) lines.push(['answer', oneLine(answer, maxShownText)]);
+  if (answer !== null) lines.push(['answer', printableLine(answer, maxShownText)]);
   return lines.map(([name, text]) => `${name.padEnd(12)}  ${text}`);
 }
 
-function listOfFacts(value: unknown): Facts[] {
-  return Array.isArray(value) ? value.filter(isFacts).slice(0, 20) : [];
+function listOfFacts(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.filter(isFields).slice(0, 20) : [];
 }
 
-function packetsText({ packetsSent, packetsReceived, packetLoss, latency }: Facts): string {
-  const { min, avg, max } = isFacts(latency) ? latency : {};
+function packetsText({ packetsSent, packetsReceived, packetLoss, latency }: Fields): string {
+  const { min, avg, max } = isFields(latency) ? latency : {};
   const times =
     typeof avg === 'number' ? `, ${[min, avg, max].map(String).join(' / ')} ms (least, average, most)` : '';
   return `${String(packetsReceived)} of ${String(packetsSent)} answered, ${String(packetLoss)} % lost${times}`;
 }
 
 function errorCode(error: unknown): string {
-  return isFacts(error) ? String(error['code'] ?? 'failed') : String(error);
+  return isFields(error) ? String(error['code'] ?? 'failed') : String(error);
 }
 
 /** The certificate wherever a type keeps it: the object that counts its days. */
-function certificateIn(value: unknown, depth: number): Facts | null {
-  if (depth > 3 || !isFacts(value)) return null;
+function certificateIn(value: unknown, depth: number): Fields | null {
+  if (depth > 3 || !isFields(value)) return null;
   if (typeof value['daysRemaining'] === 'number') return value;
   for (const inner of Object.values(value)) {
     const found = certificateIn(inner, depth + 1);
@@ -167,9 +167,9 @@ function certificateIn(value: unknown, depth: number): Facts | null {
   return null;
 }
 
-function answerIn(details: Facts): string | null {
+function answerIn(details: Fields): string | null {
   const response = details['response'];
-  if (!isFacts(response)) return null;
+  if (!isFields(response)) return null;
   if (response['status'] !== undefined) {
     return `${String(response['status'])} ${String(response['statusText'] ?? '')}`.trim();
   }
@@ -177,10 +177,4 @@ function answerIn(details: Facts): string | null {
     return JSON.stringify(response['data']);
   if (response['returnCode'] !== undefined) return String(response['returnCode']);
   return null;
-}
-
-function oneLine(text: string, limit: number): string {
-  // Terminals obey control characters, and an answer may hold any.
-  const plain = text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
-  return plain.length > limit ? `${plain.slice(0, limit)}…` : plain;
 }

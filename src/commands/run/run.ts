@@ -38,6 +38,7 @@ import { readRunFile } from './file.ts';
 import { isFolder, readFolder, type FolderOptions } from './folder.ts';
 import { isScriptFile, readScriptFile, variableOf } from './script-file.ts';
 import { inTemporaryFolder } from '../temporary-folder.ts';
+import { printable } from '../terminal-text.ts';
 
 const exitCodeOf: { readonly [S in ResultStatus]: number } = {
   passed: exitCodes.done,
@@ -190,7 +191,7 @@ async function runHere(
     detectSecrets: hasScripts && settings.detectSecrets,
     ...(evidence === null ? {} : { evidence }),
     onLog: ({ level, msg }) => {
-      if (hasScripts) stderr(`${level.padEnd(6)}${oneLine(scrubber.text(msg))}\n`);
+      if (hasScripts) stderr(`${level.padEnd(6)}${printable(scrubber.text(msg)).slice(0, 2000)}\n`);
     },
     lanes: createLanes({ [job.lane]: 1 }),
     leases,
@@ -297,6 +298,3 @@ async function scriptHost(
     tell(`what suites run on ${how}/engines.mjs install`);
   return host;
 }
-
-/** Terminals obey control characters, and a script may print any. */
-const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 2000);

@@ -1,29 +1,26 @@
 import Schema from 'typebox/schema';
 import { Settings } from 'typebox/system';
 import { validationAttributes } from '../../service/http/validation-errors.ts';
+import { isFields, type Fields } from '../../json-values.ts';
 
 /**
  * The public API's schemas applied without its server: the same defaults, the same complaints in the same words, so that
  * a file that `run` takes is a body that the service takes.
  */
 
-type Json = { [keyword: string]: unknown };
 /** Reasons by dotted path of the field. */
 export type FieldErrors = { [path: string]: string[] };
 
 type Told = Parameters<typeof validationAttributes>[0][number];
 
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** `value` with every default of `schema` that it lacks; nothing else is changed. */
 export function withDefaults(schema: unknown, value: unknown): unknown {
-  if (!isObject(schema)) return value;
+  if (!isFields(schema)) return value;
   const settled = value === undefined ? structuredClone(schema['default']) : value;
   if (Array.isArray(settled)) return settled.map((item: unknown) => withDefaults(schema['items'], item));
   const { properties } = schema;
-  if (!isObject(settled) || !isObject(properties)) return settled;
-  const result: Json = { ...settled };
+  if (!isFields(settled) || !isFields(properties)) return settled;
+  const result: Fields = { ...settled };
   for (const [name, property] of Object.entries(properties)) {
     const filled = withDefaults(property, Object.hasOwn(settled, name) ? settled[name] : undefined);
     if (filled !== undefined) result[name] = filled;
@@ -66,13 +63,13 @@ export function schemaErrors(schema: object, value: unknown): FieldErrors | null
 }
 
 /** The schema that a pointer such as `#/properties/request` names. */
-function schemaAt(schema: unknown, pointer: string): Json {
+function schemaAt(schema: unknown, pointer: string): Fields {
   const found = pointer
     .split('/')
     .slice(1)
     .reduce<unknown>((at, part) => {
       const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
-      return isObject(at) || Array.isArray(at) ? (at as Json)[key] : undefined; // arrays are read by index as well
+      return isFields(at) || Array.isArray(at) ? (at as Fields)[key] : undefined; // arrays are read by index as well
     }, schema);
-  return isObject(found) ? found : {};
+  return isFields(found) ? found : {};
 }

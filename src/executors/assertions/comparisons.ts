@@ -1,6 +1,7 @@
 import type { Comparison } from '../../protocol/assertions.ts';
 import { shortened } from '../interface/shorten.ts';
 import { jsonStart } from './text.ts';
+import { isFields } from '../../json-values.ts';
 
 /**
  * Whether a found value (undefined = nothing was found) meets a comparison with a target, which is always text.
@@ -129,12 +130,12 @@ function equalsTarget(actual: unknown, target: string): boolean {
 }
 
 function hasKey(actual: unknown, target: string): boolean {
-  return isRecord(actual) && Object.hasOwn(actual, target);
+  return isFields(actual) && Object.hasOwn(actual, target);
 }
 
 function hasValue(actual: unknown, target: string): boolean {
   if (Array.isArray(actual)) return actual.some((value) => equalsTarget(value, target));
-  if (isRecord(actual)) return Object.values(actual).some((value) => equalsTarget(value, target));
+  if (isFields(actual)) return Object.values(actual).some((value) => equalsTarget(value, target));
   return equalsTarget(actual, target);
 }
 
@@ -149,7 +150,7 @@ function contains(actual: unknown, target: string): boolean {
 function isEmpty(actual: unknown): boolean {
   if (actual === null || actual === undefined || actual === '') return true;
   if (Array.isArray(actual)) return actual.length === 0;
-  if (isRecord(actual)) {
+  if (isFields(actual)) {
     for (const _key in actual) return false;
     return true;
   }
@@ -205,10 +206,6 @@ function parsed(text: string): unknown {
   }
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function sameJson(left: unknown, right: unknown): boolean {
   if (Array.isArray(left)) {
     return (
@@ -217,8 +214,8 @@ function sameJson(left: unknown, right: unknown): boolean {
       left.every((value, index) => sameJson(value, right[index]))
     );
   }
-  if (!isRecord(left)) return typeof left === 'bigint' ? Number(left) === right : left === right;
-  if (!isRecord(right)) return false;
+  if (!isFields(left)) return typeof left === 'bigint' ? Number(left) === right : left === right;
+  if (!isFields(right)) return false;
   const keys = Object.keys(left);
   return (
     keys.length === Object.keys(right).length &&

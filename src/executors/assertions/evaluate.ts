@@ -4,6 +4,7 @@ import { comparisonRules, isArrayText } from './comparisons.ts';
 import { applyPattern, quotedPattern } from './pattern.ts';
 import { actualOf, shown } from './text.ts';
 import { findByPath } from './json-path.ts';
+import { isFields } from '../../json-values.ts';
 
 /** What a source has to offer an assertion: the raw material, or why there is none. */
 export type Found = { value: unknown } | { error: string };
@@ -137,8 +138,7 @@ const json =
 
 const headers: Dig = ({ property, comparison, target, regex }, value) => {
   const aboutKeys = comparison === 'HAS_KEY' || comparison === 'NOT_HAS_KEY';
-  const map =
-    typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : null;
+  const map = isFields(value) ? Object.entries(value) : null;
   if (property === '' && map !== null) {
     const lowerCase = Object.fromEntries(map.map(([name, of]) => [name.toLowerCase(), of as unknown]));
     if (!aboutKeys) return { values: [lowerCase], quantifier: 'every', subject: 'the headers' };

@@ -1,3 +1,5 @@
+import { rounded } from '../../rounding.ts';
+
 /** What is known of one hop while a trace goes on, and the row that becomes of it. */
 
 /** One hop of a trace; times in milliseconds, null where nothing answered. */
@@ -31,7 +33,6 @@ export type HopState = {
 export const newHop = (): HopState => ({ sent: 0, times: [], answeredBy: new Map(), error: null });
 
 const mostOthers = 4;
-const rounded = (ms: number) => Math.round(ms * 1000) / 1000;
 
 /** The row of a hop; `hop` counts from 1. */
 export function hopRow(hop: number, { sent, times, answeredBy, error }: HopState): Hop {
@@ -39,7 +40,7 @@ export function hopRow(hop: number, { sent, times, answeredBy, error }: HopState
   const count = times.length;
   const average = times.reduce((sum, time) => sum + time, 0) / count;
   const variance = times.reduce((sum, time) => sum + (time - average) ** 2, 0) / count;
-  const shown = (value: number) => (count === 0 ? null : rounded(value));
+  const shown = (value: number) => (count === 0 ? null : rounded(value, 3));
   return {
     hop,
     address,

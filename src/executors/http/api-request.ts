@@ -5,7 +5,8 @@ import { acceptEncoding } from './body.ts';
 import { HttpFailure } from './failures.ts';
 import { parseTarget, proxyOf, userAgent } from './outcome.ts';
 import type { HttpRequest } from './request.ts';
-import { isTemplate, type Renderer } from './templates.ts';
+import type { Renderer } from './templates.ts';
+import { isTemplate } from '../../templates/parse.ts';
 import { shortened } from '../interface/shorten.ts';
 
 const plain: Renderer = (_field, template) => template;

@@ -4,6 +4,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { certificateHostMatch } from '../../protocol/certificate-host.ts';
 import type { ClientCertificate } from '../../protocol/job.ts';
 import { HttpFailure } from './failures.ts';
+import { toError } from '../../errors.ts';
 
 /**
  * The certificate to offer to a host: an exact name beats a pattern, and of equals the last (newest) wins. A pattern's
@@ -54,7 +55,7 @@ export function clientSecureContext(certificate: ClientCertificate): SecureConte
       ...(ca === null ? {} : { ca: [...defaultRoots(), ca] }),
     });
   } catch (error: unknown) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = toError(error).message;
     throw new HttpFailure(
       'CLIENT_CERTIFICATE_INVALID',
       `the client certificate for ${certificate.host} can't be used: ${message}; give PEM texts of the certificate, its key and, if the key is encrypted, its passphrase`,

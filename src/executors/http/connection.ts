@@ -10,6 +10,7 @@ import { authorizationCode, certificateFacts, type CertificateFacts } from './tl
 import { ResolveError, type IpFamily, type Network, type Resolved } from '../interface/network.ts';
 import { unbracketed } from '../interface/name.ts';
 import { connectTcp, type ConnectAttempt } from '../tcp/connect.ts';
+import { toError } from '../../errors.ts';
 
 /** Where one hop goes, and how. `host` without brackets. */
 export type Destination = {
@@ -159,7 +160,7 @@ async function dialProxy(
     return await dial({ host: proxy.host, port: proxy.port }, [4, 6], io);
   } catch (error: unknown) {
     if (io.signal.aborted) throw error;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = toError(error).message;
     throw new HttpFailure(
       'PROXY_FAILED',
       `no connection to the proxy ${proxy.host}:${proxy.port}: ${message}`,
@@ -180,7 +181,7 @@ async function secureProxy(socket: Socket, proxy: Proxy, signal: AbortSignal): P
     });
   } catch (error: unknown) {
     if (signal.aborted) throw error;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = toError(error).message;
     throw new HttpFailure('PROXY_FAILED', `no TLS connection to the proxy ${name}: ${message}`);
   }
   if (done.socket.authorized) return done.socket;

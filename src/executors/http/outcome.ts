@@ -6,7 +6,9 @@ import { shownUrl, type HttpReport, type HttpRequest } from './request.ts';
 import { parseProxy, type Proxy } from './proxy.ts';
 import { clientCertificateFacts } from './tls-facts.ts';
 import { version } from '../../version.ts';
+import { isTemplate } from '../../templates/parse.ts';
 import { shortened } from '../interface/shorten.ts';
+import { rounded } from '../../rounding.ts';
 
 /** What requests say they come from, unless the check says otherwise. */
 export const userAgent = `private-location-agent/${version}`;
@@ -41,7 +43,7 @@ export async function proxyOf(
 ): Promise<Proxy | null> {
   const { proxyUrl } = job;
   if (proxyUrl === null || proxyUrl === '') return null;
-  if (!proxyUrl.includes('{{')) return parseProxy(proxyUrl);
+  if (!isTemplate(proxyUrl)) return parseProxy(proxyUrl);
   const { createRenderer } = await import('./templates.ts');
   const render = await createRenderer({
     variables: new Map(job.environmentVariables.map(({ key, value }) => [key, value])),
@@ -90,7 +92,7 @@ export function commonDetails(
     hops: report.hops,
     addresses: report.attempts.slice(0, maxAttempts).map(({ address, ms, error }) => ({
       address,
-      ms: rounded(ms),
+      ms: rounded(ms, 3),
       ...(error === undefined ? {} : { error }),
     })),
     requestError: failure === null ? null : failure.message,
@@ -104,10 +106,6 @@ export function commonDetails(
 }
 
 /** Milliseconds with three decimals. */
-function rounded(ms: number): number {
-  return Math.round(ms * 1000) / 1000;
-}
-
 /** The outcome of a check whose request could not even be made from its definition. Rethrows what is not such a failure. */
 export function unsendable(error: unknown, request: { method: string; url: string }): Outcome {
   if (!(error instanceof HttpFailure)) throw error;

@@ -1,5 +1,4 @@
-import { isIP } from 'node:net';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { JobAborted, toError } from '../../errors.ts';
 import type { ClientCertificate } from '../../protocol/job.ts';
 import { reasonOf, type Reason } from '../../protocol/reasons.ts';

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { TLSSocket, type DetailedPeerCertificate, type PeerCertificate } from 'node:tls';
 import { shortened } from '../interface/shorten.ts';
+import { dayMs } from '../../durations.ts';
 
 /** What a result says about the certificate and the connection that carried it. Times are ISO, UTC. */
 export type CertificateFacts = {
@@ -22,7 +23,6 @@ export type CertificateFacts = {
   authorizationError: string | null;
 };
 
-const dayMs = 86_400_000;
 const maxAltNames = 100;
 const maxChain = 10;
 const maxNameLength = 1024;

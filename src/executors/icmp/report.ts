@@ -1,4 +1,5 @@
 import type { EchoReply } from '../interface/ping-socket.ts';
+import { rounded } from '../../rounding.ts';
 
 /** One ping as it ended: a reply, an ICMP error, an error of the own host, or silence. */
 export type Ping = { reply: EchoReply | null; unsent: string | null };
@@ -34,10 +35,6 @@ export type IcmpResponse = {
 export const icmpHeaderBytes = 8;
 
 /** Milliseconds to the microsecond: the clock tells no more. */
-function rounded(ms: number): number {
-  return Math.round(ms * 1000) / 1000;
-}
-
 export function isAnswered(ping: Ping): boolean {
   return ping.reply !== null && ping.reply.error === null;
 }
@@ -64,14 +61,14 @@ export function icmpResponse(
     packetsReceived: received,
     packetSize: icmpHeaderBytes + target.payloadBytes,
     packetLoss: Number(lossPercent(pings).toFixed(2)),
-    dnsResolutionTime: rounded(target.dnsResolutionTime),
+    dnsResolutionTime: rounded(target.dnsResolutionTime, 3),
     latency: latencyOf(pings),
     pingResults: pings.map((ping, sequence) => ({
       sequence,
       type: ping.reply?.type ?? null,
       code: ping.reply?.code ?? null,
       success: isAnswered(ping),
-      rtt: ping.reply === null ? null : rounded(ping.reply.rttMs),
+      rtt: ping.reply === null ? null : rounded(ping.reply.rttMs, 3),
       ttl: ping.reply?.ttl ?? null,
     })),
   };
@@ -94,7 +91,12 @@ function latencyOf(pings: readonly Ping[]): IcmpResponse['latency'] {
   if (count === 0) return { avg: null, min: null, max: null, stdDev: null };
   const avg = sum / count;
   const variance = Math.max(0, squares / count - avg ** 2); // rounding may take it below zero
-  return { avg: rounded(avg), min: rounded(min), max: rounded(max), stdDev: rounded(Math.sqrt(variance)) };
+  return {
+    avg: rounded(avg, 3),
+    min: rounded(min, 3),
+    max: rounded(max, 3),
+    stdDev: rounded(Math.sqrt(variance), 3),
+  };
 }
 
 /** The response as ping(8) would tell it: one line per ping, then the statistics. */
@@ -122,5 +124,5 @@ function pingLine({ reply, unsent }: Ping, at: { sequence: number; resolvedIp: s
   }
   const ttl = reply.ttl === null ? '' : ` ttl=${reply.ttl}`;
   const bytes = reply.size + icmpHeaderBytes;
-  return `${bytes} bytes from ${at.resolvedIp}: ${sequence}${ttl} time=${rounded(reply.rttMs)} ms`;
+  return `${bytes} bytes from ${at.resolvedIp}: ${sequence}${ttl} time=${rounded(reply.rttMs, 3)} ms`;
 }

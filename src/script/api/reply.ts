@@ -1,11 +1,12 @@
 import { bytesBetween, logLineLength, secretBytes, type FromChild } from '../child/api/messages.ts';
+import { isFields } from '../../json-values.ts';
 
 /**
  * Messages of a child that runs customer code. The code can write to the channel itself, so every message is taken apart
  * here: what is not exactly one of ours is null, and the child is then ended.
  */
 export function readReply(message: unknown): FromChild | null {
-  if (!isRecord(message)) return null;
+  if (!isFields(message)) return null;
   const { kind, id } = message;
   switch (kind) {
     case 'log': {
@@ -25,12 +26,12 @@ export function readReply(message: unknown): FromChild | null {
     }
     case 'done': {
       const { request, body, env } = message;
-      if (!isId(id) || !isRecord(env) || !isTexts(env['set']) || !isNames(env['unset'])) return null;
+      if (!isId(id) || !isFields(env) || !isTexts(env['set']) || !isNames(env['unset'])) return null;
       if (!(body === null || isText(body, bytesBetween))) return null;
       if (!fits(env)) return null;
       const changes = { set: env['set'], unset: env['unset'] };
       if (request === null) return { kind, id, request, body, env: changes };
-      if (!isRecord(request)) return null;
+      if (!isFields(request)) return null;
       const { method, url, body: sent, headers, queryParameters } = request;
       if (!isText(method, bytesBetween) || !isText(url, bytesBetween)) return null;
       if (!isTexts(headers) || !isTexts(queryParameters)) return null;
@@ -43,17 +44,13 @@ export function readReply(message: unknown): FromChild | null {
   }
 }
 
-function isRecord(value: unknown): value is { [name: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 const isId = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value);
 
 const isText = (value: unknown, most: number): value is string =>
   typeof value === 'string' && value.length <= most;
 
 function isTexts(value: unknown): value is { [name: string]: string } {
-  return isRecord(value) && Object.values(value).every((each) => typeof each === 'string');
+  return isFields(value) && Object.values(value).every((each) => typeof each === 'string');
 }
 
 const isNames = (value: unknown): value is string[] =>

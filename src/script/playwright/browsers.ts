@@ -6,6 +6,7 @@ import { AgentError, toError } from '../../errors.ts';
 import { isRefusedByDisk } from '../process/full-disk.ts';
 import { chromiumWrapper, fullPlaces, putProgram, shellPlaces } from './browser-wrappers.ts';
 import { quoted } from '../process/shell-word.ts';
+import { codeOf } from '../../system-errors.ts';
 
 /**
  * Playwright looks for its browsers in a directory whose names hold its own revisions. This lays out such a directory for
@@ -118,7 +119,7 @@ export async function browsersFor(options: BrowsersOptions): Promise<Browsers> {
     await writeFile(join(draft, 'complete'), '');
     await rename(draft, folder).catch((error: unknown) => {
       // Another process was quicker: its directory is the same.
-      const { code } = error as NodeJS.ErrnoException; // of node:fs
+      const code = codeOf(error);
       if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
     });
   } catch (error: unknown) {

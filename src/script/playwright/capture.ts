@@ -4,17 +4,8 @@ import { captureNames } from './capture-names.ts';
 import { bounds, type TestReport } from '../child/capture/format.ts';
 import { readOwnFile } from './files.ts';
 import type { ApiCall, PageVisit, StepRun, WebVital } from '../interface/playwright-run.ts';
-import {
-  amountOf,
-  amountOrNull,
-  fieldsOf,
-  parsedJson,
-  recordOfTexts,
-  textOf,
-  textOrNull,
-  textsOf,
-  type Fields,
-} from '../process/unchecked.ts';
+import { amountOf, amountOrNull, recordOfTexts, textOf, textOrNull, textsOf } from '../process/unchecked.ts';
+import { fieldsOf, parsedJson, type Fields } from '../../json-values.ts';
 
 /** What the capture in the test processes has written, checked and bounded. */
 export type Capture = {

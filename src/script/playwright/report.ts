@@ -6,7 +6,8 @@ import { callsWithSteps, readCapture, tryKey, type Capture } from './capture.ts'
 import { attachedFile, picturesBelow, readOwnFile, type KeptFile } from './files.ts';
 import type { PlaywrightRun, StepRun, TestRun } from '../interface/playwright-run.ts';
 import { scriptTypeRows } from '../child/script-types.ts';
-import { amountOf, fieldsOf, listOf, parsedJson, textOf, textsOf } from '../process/unchecked.ts';
+import { amountOf, listOf, textOf, textsOf } from '../process/unchecked.ts';
+import { fieldsOf, parsedJson } from '../../json-values.ts';
 
 export type ReportOptions = {
   checkType: ScriptType;

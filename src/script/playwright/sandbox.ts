@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { childFile } from '../process/child-file.ts';
 import { startChild } from '../process/child-process.ts';
 import type { Runtime } from '../process/runtimes.ts';
+import { toError } from '../../errors.ts';
 
 const probeMs = 10_000;
 
@@ -45,7 +46,7 @@ export async function canSandbox(
     clearTimeout(timer);
     return answer ? { works: true } : { works: false, why: 'user namespaces are not available here' };
   } catch (error: unknown) {
-    return { works: false, why: error instanceof Error ? error.message : String(error) };
+    return { works: false, why: toError(error).message };
   } finally {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises';
+import { codeOf, isOutOfSpace } from '../../system-errors.ts';
 
 /** Whether nothing more can be written there. */
 export async function isFull(folder: string): Promise<boolean> {
@@ -10,6 +11,5 @@ export async function isFull(folder: string): Promise<boolean> {
 
 /** Whether it was the disk that refused to take something: no room, no quota, or read-only. */
 export function isRefusedByDisk(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
-  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
+  return isOutOfSpace(error) || codeOf(error) === 'EROFS';
 }

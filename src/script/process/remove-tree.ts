@@ -1,6 +1,7 @@
 import { chmod, lstat, opendir, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { codeOf } from '../../system-errors.ts';
 
 /** Bytes of a path from which on what is below it moves up; the kernel takes 4095, and names have up to 255. */
 const longPath = 2000;
@@ -105,8 +106,6 @@ function several(most: number) {
     },
   };
 }
-
-const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code; // any thrown value has one or none
 
 /** Of what is gone already. */
 function orNothing(error: unknown): null {

@@ -1,10 +1,6 @@
+import { fieldsOf } from '../../json-values.ts';
+
 /** Reads values that nobody has checked: each function answers with something of its type, whatever it is given. */
-
-export type Fields = { readonly [name: string]: unknown };
-
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}; // names are looked up one by one
-}
 
 export function textOf(value: unknown, longest: number): string {
   return typeof value === 'string' ? value.slice(0, longest) : '';
@@ -38,13 +34,4 @@ export function recordOfTexts(value: unknown, count: number, longest: number): {
       .slice(0, count)
       .map(([name, each]) => [name.slice(0, 200), textOf(each, longest)]),
   );
-}
-
-/** JSON, or undefined. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

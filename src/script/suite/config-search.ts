@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readOwnFile } from '../playwright/files.ts';
-import { fieldsOf, parsedJson } from '../process/unchecked.ts';
+import { fieldsOf, parsedJson } from '../../json-values.ts';
 
 /** Where a project's Playwright configs may be: by their names, and by what its commands say. */
 

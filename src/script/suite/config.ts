@@ -6,10 +6,10 @@ import type { Suite } from '../../protocol/suite.ts';
 import { childFile } from '../process/child-file.ts';
 import type { SuiteSettings } from '../child/suite/format.ts';
 import { readOwnFile } from '../playwright/files.ts';
-import { fieldsOf, parsedJson } from '../process/unchecked.ts';
 import { defaultConfigs, findConfigs, moduleName } from './config-search.ts';
 import { checkWorking } from './place/folders.ts';
 import { SuiteFailed, type SuitePlace } from './place/place.ts';
+import { fieldsOf, parsedJson } from '../../json-values.ts';
 
 export type InjectedConfig = {
   /** Relative to the bundle's root: the configs over which the settings lie. */

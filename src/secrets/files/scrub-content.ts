@@ -15,6 +15,7 @@ import { scrubEmbedded } from './scrub-embedded.ts';
 import { scrubJsonDocument, scrubJsonLines } from './scrub-json.ts';
 import { scrubZip } from './scrub-zip.ts';
 import { scrubChunkBytes } from '../scrubber/scrubber.ts';
+import { codeOf } from '../../system-errors.ts';
 
 /** What a file is, and so how it is scrubbed. */
 type Kind = 'zip' | 'gzip' | 'trace' | 'json' | 'text' | { packedAs: string };
@@ -155,7 +156,7 @@ async function* gunzipped(pieces: Pieces, scrubbing: ArtifactScrubbing): AsyncGe
       yield piece;
     }
   } catch (error) {
-    if (String((error as NodeJS.ErrnoException).code).startsWith('Z_')) {
+    if (String(codeOf(error)).startsWith('Z_')) {
       throw new Unscrubbable('a broken gzip file');
     }
     throw error;

@@ -1,6 +1,7 @@
 import type { ArtifactScrubbing } from './artifact-scrubbing.ts';
 import { mask } from '../secret.ts';
 import { isSensitiveHeader, maskHeaderLines, maskPrintedHeaders } from '../tree/sensitive-headers.ts';
+import { isObject } from '../../json-values.ts';
 
 export type TreeKind = {
   /** An event of a Playwright trace, whose references to files and pages must stay for the trace to open. */
@@ -14,7 +15,6 @@ export type TreeKind = {
 };
 
 type Entry = { [key: string]: unknown };
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 // Deeper trees come from hostile input only, and would end the stack.
 const deepest = 1000;

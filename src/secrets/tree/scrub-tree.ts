@@ -1,5 +1,6 @@
 import { isSensitiveHeader } from './sensitive-headers.ts';
 import { mask } from '../secret.ts';
+import { isObject } from '../../json-values.ts';
 
 /** How the strings, numbers and bytes of a tree are judged. */
 export type TreeRules = {
@@ -24,7 +25,6 @@ export type TreeRules = {
 const deepest = 400;
 
 type Entry = { readonly [key: string]: unknown };
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 const asEntry = (value: object): Entry => value as Entry; // any object may be read by key
 
 /** A value that a sensitive header may have: strings and numbers, alone or in a list. */

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { IntegerEnum } from '../../protocol/schema.ts';
-import { StringEnum } from '../../protocol/schema.ts';
+import { IntegerEnum, StringEnum } from '../../protocol/schema.ts';
 
 export const AlertSettings = Type.Object(
   {

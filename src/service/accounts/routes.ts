@@ -1,13 +1,12 @@
 import Type from 'typebox';
 import { Nullable } from '../../protocol/schema.ts';
 import { RuntimeId } from '../../protocol/script.ts';
-import { filledAlertSettings } from './alert-settings.ts';
+import { filledAlertSettings, AlertSettings } from './alert-settings.ts';
 import { findAccount, lockAccount, updateAccount, type AccountRow } from './statements.ts';
 import { notFound } from '../http/errors.ts';
 import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
-import { AlertSettings } from './alert-settings.ts';
 import { paginationFields } from '../http/fields/pagination.ts';
 import { ignoredStamps } from '../http/fields/ignored-fields.ts';
 

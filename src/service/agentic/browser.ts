@@ -10,6 +10,7 @@ import { startChild } from '../../script/process/child-process.ts';
 import type { Child } from '../../script/process/program.ts';
 import { canSandbox } from '../../script/playwright/sandbox.ts';
 import { actionMs, launchMs, type BrowserRequest, type Page } from './page.ts';
+import { hourMs } from '../../durations.ts';
 
 /**
  * The browser of an agentic check: Chromium, driven by the playwright-core of the newest runtime that is installed, in a process
@@ -66,7 +67,7 @@ export async function openBrowser(program: string | null): Promise<OpenBrowser> 
 }
 
 /** Longer than any run: what is older was left behind by a service that was killed. */
-const leftAfterMs = 3_600_000;
+const leftAfterMs = hourMs;
 let swept: Promise<void> | undefined;
 
 /** Removes the folders in `parent` that no browser uses any more at `now` (milliseconds since the epoch). Never rejects. */

@@ -1,7 +1,6 @@
 import type { Queryable } from '../db/database.ts';
-import { checksWithGroups } from '../checks/storage/effective-checks.ts';
+import { checksWithGroups, runByService } from '../checks/storage/effective-checks.ts';
 import { toJsonb } from '../db/jsonb.ts';
-import { runByService } from '../checks/storage/effective-checks.ts';
 
 /** Statements on agentic checks: which are due, and what their runs have found. */
 

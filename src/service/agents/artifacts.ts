@@ -21,6 +21,7 @@ import {
 import type { Db } from '../db/database.ts';
 import { badRequest, conflict, HttpError } from '../http/errors.ts';
 import { uuidPattern, uuidv7 } from '../engine/ids.ts';
+import { codeOf } from '../../system-errors.ts';
 
 /** Files of runs, as agents bring them: in one piece or in several, before the result or after it, once or again. */
 
@@ -163,7 +164,7 @@ function refusalOf(error: unknown, row: ArtifactRow, log: Log): Error {
   }
   if (error instanceof TooLong) return badRequest({ body: [toError(error).message] });
   if (error instanceof WrongPlace) return beyond(error.length);
-  const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
+  const code = codeOf(error);
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'ABORT_ERR') {
     return new HttpError(400, 'The body broke off.', { body: ['is not complete'] });
   }

@@ -3,7 +3,7 @@ import { defaultRetention } from '../../config/retention.ts';
 import { Result } from '../../protocol/result.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import { type ResponseOf } from '../../protocol/routes.ts';
-import { dayMs } from '../db/partitions.ts';
+import { dayMs } from '../../durations.ts';
 import { toJsonb } from '../db/jsonb.ts';
 import { uuidPattern } from '../engine/ids.ts';
 

@@ -16,7 +16,7 @@ import {
   type ChannelType,
 } from './configs.ts';
 import { parseTemplate } from '../notifications/template.ts';
-import { TemplateError } from '../notifications/template-helpers.ts';
+import { TemplateError } from '../../templates/template-error.ts';
 import { configSchemas, type ChangeChannel, type CreateChannel, type SubscriptionBody } from './schema.ts';
 import { createProblems, type Problems } from '../http/problems.ts';
 import { isUuid } from '../http/fields/path-params.ts';

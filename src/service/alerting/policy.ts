@@ -1,5 +1,4 @@
-import { filledAlertSettings } from '../accounts/alert-settings.ts';
-import type { AlertSettings } from '../accounts/alert-settings.ts';
+import { filledAlertSettings, type AlertSettings } from '../accounts/alert-settings.ts';
 import type { ToldChannel } from '../alert-channels/subscription-statements.ts';
 import { mergedAlerts } from '../checks/storage/settings.ts';
 import type { RaisedAlert } from './state-machine.ts';

@@ -16,6 +16,7 @@ import { analyseByRules, builtinProvider } from './builtin.ts';
 import { gatherFacts, type Facts } from './facts.ts';
 import { analysesQueue, type AnalysisItem } from './queue.ts';
 import { secretsOfCheck } from './secrets-of-check.ts';
+import { hourMs } from '../../durations.ts';
 
 /** Makes the analyses that are asked for. */
 
@@ -86,7 +87,7 @@ async function analyse(
   return { by: builtinProvider, analysis: analyseByRules(facts) };
 }
 
-const lostAfterMs = 3_600_000;
+const lostAfterMs = hourMs;
 
 /** Nobody waits for ever: those whose work was lost, because the service ended again and again, say so. */
 export async function endLostAnalyses(db: Db, now: number): Promise<void> {

@@ -4,8 +4,9 @@ import type { ModelEndpoint } from '../../config/analysis.ts';
 import { createScrubber, type NamedSecret, type Scrubber } from '../../secrets/scrubber/scrubber.ts';
 import type { Analysis } from './statements.ts';
 import { chat, ChatError, type ChatMessage } from './chat.ts';
-import { evidenceOf, object } from './evidence.ts';
+import { evidenceOf } from './evidence.ts';
 import type { Facts } from './facts.ts';
+import { fieldsOf } from '../../json-values.ts';
 
 /** The provider that asks a model. Nothing secret is sent: known secrets and sensitive headers are masked. */
 
@@ -77,7 +78,7 @@ export function promptOf(given: Facts, secrets: readonly NamedSecret[]): string 
   // Before anything is shortened: half of a secret would not be known as one.
   const facts = masked(given, scrubber);
   const { check, group, latest, inGroup, passed, userContext } = facts;
-  const { assertions, timings, details, artifacts, log } = object(latest?.body);
+  const { assertions, timings, details, artifacts, log } = fieldsOf(latest?.body);
   const short = (results: Facts['passed']) =>
     results.slice(0, 10).map(({ startedAt, status, runLocation, responseTime, code, timings: phases }) => ({
       startedAt,

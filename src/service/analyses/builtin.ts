@@ -2,9 +2,10 @@ import { reasonOwner, type ReasonCode, type ReasonOwner } from '../../protocol/r
 import { serviceCheckType } from '../checks/types/table.ts';
 import type { Analysis } from './statements.ts';
 import { causes, type Cause } from './causes.ts';
-import { evidenceOf, grownPhase, list, object, phases, placesOf, textOf } from './evidence.ts';
+import { evidenceOf, grownPhase, phases, placesOf, textOf } from './evidence.ts';
 import type { Facts } from './facts.ts';
 import { whereItBroke } from './network-evidence.ts';
+import { fieldsOf, itemsOf } from '../../json-values.ts';
 
 /** The provider that is always there: rules over the results of an error group. Pure. */
 
@@ -18,7 +19,7 @@ const http = (section: string, title: string) => ({
 /** The same facts always make the same analysis. */
 export function analyseByRules(facts: Facts): Analysis {
   const { latest, group } = facts;
-  const reason = object(latest?.reason);
+  const reason = fieldsOf(latest?.reason);
   const code = typeof reason['code'] === 'string' ? reason['code'] : (facts.inGroup[0]?.code ?? null);
   const { classification, cause, fix, links } = causeOf(code, facts);
   const message = textOf(group.rawErrorMessage ?? group.cleanedErrorMessage, 500);
@@ -39,7 +40,7 @@ export function analyseByRules(facts: Facts): Analysis {
 /** Of connections that were not made, what network evidence says of them. */
 function brokenAt({ latest }: Facts, classification: string, code: string | null): string[] {
   if (classification !== 'INFRASTRUCTURE_ERROR' || code === 'HTTP_STATUS') return [];
-  const said = whereItBroke(object(object(latest?.body)['details']));
+  const said = whereItBroke(fieldsOf(fieldsOf(latest?.body)['details']));
   return said === null ? [] : [said];
 }
 
@@ -83,11 +84,11 @@ function causeOf(code: string | null, facts: Facts): Cause {
 }
 
 function statusOf({ latest }: Facts): number | null {
-  const body = object(latest?.body);
-  const { status } = object(object(body['details'])['response']);
+  const body = fieldsOf(latest?.body);
+  const { status } = fieldsOf(fieldsOf(body['details'])['response']);
   if (typeof status === 'number') return status;
-  const asserted = list(body['assertions'])
-    .map(object)
+  const asserted = itemsOf(body['assertions'])
+    .map(fieldsOf)
     .find(({ source, error }) => source === 'STATUS_CODE' && typeof error === 'string');
   const actual = Number(asserted?.['actual']);
   return Number.isInteger(actual) && actual >= 100 ? actual : null;
@@ -152,7 +153,7 @@ function causeOfStatus(status: number | null): Cause {
 }
 
 function causeOfTimeout(facts: Facts): Cause {
-  const timings = object(object(facts.latest?.body)['timings']);
+  const timings = fieldsOf(fieldsOf(facts.latest?.body)['timings']);
   const has = (phase: string) => typeof timings[phase] === 'number';
   const provesConnection = serviceCheckType(facts.latest?.checkType ?? '')?.connectProvesConnection !== false;
   if (has('firstByte') || has('tls') || (has('connect') && provesConnection)) {
@@ -199,8 +200,8 @@ function tooSlow(facts: Facts): Cause {
 }
 
 function causeOfAssertion(facts: Facts): Cause {
-  const failed = list(object(facts.latest?.body)['assertions'])
-    .map(object)
+  const failed = itemsOf(fieldsOf(facts.latest?.body)['assertions'])
+    .map(fieldsOf)
     .find(({ error }) => typeof error === 'string');
   if (failed?.['source'] === 'STATUS_CODE') return causeOfStatus(statusOf(facts));
   if (['RESPONSE_TIME', 'LATENCY'].includes(String(failed?.['source']))) return tooSlow(facts);

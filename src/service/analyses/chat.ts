@@ -1,5 +1,7 @@
 import { request } from 'undici';
 import type { ModelEndpoint } from '../../config/analysis.ts';
+import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
+import { codeOf } from '../../system-errors.ts';
 
 /** One call of the chat completions protocol, within its bounds. */
 
@@ -29,11 +31,6 @@ export class ChatError extends Error {
 
 const answerBytes = 1024 * 1024;
 const shownCharacters = 300;
-
-type Json = { readonly [name: string]: unknown };
-const object = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}; // any object is a Json
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** Rejects with ChatError. `timeoutMs` is for the whole call; `maxTokens` for the answer. */
 export async function chat(
@@ -77,7 +74,7 @@ export async function chat(
     if (timeout.aborted)
       throw new ChatError(`the model endpoint did not answer within ${timeoutMs / 1000} s`);
     if (signal.aborted) throw new ChatError('the call of the model endpoint was ended');
-    const { code } = error as NodeJS.ErrnoException; // connections fail with ErrnoException
+    const code = codeOf(error);
     throw new ChatError(`the model endpoint could not be asked${code === undefined ? '' : ` (${code})`}`);
   }
   if (status > 299) {
@@ -120,19 +117,19 @@ function onTheWire(message: ChatMessage): object {
 }
 
 function parseAnswer(text: string, promptLength: number): ChatAnswer {
-  let parsed: Json;
+  let parsed: Readonly<Fields>;
   try {
-    parsed = object(JSON.parse(text));
+    parsed = fieldsOf(JSON.parse(text));
   } catch {
     throw new ChatError('the answer of the model endpoint is not JSON');
   }
-  const message = object(object(list(parsed['choices'])[0])['message']);
+  const message = fieldsOf(fieldsOf(itemsOf(parsed['choices'])[0])['message']);
   const content = typeof message['content'] === 'string' ? message['content'] : '';
-  const toolCalls = list(message['tool_calls'])
+  const toolCalls = itemsOf(message['tool_calls'])
     .slice(0, 10)
-    .map((call) => ({ id: object(call)['id'], ...object(object(call)['function']) }))
+    .map((call) => ({ id: fieldsOf(call)['id'], ...fieldsOf(fieldsOf(call)['function']) }))
     .flatMap(({ id, ...call }): ToolCall[] => {
-      const { name, arguments: given } = call as Json;
+      const { name, arguments: given } = call as Readonly<Fields>;
       if (typeof name !== 'string') return [];
       return [
         { id: typeof id === 'string' ? id : name, name, arguments: typeof given === 'string' ? given : '{}' },
@@ -140,7 +137,7 @@ function parseAnswer(text: string, promptLength: number): ChatAnswer {
     });
   if (content === '' && toolCalls.length === 0)
     throw new ChatError('the answer of the model endpoint is empty');
-  const { total_tokens: total } = object(parsed['usage']);
+  const { total_tokens: total } = fieldsOf(parsed['usage']);
   const tokens = typeof total === 'number' && total > 0 ? total : Math.ceil((promptLength + text.length) / 4);
   return { content, toolCalls, tokens };
 }

@@ -2,13 +2,10 @@ import type { Analysis } from './statements.ts';
 import type { ShortResult } from './result-statements.ts';
 import type { Facts } from './facts.ts';
 import { describeNetwork } from './network-evidence.ts';
+import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 
 /** What the results of an error group show, one sentence each. Pure. */
 
-export type Json = { readonly [name: string]: unknown };
-export const object = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}; // any object is a Json
-export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 export const textOf = (value: unknown, most = 200): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing');
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
@@ -41,7 +38,7 @@ function median(values: readonly number[]): number | null {
 
 const valuesOf = (results: readonly ShortResult[], phase: string) =>
   results.flatMap(({ timings }) => {
-    const value = object(timings)[phase];
+    const value = fieldsOf(timings)[phase];
     return typeof value === 'number' ? [value] : [];
   });
 
@@ -101,14 +98,14 @@ function sinceWhen({ group, inGroup, passed, otherFailed }: Facts): Evidence {
 /** Evidence in the order of its weight. Artifacts stand with what they may show more of. */
 export function evidenceOf(facts: Facts): Evidence[] {
   const { latest } = facts;
-  const body = object(latest?.body);
-  const details = object(body['details']);
+  const body = fieldsOf(latest?.body);
+  const details = fieldsOf(body['details']);
   const found: (Evidence | null)[] = [];
-  const reason = object(latest?.reason);
+  const reason = fieldsOf(latest?.reason);
   if (typeof reason['code'] === 'string') {
     found.push(said(`The latest result: ${reason['code']}: ${textOf(reason['message'], 500)}`));
   }
-  for (const assertion of list(body['assertions']).map(object)) {
+  for (const assertion of itemsOf(body['assertions']).map(fieldsOf)) {
     const { source, property, comparison, target, actual, error } = assertion;
     if (typeof error !== 'string') continue;
     const subject = [source, property].filter((part) => part !== '').join(' ');
@@ -116,7 +113,7 @@ export function evidenceOf(facts: Facts): Evidence[] {
       said(`${subject} should be ${String(comparison)} ${textOf(target)}, but was ${textOf(actual)}.`),
     );
   }
-  const { status, statusText, href } = object(details['response']);
+  const { status, statusText, href } = fieldsOf(details['response']);
   if (typeof status === 'number') {
     const from = typeof href === 'string' ? ` from ${href.split(/[?#]/, 1)[0]}` : '';
     found.push(
@@ -135,8 +132,8 @@ export function evidenceOf(facts: Facts): Evidence[] {
     );
   }
   found.push(whereItFails(facts), sinceWhen(facts));
-  const artifacts = list(body['artifacts'])
-    .map(object)
+  const artifacts = itemsOf(body['artifacts'])
+    .map(fieldsOf)
     .flatMap(({ name, type }) =>
       typeof name === 'string' && typeof type === 'string' ? [{ name, type }] : [],
     )
@@ -153,8 +150,8 @@ export function evidenceOf(facts: Facts): Evidence[] {
   return found.filter((evidence) => evidence !== null).slice(0, 30);
 }
 
-function certificate(details: Json): Evidence | null {
-  const { validTo, daysRemaining } = object(details['certificate']);
+function certificate(details: Readonly<Fields>): Evidence | null {
+  const { validTo, daysRemaining } = fieldsOf(details['certificate']);
   if (typeof validTo !== 'string' || typeof daysRemaining !== 'number') return null;
   const left = Math.trunc(daysRemaining);
   const when = left < 0 ? `expired ${-left} days ago` : `is valid for another ${left} days`;

@@ -7,6 +7,7 @@ import { findResult, type ResultRow } from '../results/statements.ts';
 import { cleanMessage, hashOfMessage } from '../error-groups/clean-message.ts';
 import { isGrouped } from '../error-groups/follow-errors.ts';
 import { timeOfUuidv7 } from '../engine/ids.ts';
+import { dayMs } from '../../durations.ts';
 
 /** What an analysis is made from. */
 
@@ -25,7 +26,7 @@ export type Facts = {
 /** Results that are looked at. */
 const most = 200;
 const mostPassed = 50;
-const backMs = 7 * 86_400_000;
+const backMs = 7 * dayMs;
 
 /** Null when the check or the group is gone. */
 export async function gatherFacts(

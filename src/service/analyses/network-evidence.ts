@@ -1,12 +1,10 @@
+import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
+
 /**
  * What details of results say of the way to the target: `traceroute` and `packetCapture`, as agents write them where the network
  * failed a check. Pure, and careful: agents of other versions may write more, or less.
  */
 
-type Json = { readonly [name: string]: unknown };
-const object = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}; // any object is a Json
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const text = (value: unknown, most: number): string | null =>
   typeof value === 'string' && value !== '' ? value.slice(0, most) : null;
 const number = (value: unknown): number | null =>
@@ -21,21 +19,21 @@ type Trace = {
   asked: number;
 };
 
-function traceOf(details: Json): Trace | null {
+function traceOf(details: Readonly<Fields>): Trace | null {
   const value = details['traceroute'];
-  const hops = list(Array.isArray(value) ? value : object(value)['hops']).map(object);
+  const hops = itemsOf(Array.isArray(value) ? value : fieldsOf(value)['hops']).map(fieldsOf);
   if (hops.length === 0) return null;
   const answered = hops.flatMap((hop, index): Hop[] => {
     const address = text(hop['address'] ?? hop['ip'] ?? hop['host'], 64);
     if (address === null) return [];
     return [{ hop: number(hop['hop']) ?? index + 1, address, error: text(hop['error'], 80) }];
   });
-  const { reached } = object(value);
+  const { reached } = fieldsOf(value);
   return { reached: typeof reached === 'boolean' ? reached : null, answered, asked: hops.length };
 }
 
 /** Sentences; none where the details have no such evidence. */
-export function describeNetwork(details: Json): string[] {
+export function describeNetwork(details: Readonly<Fields>): string[] {
   const trace = traceOf(details);
   return [...(trace === null ? [] : [describeTrace(trace)]), ...describeCapture(details['packetCapture'])];
 }
@@ -54,7 +52,7 @@ function describeTrace({ reached, answered, asked }: Trace): string {
 }
 
 function describeCapture(value: unknown): string[] {
-  const { summary, packets, retransmissions, resets } = object(value);
+  const { summary, packets, retransmissions, resets } = fieldsOf(value);
   const words = text(summary, 300);
   if (words !== null) return [`Captured packets: ${words.replace(/\.$/, '')}.`];
   const counts = Object.entries({ packets, retransmissions, resets }).flatMap(([name, count]) =>
@@ -64,13 +62,13 @@ function describeCapture(value: unknown): string[] {
 }
 
 /** Where a connection that was not made broke off, as a sentence; null where the evidence does not tell. */
-export function whereItBroke(details: Json): string | null {
+export function whereItBroke(details: Readonly<Fields>): string | null {
   const trace = traceOf(details);
   const last = trace?.answered.at(-1);
   if (last !== undefined && last.error !== null) {
     return `A router on the way (${last.address}) turns the packets back: ${last.error}. Look at its routes and filters.`;
   }
-  const { syn, synAck, resets, dnsQueries, dnsAnswers } = object(details['packetCapture']);
+  const { syn, synAck, resets, dnsQueries, dnsAnswers } = fieldsOf(details['packetCapture']);
   const isOpenHost = trace?.reached === true;
   if (number(syn) !== null && Number(syn) > 0 && synAck === 0 && resets === 0) {
     return isOpenHost

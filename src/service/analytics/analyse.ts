@@ -12,6 +12,8 @@ import type { Queryable } from '../db/database.ts';
 import { metricsOf, type Aggregation, type Metric } from './metric-names.ts';
 import type { TimeRange } from './ranges.ts';
 import { rolledUpHours, spansOf } from './spans.ts';
+import { dayMs, minuteMs } from '../../durations.ts';
+import { rounded } from '../../rounding.ts';
 
 /** What is asked about one check. */
 export type Question = {
@@ -35,17 +37,11 @@ export type Series = {
   pageIndex?: number | null;
 };
 
-const dayMs = 86_400_000;
-const minuteMs = 60_000;
-
 /** Degraded counts as up. What the service or an agent got wrong (errored) says nothing about the target. */
 export function statusesOf(outcomes: Question['outcomes']): string[] {
   const statuses = { success: ['passed', 'degraded'], failure: ['failed'] };
   return (outcomes ?? (['success', 'failure'] as const)).flatMap((outcome) => statuses[outcome]);
 }
-
-// Sums of milliseconds with fractions would show the noise of binary fractions.
-const rounded = (value: number) => Math.round(value * 10_000) / 10_000;
 
 function aggregated(row: FigureRow, aggregation: Aggregation | 'availability'): number | null {
   const mean = row.sum / row.count;
@@ -150,7 +146,7 @@ async function addIntervals(
     const values = metrics.map(({ name, measure, aggregation }) => {
       const row = group.find(({ metric }) => metric === measure);
       const value = row === undefined || aggregation === 'none' ? null : aggregated(row, aggregation);
-      return [name, value === null ? null : rounded(value)] as const;
+      return [name, value === null ? null : rounded(value, 4)] as const;
     });
     add(first.group, { timestamp: first.bin.toISOString(), ...Object.fromEntries(values) });
   }
@@ -168,7 +164,7 @@ function addRuns(rows: readonly RawRow[], metrics: readonly Metric[], add: Add):
     if (first === undefined) continue;
     const named = metrics.flatMap(({ name, measure }) => {
       const row = values.find(({ metric }) => metric === measure);
-      return row === undefined ? [] : [[name, rounded(row.value)] as const];
+      return row === undefined ? [] : [[name, rounded(row.value, 4)] as const];
     });
     add(first.group, { timestamp: first.startedAt.toISOString(), ...Object.fromEntries(named) });
   }

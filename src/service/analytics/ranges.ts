@@ -1,3 +1,5 @@
+import { dayMs } from '../../durations.ts';
+
 /** Ranges of time by name, in UTC; weeks begin on Monday (specification, "Analytics"). */
 
 export const quickRanges = [
@@ -13,8 +15,6 @@ export type QuickRange = (typeof quickRanges)[number];
 
 /** From `from` up to, but not including, `to`. */
 export type TimeRange = { from: Date; to: Date };
-
-const dayMs = 86_400_000;
 
 /** What a name means at `now` (milliseconds since the epoch). Those that are not over end now. */
 export function quickRange(name: QuickRange, now: number): TimeRange {

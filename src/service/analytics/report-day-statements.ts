@@ -1,5 +1,5 @@
-import { dayMs } from '../db/partitions.ts';
 import type { Queryable } from '../db/database.ts';
+import { dayMs } from '../../durations.ts';
 
 /** Statements on the days that reports are made of: made of the hours in `check_rollups`, and made anew when an hour changes. */
 

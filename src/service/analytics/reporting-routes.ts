@@ -4,13 +4,15 @@ import { checkTypes } from '../../protocol/check-types.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { quickRanges } from './ranges.ts';
 import { rolledUpHours } from './spans.ts';
-import { dayMs, dayOf } from '../db/partitions.ts';
+import { dayOf } from '../db/partitions.ts';
 import { reportedChecks, reportFigures, type ReportRow } from './reporting-statements.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { csv, csvQuery, rangeFields, rangeOf } from './schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { paginationFields } from '../http/fields/pagination.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { dayMs } from '../../durations.ts';
+import { rounded } from '../../rounding.ts';
 
 const Milliseconds = Nullable(Type.Number({ description: 'Milliseconds; null: nothing was measured.' }));
 
@@ -71,7 +73,9 @@ const ReportQuery = strict(
 const atOnce = 50;
 /** Statements under way at once; the embedded database has one connection. */
 const statementsOf = { embedded: 1, server: 2 } as const;
-const rounded = (value: number | null) => (value === null ? null : Math.round(value * 10_000) / 10_000);
+
+const roundedOrNull = (value: number | null | undefined): number | null =>
+  typeof value === 'number' ? rounded(value, 4) : null;
 
 export function registerReporting(
   api: PublicApi,
@@ -120,10 +124,10 @@ export function registerReporting(
           deactivated: check.deactivated,
           tags: check.tags,
           aggregate: {
-            successRatio: row === undefined || row.runs === 0 ? null : rounded((row.up / row.runs) * 100),
-            avg: rounded(row?.avg ?? null),
-            p95: rounded(row?.p95 ?? null),
-            p99: rounded(row?.p99 ?? null),
+            successRatio: row === undefined || row.runs === 0 ? null : rounded((row.up / row.runs) * 100, 4),
+            avg: roundedOrNull(row?.avg),
+            p95: roundedOrNull(row?.p95),
+            p99: roundedOrNull(row?.p99),
           },
         };
       });

@@ -4,9 +4,8 @@ import type { TimeRange } from './ranges.ts';
 import { sqlTypesWhere } from '../checks/types/table.ts';
 import type { Queryable } from '../db/database.ts';
 import { checksWithGroups } from '../checks/storage/effective-checks.ts';
-import { dayMs } from '../db/partitions.ts';
 import { hourOfReport } from './report-day-statements.ts';
-import { hourMs } from './rollup-statements.ts';
+import { dayMs, hourMs } from '../../durations.ts';
 
 /** Statements of reports: figures of many checks over one range. */
 

@@ -4,10 +4,9 @@ import { measuresSql, rolledUpMetrics } from './measures.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { dropPartition } from '../db/partitions.ts';
 import { noteReportDaysDue } from './report-day-statements.ts';
+import { hourMs } from '../../durations.ts';
 
 /** Statements on rollups: figures of checks by the hour, made of their results, and made anew when a result comes late. */
-
-export const hourMs = 3_600_000;
 
 /** Notes that the rollups of these checks and hours lack results. In the transaction that follows from the results. */
 export async function noteRollupsDue(

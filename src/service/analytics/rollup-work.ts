@@ -3,17 +3,16 @@ import type { CheckType } from '../../protocol/check-types.ts';
 import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
 import {
-  hourMs,
   oldestRollupDue,
   makeRollupPartition,
   noteRollupsDue,
   rollUp,
   takeRollupsDue,
 } from './rollup-statements.ts';
-import { dayMs } from '../db/partitions.ts';
 import { makeReportDays, oldestReportDayDue } from './report-day-statements.ts';
 import type { RunFollower } from '../results/finished-runs.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
+import { dayMs, hourMs } from '../../durations.ts';
 
 /**
  * Keeps rollups up to date. Every run that has ended notes its check and hour; once the hour is over, an item in the background

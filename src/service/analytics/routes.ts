@@ -6,15 +6,15 @@ import { analyse, metadataOf, type Question } from './analyse.ts';
 import { metricsOf } from './metric-names.ts';
 import { serviceCheckTypes } from '../checks/types/table.ts';
 import { findAnalysedChecks, type AnalysedCheck } from './statements.ts';
-import { dayMs, dayOf } from '../db/partitions.ts';
+import { dayOf } from '../db/partitions.ts';
 import { notFound } from '../http/errors.ts';
 import { atMost } from '../http/rate-limit.ts';
 import { strict } from '../http/fields/strict-schema.ts';
-import { AnalyticsQuery, BatchBody, rangeOf } from './schema.ts';
+import { AnalyticsQuery, BatchBody, rangeOf, groupsOf } from './schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
-import { groupsOf } from './schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { dayMs } from '../../durations.ts';
 
 const tags = ['Analytics'];
 

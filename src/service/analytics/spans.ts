@@ -1,5 +1,5 @@
-import { hourMs } from './rollup-statements.ts';
 import type { TimeRange } from './ranges.ts';
+import { hourMs } from '../../durations.ts';
 
 /** Which part of a range is read from rollups, and which from raw results. */
 export type Spans = {

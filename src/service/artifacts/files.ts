@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { uploadBody } from './upload-body.ts';
+import { isOutOfSpace } from '../../system-errors.ts';
 
 /**
  * Bytes of artifacts, or of code bundles: below one folder that all replicas of the service share (here), or in a bucket
@@ -159,9 +160,4 @@ function missing(error: NodeJS.ErrnoException): null {
 function noNames(error: NodeJS.ErrnoException): string[] {
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
   throw error;
-}
-
-function isOutOfSpace(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
-  return code === 'ENOSPC' || code === 'EDQUOT';
 }

@@ -12,11 +12,11 @@ import { createAuthentication } from '../accounts/auth.ts';
 import { badgeOfCheck, badgeOfGroup, type BadgeCheck } from './statements.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import { findCheckGroup } from '../checks/storage/group-statements.ts';
-import { dayMs } from '../db/partitions.ts';
 import { EncryptionError, type Encryption } from '../engine/encryption.ts';
 import { notFound } from '../http/errors.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import { badgeStyles, badgeSvg, badgeThemes, stateOf, type Badge } from './badge.ts';
+import { dayMs } from '../../durations.ts';
 
 /**
  * Badges for pages that can't send an API key. That of a check is public: its id can't be guessed. A group's id is a number,

@@ -20,6 +20,8 @@ import type { Db } from '../db/database.ts';
 import { badRequest, conflict, HttpError, notFound } from '../http/errors.ts';
 import { uuidPattern, uuidv7 } from '../engine/ids.ts';
 import { BodyTooSlow } from '../http/slow-body.ts';
+import { hourMs, dayMs } from '../../durations.ts';
+import { codeOf } from '../../system-errors.ts';
 
 /** Code bundles of suites: a row and a file each, the same content once per account. */
 
@@ -28,11 +30,11 @@ export type BundleDeps = { db: Db; bundles: ArtifactFiles; now: () => number };
 /** Bundles of one account. */
 export const bundlesOfAccount = 1000;
 /** A bundle that no check uses is kept so long. */
-export const unusedBundleMs = 7 * 86_400_000;
+export const unusedBundleMs = 7 * dayMs;
 /** How often it is noted that a bundle is in use. */
-const notedMs = 6 * 3_600_000;
+const notedMs = 6 * hourMs;
 /** What no upload can still be writing. */
-const strayMs = 3_600_000;
+const strayMs = hourMs;
 const deletedAtOnce = 100;
 const strayBatch = 500;
 /** Of gzip with deflate (RFC 1952, 2.3.1). */
@@ -117,7 +119,7 @@ function refusalOf(
     log.error({ size }, 'the disk for code bundles is full');
     return new HttpError(507, 'The service has no room for the code bundle: try again later.', {});
   }
-  const { code } = error as NodeJS.ErrnoException; // absent on anything that is no system error
+  const code = codeOf(error);
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE' || error instanceof TooLong) {
     return brokenOff();
   }

@@ -9,6 +9,7 @@ import { remedyForFolder } from '../../config/folder-remedy.ts';
 import { checkChannel, databaseUnusable, valueParsers, type DatabaseOptions, type Db } from './database.ts';
 import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
+import { codeOf } from '../../system-errors.ts';
 
 /** jit: compiling a query costs more than running one here. Buffers: what is not in them is in the system's own cache of files. */
 const settings = ['-c', 'jit=off', '-c', 'timezone=UTC', '-c', 'shared_buffers=64MB'];
@@ -52,7 +53,7 @@ export async function openEmbeddedDatabase(
     ? async () => undefined
     : await lockDatabase(options.dataDir).catch((error: unknown) => {
         // The file system's errors have a code; a database in use is told by its own.
-        const { code } = error as NodeJS.ErrnoException;
+        const code = codeOf(error);
         if (error instanceof FatalError || code === undefined) throw error;
         const text = `SERVICE_DATA_DIR: cannot write in ${options.dataDir} (${code}): ${remedyForFolder(code, options.dataDir)}`;
         throw databaseUnusable(text, error);

@@ -1,10 +1,10 @@
 import { sqlState, type Db, type Queryable } from './database.ts';
+import { dayMs } from '../../durations.ts';
 
 /** Tables that are partitioned by day (UTC), and the days that they have partitions for. */
 
 const tables = ['check_results', 'finished_jobs'] as const;
 type PartitionedTable = (typeof tables)[number];
-export const dayMs = 86_400_000;
 
 /** Any number: it only has to be the same in every replica. */
 const advisoryLock = 4_400_003;

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** SHA-256 of a key, as the database keeps it: keys are long and random, so a slow hash would add nothing. */
-export function hashKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
+/** SHA-256 of a key or token, as the database keeps it: they are long and random, so a slow hash would add nothing. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
 }
 
 /** The end of a key, by which people tell keys apart. */

@@ -1,26 +1,22 @@
+import { fieldsOf, itemsOf } from '../../json-values.ts';
+
 /** What a failed result says of its error. */
-
-type Json = { readonly [name: string]: unknown };
-
-const object = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}; // any object is a Json
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 const most = 4_096;
 
 /** `reason` and `body` as stored. Null: it says nothing. */
 export function rawMessageOf({ reason, body }: { reason: unknown; body: unknown }): string | null {
-  const { assertions, details } = object(body);
-  const { errors, tests, requestError } = object(details);
+  const { assertions, details } = fieldsOf(body);
+  const { errors, tests, requestError } = fieldsOf(details);
   const candidates = [
-    object(reason)['message'],
-    ...list(assertions).map(failedAssertion),
-    ...list(errors),
-    ...list(tests).flatMap((test) => list(object(test)['errors'])),
+    fieldsOf(reason)['message'],
+    ...itemsOf(assertions).map(failedAssertion),
+    ...itemsOf(errors),
+    ...itemsOf(tests).flatMap((test) => itemsOf(fieldsOf(test)['errors'])),
     requestError,
   ];
   for (const candidate of candidates) {
-    const text = typeof candidate === 'string' ? candidate : object(candidate)['message'];
+    const text = typeof candidate === 'string' ? candidate : fieldsOf(candidate)['message'];
     if (typeof text === 'string' && text.trim() !== '')
       return text.slice(0, most).replace(/\p{Surrogate}/gu, ' ');
   }
@@ -29,7 +25,7 @@ export function rawMessageOf({ reason, body }: { reason: unknown; body: unknown 
 
 /** The assertion as a sentence; null when it held. */
 function failedAssertion(assertion: unknown): string | null {
-  const { source, property, error } = object(assertion);
+  const { source, property, error } = fieldsOf(assertion);
   if (typeof error !== 'string' || error === '') return null;
   const subject = [source, property].filter((part) => typeof part === 'string' && part !== '').join(' ');
   return `an assertion failed: ${subject}: ${error}`;

@@ -9,7 +9,7 @@ import {
   listHeartbeatEvents,
   type HeartbeatEvent as EventRow,
 } from './statements.ts';
-import { createPartitions, dayMs } from '../db/partitions.ts';
+import { createPartitions } from '../db/partitions.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import { conflict, notFound } from '../http/errors.ts';
 import { recordPing } from './pings.ts';
@@ -20,6 +20,7 @@ import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
+import { dayMs } from '../../durations.ts';
 
 /** Events of heartbeats: every ping, and every time that none came (specification, "Heartbeat event"; facts, 5.9). */
 

@@ -1,4 +1,4 @@
-import { hashKey } from '../engine/keys.ts';
+import { hashToken } from '../engine/keys.ts';
 
 /** Keys remembered, and for how long: a deleted key stops working within that time. */
 const cacheSize = 10_000;
@@ -20,7 +20,7 @@ export function createKeyLookup<Owner extends object>(options: {
     if (authorization === undefined || authorization === '') throw refuse('is missing');
     const key = /^Bearer +(\S{1,512}) *$/i.exec(authorization)?.[1];
     if (key === undefined) throw refuse('is not in the Bearer form');
-    const hash = hashKey(key);
+    const hash = hashToken(key);
     const name = hash.toString('base64');
     const cached = known.get(name);
     if (cached !== undefined && cached.until > now()) return cached.owner;

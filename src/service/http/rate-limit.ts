@@ -1,7 +1,8 @@
 import rateLimit, { type RateLimitOptions } from '@fastify/rate-limit';
 import type { FastifyInstance } from 'fastify';
-import { hashKey } from '../engine/keys.ts';
+
 import { HttpError } from './errors.ts';
+import { hashToken } from '../engine/keys.ts';
 
 /** Keys whose requests are counted at once, per replica. */
 const countedKeys = 10_000;
@@ -15,7 +16,7 @@ export async function registerRateLimit(app: FastifyInstance, perMinute: number)
     max: perMinute,
     timeWindow: 60_000,
     cache: countedKeys,
-    keyGenerator: (request) => hashKey(request.headers.authorization ?? '').toString('base64'),
+    keyGenerator: (request) => hashToken(request.headers.authorization ?? '').toString('base64'),
     errorResponseBuilder: (_request, { max, ttl }) =>
       new HttpError(
         429,

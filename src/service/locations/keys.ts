@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { hashKey, maskKey, newLocationKey } from '../engine/keys.ts';
+import { maskKey, newLocationKey, hashToken } from '../engine/keys.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { insertLocationKey, keysOfLocations, type LocationKeyRow } from './statements.ts';
 import type { Db } from '../db/database.ts';
@@ -51,7 +51,7 @@ export async function addLocationKey(
   await insertLocationKey(tx, {
     id: key.id,
     locationId,
-    keyHash: hashKey(rawKey),
+    keyHash: hashToken(rawKey),
     maskedKey: key.maskedKey,
     now: key.createdAt,
   });

@@ -2,13 +2,14 @@ import Type from 'typebox';
 import { sampleDays } from './sampling.ts';
 import { listLocationSamples } from './figure-statements.ts';
 import { findPrivateLocation } from './statements.ts';
-import { dayMs } from '../db/partitions.ts';
 import { badRequest, notFound } from '../http/errors.ts';
 import { atMost } from '../http/rate-limit.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
+import { dayMs } from '../../durations.ts';
+import { rounded } from '../../rounding.ts';
 
 /** Samples of a location as arrays of one length: each place of them is one minute. */
 export const LocationMetrics = open(
@@ -60,7 +61,7 @@ export function registerLocationMetrics(api: PublicApi, { db, now }: Pick<ApiDep
       return {
         timestamps: samples.map(({ sampledAt }) => sampledAt.toISOString()),
         queueSize: samples.map(({ queueSize }) => queueSize),
-        oldestScheduledCheckRun: samples.map(({ oldestSeconds }) => Math.round(oldestSeconds * 1000) / 1000),
+        oldestScheduledCheckRun: samples.map(({ oldestSeconds }) => rounded(oldestSeconds, 3)),
       };
     },
   );

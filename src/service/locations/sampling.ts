@@ -3,12 +3,12 @@ import { laneOf } from '../../protocol/check-types.ts';
 import type { Db } from '../db/database.ts';
 import { deleteOldSamples, insertQueueWaits, sampleLocations, type QueueName } from './figure-statements.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
+import { dayMs } from '../../durations.ts';
 
 /** Samples of locations once a minute, and how long runs wait there for an agent. */
 
 /** How far back samples go. */
 export const sampleDays = 15;
-const dayMs = 86_400_000;
 const waitsKeptMs = 10 * 60_000;
 const everyMs = 20_000;
 const deletedAtOnce = 5_000;

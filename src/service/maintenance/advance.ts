@@ -17,6 +17,7 @@ import { changeStatus } from './change-status.ts';
 import { recordMaintenanceEvent } from './events.ts';
 import { hasBegun, isOver } from './status.ts';
 import { dueSteps, type Step } from './steps.ts';
+import { hourMs, dayMs } from '../../durations.ts';
 
 /**
  * Lets occurrences of visible windows begin and end, and reminds of them. What is due stands with the window's row: whichever
@@ -29,9 +30,9 @@ const everyMs = 1_000;
 const batch = 50;
 const putOffMs = 60_000;
 /** That a maintenance is over is not told later than this. */
-const tellEndWithinMs = 3_600_000;
-const keepEventsMs = 90 * 24 * 3_600_000;
-const cleanEveryMs = 3_600_000;
+const tellEndWithinMs = hourMs;
+const keepEventsMs = 90 * dayMs;
+const cleanEveryMs = hourMs;
 
 export function createMaintenanceLoop({ db, background, now, log }: Deps): Loop {
   let cleanedAt = Number.NEGATIVE_INFINITY;

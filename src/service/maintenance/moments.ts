@@ -1,9 +1,9 @@
 import { DateTime } from 'luxon';
 import { momentOf } from './recurrence.ts';
+import { dayMs } from '../../durations.ts';
 
 /** Moments as clients write them: a date, or a date and a time; without an offset they are of the clocks of a time zone. */
 
-const dayMs = 24 * 3_600_000;
 const form = /^\d{4}-\d{2}-\d{2}(?<time>T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(?<offset>Z|[+-]\d{2}:?\d{2})?)?$/;
 const earliest = Date.parse('1970-01-01T00:00:00Z');
 const latest = Date.parse('3000-01-01T00:00:00Z');

@@ -21,8 +21,8 @@ import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
+import { dayMs } from '../../durations.ts';
 
-const dayMs = 24 * 3_600_000;
 /** Days of one list: no window has more occurrences in it. */
 const mostDays = 366;
 /** Of one occurrence. */

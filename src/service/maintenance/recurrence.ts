@@ -1,4 +1,5 @@
 import { DateTime, IANAZone } from 'luxon';
+import { dayMs, hourMs } from '../../durations.ts';
 
 /**
  * When a maintenance window takes place: pure functions of its times. Each occurrence begins at the wall-clock time of the first
@@ -23,8 +24,6 @@ export type Recurrence = {
 
 export type Occurrence = { startsAt: number; endsAt: number };
 
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 /** No two zones, and no two offsets of one, are further apart. */
 const mostShiftMs = 26 * hourMs;
 

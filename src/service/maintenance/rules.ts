@@ -1,8 +1,11 @@
 import type { Static } from 'typebox';
-import type { RecurrenceColumns } from './effect-statements.ts';
-import { recurrenceOf } from './effect-statements.ts';
-import type { DateFilter, MaintenanceWindowRow, MaintenanceWindowWrite } from './statements.ts';
-import { dateOperators } from './statements.ts';
+import { type RecurrenceColumns, recurrenceOf } from './effect-statements.ts';
+import {
+  type DateFilter,
+  type MaintenanceWindowRow,
+  type MaintenanceWindowWrite,
+  dateOperators,
+} from './statements.ts';
 import type { Queryable } from '../db/database.ts';
 import { shareLockServices } from '../status-pages/service-statements.ts';
 import { shareLockStatusPages } from '../status-pages/statements.ts';
@@ -12,6 +15,7 @@ import { momentHint, parseMoment } from './moments.ts';
 import { isTimezone, longestOccurrenceMs, overAt } from './recurrence.ts';
 import type { ChangeWindowBody, CreateWindowBody } from './schema.ts';
 import { isUuid } from '../http/fields/path-params.ts';
+import { hourMs } from '../../durations.ts';
 
 /** What no schema can say of a maintenance window. */
 
@@ -70,7 +74,7 @@ function checkTimes(times: RecurrenceColumns): void {
   const { repeat } = recurrenceOf(times);
   const longest = repeat === null ? null : longestOccurrenceMs(repeat);
   if (longest !== null && endsAt.getTime() - startsAt.getTime() > longest) {
-    const hours = longest / 3_600_000;
+    const hours = longest / hourMs;
     attributes['endsAt'] = [
       `must be at most ${hours} hours after startsAt, so that no occurrence reaches into the next`,
     ];

@@ -1,7 +1,7 @@
 import { alertTitle } from '../alerting/alert-types.ts';
 import type { Analysis } from '../analyses/statements.ts';
 import type { AlertRow } from '../alerting/statements.ts';
-import type { Variables } from './template.ts';
+import type { Variables } from '../../templates/scope.ts';
 
 /** What a notification can say of its alert. */
 

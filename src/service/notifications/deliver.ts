@@ -28,6 +28,7 @@ import { kindOfAddress } from '../engine/target-address.ts';
 import { testAlert } from './test-alert.ts';
 import { createTurns, places, type Turns } from './turns.ts';
 import { sendWebhook } from './webhook.ts';
+import { hourMs } from '../../durations.ts';
 
 /** Takes notifications from the queue and delivers them, with a log of what came of each. */
 
@@ -49,7 +50,6 @@ const expireSeconds = 240;
 
 /** Notifications of a channel within an hour, of one check and in all: a check that flaps must not flood it. */
 const rateLimits = { ofCheck: 100, all: 1000 };
-const hourMs = 3_600_000;
 
 export type NotificationDeps = Omit<SendingDeps, 'signal'> & {
   db: Db;

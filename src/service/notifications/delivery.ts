@@ -2,10 +2,9 @@ import type { NotificationConfig } from '../../config/notifications.ts';
 import type { Analysis } from '../analyses/statements.ts';
 import type { AlertRow } from '../alerting/statements.ts';
 import type { ChannelConfig, ChannelType } from '../alert-channels/configs.ts';
-import type { Call, Calling, Outcome } from './http-call.ts';
-import { callTarget, type Answer } from './http-call.ts';
+import { type Call, type Calling, type Outcome, callTarget, type Answer } from './http-call.ts';
 import type { SendMail } from './email.ts';
-import type { Variables } from './template.ts';
+import type { Variables } from '../../templates/scope.ts';
 
 /** One notification on its way to one channel, and what the ways have in common. */
 export type Delivery<T extends ChannelType = ChannelType> = {

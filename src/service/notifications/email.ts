@@ -6,7 +6,7 @@ import { alertTitle } from '../alerting/alert-types.ts';
 import { alertFacts, resultLink } from './alert-variables.ts';
 import { notConfigured, type Sender } from './delivery.ts';
 import type { Outcome } from './http-call.ts';
-import { escaped } from './template.ts';
+import { escaped } from '../../templates/escaping.ts';
 
 /** EMAIL: a real mail, as text and as HTML. */
 

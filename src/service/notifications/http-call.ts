@@ -1,7 +1,12 @@
 import { Agent, request, type Dispatcher } from 'undici';
 import { toError } from '../../errors.ts';
-import { checkedLookup, checkLiteral, RefusedAddress, type AddressRule } from '../engine/target-address.ts';
-import type { AddressKind } from '../engine/target-address.ts';
+import {
+  checkedLookup,
+  checkLiteral,
+  RefusedAddress,
+  type AddressRule,
+  type AddressKind,
+} from '../engine/target-address.ts';
 
 /** One HTTP call of a notification, within its bounds: time, redirects, addresses, what is read of the answer. */
 

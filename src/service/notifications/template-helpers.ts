@@ -1,33 +1,12 @@
-import { randomInt, randomUUID } from 'node:crypto';
-import { formatMoment, momentOf } from '../../protocol/template-dates.ts';
+import { dateHelper, randomHelpers } from '../../templates/common-helpers.ts';
+import type { Helper } from '../../templates/dialect.ts';
+import { TemplateError } from '../../templates/template-error.ts';
+import { isTruthy, textOf, type Value } from '../../templates/values.ts';
 
 /** The helpers of webhook templates (facts, 4.4): plain functions of their arguments. */
 
-/** What a template can hold in its hands. */
-export type Value = string | number | boolean | null | undefined | readonly Value[];
-
-/** Wrong use of a template; the message says what is wrong. */
-export class TemplateError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'TemplateError';
-  }
-}
-
-export type Helper = (args: readonly Value[], context: { now: () => number }) => Value;
-
 /** No helper makes a longer text out of shorter ones than this. */
 const mostLength = 65_536;
-
-export function textOf(value: Value): string {
-  if (value === null || value === undefined) return '';
-  return Array.isArray(value) ? value.map((item: Value) => textOf(item)).join(',') : String(value);
-}
-
-/** As templates have it: an empty list is nothing. */
-export function isTruthy(value: Value): boolean {
-  return Array.isArray(value) ? value.length > 0 : Boolean(value);
-}
 
 const numberOf = (value: Value): number =>
   typeof value === 'number' ? value : textOf(value).trim() === '' ? Number.NaN : Number(textOf(value));
@@ -101,15 +80,10 @@ function replace([text, old, replacement]: readonly Value[]): string {
   return whole.slice(0, place) + textOf(replacement) + whole.slice(place + textOf(old).length);
 }
 
-const date: Helper = ([phrase, format], { now }) => {
-  const time = momentOf(phrase === undefined ? 'now' : textOf(phrase), now());
-  if (time === null) throw new TemplateError(`"${textOf(phrase).slice(0, 100)}" is not a time that is known`);
-  return formatMoment(time, format === undefined ? 'YYYY-MM-DDTHH:mm:ss[Z]' : textOf(format));
-};
+const date = dateHelper((phrase) => `"${phrase.slice(0, 100)}" is not a time that is known`);
 
 const table: { readonly [name: string]: Helper } = {
-  $UUID: () => randomUUID(),
-  $RANDOM_NUMBER: () => randomInt(0, 10_001),
+  ...Object.fromEntries(randomHelpers),
   year: (_args, { now }) => new Date(now()).getUTCFullYear(),
   date,
   moment: date,
@@ -158,14 +132,13 @@ export function workOf(name: string, args: readonly Value[]): number {
   );
 }
 
-export const helperNames: readonly string[] = Object.keys(table);
-
-/** The helper of a name; undefined = there is none. */
-export function helperOf(name: string): Helper | undefined {
-  const helper = Object.hasOwn(table, name) ? table[name] : undefined;
-  if (helper === undefined) return undefined;
-  return (args, context) => {
-    const value = helper(args, context);
-    return typeof value === 'string' ? value.slice(0, mostLength) : value;
-  };
-}
+/** Helpers by name. Each cuts the text that it returns. */
+export const helpers: ReadonlyMap<string, Helper> = new Map(
+  Object.entries(table).map(([name, helper]): [string, Helper] => [
+    name,
+    (args, context) => {
+      const value = helper(args, context);
+      return typeof value === 'string' ? value.slice(0, mostLength) : value;
+    },
+  ]),
+);

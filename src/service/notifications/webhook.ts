@@ -1,9 +1,11 @@
 import { createHmac } from 'node:crypto';
+import type { Escaping } from '../../templates/escaping.ts';
+import type { Variables } from '../../templates/scope.ts';
+import { TemplateError } from '../../templates/template-error.ts';
 import { alertVariables } from './alert-variables.ts';
 import { deliveryHeader, userAgent, type Sender } from './delivery.ts';
 import { callTarget } from './http-call.ts';
-import { TemplateError } from './template-helpers.ts';
-import { parseTemplate, renderTemplate, type Escaping, type Variables } from './template.ts';
+import { parseTemplate, renderTemplate } from './template.ts';
 import { presetOf } from './webhook-presets.ts';
 
 /** WEBHOOK: a call that its owner describes, by templates of the URL and the body. */

@@ -19,6 +19,8 @@ import { servePageFile } from '../http/page-files.ts';
 import type { Overview, ShownLocation, SuiteRun } from './page-data.ts';
 import { runningOnPage } from './running.ts';
 
+import { dayMs } from '../../durations.ts';
+
 /** Runs in the graphs of a suite. */
 const shownSuiteRuns = 30;
 /** Bars of a check on the page, and how far back they reach. */
@@ -86,7 +88,7 @@ async function overview(
   const account = await findAccount(db, accountId);
   const checks = await checksInShort(db, { accountId, limit, offset });
   const checkIds = checks.map(({ id }) => id);
-  const since = new Date(now() - shownDays * 86_400_000);
+  const since = new Date(now() - shownDays * dayMs);
   const statuses = await statusesOf(db, { accountId, checkIds });
   const results: RecentResultRow[] = [];
   // Some checks at a time: the embedded database does one thing at once, and agents wait for it too.

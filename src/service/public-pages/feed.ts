@@ -1,4 +1,4 @@
-import { escaped } from '../notifications/template.ts';
+import { escaped } from '../../templates/escaping.ts';
 import type { PageView } from './page-view.ts';
 import { wordOf } from './words.ts';
 

@@ -10,10 +10,10 @@ import {
 import { cardsOfPages, type StatusPageRow } from '../status-pages/statements.ts';
 import { visibleMaintenances, type Maintenance } from '../maintenance/maintenances.ts';
 import { isOver } from '../maintenance/status.ts';
+import { dayMs } from '../../durations.ts';
 
 /** What a status page says at a moment: services with their state, incidents, maintenances. */
 
-const dayMs = 24 * 3_600_000;
 export const shownDays = 90;
 const mostIncidents = 500;
 /** Past ones that are shown with their updates. */

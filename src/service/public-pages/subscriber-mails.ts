@@ -14,7 +14,7 @@ import type { Encryption } from '../engine/encryption.ts';
 import { incidentMessagesQueue, type IncidentMessage } from '../incidents/messages.ts';
 import type { MaintenanceEventFollower } from '../maintenance/events.ts';
 import type { Mail, SendMail } from '../notifications/email.ts';
-import { escaped } from '../notifications/template.ts';
+import { escaped } from '../../templates/escaping.ts';
 import { momentText, wordOf } from './words.ts';
 
 /** Mail to subscribers of status pages: one item of a durable queue per mail. */

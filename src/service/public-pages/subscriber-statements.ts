@@ -1,5 +1,4 @@
-import type { IncidentKind } from '../incidents/update-statements.ts';
-import { updateTables } from '../incidents/update-statements.ts';
+import { type IncidentKind, updateTables } from '../incidents/update-statements.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** Statements on who is told by mail of what status pages show. */

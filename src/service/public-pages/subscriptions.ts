@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
 import {
@@ -14,14 +14,16 @@ import {
 import type { Encryption } from '../engine/encryption.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import { askToConfirm } from './subscriber-mails.ts';
+import { hourMs, dayMs } from '../../durations.ts';
+import { hashToken } from '../engine/keys.ts';
 
 /** Subscribers of a status page: an address is told nothing before it has confirmed. */
 
 /** Of a page. */
 export const mostSubscribers = 5000;
 /** An address that does not confirm is asked again at most so often, and forgotten in the end. */
-const askAgainMs = 3_600_000;
-const forgetMs = 7 * 24 * 3_600_000;
+const askAgainMs = hourMs;
+const forgetMs = 7 * dayMs;
 
 export type SubscriptionDeps = { db: Db; background: Background; encryption: Encryption; now: () => number };
 
@@ -31,8 +33,6 @@ export function mailAddress(text: string): string | null {
   const form = /^[^\s<>@",;:\\()[\]\p{Cc}]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/u;
   return address.length <= 254 && form.test(address) && !address.includes('..') ? address : null;
 }
-
-const hashOf = (token: string) => createHash('sha256').update(token).digest();
 
 /** Asks an address to confirm, unless it has been asked of late, or has confirmed. False = the page has too many subscribers. */
 export async function subscribe(
@@ -60,7 +60,7 @@ export async function subscribe(
       pageId,
       email,
       token: sealed,
-      tokenHash: hashOf(token),
+      tokenHash: hashToken(token),
       now: at,
     });
     if (isNew) await askToConfirm(tx, background, id);
@@ -74,7 +74,7 @@ export async function subscriberOf(
   { pageUrl, token }: { pageUrl: string; token: string },
 ): Promise<SubscriberOfPage | undefined> {
   if (!/^[A-Za-z0-9_-]{32}$/.test(token)) return undefined;
-  return findSubscriberByToken(db, { pageUrl, tokenHash: hashOf(token) });
+  return findSubscriberByToken(db, { pageUrl, tokenHash: hashToken(token) });
 }
 
 export async function confirm({ db, now }: SubscriptionDeps, subscriber: SubscriberOfPage): Promise<void> {

@@ -2,11 +2,12 @@ import type { Artifact } from '../../protocol/result.ts';
 import { artifactsOf, type ArtifactRow, type AttemptKey } from '../artifacts/statements.ts';
 import type { Queryable } from '../db/database.ts';
 import type { ResultRow } from './statements.ts';
+import { hourMs } from '../../durations.ts';
 
 /** What results say of their artifacts: as the agent listed them, brought up to what has become of each since. */
 
 /** An agent gives up after a day; one that has not come a while later will not come. */
-export const comesWithinMs = 25 * 3_600_000;
+export const comesWithinMs = 25 * hourMs;
 
 /** The attempt that a result belongs to, as its artifacts are known by; null where no agent reported it. */
 export function attemptOf({ jobId, leaseToken, attempts }: ResultRow): AttemptKey | null {

@@ -1,48 +1,41 @@
 import { isCheckType, type CheckType } from '../../protocol/check-types.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import type { ResultRow } from './statements.ts';
+import { rounded } from '../../rounding.ts';
+import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 
 /** How results are shown: our vocabulary, and beside it each type's public form, derived from `details` and `timings`. */
 
-type Json = { [name: string]: unknown };
-
-const object = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}; // any object is a Json
-
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
-// Sums of milliseconds with fractions would show the noise of binary fractions.
-const round = (value: number) => Math.round(value * 1000) / 1000;
-
 /** Phases in the public form: connecting includes a proxy's tunnel, and the TLS handshake counts as waiting for the first byte. */
-export function timingPhases(timings: unknown): Json | null {
+export function timingPhases(timings: unknown): Fields | null {
   if (typeof timings !== 'object' || timings === null) return null;
-  const { dns, connect, tunnel, tls, firstByte, download, remainder, total } = object(timings);
+  const { dns, connect, tunnel, tls, firstByte, download, remainder, total } = fieldsOf(timings);
   return {
-    wait: round(number(remainder)),
-    dns: round(number(dns)),
-    tcp: round(number(connect) + number(tunnel)),
-    firstByte: round(number(tls) + number(firstByte)),
-    download: round(number(download)),
-    total: round(number(total)),
+    wait: rounded(number(remainder), 3),
+    dns: rounded(number(dns), 3),
+    tcp: rounded(number(connect) + number(tunnel), 3),
+    firstByte: rounded(number(tls) + number(firstByte), 3),
+    download: rounded(number(download), 3),
+    total: rounded(number(total), 3),
   };
 }
 
 type Parts = {
-  details: Json;
+  details: Fields;
   timings: unknown;
-  assertions: unknown[];
-  artifacts: unknown[];
-  log: unknown[];
+  assertions: readonly unknown[];
+  artifacts: readonly unknown[];
+  log: readonly unknown[];
 };
 
 /** The phases as moments: milliseconds from the start of the attempt to the end of each phase. */
-function moments(phases: Json | null): Json | null {
+function moments(phases: Fields | null): Fields | null {
   if (phases === null) return null;
   const { wait, dns, tcp, firstByte, download } = phases;
   let at = 0;
-  const after = (phase: unknown) => (at = round(at + number(phase)));
+  const after = (phase: unknown) => (at = rounded(at + number(phase), 3));
   return {
     socket: after(wait),
     lookup: after(dns),
@@ -53,28 +46,28 @@ function moments(phases: Json | null): Json | null {
 }
 
 /** The log by phase: lines of setup and teardown scripts begin with the name of theirs. */
-function jobLog(log: unknown[]): Json {
+function jobLog(log: readonly unknown[]): Fields {
   const lists: { setup: unknown[]; request: unknown[]; teardown: unknown[] } = {
     setup: [],
     request: [],
     teardown: [],
   };
   for (const entry of log) {
-    const { msg } = object(entry);
+    const { msg } = fieldsOf(entry);
     const [, phase, text] = (typeof msg === 'string' && /^(setup|teardown): ([^]*)$/.exec(msg)) || [];
-    if (phase === 'setup' || phase === 'teardown') lists[phase].push({ ...object(entry), msg: text });
+    if (phase === 'setup' || phase === 'teardown') lists[phase].push({ ...fieldsOf(entry), msg: text });
     else lists.request.push(entry);
   }
   return lists;
 }
 
-const httpForm = ({ details, timings, assertions, artifacts, log }: Parts): Json => {
+const httpForm = ({ details, timings, assertions, artifacts, log }: Parts): Fields => {
   const phases = timingPhases(timings);
   const response = details['response'] ?? null;
   return {
     request: details['request'] ?? null,
     response:
-      response === null ? null : { ...object(response), timings: moments(phases), timingPhases: phases },
+      response === null ? null : { ...fieldsOf(response), timings: moments(phases), timingPhases: phases },
     requestError: details['requestError'] ?? null,
     assertions,
     jobLog: jobLog(log),
@@ -83,8 +76,8 @@ const httpForm = ({ details, timings, assertions, artifacts, log }: Parts): Json
   };
 };
 
-const tcpForm = ({ details, timings, assertions }: Parts): Json => {
-  const { dns, connect, firstByte, download, remainder, total } = object(timings);
+const tcpForm = ({ details, timings, assertions }: Parts): Fields => {
+  const { dns, connect, firstByte, download, remainder, total } = fieldsOf(timings);
   return {
     ...details,
     assertions,
@@ -92,25 +85,25 @@ const tcpForm = ({ details, timings, assertions }: Parts): Json => {
       typeof timings !== 'object' || timings === null
         ? null
         : {
-            dns: round(number(dns)),
-            connect: round(number(connect)),
-            data: round(number(firstByte) + number(download) + number(remainder)),
-            total: round(number(total)),
+            dns: rounded(number(dns), 3),
+            connect: rounded(number(connect), 3),
+            data: rounded(number(firstByte) + number(download) + number(remainder), 3),
+            total: rounded(number(total), 3),
           },
   };
 };
 
-const ownForm = ({ details, assertions }: Parts): Json => ({ ...details, assertions });
+const ownForm = ({ details, assertions }: Parts): Fields => ({ ...details, assertions });
 
 /** Where the stored artifacts of a type can be had. */
 const urlsOf = (artifacts: readonly unknown[], type: string): unknown[] =>
   artifacts
-    .map(object)
+    .map(fieldsOf)
     .filter((artifact) => artifact['type'] === type && typeof artifact['url'] === 'string')
     .map(({ url }) => url);
 
-const multiStepForm = ({ details, artifacts, log }: Parts): Json => ({
-  errors: list(details['errors']),
+const multiStepForm = ({ details, artifacts, log }: Parts): Fields => ({
+  errors: itemsOf(details['errors']),
   startTime: details['startTime'] ?? null,
   endTime: details['endTime'] ?? null,
   runtimeVersion: details['runtimeVersion'] ?? null,
@@ -122,28 +115,28 @@ const multiStepForm = ({ details, artifacts, log }: Parts): Json => ({
 
 const noErrors = { consoleErrors: 0, networkErrors: 0, documentErrors: 0, userScriptErrors: 0 };
 
-const browserForm = (parts: Parts): Json => ({
+const browserForm = (parts: Parts): Fields => ({
   type: 'PLAYWRIGHT_TEST',
-  traceSummary: { ...noErrors, ...object(parts.details['traceSummary']) },
-  pages: list(parts.details['pages']),
+  traceSummary: { ...noErrors, ...fieldsOf(parts.details['traceSummary']) },
+  pages: itemsOf(parts.details['pages']),
   ...multiStepForm(parts),
   playwrightTestVideos: urlsOf(parts.artifacts, 'video'),
 });
 
-const suiteForm = ({ details, artifacts, log }: Parts): Json => {
+const suiteForm = ({ details, artifacts, log }: Parts): Fields => {
   const told = Object.fromEntries(suiteFacts.map((name) => [name, details[name] ?? null] as const));
-  const stored = artifacts.map(object).filter(({ url }) => typeof url === 'string');
+  const stored = artifacts.map(fieldsOf).filter(({ url }) => typeof url === 'string');
   const reports = (ending: RegExp) =>
     stored.filter(({ type, name }) => type === 'report' && ending.test(String(name))).map(({ url }) => url);
   return {
     ...told,
     // Those of the run as a whole, then those of tests.
     errors: [
-      ...list(details['errors']),
-      ...list(details['tests']).flatMap((test) => list(object(test)['errors'])),
+      ...itemsOf(details['errors']),
+      ...itemsOf(details['tests']).flatMap((test) => itemsOf(fieldsOf(test)['errors'])),
     ],
-    stages: list(details['stages']),
-    tests: list(details['tests']),
+    stages: itemsOf(details['stages']),
+    tests: itemsOf(details['tests']),
     jobLog: log,
     jobAssets: artifacts,
     playwrightTraceFiles: stored
@@ -156,16 +149,16 @@ const suiteForm = ({ details, artifacts, log }: Parts): Json => {
   };
 };
 
-const agenticForm = ({ details, artifacts }: Parts): Json => ({
+const agenticForm = ({ details, artifacts }: Parts): Fields => ({
   summary: details['summary'] ?? '',
   prompt: details['prompt'] ?? '',
-  assertions: list(details['assertions']),
-  suggestions: list(details['suggestions']),
-  steps: list(details['steps']),
-  errors: list(details['errors']),
+  assertions: itemsOf(details['assertions']),
+  suggestions: itemsOf(details['suggestions']),
+  steps: itemsOf(details['steps']),
+  errors: itemsOf(details['errors']),
   artifactManifest: Object.fromEntries(
     artifacts
-      .map(object)
+      .map(fieldsOf)
       .filter(({ state }) => state === 'stored')
       .map(({ name }) => [name, agenticFiles[String(name)] ?? 'A file of the run'] as const),
   ),
@@ -191,7 +184,7 @@ const suiteFacts = [
 
 /** Name of the field that holds a type's public form, and how the form is made; null = the type has none. */
 export const resultForms: {
-  readonly [T in CheckType]: { field: `${string}CheckResult`; form: (parts: Parts) => Json } | null;
+  readonly [T in CheckType]: { field: `${string}CheckResult`; form: (parts: Parts) => Fields } | null;
 } = {
   API: { field: 'apiCheckResult', form: httpForm },
   URL: { field: 'urlCheckResult', form: httpForm },
@@ -205,7 +198,7 @@ export const resultForms: {
   HEARTBEAT: null,
 };
 
-const summaryOf = (row: ResultRow): Json => ({
+const summaryOf = (row: ResultRow): Fields => ({
   id: row.id,
   checkId: row.checkId,
   sequenceId: row.sequenceId,
@@ -228,25 +221,25 @@ const summaryOf = (row: ResultRow): Json => ({
   created_at: row.storedAt.toISOString(),
 });
 
-function partsOf(body: Json): Parts {
+function partsOf(body: Fields): Parts {
   return {
-    details: object(body['details']),
+    details: fieldsOf(body['details']),
     timings: body['timings'] ?? null,
-    assertions: list(body['assertions']),
-    artifacts: list(body['artifacts']),
-    log: list(body['log']),
+    assertions: itemsOf(body['assertions']),
+    artifacts: itemsOf(body['artifacts']),
+    log: itemsOf(body['log']),
   };
 }
 
 /** A result of a list. One whose body is too large for that has only its summary, and says so. */
-export function presentListedResult(row: ResultRow): Json {
+export function presentListedResult(row: ResultRow): Fields {
   if (row.body === null) return { ...summaryOf(row), isPartial: true };
   const { assertions, timings, details, artifacts, log } = partsOf(row.body);
   return { ...summaryOf(row), isPartial: false, assertions, timings, details, artifacts, log };
 }
 
 /** One result, whole, with its type's public form. */
-export function presentResult(row: ResultRow): Json {
+export function presentResult(row: ResultRow): Fields {
   const own = isCheckType(row.checkType) ? resultForms[row.checkType] : null;
   if (row.body === null || own === null) return presentListedResult(row);
   return { ...presentListedResult(row), [own.field]: own.form(partsOf(row.body)) };

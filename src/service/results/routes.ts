@@ -19,8 +19,7 @@ import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { isUuid } from '../http/fields/path-params.ts';
 import { withArtifacts } from './artifact-list.ts';
 import { baseUrl } from '../http/base-url.ts';
-import { presentListedResult, presentResult } from './form.ts';
-import { resultForms } from './form.ts';
+import { presentListedResult, presentResult, resultForms } from './form.ts';
 
 const OwnForm = (type: string) =>
   Type.Optional(

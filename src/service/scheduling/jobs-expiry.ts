@@ -2,11 +2,12 @@ import { protocolLimits } from '../../protocol/agent-calls.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
 import type { Queryable } from '../db/database.ts';
 import { lockedColumns, type LockedJob } from './jobs.ts';
+import { hourMs } from '../../durations.ts';
 
 /** Statements on jobs that nobody takes. */
 
 /** The longest wait before an attempt: the longest backoff of a retryStrategy. */
-export const longestBackoffMs = 3_600_000;
+export const longestBackoffMs = hourMs;
 
 /** Queued jobs whose time to be claimed is over; locked. */
 export async function lockExpiredJobs(

@@ -3,6 +3,7 @@ import { type SessionKind, type SessionRow, type SessionRunRow } from './stateme
 import { statusOfEnded } from '../scheduling/session-runs.ts';
 import type { CheckSessionStatus } from './rules.ts';
 import type { Queryable } from '../db/database.ts';
+import { hourMs } from '../../durations.ts';
 
 /** Statements on many sessions at once, and on what goes with one that is deleted. */
 
@@ -12,7 +13,7 @@ export type RunsAlike = Pick<SessionRunRow, 'status' | 'state' | 'checkType' | '
 /** Metadata that is longer is not shown in lists, in characters. */
 const listedMetadata = 8192;
 /** A session's id is made before the session is, in the same request. */
-const idEarlierMs = 3_600_000;
+const idEarlierMs = hourMs;
 
 export type SessionFilter = {
   accountId: string;

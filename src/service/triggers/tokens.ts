@@ -1,4 +1,5 @@
-import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
+import { randomInt, timingSafeEqual } from 'node:crypto';
+import { hashToken } from '../engine/keys.ts';
 
 /** Tokens of triggers: 12 letters and digits, some 71 bits (facts, 5.5). */
 
@@ -8,8 +9,6 @@ export const tokenLength = 12;
 export function newToken(): string {
   return Array.from({ length: tokenLength }, () => alphabet.charAt(randomInt(alphabet.length))).join('');
 }
-
-export const hashToken = (token: string): Buffer => createHash('sha256').update(token).digest();
 
 /** In the same time whatever the token is. */
 export const isToken = (token: string, hash: Buffer): boolean => timingSafeEqual(hashToken(token), hash);

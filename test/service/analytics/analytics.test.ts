@@ -4,11 +4,11 @@ import { metricsOf } from '../../../src/service/analytics/metric-names.ts';
 import { serviceCheckTypes } from '../../../src/service/checks/types/table.ts';
 import { createRollupLoop, handleRollups } from '../../../src/service/analytics/rollup-work.ts';
 import { createBackground, type Background } from '../../../src/service/engine/background.ts';
-import { hourMs } from '../../../src/service/analytics/rollup-statements.ts';
 import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 import { storeRuns, type Run } from '../../helpers/stored-results.ts';
+import { hourMs } from '../../../src/durations.ts';
 
 type Point = { timestamp: string; [metric: string]: number | string | null };
 type Answer = Fields & {

@@ -3,12 +3,13 @@ import { bucketSql } from '../../../src/service/engine/histogram.ts';
 import { createRollupLoop, handleRollups } from '../../../src/service/analytics/rollup-work.ts';
 import { createBackground, type Background } from '../../../src/service/engine/background.ts';
 import type { Db } from '../../../src/service/db/database.ts';
-import { dropRollupPartitions, hourMs } from '../../../src/service/analytics/rollup-statements.ts';
+import { dropRollupPartitions } from '../../../src/service/analytics/rollup-statements.ts';
 import { createClock, silent } from '../../helpers/agent-service.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
 import { storeRuns, type Run } from '../../helpers/stored-results.ts';
 import { minimalBody } from '../checks/check-bodies.ts';
+import { hourMs } from '../../../src/durations.ts';
 
 type Answer = {
   from: string;

@@ -1,10 +1,7 @@
 import { expect, test } from 'vitest';
-import {
-  parseTemplate,
-  renderTemplate,
-  type Escaping,
-  type Variables,
-} from '../../../src/service/notifications/template.ts';
+import { parseTemplate, renderTemplate } from '../../../src/service/notifications/template.ts';
+import type { Escaping } from '../../../src/templates/escaping.ts';
+import type { Variables } from '../../../src/templates/scope.ts';
 
 /** Templates of webhooks: variables, every helper, escaping, and what is refused. */
 

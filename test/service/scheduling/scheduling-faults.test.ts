@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createPartitions, dayMs } from '../../../src/service/db/partitions.ts';
+import { createPartitions } from '../../../src/service/db/partitions.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createVacuum } from '../../../src/service/engine/vacuum.ts';
 import { createSweep } from '../../../src/service/scheduling/sweep.ts';
@@ -13,6 +13,7 @@ import {
   silent,
 } from '../../helpers/agent-service.ts';
 import { databases } from '../../helpers/database.ts';
+import { dayMs } from '../../../src/durations.ts';
 
 /** What the service's own work does when the database was away, is in use, or has grown. */
 

@@ -2,6 +2,7 @@ import { lstat, mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeF
 import { join } from 'node:path';
 import { toError } from '../../../errors.ts';
 import { removeTree } from '../../process/remove-tree.ts';
+import { codeOf } from '../../../system-errors.ts';
 
 /**
  * Playwright's own builds of browsers, kept across runs: one folder per browser and revision, which gets its name when it is
@@ -158,7 +159,7 @@ async function lock(file: string, signal: AbortSignal): Promise<() => Promise<vo
       await (await open(file, 'wx')).close();
       break;
     } catch (error: unknown) {
-      const { code } = toError(error) as NodeJS.ErrnoException; // of node:fs
+      const code = codeOf(error);
       if (code !== 'EEXIST') throw error;
     }
     // By the clock of the folder's own file system, which other machines may share.

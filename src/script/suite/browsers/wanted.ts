@@ -1,8 +1,9 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Suite, SuiteBrowser } from '../../../protocol/suite.ts';
-import { listOf, fieldsOf, parsedJson } from '../../process/unchecked.ts';
+import { listOf } from '../../process/unchecked.ts';
 import type { PackageManager, RunProgram, SuitePlace } from '../place/place.ts';
+import { fieldsOf, parsedJson } from '../../../json-values.ts';
 
 /** Which browsers a project's own Playwright would start, in which revisions. All that is read here is the customer's. */
 

@@ -13,7 +13,7 @@ import {
 } from './ignore-rules.ts';
 import { lockFileNames } from '../install/package-manager.ts';
 import { hasSecretName } from './secret-looking.ts';
-import { fieldsOf, parsedJson } from '../../process/unchecked.ts';
+import { fieldsOf, parsedJson } from '../../../json-values.ts';
 
 /** A customer's folder as it goes into a bundle: from where on, which files, and what had better be said about them. */
 

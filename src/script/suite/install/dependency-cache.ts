@@ -17,6 +17,8 @@ import { removeTree } from '../../process/remove-tree.ts';
 import { entriesToDrop } from './dependency-room.ts';
 import { changesSince, copyTree, countTree, listTree, type Count, type Listing } from './dependency-tree.ts';
 import { lockFileNames } from './package-manager.ts';
+import { dayMs } from '../../../durations.ts';
+import { codeOf } from '../../../system-errors.ts';
 
 /**
  * Installed dependencies that outlive a run: below `folder` an entry for each key (dependency-key.ts), written by this process
@@ -56,7 +58,6 @@ const manifestName = 'manifest.json';
 
 /** Beyond that, copying file by file would take longer than the install. */
 const mostPaths = 10_000;
-const dayMs = 24 * 60 * 60_000;
 /** A draft whose run is over long since, by whatever process. */
 const draftMs = dayMs / 4;
 
@@ -85,7 +86,7 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
       try {
         manifest = readManifest(await readFile(join(from, manifestName), 'utf8'));
       } catch (error: unknown) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+        if (codeOf(error) !== 'ENOENT') {
           log(`Cached dependencies are not used: ${toError(error).message}`);
           await drop(folder, key);
         }
@@ -227,7 +228,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error: unknown) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    return codeOf(error) === 'EPERM';
   }
 }
 

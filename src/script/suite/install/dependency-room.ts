@@ -1,11 +1,11 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { dayMs } from '../../../durations.ts';
 
 /** Which entries of the dependency cache must go. */
 
 /** Days that an entry is kept which no run has used. */
 const unusedDays = 30;
-const dayMs = 24 * 60 * 60_000;
 
 /**
  * Entries that were not used for 30 days, and as many of the others, least recently used first, that those left take no more than

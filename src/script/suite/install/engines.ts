@@ -16,6 +16,8 @@ import type { LogEntry } from '../../../protocol/result.ts';
 import { engineVersions } from '../../../protocol/suite-engines.ts';
 import type { Suite } from '../../../protocol/suite.ts';
 import type { Engine } from '../place/place.ts';
+import { codeOf } from '../../../system-errors.ts';
+import { readIfThere } from '../read-if-there.ts';
 
 /**
  * Programs that suites run on: Node in several versions, and Bun, with npm, pnpm and yarn, as `node scripts/engines.mjs install`
@@ -54,7 +56,7 @@ export function findEngines(dataFolder: string, enginesFolder: string = packageE
     foundBefore.set(key, { stamp, engines });
     return engines;
   } catch (error: unknown) {
-    const full = (error as NodeJS.ErrnoException).code === 'ENOSPC'; // fs throws ErrnoException
+    const full = codeOf(error) === 'ENOSPC';
     throw new AgentError(
       full ? 'DISK_FULL' : 'INTERNAL',
       `suite engines can't be set up: ${toError(error).message}`,
@@ -212,14 +214,6 @@ function versionOf(packageFolder: string): string {
   };
   if (typeof version !== 'string') throw new Error(`${packageFolder} names no version`);
   return version;
-}
-
-function readIfThere(file: string): string | null {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return null;
-  }
 }
 
 /** As one word of a shell's command. */

@@ -5,6 +5,7 @@ import { reasonOf } from '../../../protocol/reasons.ts';
 import type { Suite } from '../../../protocol/suite.ts';
 import { modernYarns, ownPrograms } from './engines.ts';
 import { SuiteFailed, type Engine, type PackageManager, type SuitePlace } from '../place/place.ts';
+import { readIfThere } from '../read-if-there.ts';
 
 /** Which package manager a project uses, in which version, and how it installs exactly what the lock file says. */
 
@@ -245,14 +246,6 @@ function toFetch(name: Name, version: string | null): string | null {
 function majorOf(version: string | null | undefined): number | null {
   const major = Number.parseInt(version ?? '', 10);
   return Number.isNaN(major) ? null : major;
-}
-
-function readIfThere(file: string): string | null {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return null;
-  }
 }
 
 /** The shell command that fetches a manager's own version into the run's home, from where the engine's programs find it. */

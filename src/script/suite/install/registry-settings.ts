@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { PackageManager, SuitePlace } from '../place/place.ts';
+import { readIfThere } from '../read-if-there.ts';
 
 /** What a project's own files say of registries, and what a failed install means in their light. */
 
@@ -30,7 +30,7 @@ export function readRegistrySettings(
   const found: RegistrySettings = { files: [], registry: null, variables: [] };
   for (const each of new Set([place.working, folder])) {
     for (const file of fileNames[name]) {
-      const text = readIfThere(join(each, file));
+      const text = beginningOf(join(each, file));
       if (text === null) continue;
       found.files.push(relative(place.project, join(each, file)));
       found.registry ??=
@@ -49,7 +49,7 @@ export function readRegistrySettings(
  * repository could send them anywhere: it does in the file of its user. A check's variables are meant for its own project.
  */
 export function linesWithVariables(folder: string, env: Variables): string[] {
-  return (readIfThere(join(folder, '.npmrc')) ?? '').split(/\r?\n/).filter((line) => {
+  return (beginningOf(join(folder, '.npmrc')) ?? '').split(/\r?\n/).filter((line) => {
     const named = namedIn(line);
     // A file with one that can't be filled in is left aside as a whole.
     return /^\s*[^#;\s=][^=]*=/.test(line) && named.length > 0 && named.every((name) => name in env);
@@ -118,10 +118,4 @@ export function credentialsAdvice(
   );
 }
 
-function readIfThere(file: string): string | null {
-  try {
-    return readFileSync(file, 'utf8').slice(0, 256 * 1024);
-  } catch {
-    return null;
-  }
-}
+const beginningOf = (file: string): string | null => readIfThere(file)?.slice(0, 256 * 1024) ?? null;

@@ -9,13 +9,14 @@ import { reasonOf } from '../../../protocol/reasons.ts';
 import { outsideLink, outsideName, outsidePrefix } from '../../process/outside-folder.ts';
 import { removeTree } from '../../process/remove-tree.ts';
 import { SuiteFailed, type SuitePlace } from './place.ts';
+import { hourMs } from '../../../durations.ts';
 
 /** Chromium makes a socket 56 characters below its temporary files, and paths of sockets have 107 bytes at most. */
 const longestTemporary = 50;
 /** The first that can be written to. Rather not /tmp, at which programs find a folder of their own. */
 const temporaryParents = ['/var/tmp', tmpdir()];
 /** No suite runs as long. */
-const leftAfterMs = 3 * 60 * 60_000;
+const leftAfterMs = 3 * hourMs;
 
 /**
  * Makes the folders of one run below `workDir`, which must be its own. Throws SuiteFailed BUNDLE_INVALID when `workingDir`

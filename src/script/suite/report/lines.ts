@@ -5,16 +5,8 @@ import { readLines } from '../../process/bounded-lines.ts';
 import { captureNames } from '../../playwright/capture-names.ts';
 import { suiteBounds as bounds } from '../../child/suite/format.ts';
 import type { StepRun } from '../../interface/playwright-run.ts';
-import {
-  amountOf,
-  fieldsOf,
-  listOf,
-  parsedJson,
-  textOf,
-  textOrNull,
-  textsOf,
-  type Fields,
-} from '../../process/unchecked.ts';
+import { amountOf, listOf, textOf, textOrNull, textsOf } from '../../process/unchecked.ts';
+import { fieldsOf, parsedJson, type Fields } from '../../../json-values.ts';
 
 /** Reads the lines that the reporter and the helpers have left, in all processes of a run: checked, bounded, one by one. */
 

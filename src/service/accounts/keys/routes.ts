@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import Type from 'typebox';
 import { Nullable } from '../../../protocol/schema.ts';
-import { hashKey, maskKey } from '../../engine/keys.ts';
+import { maskKey, hashToken } from '../../engine/keys.ts';
 import {
   deleteApiKey,
   findApiKey,
@@ -142,7 +142,7 @@ export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
         if ((await lockApiKeys(tx, accountId)).length >= mostKeys) {
           throw conflict(`An account has at most ${mostKeys} API keys: delete one that is not used.`);
         }
-        await insertApiKey(tx, { ...key, keyHash: hashKey(rawKey) });
+        await insertApiKey(tx, { ...key, keyHash: hashToken(rawKey) });
       });
       const row = { ...key, lastUsedAt: null, updatedAt: null };
       void reply.header('cache-control', 'no-store');

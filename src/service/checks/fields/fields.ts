@@ -1,9 +1,8 @@
-import { IntegerEnum } from '../../../protocol/schema.ts';
+import { IntegerEnum, Nullable, StringEnum } from '../../../protocol/schema.ts';
 import { AlertSettings } from '../../accounts/alert-settings.ts';
 import Type, { type Static, type TSchema } from 'typebox';
 import { dataCenterLocations } from '../../../protocol/check-types.ts';
 import { EnvironmentVariable } from '../../../protocol/job.ts';
-import { Nullable, StringEnum } from '../../../protocol/schema.ts';
 import { incidentSeverities } from '../../status-pages/incident-words.ts';
 import { RuntimeId, scriptBytes } from '../../../protocol/script.ts';
 import { defaultFrequency, frequencies } from '../schedule/rules.ts';

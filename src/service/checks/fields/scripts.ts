@@ -1,9 +1,7 @@
 import Type from 'typebox';
-import { Nullable } from '../../../protocol/schema.ts';
+import { Nullable, IntegerEnum } from '../../../protocol/schema.ts';
 import { scriptBytes } from '../../../protocol/script.ts';
-import { frequenciesOf } from '../schedule/rules.ts';
-import { defaultFrequency } from '../schedule/rules.ts';
-import { IntegerEnum } from '../../../protocol/schema.ts';
+import { frequenciesOf, defaultFrequency } from '../schedule/rules.ts';
 
 /** Fields of checks that are scripts (specification, "Browser check"; facts, 2.8 and 2.9). */
 

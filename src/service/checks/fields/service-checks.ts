@@ -1,7 +1,6 @@
 import Type from 'typebox';
-import { StringEnum } from '../../../protocol/schema.ts';
+import { StringEnum, IntegerEnum } from '../../../protocol/schema.ts';
 import { frequenciesOf } from '../schedule/rules.ts';
-import { IntegerEnum } from '../../../protocol/schema.ts';
 import { ignored } from '../../http/fields/ignored-fields.ts';
 
 /** Fields of checks that the service runs itself: no agent ever gets them (facts, 2.7, 2.11 and 5.9). */

@@ -1,9 +1,8 @@
 import Type, { type TSchema } from 'typebox';
-import { Nullable, StringEnum } from '../../../protocol/schema.ts';
+import { Nullable, StringEnum, IntegerEnum } from '../../../protocol/schema.ts';
 import { BundleKey, suiteBrowsers, suiteMinutes } from '../../../protocol/suite.ts';
 import { suiteEngines } from '../../../protocol/suite-engines.ts';
 import { defaultFrequency, frequenciesOf } from '../schedule/rules.ts';
-import { IntegerEnum } from '../../../protocol/schema.ts';
 
 /** Fields of checks that are Playwright suites (facts, 2.10 and 6). */
 

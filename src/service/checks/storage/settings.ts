@@ -1,7 +1,6 @@
 import type { PublicRetryStrategy } from '../fields/fields.ts';
 import type { AlertSettings } from '../../accounts/alert-settings.ts';
 
-
 import { serviceCheckType } from '../types/table.ts';
 import type { ApiRequest, KeyValue } from '../../../protocol/requests.ts';
 

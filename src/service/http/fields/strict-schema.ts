@@ -1,21 +1,17 @@
 import type { TObject, TPartial, TProperties, TSchema } from 'typebox';
+import { isFields, type Fields } from '../../../json-values.ts';
 
-type Json = { [keyword: string]: unknown };
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const isNullSchema = (value: unknown): boolean => isObject(value) && value['type'] === 'null';
+const isNullSchema = (value: unknown): boolean => isFields(value) && value['type'] === 'null';
 
 /**
  * `X or null` as one schema with two types instead of a union. Defaults inside a union are not filled in, and an error
  * of a union names each branch; with two types there is one clear error and every default.
  */
-function withoutNullUnion(schema: Json): Json {
+function withoutNullUnion(schema: Fields): Fields {
   const branches = schema['anyOf'];
   if (!Array.isArray(branches) || branches.length !== 2 || !branches.some(isNullSchema)) return schema;
   const branch: unknown = branches.find((candidate) => !isNullSchema(candidate));
-  if (!isObject(branch) || typeof branch['type'] !== 'string') return schema;
+  if (!isFields(branch) || typeof branch['type'] !== 'string') return schema;
   const { anyOf: _anyOf, ...own } = schema;
   const values = branch['enum'];
   return {
@@ -28,11 +24,11 @@ function withoutNullUnion(schema: Json): Json {
 
 function normalise(schema: unknown, closed: boolean): unknown {
   if (Array.isArray(schema)) return schema.map((item: unknown) => normalise(item, closed));
-  if (!isObject(schema)) return schema;
+  if (!isFields(schema)) return schema;
   const flat = withoutNullUnion(schema);
-  const result: Json = {};
+  const result: Fields = {};
   for (const [keyword, value] of Object.entries(flat)) {
-    if (keyword === 'properties' && isObject(value)) {
+    if (keyword === 'properties' && isFields(value)) {
       result[keyword] = Object.fromEntries(
         Object.entries(value).map(([name, property]) => [name, normalise(property, closed)]),
       );
@@ -43,7 +39,7 @@ function normalise(schema: unknown, closed: boolean): unknown {
         : normalise(value, closed);
     }
   }
-  if (closed && isObject(result['properties'])) {
+  if (closed && isFields(result['properties'])) {
     result['additionalProperties'] ??= false;
     requireOnlyWithoutDefault(result, result['properties']);
   }
@@ -51,12 +47,12 @@ function normalise(schema: unknown, closed: boolean): unknown {
 }
 
 /** Who sends a field may leave it out when it has a default; TypeBox calls it required, since it is there afterwards. */
-function requireOnlyWithoutDefault(schema: Json, properties: Json): void {
+function requireOnlyWithoutDefault(schema: Fields, properties: Fields): void {
   const { required } = schema;
   if (!Array.isArray(required)) return;
   const needed = required.filter((name: unknown) => {
     const property = properties[String(name)];
-    return !isObject(property) || property['default'] === undefined;
+    return !isFields(property) || property['default'] === undefined;
   });
   if (needed.length > 0) schema['required'] = needed;
   else delete schema['required'];
@@ -78,8 +74,8 @@ export function open<S extends TSchema>(schema: S): S {
 
 /** The strict schema of a change: every field may be left out, and one left out gets no default. */
 export function strictPartial<P extends TProperties>(schema: TObject<P>): TPartial<TObject<P>> {
-  const { required: _required, ...result } = strict(schema) as unknown as Json; // a schema is plain JSON
-  const properties = result['properties'] as { [name: string]: Json }; // a TObject has properties, each a schema
+  const { required: _required, ...result } = strict(schema) as unknown as Fields; // a schema is plain JSON
+  const properties = result['properties'] as { [name: string]: Fields }; // a TObject has properties, each a schema
   result['properties'] = Object.fromEntries(
     Object.entries(properties).map(([name, { default: _default, ...property }]) => [name, property]),
   );

@@ -1,0 +1,10 @@
+import { readFileSync } from 'node:fs';
+
+/** The text of a file; null if there is none that can be read. */
+export function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
+}

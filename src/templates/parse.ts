@@ -1,0 +1,74 @@
+import type { Dialect } from './dialect.ts';
+import type { Program } from './syntax.ts';
+import { TemplateError } from './template-error.ts';
+
+/**
+ * Parsing of Handlebars templates. The library parses and does nothing else: compiling would turn a customer's text into
+ * code of this process, without a bound on its time or its output (docs/dependencies.md).
+ */
+
+/** Parses one template of a dialect. Throws TemplateError. */
+export type Parse = (template: string, dialect: Dialect) => Program;
+
+const mostExpressions = 1000;
+const mostParentheses = 1000;
+const mostCached = 64;
+const longestCached = 65_536;
+
+let library: ((template: string) => unknown) | null = null;
+/** Parsed templates, least recently used first. */
+const cache = new Map<string, Program>();
+
+/** True when a text has to go through the interpreter at all. */
+export function isTemplate(text: string): boolean {
+  return text.includes('{{');
+}
+
+/** Loads the library's parser at the first call: most processes never need it. */
+export async function loadParser(): Promise<Parse> {
+  library ??= (await import('handlebars/dist/cjs/handlebars/compiler/base.js')).parse;
+  return parse;
+}
+
+function parse(template: string, dialect: Dialect): Program {
+  if (!isTemplate(template)) return { body: [{ type: 'ContentStatement', value: template }] };
+  const known = cache.get(template);
+  if (known !== undefined) {
+    cache.delete(template);
+    cache.set(template, known);
+    return known;
+  }
+  checkSize(template, dialect);
+  let program: Program;
+  try {
+    program = library?.(template) as Program; // the shape of the pinned library's syntax tree
+  } catch (error) {
+    // The first line names the place; the drawing below it quotes the template, which may hold secrets.
+    const message = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+    throw new TemplateError(dialect.messages.syntax(message.replace(/:$/, '')));
+  }
+  if (template.length <= longestCached) {
+    cache.set(template, program);
+    const [oldest] = cache.keys();
+    if (cache.size > mostCached && oldest !== undefined) cache.delete(oldest);
+  }
+  return program;
+}
+
+/** Parsing happens on the thread that measures and answers others, so its time is bounded before it starts. */
+function checkSize(template: string, { messages }: Dialect): void {
+  const [, ...parts] = template.split('{{');
+  if (parts.length > mostExpressions) {
+    throw new TemplateError(messages.tooMany('expressions', mostExpressions));
+  }
+  // The library's time grows with the square of the nesting: 8000 parentheses take half a minute.
+  let parentheses = 0;
+  for (const part of parts) {
+    // The last `}}`, not the first: the first one may be inside a string of the expression.
+    const end = part.lastIndexOf('}}');
+    parentheses += (end === -1 ? part : part.slice(0, end)).split('(').length - 1;
+  }
+  if (parentheses > mostParentheses) {
+    throw new TemplateError(messages.tooMany('opening parentheses', mostParentheses));
+  }
+}
