@@ -13,7 +13,7 @@ import { strict } from '../http/strict-schema.ts';
 import { SubscriptionBody } from './schema.ts';
 import { checkSubscribers, subscriberOf } from './writes.ts';
 import { errorResponses } from '../http/api-errors.ts';
-import { createProblems } from '../checks/rules/rules.ts';
+import { createProblems } from '../api/problems.ts';
 import { offsetOf, paginationFields } from '../http/pagination.ts';
 import { IdParams, numberId } from '../http/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';

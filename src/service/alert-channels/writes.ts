@@ -23,7 +23,7 @@ import {
   type CreateChannel,
   type SubscriptionBody,
 } from './schema.ts';
-import { createProblems, type Problems } from '../checks/rules/rules.ts';
+import { createProblems, type Problems } from '../api/problems.ts';
 import { isUuid } from '../http/path-params.ts';
 import type { ApiDeps } from '../http/api.ts';
 

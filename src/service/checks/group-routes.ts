@@ -25,7 +25,7 @@ import {
   settleGroup,
   toGroupDefinition,
 } from './storage/group.ts';
-import { createProblems } from './rules/rules.ts';
+import { createProblems } from '../api/problems.ts';
 import { keepSecretValues, presentCheck, typeOf } from './storage/check.ts';
 import { checkPrivateLocations, checkSnippets } from './writes.ts';
 import { ensureDataCenterRows } from '../locations/routes.ts';

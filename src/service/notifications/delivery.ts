@@ -4,7 +4,7 @@ import type { AlertRow } from '../alerting/statements.ts';
 import type { ChannelConfig, ChannelType } from '../alert-channels/configs.ts';
 import type { Call, Calling, Outcome } from './http-call.ts';
 import { callTarget, type Answer } from './http-call.ts';
-import type { SendMail } from './email.ts';
+import type { SendMail } from './mail.ts';
 import type { Variables } from './template.ts';
 
 /** One notification on its way to one channel, and what the ways have in common. */

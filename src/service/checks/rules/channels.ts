@@ -1,7 +1,7 @@
 import { channelDetails, shareLockChannels, type OwnSubscription } from '../../alert-channels/subscription-statements.ts';
 import type { Db } from '../../db/database.ts';
 import { hideConfig, type ChannelConfig } from '../../alert-channels/configs.ts';
-import type { Problems } from './rules.ts';
+import type { Problems } from '../../api/problems.ts';
 
 /** A check's or a group's side of alert channels: its subscriptions, and what it shows of the channels. */
 

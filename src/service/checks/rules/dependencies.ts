@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { Problems } from './rules.ts';
+import type { Problems } from '../../api/problems.ts';
 import { dependenciesLength } from '../fields/scripts.ts';
 
 /** Why a path can't name a file beside the script; null = it can. The agent refuses such paths too. */

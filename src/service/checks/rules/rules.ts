@@ -1,25 +1,12 @@
 import type { JobType, ProbeType } from '../../../protocol/check-types.ts';
 import type { Assertion } from '../../../protocol/assertions.ts';
 import { isSecretVariable } from '../../engine/encryption.ts';
-import type { ErrorAttributes } from '../../http/validation-errors.ts';
 import type { phaseFields, PublicRetryStrategy } from '../fields/fields.ts';
 import type { CreateBody, StoredRequest } from '../fields/schema.ts';
 import { checkDependencies } from './dependencies.ts';
+import type { Problems } from '../../api/problems.ts';
 
 /** Rules between fields, which no schema can say. They run on a whole check: a create's body, or a change merged into the stored check. */
-
-export type Problems = {
-  add: (path: string, reason: string) => void;
-  attributes: () => ErrorAttributes | null;
-};
-
-export function createProblems(): Problems {
-  const reasons = new Map<string, string[]>();
-  return {
-    add: (path, reason) => void reasons.set(path, [...(reasons.get(path) ?? []), reason]),
-    attributes: () => (reasons.size === 0 ? null : Object.fromEntries(reasons)),
-  };
-}
 
 const templated = (text: string) => text.includes('{{');
 

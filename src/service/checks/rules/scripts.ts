@@ -1,6 +1,7 @@
 import type { ScriptType } from '../../../protocol/check-types.ts';
 import type { CreateBody } from '../fields/schema.ts';
-import { settleShared, type Problems, type SettledCheck } from './rules.ts';
+import { settleShared, type SettledCheck } from './rules.ts';
+import type { Problems } from '../../api/problems.ts';
 import { checkDependencies, pathProblem } from './dependencies.ts';
 import { playwrightConfigLength } from '../fields/scripts.ts';
 

@@ -1,5 +1,6 @@
 import type { ServiceType } from '../../../protocol/check-types.ts';
-import { settleVariables, type Problems, type SettledCheck } from './rules.ts';
+import { settleVariables, type SettledCheck } from './rules.ts';
+import type { Problems } from '../../api/problems.ts';
 import type { CreateBody } from '../fields/schema.ts';
 import type { TimeUnit } from '../fields/service-checks.ts';
 

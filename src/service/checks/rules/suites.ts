@@ -1,7 +1,8 @@
 import { posix } from 'node:path';
 import { engineVersions } from '../../../protocol/suite.ts';
 import type { CreateBody } from '../fields/schema.ts';
-import { settleShared, type Problems, type SettledCheck } from './rules.ts';
+import { settleShared, type SettledCheck } from './rules.ts';
+import type { Problems } from '../../api/problems.ts';
 
 /** Rules between the fields of checks that are Playwright suites. */
 

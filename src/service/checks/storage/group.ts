@@ -1,13 +1,8 @@
 import type { CheckGroupRow } from './group-statements.ts';
 import { openVariables, sealVariables, type Encryption } from '../../engine/encryption.ts';
 import { phaseSources, type ApiCheckDefaults, type GroupSettings } from './settings.ts';
-import {
-  checkAssertions,
-  checkPhases,
-  settleRetryStrategy,
-  settleVariables,
-  type Problems,
-} from '../rules/rules.ts';
+import { checkAssertions, checkPhases, settleRetryStrategy, settleVariables } from '../rules/rules.ts';
+import type { Problems } from '../../api/problems.ts';
 import type { GroupBody } from '../fields/group-schema.ts';
 import { hideSecrets, mapRequestSecrets } from './check.ts';
 
