@@ -26,7 +26,7 @@ import { ownSecrets } from './scrubbing/own-secrets.ts';
 import { createResultSender } from './outbox/result-sender.ts';
 import { createToolLoader } from './running-tools.ts';
 import { createRuntimeWatch } from './runtime-watch.ts';
-import { createScriptHost, packageEngines, packageRuntimes, revealed } from './script-host.ts';
+import { createScriptHost, packageEngines, packageRuntimes, scriptSettings } from './script-host.ts';
 import { createServiceClient } from './link/client.ts';
 import { createSession } from './link/session.ts';
 import { createTransport } from './link/transport.ts';
@@ -107,13 +107,9 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const host = createScriptHost({
     runtimesFolder: options.runtimesFolder ?? packageRuntimes(),
     enginesFolder: options.enginesFolder ?? packageEngines(),
-    dataFolder: dataDir,
+    ...scriptSettings(config),
     slots: slots.browser,
     suiteSlots: slots.suite,
-    dependencyCache: config.dependencyCache,
-    installEnvironment: revealed(config.installEnvironment),
-    extraCaFile: config.extraCaFile,
-    playwrightBrowsersPath: config.playwrightBrowsersPath,
     artifactBytes: () => session.current()?.limits.artifactBytes ?? Infinity,
     fetchBundle: createBundleFetcher({
       transport,

@@ -43,9 +43,26 @@ function packageFolder(name: string): string {
   return join(fileURLToPath(new URL('../..', import.meta.url)), name);
 }
 
-/** Variables that installers are handed, with their values. */
-export function revealed(secrets: AgentConfig['installEnvironment']): { readonly [name: string]: string } {
-  return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
+/** The options of scripts that the settings of an agent decide. */
+export function scriptSettings({
+  dataDir,
+  dependencyCache,
+  installEnvironment,
+  extraCaFile,
+  playwrightBrowsersPath,
+}: Pick<
+  AgentConfig,
+  'dataDir' | 'dependencyCache' | 'installEnvironment' | 'extraCaFile' | 'playwrightBrowsersPath'
+>) {
+  return {
+    dataFolder: dataDir,
+    dependencyCache,
+    installEnvironment: Object.fromEntries(
+      Object.entries(installEnvironment).map(([name, secret]) => [name, secret.reveal()]),
+    ),
+    extraCaFile,
+    playwrightBrowsersPath,
+  } satisfies Partial<ScriptsOptions>;
 }
 
 export function createScriptHost(options: ScriptsOptions & { enginesFolder: string }): ScriptHost {

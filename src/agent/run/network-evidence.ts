@@ -14,7 +14,7 @@ import type { Job } from '../../protocol/job.ts';
 import { isNetworkFailure } from './attempts.ts';
 import type { Attempted, NetworkFailure } from './attempted.ts';
 import type { Grade } from './grade.ts';
-import type { Hold } from './leases.ts';
+import type { Hold } from '../holds.ts';
 import { createTraces, traceLimitMs, type Traces } from './traces.ts';
 
 /**

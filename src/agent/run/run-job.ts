@@ -8,7 +8,8 @@ import type { Attempted } from './attempted.ts';
 import { nextAttempt } from './attempts.ts';
 import { cancelledGrade, erroredGrade, type Grade } from './grade.ts';
 import type { Lanes } from './lanes.ts';
-import type { Hold, Leases } from './leases.ts';
+import type { Hold } from '../holds.ts';
+import type { LeaseSource } from './leases.ts';
 import { countAttempt, countResult, countRun, countSuite, countWait, type AgentMetrics } from '../metrics/counters.ts';
 import { withTraceroute } from './network-evidence.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
@@ -19,7 +20,7 @@ import { traceLimitMs } from './traces.ts';
 export type RunParts = AttemptParts & {
   version: string;
   lanes: Lanes;
-  leases: Pick<Leases, 'hold' | 'release'>;
+  leases: LeaseSource;
   metrics: AgentMetrics;
   /** Masks the job's secrets and the agent's own in any tree of values. */
   scrubberOf: (job: Job) => JobScrubber;
