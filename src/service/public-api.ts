@@ -50,6 +50,7 @@ import {
   MaintenanceWindow,
 } from './maintenance/schema.ts';
 import { registerMaintenanceOccurrences } from './maintenance/occurrence-routes.ts';
+import { registerMaintenanceUpdates } from './api/maintenance-updates.ts';
 import { registerMaintenanceWindows } from './maintenance/routes.ts';
 import { DataCenter, registerLocations } from './locations/routes.ts';
 import { PrivateLocation, registerPrivateLocations } from './locations/private-routes.ts';
@@ -181,6 +182,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerTestSessions(api, sessions);
     registerMaintenanceWindows(api, deps);
     registerMaintenanceOccurrences(api, deps);
+    registerMaintenanceUpdates(api, deps);
     registerStatusPageServices(api, deps);
     registerStatusPageIncidents(api, deps);
     registerStatusPageIncidentUpdates(api, deps);
