@@ -115,11 +115,11 @@ export function createRenewals(options: {
 
 /** The entry of each lease in a renewal: its stage, and lines of its log as long as `chars` characters allow. */
 function progressOf(holds: readonly Hold[], chars: number) {
-  const speaking = holds.filter(({ lines }) => lines !== null).length;
+  const withLines = holds.filter(({ lines }) => lines !== null).length;
   // One line always has room: otherwise that line, and all lines after it, would never be sent.
   const share = Math.max(
     protocolLimits.logLineChars,
-    Math.min(logCharsPerLease, Math.floor(chars / speaking)),
+    Math.min(logCharsPerLease, Math.floor(chars / withLines)),
   );
   const taken: (() => void)[] = [];
   const leases = holds.map((hold): RequestOf<'renew'>['leases'][number] => {

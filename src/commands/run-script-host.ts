@@ -44,7 +44,7 @@ export async function openScriptHost(
     ...(fetchBundle === undefined ? {} : { fetchBundle }),
     warn,
   });
-  await host.look();
+  await host.refresh();
   // The result names what is missing; the reader of this output can also install it.
   const how = 'is not installed; this does it: node scripts';
   const isKnown = runtimeId !== null && existsSync(join(packageRuntimes(), runtimeId, 'package.json'));

@@ -168,12 +168,12 @@ export class SegmentStore {
     let total = this.#segments.reduce((sum, segment) => sum + segment.size, bytes);
     while (total > this.#options.capBytes) {
       // A segment that is on its way to the service at this moment is spared.
-      const victim = this.#segments.find((segment) => segment !== this.#out);
-      if (victim === undefined) return;
-      if (victim === this.#writing?.segment) await this.#finishSegment();
-      total -= victim.size;
-      const count = await this.#countFrames(victim);
-      await this.#discard(victim);
+      const candidate = this.#segments.find((segment) => segment !== this.#out);
+      if (candidate === undefined) return;
+      if (candidate === this.#writing?.segment) await this.#finishSegment();
+      total -= candidate.size;
+      const count = await this.#countFrames(candidate);
+      await this.#discard(candidate);
       if (count > 0) this.#options.lost(count, 'the outbox reached its size cap');
     }
   }

@@ -61,8 +61,9 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
       level: 'warn' as const,
       msg,
     }));
-    const told = warnings.length === 0 ? attempted : { ...attempted, log: [...warnings, ...attempted.log] };
-    const result = resultOf(job, { attempt, attempted: told, resultType, version: parts.version });
+    const withWarnings =
+      warnings.length === 0 ? attempted : { ...attempted, log: [...warnings, ...attempted.log] };
+    const result = resultOf(job, { attempt, attempted: withWarnings, resultType, version: parts.version });
     const clean =
       job.checkType === 'PLAYWRIGHT' ? await scrubbedInTurns(result, scrubber) : scrubbed(result, scrubber);
     const { json, trimmed } = serialised(clean, parts.resultBytes());
