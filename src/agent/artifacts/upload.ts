@@ -1,8 +1,7 @@
 import { FatalError, ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { protocolLimits } from '../../protocol/agent-calls.ts';
-import type { RequestOf } from '../../protocol/routes.ts';
 import type { ArtifactCalls } from './calls.ts';
+import { createStateReports } from '../artifact-states.ts';
 import type { ArtifactStore, StoredArtifact } from './store.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
 import { observe, type AgentMetrics } from '../metrics/counters.ts';
@@ -24,9 +23,7 @@ const giveUpAfterMs = 24 * 3_600_000;
 const fruitlessFlushMs = 5000;
 /** How often a file is sent again from its start because the service received other bytes. */
 const maxRestarts = 3;
-const maxUnreported = 1000;
 
-type State = NonNullable<RequestOf<'artifactStates'>['artifacts'][number]>;
 /** The delivery of one file so far; `notBefore`: performance.now of the next try. */
 type Delivery = { failures: number; restarts: number; notBefore: number; storedBytes: number };
 
@@ -46,8 +43,7 @@ export function createUploader(options: {
   const stopped = new AbortController();
   const deliveries = new Map<string, Delivery>();
   const running = new Map<string, Promise<void>>();
-  let reporting: Promise<void> | null = null;
-  let unreported: State[] = [];
+  const reports = createStateReports({ ...options, stopped: stopped.signal });
   let timer: NodeJS.Timeout | undefined;
   let started = false;
   let progressAt = 0;
@@ -144,44 +140,17 @@ export function createUploader(options: {
     log.warn({ ...fields, retryInMs: Math.round(waitMs) }, 'artifact not delivered yet');
   };
 
-  const giveUp = async (artifact: StoredArtifact, state: State['state'], why: object): Promise<void> => {
+  const giveUp = async (artifact: StoredArtifact, state: 'lost' | 'refused', why: object): Promise<void> => {
     if (state === 'lost') metrics.artifactsLost += 1;
     else metrics.artifactsRefused += 1;
     log.error(why, 'artifact will not be delivered');
-    reportLost(artifact, state);
+    reports.add(artifact, state);
     await forget(artifact);
   };
 
   const forget = async (artifact: StoredArtifact): Promise<void> => {
     deliveries.delete(artifact.id);
     await store.remove(artifact);
-  };
-
-  const reportLost = (artifact: StoredArtifact, state: State['state'] = 'lost'): void => {
-    const { jobId, attempt, leaseToken, name, type } = artifact;
-    unreported.push({ jobId, attempt, leaseToken, name, type, state });
-    unreported = unreported.slice(-maxUnreported);
-    reporting ??= reportStates().finally(() => (reporting = null));
-  };
-
-  /** Best effort: without it the service comes to the same conclusion a day later. */
-  const reportStates = async (): Promise<void> => {
-    for (let failures = 0; unreported.length > 0 && !stopped.signal.aborted;) {
-      const some = unreported.slice(0, protocolLimits.artifactStates);
-      try {
-        const { agentId } = await session.get(stopped.signal);
-        const call = { timeoutMs: 30_000, signal: stopped.signal };
-        await options.client.call('artifactStates', { agentId, artifacts: some }, call);
-        unreported = unreported.filter((state) => !some.includes(state));
-      } catch (error) {
-        if (error instanceof FatalError || (error instanceof ServiceError && !error.retryable)) {
-          unreported = [];
-          return;
-        }
-        failures += 1;
-        await pause(backoffMs(failures, options.random), stopped.signal);
-      }
-    }
   };
 
   store.onFilled(pump);
@@ -191,12 +160,12 @@ export function createUploader(options: {
       started = true;
       pump();
     },
-    reportLost,
+    reportLost: (artifact, state = 'lost') => reports.add(artifact, state),
     flush: async (until, hurry) => {
       progressAt = performance.now();
       for (const delivery of deliveries.values()) delivery.notBefore = 0;
       pump();
-      while (store.waiting().length > 0 || reporting !== null) {
+      while (store.waiting().length > 0 || !reports.isIdle()) {
         const time = performance.now();
         if (time > until || hurry.aborted || time - progressAt > fruitlessFlushMs) break;
         await pause(20, hurry);
@@ -205,7 +174,7 @@ export function createUploader(options: {
     stop: async () => {
       clearTimeout(timer);
       stopped.abort(new Error('the agent stops'));
-      await Promise.all([...running.values(), reporting]);
+      await Promise.all([...running.values(), reports.whenIdle()]);
     },
   };
 }
