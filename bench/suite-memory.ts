@@ -28,9 +28,10 @@ type Result = {
 
 const project = makeProject(join(folder, 'project'), {
   'playwright.config.ts': `
-import { defineConfig, test, expect } from '@playwright/test';
+import { defineConfig } from '@playwright/test';
 export default defineConfig({ workers: 2, retries: 0, fullyParallel: true, reporter: 'dot' });`,
   'many.spec.ts': `
+import { test, expect } from '@playwright/test';
 for (let number = 0; number < ${tests}; number++) {
   test('test ' + number, async ({}, info) => {
     await test.step('looks at the token', () => console.log(number, 'the token is', process.env.TOKEN));

@@ -41,7 +41,7 @@ await new Promise<void>((resolve) => {
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server's
 
 const spec = (first: number) => `
-import { test, expect, defineConfig, devices } from '@playwright/test';
+import { test, expect } from '@playwright/test';
 for (let number = ${first}; number < ${first + 5}; number++) {
   test('visit ' + number, async ({ page }) => {
     for (let round = 0; round < 3; round++) {
@@ -55,6 +55,7 @@ for (let number = ${first}; number < ${first + 5}; number++) {
 }`;
 const project = makeProject(join(folder, 'project'), {
   'playwright.config.ts': `
+import { defineConfig, devices } from '@playwright/test';
 export default defineConfig({
   workers: 2, retries: 0, reporter: [['list'], ['json', { outputFile: 'own.json' }], ['html', { open: 'never' }]],
   use: { baseURL: '${url}', trace: 'on', video: 'off', screenshot: 'only-on-failure' },

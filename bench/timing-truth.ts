@@ -12,14 +12,13 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Agent } from 'undici';
 import { createLanes } from '../src/agent/run/lanes.ts';
-import { createLeases } from '../src/agent/run/leases.ts';
+import { createLocalLeases } from '../src/agent/run/local-leases.ts';
 import { loadExecutors } from '../src/agent/load-executors.ts';
 import { createMetrics } from '../src/agent/metrics/counters.ts';
 import { Outbox } from '../src/agent/outbox/outbox.ts';
 import { jobScrubbers } from '../src/agent/scrubbing/own-secrets.ts';
 import { parseJob } from '../src/agent/claiming/parse-job.ts';
 import { runJob, type RunParts } from '../src/agent/run/run-job.ts';
-import { ServiceError } from '../src/errors.ts';
 import { createNetwork } from '../src/executors/system-network.ts';
 import { createLog } from '../src/log.ts';
 import { protocolLimits } from '../src/protocol/agent-calls.ts';
@@ -150,13 +149,7 @@ const outbox = await Outbox.open({
   fault,
   now: Date.now,
 });
-const noService = new ServiceError('SERVICE_UNREACHABLE', 'there is no service here', { retryable: false });
-const leases = createLeases({
-  client: { call: () => Promise.reject(noService), failingSince: () => null, close: () => undefined },
-  log,
-  metrics,
-  random: () => 0,
-});
+const leases = createLocalLeases();
 const ownKey = [{ name: 'API_KEY', value: 'pl_00000000000000000000000000000000' }];
 const parts: Omit<RunParts, 'deliver'> = {
   version: 'bench',
@@ -238,7 +231,6 @@ try {
     ratio: p99.ours / p99.bare,
   });
 } finally {
-  leases.stop();
   network.close();
   await outbox.close();
   await stopChild(targets.child);

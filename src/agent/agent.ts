@@ -26,7 +26,7 @@ import { ownSecrets } from './scrubbing/own-secrets.ts';
 import { createResultSender } from './outbox/result-sender.ts';
 import { createToolLoader } from './running-tools.ts';
 import { createRuntimeWatch } from './runtime-watch.ts';
-import { createScriptHost, packageEngines, packageRuntimes, revealed } from './script-host.ts';
+import { createScriptHost, packageEngines, packageRuntimes, scriptSettings } from './script-host.ts';
 import { createServiceClient } from './link/client.ts';
 import { createSession } from './link/session.ts';
 import { createTransport } from './link/transport.ts';
@@ -60,8 +60,8 @@ export type AgentOptions = {
   runtimesEveryMs?: number;
 };
 
-/** Renewals carry at most this many leases, so no more jobs are held at a time. */
-const mostHeld = 10_000;
+/** Jobs that the agent holds at a time; one renewal carries no more leases. */
+const maxHeldJobs = 10_000;
 
 export function createAgent(options: AgentOptions): Agent {
   let starting: ReturnType<typeof startParts> | null = null;
@@ -107,13 +107,9 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const host = createScriptHost({
     runtimesFolder: options.runtimesFolder ?? packageRuntimes(),
     enginesFolder: options.enginesFolder ?? packageEngines(),
-    dataFolder: dataDir,
+    ...scriptSettings(config),
     slots: slots.browser,
     suiteSlots: slots.suite,
-    dependencyCache: config.dependencyCache,
-    installEnvironment: revealed(config.installEnvironment),
-    extraCaFile: config.extraCaFile,
-    playwrightBrowsersPath: config.playwrightBrowsersPath,
     artifactBytes: () => session.current()?.limits.artifactBytes ?? Infinity,
     fetchBundle: createBundleFetcher({
       transport,
@@ -172,7 +168,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const artifacts = createArtifactDelivery({ ...common, dataDir, serviceUrl, transport, onKeyRefused: fail });
 
   // What there is by now; more may come. Engines have folders in the data directory, which is known to be good from here on.
-  await host.look();
+  await host.refresh();
   const lanesAtStart = abilities.openLanes();
 
   const guards = createGuards({
@@ -190,7 +186,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const working = { version, lanes, leases, host, workDirs, artifacts, outbox, secrets, scrubber };
   const tools = createToolLoader({ ...working, config, session, metrics, fault, now });
   const intake = createIntake({ load: tools.load, available: abilities.types, leases, log, metrics, fault });
-  const blocked = () => guards.stopClaiming() || leases.size() >= mostHeld;
+  const blocked = () => guards.stopClaiming() || leases.size() >= maxHeldJobs;
   const claiming = createClaiming({ ...common, lanes, blocked, accept: intake.accept });
   const runtimeWatch = createRuntimeWatch({
     host,

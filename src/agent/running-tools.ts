@@ -1,8 +1,10 @@
 import type { AgentConfig } from '../config.ts';
 import { protocolLimits } from '../protocol/agent-calls.ts';
-import { jobTypes, probeTypes, uptimeTypes } from '../protocol/check-types.ts';
+import { jobTypes, probeTypes, uptimeTypes, type JobType } from '../protocol/check-types.ts';
+import type { Scripts } from '../script/interface/scripts.ts';
 import type { NamedSecret, Scrubber } from '../secrets/scrubber/scrubber.ts';
 import type { ArtifactDelivery } from './artifacts/delivery.ts';
+import type { KeepArtifacts } from './artifacts/attempt-files.ts';
 import type { RunningTools } from './claiming/intake.ts';
 import type { Outbox } from './outbox/outbox.ts';
 import { jobScrubbers } from './scrubbing/own-secrets.ts';
@@ -11,75 +13,128 @@ import type { ScriptHost } from './script-host.ts';
 import type { Session } from './link/session.ts';
 import type { WorkDirs } from './folders/work-dir.ts';
 
-/** What only an agent with work needs: the schemas, the executors, the network and the grading. */
+/** The settings that change how jobs run. */
+export type RunSettings = Pick<AgentConfig, 'useOsDnsResolver' | 'detectSecrets' | 'networkEvidence'>;
+
+/**
+ * What running jobs needs from its surroundings. The daemon passes its leases, outbox and artifact delivery; the command `run`
+ * passes local leases, a list of results and a folder.
+ */
+export type RunPorts = Pick<
+  RunParts,
+  | 'version'
+  | 'lanes'
+  | 'leases'
+  | 'metrics'
+  | 'scrubberOf'
+  | 'deliver'
+  | 'resultBytes'
+  | 'clockSkewMs'
+  | 'onLog'
+  | 'fault'
+  | 'now'
+> & {
+  settings: RunSettings;
+  /** Types whose executors are loaded, and those that are warmed up before the first job. */
+  types: { readonly loaded: readonly JobType[]; readonly warm: readonly JobType[] };
+  /** Null where no customer code can run. */
+  scripts: Scripts | null;
+  workDirs: WorkDirs;
+  keepArtifacts: KeepArtifacts;
+};
+
+/**
+ * Makes the parts of `runJob`: loads the executors, opens the network and warms both up. `close` closes the network. Modules
+ * are imported here, not at the top: an agent without jobs must not load them. Rejects if a module cannot be loaded.
+ */
+export async function createRunParts(ports: RunPorts): Promise<{ parts: RunParts; close: () => void }> {
+  const { settings, types, scripts, workDirs, keepArtifacts, ...shared } = ports;
+  const { fault, now } = shared;
+  const [{ loadExecutors }, { createNetwork }, { warmUp }, { createNetworkEvidence }] = await Promise.all([
+    import('./load-executors.ts'),
+    import('../executors/system-network.ts'),
+    import('./warm-up.ts'),
+    import('./run/network-evidence.ts'),
+  ]);
+  const network = createNetwork({ useOsDnsResolver: settings.useOsDnsResolver });
+  const evidence = settings.networkEvidence ? createNetworkEvidence({ network, now }) : null;
+  const executorOf = await loadExecutors(types.loaded, fault);
+  await warmUp(types.warm, executorOf, { network, now });
+  const parts: RunParts = {
+    ...shared,
+    forFiles: { scripts, workDirs, keepArtifacts },
+    detectSecrets: scripts !== null && settings.detectSecrets,
+    ...(evidence === null ? {} : { evidence }),
+    executorOf,
+    network,
+  };
+  return {
+    parts,
+    close: () => {
+      evidence?.close();
+      network.close();
+    },
+  };
+}
+
+/** Loads the modules that an agent needs only once it has work: schemas, executors, network and grading. */
 export type ToolLoader = {
-  /** Loads them, the scripts' too where the agent carries any, and warms them up. */
+  /** Loads and warms up; includes the executors of scripts if the agent carries script code. */
   load: () => Promise<RunningTools>;
   close: () => void;
 };
 
 export function createToolLoader(
-  options: Pick<RunParts, 'version' | 'lanes' | 'leases' | 'metrics' | 'fault' | 'now'> & {
-    config: Pick<AgentConfig, 'useOsDnsResolver' | 'detectSecrets' | 'networkEvidence'>;
+  options: Pick<RunPorts, 'version' | 'lanes' | 'leases' | 'metrics' | 'fault' | 'now'> & {
+    config: RunSettings;
     host: Pick<ScriptHost, 'carriesScripts' | 'scripts'>;
     workDirs: WorkDirs;
     artifacts: Pick<ArtifactDelivery, 'keep'>;
     outbox: Pick<Outbox, 'add'>;
     session: Pick<Session, 'current' | 'clockSkewMs'>;
-    /** The agent's own secrets, and what masks them. */
+    /** The agent's own secrets. */
     secrets: readonly NamedSecret[];
+    /** Masks them. */
     scrubber: Scrubber;
   },
 ): ToolLoader {
-  const { config, host, workDirs, artifacts, outbox, session, secrets, scrubber, ...shared } = options;
-  const { fault, now } = shared;
-  let closeNetwork = () => {};
-  const scripts = host.carriesScripts ? host.scripts : null;
+  const { config, host, artifacts, outbox, session, secrets, scrubber, ...shared } = options;
+  const { carriesScripts } = host;
+  let closed = false;
+  let closeParts = () => {};
   return {
     load: async () => {
-      const [
-        { parseJob },
-        { runJob, reportInvalid },
-        { loadExecutors },
-        { createNetwork },
-        { warmUp },
-        { createNetworkEvidence },
-      ] = await Promise.all([
+      const [{ parseJob }, { runJob, reportInvalid }] = await Promise.all([
         import('./claiming/parse-job.ts'),
         import('./run/run-job.ts'),
-        import('./load-executors.ts'),
-        import('../executors/system-network.ts'),
-        import('./warm-up.ts'),
-        import('./run/network-evidence.ts'),
       ]);
-      const network = createNetwork({ useOsDnsResolver: config.useOsDnsResolver });
-      const evidence = config.networkEvidence ? createNetworkEvidence({ network, now }) : null;
-      closeNetwork = () => {
-        evidence?.close();
-        network.close();
-      };
-      const executorOf = await loadExecutors(host.carriesScripts ? jobTypes : uptimeTypes, fault);
-      await warmUp(host.carriesScripts ? probeTypes : uptimeTypes, executorOf, { network, now });
-      const parts: RunParts = {
+      const { parts, close } = await createRunParts({
         ...shared,
-        forFiles: { scripts, workDirs, keepArtifacts: artifacts.keep },
-        detectSecrets: scripts !== null && config.detectSecrets,
-        ...(evidence === null ? {} : { evidence }),
-        executorOf,
-        network,
+        settings: config,
+        types: {
+          loaded: carriesScripts ? jobTypes : uptimeTypes,
+          warm: carriesScripts ? probeTypes : uptimeTypes,
+        },
+        scripts: carriesScripts ? host.scripts : null,
+        keepArtifacts: artifacts.keep,
         scrubberOf: jobScrubbers(secrets, scrubber),
         deliver: (json) => outbox.add(json),
         resultBytes: () =>
           Math.min(session.current()?.limits.resultBytes ?? Infinity, protocolLimits.resultBytes),
         clockSkewMs: () => substantial(session.clockSkewMs()),
-      };
+      });
+      closeParts = close;
+      if (closed) close();
       return { parseJob, runJob, reportInvalid, parts };
     },
-    close: () => closeNetwork(),
+    close: () => {
+      closed = true;
+      closeParts();
+    },
   };
 }
 
-/** A difference that the journey of hello may explain is none. */
+/** The duration of hello can explain a difference below one second, so it counts as none. Milliseconds. */
 function substantial(skewMs: number | null): number {
   return skewMs === null || Math.abs(skewMs) < 1000 ? 0 : skewMs;
 }

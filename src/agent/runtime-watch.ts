@@ -6,16 +6,16 @@ import type { Session } from './link/session.ts';
 
 const usualEveryMs = 5000;
 
-/** Looks for runtimes and engines that come and go while the agent lives, and tells the service what they make of the agent. */
+/** Finds runtimes and engines that are installed or removed while the agent runs, and reports the agent's new abilities. */
 export type RuntimeWatch = { start: () => void; stop: () => void };
 
 export function createRuntimeWatch(options: {
-  host: Pick<ScriptHost, 'look' | 'runtimes' | 'engines'>;
+  host: Pick<ScriptHost, 'refresh' | 'runtimes' | 'engines'>;
   abilities: Abilities;
   session: Pick<Session, 'renew'>;
   claiming: Pick<Claiming, 'start'>;
   log: Log;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two searches. */
   everyMs?: number | undefined;
 }): RuntimeWatch {
   const { host, abilities, session, claiming, log, everyMs = usualEveryMs } = options;
@@ -24,7 +24,7 @@ export function createRuntimeWatch(options: {
   let ended = false;
 
   const look = async () => {
-    if (!(await host.look()) || ended) return;
+    if (!(await host.refresh()) || ended) return;
     log.info({ runtimes: host.runtimes(), engines: host.engines() }, 'runtimes or engines have changed');
     const opened = abilities.openLanes();
     await session.renew();

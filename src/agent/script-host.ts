@@ -18,8 +18,8 @@ export type ScriptHost = {
   runtimes: () => readonly string[];
   /** What suites run on, such as `node 22.23.3`, the default first, as last looked at. */
   engines: () => readonly string[];
-  /** Looks; true when there is another set of runtimes or engines than before. Never rejects. */
-  look: () => Promise<boolean>;
+  /** Reads the installed runtimes and engines again; true if they have changed. Never rejects. */
+  refresh: () => Promise<boolean>;
   readonly scripts: Scripts;
 };
 
@@ -43,19 +43,36 @@ function packageFolder(name: string): string {
   return join(fileURLToPath(new URL('../..', import.meta.url)), name);
 }
 
-/** Variables that installers are handed, with their values. */
-export function revealed(secrets: AgentConfig['installEnvironment']): { readonly [name: string]: string } {
-  return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
+/** The options of scripts that the settings of an agent decide. */
+export function scriptSettings({
+  dataDir,
+  dependencyCache,
+  installEnvironment,
+  extraCaFile,
+  playwrightBrowsersPath,
+}: Pick<
+  AgentConfig,
+  'dataDir' | 'dependencyCache' | 'installEnvironment' | 'extraCaFile' | 'playwrightBrowsersPath'
+>) {
+  return {
+    dataFolder: dataDir,
+    dependencyCache,
+    installEnvironment: Object.fromEntries(
+      Object.entries(installEnvironment).map(([name, secret]) => [name, secret.reveal()]),
+    ),
+    extraCaFile,
+    playwrightBrowsersPath,
+  } satisfies Partial<ScriptsOptions>;
 }
 
 export function createScriptHost(options: ScriptsOptions & { enginesFolder: string }): ScriptHost {
   const { runtimesFolder, enginesFolder, dataFolder } = options;
   const carried = carriesScripts(runtimesFolder);
-  const told = new Set<string>();
+  const warned = new Set<string>();
   // They are looked at often, and what is wrong with one stays wrong.
   const warn = (line: string) => {
-    if (!told.has(line)) options.warn(line);
-    told.add(line);
+    if (!warned.has(line)) options.warn(line);
+    warned.add(line);
   };
   let names: readonly string[] = [];
   let engines: readonly string[] = [];
@@ -71,7 +88,7 @@ export function createScriptHost(options: ScriptsOptions & { enginesFolder: stri
   };
   const current = (): Promise<Scripts> => (opened ??= open());
 
-  const lookAtRuntimes = async (): Promise<boolean> => {
+  const refreshRuntimes = async (): Promise<boolean> => {
     try {
       const { installedRuntimes } = await import('../script/process/runtimes.ts');
       const found = installedRuntimes(runtimesFolder, warn).map(({ name }) => name);
@@ -83,7 +100,7 @@ export function createScriptHost(options: ScriptsOptions & { enginesFolder: stri
       return false;
     }
   };
-  const lookAtEngines = async (): Promise<boolean> => {
+  const refreshEngines = async (): Promise<boolean> => {
     try {
       // Most hosts that have no engines have no such folder either, and load nothing for them.
       const found = existsSync(enginesFolder)
@@ -103,9 +120,9 @@ export function createScriptHost(options: ScriptsOptions & { enginesFolder: stri
     carriesScripts: carried,
     runtimes: () => names,
     engines: () => engines,
-    look: async () => {
+    refresh: async () => {
       if (!carried || closed) return false;
-      const changed = [await lookAtRuntimes(), await lookAtEngines()];
+      const changed = [await refreshRuntimes(), await refreshEngines()];
       return changed.includes(true);
     },
     scripts: {

@@ -78,7 +78,7 @@ export type Native = {
   openCapture: (filter: Uint8Array, helper: string) => Promise<NativeCapture | number>;
   /** Another filter for what comes from now on. 0 or a negative errno. */
   filterCapture: (capture: NativeCapture, filter: Uint8Array) => number;
-  /** Ends the capture at once and hands out what it has; the form stands in capture.c. Or a negative errno. */
+  /** Ends the capture at once and hands out what it has; capture.c describes the form. Or a negative errno. */
   takeCapture: (capture: NativeCapture) => Promise<Buffer | number>;
   /** Other processes of the same user may then not read this one's memory, nor debug it. 0 or a negative errno. */
   setNonDumpable: () => number;

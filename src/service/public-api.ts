@@ -49,6 +49,7 @@ import { PlaywrightBundle, registerPlaywrightBundles } from './bundles/routes.ts
 import { NewLocationKey } from './locations/keys.ts';
 import { MaintenanceSchema, MaintenanceUpdateSchema, MaintenanceWindow } from './maintenance/schema.ts';
 import { registerMaintenanceOccurrences } from './maintenance/occurrence-routes.ts';
+import { registerMaintenanceUpdates } from './maintenance/update-routes.ts';
 import { registerMaintenanceWindows } from './maintenance/routes.ts';
 import { DataCenter, registerLocations } from './locations/routes.ts';
 import { registerPrivateLocations } from './locations/private-routes.ts';
@@ -185,6 +186,7 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerTestSessions(api, sessions);
     registerMaintenanceWindows(api, deps);
     registerMaintenanceOccurrences(api, deps);
+    registerMaintenanceUpdates(api, deps);
     registerStatusPageServices(api, deps);
     registerStatusPageIncidents(api, deps);
     registerStatusPageIncidentUpdates(api, deps);

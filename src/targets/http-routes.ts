@@ -1,6 +1,6 @@
 import { Http2ServerResponse } from 'node:http2';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import type { Route, TargetResponse } from './http-target.ts';
+import type { Route, TargetResponse } from './route.ts';
 import { shopPage } from './shop-page.ts';
 
 /** Longest wait and largest body that a query may ask for. */

@@ -1,25 +1,9 @@
-import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { createServer as createHttpServer } from 'node:http';
+import { createSecureServer } from 'node:http2';
 import { httpRoutes } from './http-routes.ts';
 import type { Certificate } from './certificates.ts';
+import type { Exchange, Route, TargetRequest, TargetResponse } from './route.ts';
 import { closer, listen } from './tcp-target.ts';
-
-/** The part of a request and response that HTTP/1.1 and HTTP/2 have in common. */
-export type TargetRequest = IncomingMessage | Http2ServerRequest;
-export type TargetResponse = ServerResponse | Http2ServerResponse;
-
-/** One request in the hands of a route. `argument` is the path's second part: the 404 of /status/404. */
-export type Exchange = {
-  request: TargetRequest;
-  response: TargetResponse;
-  url: URL;
-  argument: string;
-  /** Requests so far for this path and query, this one included: makes flaky endpoints deterministic. */
-  count: number;
-  /** Milliseconds from now, cut short when the client goes away. */
-  wait: (ms: number) => Promise<void>;
-};
-export type Route = (exchange: Exchange) => void | Promise<void>;
 
 export type HttpTargetOptions = {
   host?: string;

@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { formatMoment, momentOf } from '../protocol/template-dates.ts';
+import { formatMoment, momentOf } from './dates.ts';
 import type { Helper } from './dialect.ts';
 import { TemplateError } from './template-error.ts';
 import { textOf } from './values.ts';

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -22,6 +22,7 @@ const limit = 1_000_000;
 const spec = `
 import { test } from '@playwright/test';
 import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 const large = [
   ['trace', 'trace.zip', 'application/zip', 1_100_000],
   ['video', 'video.webm', 'video/webm', 1_200_000],

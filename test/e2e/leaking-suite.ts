@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { privatePackage, type PrivateRegistry } from '../helpers/private-registry.ts';
 import { makeProject } from '../helpers/suites.ts';
@@ -18,6 +19,7 @@ export default defineConfig({ workers: 1, retries: 0 });`;
 export const quiet = {
   'playwright.config.ts': quietConfig,
   'a.spec.ts': `
+import { test, expect } from '@playwright/test';
 import { createRequire } from 'node:module';
 import { readFileSync, writeFileSync } from 'node:fs';
 const { CI, SERVICE_RUN, API_KEY, TOKEN } = process.env;
@@ -41,6 +43,8 @@ test('not asked for', () => expect(1).toBe(2));`,
 export const endless = {
   'playwright.config.ts': quietConfig,
   'a.spec.ts': `
+import { test } from '@playwright/test';
+import { readFileSync } from 'node:fs';
 test('quick', async ({}, info) => {
   await info.attach('note', { body: 'kept', contentType: 'text/plain' });
 });
@@ -75,6 +79,7 @@ console.error('server', JSON.stringify(process.env.TOKEN));
 require('node:http').createServer((_, response) => response.end('yes')).listen(${port});`,
     'a.spec.ts': `
 import { test, expect } from '@playwright/test';
+import { writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 const { TOKEN, ACCOUNT, NPM_TOKEN } = process.env;
 const all = [TOKEN, ACCOUNT, NPM_TOKEN, '${suiteSecrets.inSource}'];

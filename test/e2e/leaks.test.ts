@@ -1,13 +1,4 @@
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -53,6 +44,7 @@ const html = `<html><head><title>${fromPage}</title></head><body><input id="p" v
 localStorage.setItem('k', '${fromPage}');</script></body></html>`;
 
 const browserScript = (url: string): string => `import { test, expect } from '@playwright/test';
+import { writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 test('shop', async ({ page, context, request }, info) => {
   const token = process.env.TOKEN;

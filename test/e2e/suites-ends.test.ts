@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { createServer, request as httpRequest, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -18,6 +18,7 @@ const quick = `${waits}\nawait at(process.argv[2]);\nconsole.log('went on');`;
 /** With a browser and a server that are in sessions of their own, as Playwright starts them. */
 const crowd = `${waits}
 import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 const apart = { detached: true, stdio: 'ignore' };
 spawn(process.execPath, ['-e', "process.on('SIGTERM', () => {}); require('http').createServer().listen(0)", 'web-server'], apart).unref();
 const profile = process.env.TMPDIR + '/profile';

@@ -108,7 +108,7 @@ export function runOf(options: RunOf) {
 /** A cache in a folder, and what it says. */
 export function cacheIn(
   folder: string,
-  more: { mostBytes?: number; now?: () => number } = {},
+  more: { maxBytes?: number; now?: () => number } = {},
 ): { cache: DependencyCache; said: string[] } {
   const said: string[] = [];
   return { cache: openDependencyCache({ folder, log: (line) => said.push(line), ...more }), said };

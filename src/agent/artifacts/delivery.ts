@@ -51,7 +51,7 @@ export function createArtifactDelivery(options: {
         { artifact: artifact.name, jobId: artifact.jobId, bytes: artifact.size },
         'artifact dropped: more wait for the service than this agent keeps',
       );
-      uploader.tellLost(artifact);
+      uploader.reportLost(artifact);
     },
   });
   const uploader = createUploader({ ...options, store, calls: createArtifactCalls(options) });

@@ -68,7 +68,7 @@ const about = '.about';
 const adoptedPrefix = 'from-';
 const adoptEveryMs = 60_000;
 /** However small they are: each takes memory, and an entry of the disk. */
-const mostFiles = 20_000;
+const maxFiles = 20_000;
 
 export function createArtifactStore(options: {
   /** The folder that all agents of a data directory share. */
@@ -115,7 +115,7 @@ export function createArtifactStore(options: {
     let bytes = 0;
     for (const { size } of known.values()) bytes += size;
     for (const artifact of inOrder(known.values())) {
-      if (bytes <= limits.capBytes && known.size <= mostFiles) break;
+      if (bytes <= limits.capBytes && known.size <= maxFiles) break;
       bytes -= artifact.size;
       await remove(artifact);
       options.onDropped(artifact);

@@ -1,8 +1,7 @@
 import { FatalError, ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { protocolLimits } from '../../protocol/agent-calls.ts';
-import type { RequestOf } from '../../protocol/routes.ts';
 import type { ArtifactCalls } from './calls.ts';
+import { createStateReports } from './states.ts';
 import type { ArtifactStore, StoredArtifact } from './store.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
 import { observe, type AgentMetrics } from '../metrics/counters.ts';
@@ -13,8 +12,8 @@ import { dayMs } from '../../durations.ts';
 /** Brings artifacts to the service: a few at a time, each until it is stored, refused for good, or a day old. */
 export type Uploader = {
   start: () => void;
-  /** The service is told that this file will not come. */
-  tellLost: (artifact: StoredArtifact, state?: 'lost' | 'refused') => void;
+  /** Reports to the service that this file will not come. */
+  reportLost: (artifact: StoredArtifact, state?: 'lost' | 'refused') => void;
   /** Waits until nothing is left, until `until` (performance.now), until 5 s brought nothing, or until `hurry` fires. */
   flush: (until: number, hurry: AbortSignal) => Promise<void>;
   stop: () => Promise<void>;
@@ -23,13 +22,11 @@ export type Uploader = {
 const atOnce = 2;
 const giveUpAfterMs = dayMs;
 const fruitlessFlushMs = 5000;
-/** How often a file whose bytes came out wrong is sent anew. */
-const mostAnew = 3;
-const mostTold = 1000;
+/** How often a file is sent again from its start because the service received other bytes. */
+const maxRestarts = 3;
 
-type State = NonNullable<RequestOf<'artifactStates'>['artifacts'][number]>;
-/** How far the way of a file has come. */
-type Way = { failures: number; anew: number; notBefore: number; there: number };
+/** The delivery of one file so far; `notBefore`: performance.now of the next try. */
+type Delivery = { failures: number; restarts: number; notBefore: number; storedBytes: number };
 
 export function createUploader(options: {
   store: ArtifactStore;
@@ -45,18 +42,17 @@ export function createUploader(options: {
 }): Uploader {
   const { store, calls, session, log, metrics } = options;
   const stopped = new AbortController();
-  const ways = new Map<string, Way>();
+  const deliveries = new Map<string, Delivery>();
   const running = new Map<string, Promise<void>>();
-  let telling: Promise<void> | null = null;
-  let toTell: State[] = [];
+  const reports = createStateReports({ ...options, stopped: stopped.signal });
   let timer: NodeJS.Timeout | undefined;
   let started = false;
   let progressAt = 0;
 
-  const wayOf = ({ id }: StoredArtifact): Way => {
-    const way = ways.get(id) ?? { failures: 0, anew: 0, notBefore: 0, there: 0 };
-    ways.set(id, way);
-    return way;
+  const deliveryOf = ({ id }: StoredArtifact): Delivery => {
+    const delivery = deliveries.get(id) ?? { failures: 0, restarts: 0, notBefore: 0, storedBytes: 0 };
+    deliveries.set(id, delivery);
+    return delivery;
   };
 
   /** Starts what may start now, and comes back when something else may. */
@@ -67,7 +63,7 @@ export function createUploader(options: {
     let nextAt = Infinity;
     for (const artifact of store.waiting()) {
       if (running.has(artifact.id)) continue;
-      const { notBefore } = wayOf(artifact);
+      const { notBefore } = deliveryOf(artifact);
       if (notBefore > time) nextAt = Math.min(nextAt, notBefore);
       else if (running.size < atOnce) begin(artifact);
     }
@@ -85,104 +81,77 @@ export function createUploader(options: {
   };
 
   const upload = async (artifact: StoredArtifact): Promise<void> => {
-    const way = wayOf(artifact);
+    const delivery = deliveryOf(artifact);
     try {
       await session.get(stopped.signal);
-      const begunAt = performance.now();
-      if (!(await bring(artifact, way))) return;
-      observe(metrics.artifactUpload, (performance.now() - begunAt) / 1000);
+      const startedAt = performance.now();
+      if (!(await sendRest(artifact, delivery))) return;
+      observe(metrics.artifactUpload, (performance.now() - startedAt) / 1000);
       metrics.artifactsSent += 1;
       metrics.artifactBytesSent += artifact.size;
       await forget(artifact);
     } catch (error) {
       if (stopped.signal.aborted || error instanceof FatalError) {
-        way.notBefore = performance.now() + 60_000;
+        delivery.notBefore = performance.now() + 60_000;
         return;
       }
-      await failed(artifact, way, error);
+      await failed(artifact, delivery, error);
     }
   };
 
   /** True = the service has all of it. */
-  const bring = async (artifact: StoredArtifact, way: Way): Promise<boolean> => {
+  const sendRest = async (artifact: StoredArtifact, delivery: Delivery): Promise<boolean> => {
     const found = await calls.stored(artifact, stopped.signal);
     if (found?.isStored === true) return true;
-    const there = Math.min(found?.length ?? 0, artifact.size);
-    if (there > way.there) {
+    const storedBytes = Math.min(found?.length ?? 0, artifact.size);
+    if (storedBytes > delivery.storedBytes) {
       // It moves, however often it breaks.
-      way.failures = 0;
+      delivery.failures = 0;
       progressAt = performance.now();
     }
-    way.there = there;
+    delivery.storedBytes = storedBytes;
     // A file that is there but for its last act: one byte again brings it about.
-    const from = Math.min(there, Math.max(0, artifact.size - 1));
+    const from = Math.min(storedBytes, Math.max(0, artifact.size - 1));
     const onProgress = () => (progressAt = performance.now());
-    const whole = await calls.send(artifact, from, { signal: stopped.signal, onProgress });
+    const isComplete = await calls.send(artifact, from, { signal: stopped.signal, onProgress });
     onProgress();
-    return whole;
+    return isComplete;
   };
 
-  const failed = async (artifact: StoredArtifact, way: Way, error: unknown): Promise<void> => {
-    way.failures += 1;
+  const failed = async (artifact: StoredArtifact, delivery: Delivery, error: unknown): Promise<void> => {
+    delivery.failures += 1;
     const refused = error instanceof ServiceError && error.code === 'SERVICE_REFUSED' ? error.status : null;
-    const told = { artifact: artifact.name, jobId: artifact.jobId, err: toError(error) };
-    if (refused === 413) return giveUp(artifact, 'refused', { ...told, why: 'too large for the service' });
+    const fields = { artifact: artifact.name, jobId: artifact.jobId, err: toError(error) };
+    if (refused === 413) return giveUp(artifact, 'refused', { ...fields, why: 'too large for the service' });
     if (refused === 422) {
-      way.anew += 1;
-      if (way.anew >= mostAnew)
-        return giveUp(artifact, 'lost', { ...told, why: 'its bytes do not come out right' });
+      delivery.restarts += 1;
+      if (delivery.restarts >= maxRestarts)
+        return giveUp(artifact, 'lost', { ...fields, why: 'its bytes do not come out right' });
     } else if (refused !== null && refused !== 416 && !isRetryable(error)) {
-      return giveUp(artifact, 'lost', { ...told, why: 'the service does not take it' });
+      return giveUp(artifact, 'lost', { ...fields, why: 'the service does not take it' });
     }
     if (options.now() - artifact.createdAt > giveUpAfterMs) {
-      return giveUp(artifact, 'lost', { ...told, why: 'it could not be sent for a day' });
+      return giveUp(artifact, 'lost', { ...fields, why: 'it could not be sent for a day' });
     }
     const { code } = (toError(error).cause ?? {}) as NodeJS.ErrnoException; // absent on anything but system errors
-    if (code === 'ENOENT') return giveUp(artifact, 'lost', { ...told, why: 'its file is gone' });
+    if (code === 'ENOENT') return giveUp(artifact, 'lost', { ...fields, why: 'its file is gone' });
     const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-    const waitMs = Math.max(asked, backoffMs(way.failures, options.random));
-    way.notBefore = performance.now() + waitMs;
-    log.warn({ ...told, retryInMs: Math.round(waitMs) }, 'artifact not delivered yet');
+    const waitMs = Math.max(asked, backoffMs(delivery.failures, options.random));
+    delivery.notBefore = performance.now() + waitMs;
+    log.warn({ ...fields, retryInMs: Math.round(waitMs) }, 'artifact not delivered yet');
   };
 
-  const giveUp = async (artifact: StoredArtifact, state: State['state'], why: object): Promise<void> => {
+  const giveUp = async (artifact: StoredArtifact, state: 'lost' | 'refused', why: object): Promise<void> => {
     if (state === 'lost') metrics.artifactsLost += 1;
     else metrics.artifactsRefused += 1;
     log.error(why, 'artifact will not be delivered');
-    tellLost(artifact, state);
+    reports.add(artifact, state);
     await forget(artifact);
   };
 
   const forget = async (artifact: StoredArtifact): Promise<void> => {
-    ways.delete(artifact.id);
+    deliveries.delete(artifact.id);
     await store.remove(artifact);
-  };
-
-  const tellLost = (artifact: StoredArtifact, state: State['state'] = 'lost'): void => {
-    const { jobId, attempt, leaseToken, name, type } = artifact;
-    toTell.push({ jobId, attempt, leaseToken, name, type, state });
-    toTell = toTell.slice(-mostTold);
-    telling ??= tell().finally(() => (telling = null));
-  };
-
-  /** Best effort: without it the service comes to the same conclusion a day later. */
-  const tell = async (): Promise<void> => {
-    for (let failures = 0; toTell.length > 0 && !stopped.signal.aborted;) {
-      const some = toTell.slice(0, protocolLimits.artifactStates);
-      try {
-        const { agentId } = await session.get(stopped.signal);
-        const call = { timeoutMs: 30_000, signal: stopped.signal };
-        await options.client.call('artifactStates', { agentId, artifacts: some }, call);
-        toTell = toTell.filter((state) => !some.includes(state));
-      } catch (error) {
-        if (error instanceof FatalError || (error instanceof ServiceError && !error.retryable)) {
-          toTell = [];
-          return;
-        }
-        failures += 1;
-        await pause(backoffMs(failures, options.random), stopped.signal);
-      }
-    }
   };
 
   store.onFilled(pump);
@@ -192,12 +161,12 @@ export function createUploader(options: {
       started = true;
       pump();
     },
-    tellLost,
+    reportLost: (artifact, state = 'lost') => reports.add(artifact, state),
     flush: async (until, hurry) => {
       progressAt = performance.now();
-      for (const way of ways.values()) way.notBefore = 0;
+      for (const delivery of deliveries.values()) delivery.notBefore = 0;
       pump();
-      while (store.waiting().length > 0 || telling !== null) {
+      while (store.waiting().length > 0 || !reports.isIdle()) {
         const time = performance.now();
         if (time > until || hurry.aborted || time - progressAt > fruitlessFlushMs) break;
         await pause(20, hurry);
@@ -206,7 +175,7 @@ export function createUploader(options: {
     stop: async () => {
       clearTimeout(timer);
       stopped.abort(new Error('the agent stops'));
-      await Promise.all([...running.values(), telling]);
+      await Promise.all([...running.values(), reports.whenIdle()]);
     },
   };
 }

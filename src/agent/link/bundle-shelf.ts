@@ -39,7 +39,7 @@ export type Draft = {
 
 type Bundle = Pick<Suite['bundle'], 'digest' | 'size'>;
 
-const mostBytes = 1024 ** 3;
+const maxBytes = 1024 ** 3;
 /** Longer than any download takes: whoever wrote it is gone. */
 const deadDraftMs = hourMs;
 /** Left to everything else on the disk. */
@@ -55,7 +55,7 @@ export function createBundleShelf(options: {
   capBytes?: number;
 }): BundleShelf {
   const { folder, now } = options;
-  const capBytes = options.capBytes ?? mostBytes;
+  const capBytes = options.capBytes ?? maxBytes;
   const pathOf = ({ digest }: Bundle) => join(folder, `${digest}.tgz`);
 
   /** What stands in the folder, oldest use first. */

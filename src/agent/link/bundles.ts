@@ -18,7 +18,7 @@ type Bundle = Parameters<FetchBundle>[0];
 const longestMs = 5 * 60_000;
 /** A connection over which nothing moves for so long is given up. */
 const stalledMs = 30_000;
-const mostFailures = 8;
+const maxFailures = 8;
 
 export type BundleFetcherOptions = {
   transport: Pick<Transport, 'send'>;
@@ -116,7 +116,7 @@ async function downloadOnce(bundle: Bundle, options: DownloadOptions): Promise<v
         there = (await draft.file.stat()).size;
         last = error.message;
         failures = there > before ? 1 : failures + 1;
-        if (failures > mostFailures) throw unavailable(last);
+        if (failures > maxFailures) throw unavailable(last);
         await pause(error.retryAfterMs ?? backoffMs(failures, random), signal);
       }
     }

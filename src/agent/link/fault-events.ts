@@ -12,9 +12,9 @@ export type FaultEvents = {
 };
 
 const flushMs = 5000;
-const mostQueued = 50;
+const maxQueued = 50;
 /** Events per hour; a fault that repeats says nothing new. */
-const mostPerHour = 60;
+const maxPerHour = 60;
 
 /**
  * Collects and posts error-level events: message, stack, version, platform, runtime; never a key, a URL, an address, a
@@ -53,7 +53,7 @@ export function createFaultEvents(options: {
         inHour = 0;
       }
       inHour += 1;
-      if (inHour > mostPerHour || queue.length >= mostQueued) return;
+      if (inHour > maxPerHour || queue.length >= maxQueued) return;
       const clean = (text: string) => withoutParticulars(options.scrub(text));
       queue.push({
         time: new Date(now()).toISOString(),

@@ -32,7 +32,7 @@ export type GuardSources = {
 
 const everyMs = 5000;
 const leastFreeBytes = 64 * 1024 * 1024;
-const mostMemory = 0.92;
+const maxMemory = 0.92;
 const lateMs = 200;
 const serviceAwayMs = 30_000;
 const skewMs = 5000;
@@ -89,7 +89,7 @@ export function judge(
       `${megabytes(outbox.diskBytes)} MB of results wait for the service: no more jobs are taken`,
     );
   }
-  if (state.rssBytes > state.memoryLimitBytes * mostMemory) {
+  if (state.rssBytes > state.memoryLimitBytes * maxMemory) {
     raise('memory', `the agent uses ${megabytes(state.rssBytes)} of ${megabytes(state.memoryLimitBytes)} MB`);
   }
   if (state.lateByMs > lateMs)

@@ -3,6 +3,7 @@ import type { Log } from '../../log.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import { ownerBeatMs } from '../folders/owner.ts';
 import { openOutboxHome, type OutboxHome } from './home.ts';
+import { PendingResults } from './pending.ts';
 import { SegmentStore, type Batch } from './segments.ts';
 
 /** Bounds of the outbox, in bytes; tests make them small. */
@@ -43,8 +44,6 @@ export type OutboxStatus = {
   diskError: Error | null;
 };
 
-type Pending = { payload: Buffer; time: number; settle: (() => void) | null };
-
 /** Results that finish within this time share one write, and so one wait for the disk. */
 const commitDelayMs = 10;
 const commitBytes = 4 * 1024 * 1024;
@@ -61,9 +60,7 @@ export class Outbox {
   readonly #home: OutboxHome;
   readonly #store: SegmentStore;
   readonly #options: OutboxOptions;
-  readonly #limits: OutboxLimits;
-  #pending: Pending[] = [];
-  #pendingBytes = 0;
+  readonly #pending: PendingResults;
   #flushing: Promise<void> | null = null;
   #commitTimer: NodeJS.Timeout | undefined;
   #beatTimer: NodeJS.Timeout | undefined;
@@ -75,8 +72,8 @@ export class Outbox {
   private constructor(home: OutboxHome, options: OutboxOptions) {
     this.#home = home;
     this.#options = options;
-    this.#limits = options.limits ?? outboxLimits;
-    const { segmentBytes, capBytes } = this.#limits;
+    const { segmentBytes, capBytes, memoryBytes } = options.limits ?? outboxLimits;
+    this.#pending = new PendingResults(memoryBytes);
     const lost = (count: number, why: string) => this.#lost(count, why);
     this.#store = new SegmentStore({ ...options, home, segmentBytes, capBytes, lost });
   }
@@ -100,14 +97,12 @@ export class Outbox {
     return new Promise((resolve) => {
       const payload = Buffer.from(json);
       const held = this.#diskError !== null || this.#closed;
-      this.#pending.push({ payload, time: this.#options.now(), settle: held ? null : resolve });
-      this.#pendingBytes += payload.length;
-      this.#boundMemory();
+      this.#dropped(this.#pending.add({ payload, time: this.#options.now(), settle: held ? null : resolve }));
       if (held) {
         resolve();
         this.#notify();
       } else {
-        this.#flushSoon(this.#pendingBytes >= commitBytes ? 0 : commitDelayMs);
+        this.#flushSoon(this.#pending.bytes >= commitBytes ? 0 : commitDelayMs);
       }
     });
   }
@@ -123,7 +118,7 @@ export class Outbox {
       acknowledge: async (count) => {
         this.#batchOut = null;
         await batch.acknowledge(count);
-        if (this.#pending.length > 0) this.#flushSoon(this.#diskError === null ? commitDelayMs : diskRetryMs);
+        if (this.#pending.count > 0) this.#flushSoon(this.#diskError === null ? commitDelayMs : diskRetryMs);
       },
     };
   }
@@ -144,16 +139,16 @@ export class Outbox {
     const { bytes, results, oldestAt } = this.#store.status();
     return {
       diskBytes: bytes,
-      memoryBytes: this.#pendingBytes,
+      memoryBytes: this.#pending.bytes,
       diskResults: results,
-      memoryResults: this.#pending.length,
-      oldestAt: oldestAt ?? this.#pending[0]?.time ?? null,
+      memoryResults: this.#pending.count,
+      oldestAt: oldestAt ?? this.#pending.oldest?.time ?? null,
       diskError: this.#diskError,
     };
   }
 
   isEmpty(): boolean {
-    return this.#pending.length === 0 && this.#flushing === null && this.#store.status().bytes === 0;
+    return this.#pending.count === 0 && this.#flushing === null && this.#store.status().bytes === 0;
   }
 
   /** Writes what can be written and closes the files. What was not sent stays on disk for the next agent. */
@@ -164,8 +159,8 @@ export class Outbox {
     await this.#flush();
     await this.#flush();
     await this.#store.close();
-    if (this.#pending.length > 0)
-      this.#lost(this.#pending.length, 'the disk refused them until the agent ended');
+    if (this.#pending.count > 0)
+      this.#lost(this.#pending.count, 'the disk refused them until the agent ended');
     await this.#home.close();
   }
 
@@ -197,15 +192,15 @@ export class Outbox {
 
   async #commitAll(): Promise<void> {
     // A batch that is being sent from memory must not be on disk as well once it is acknowledged.
-    while (this.#pending.length > 0 && this.#batchOut !== 'memory') {
-      const group = this.#takeGroup();
+    while (this.#pending.count > 0 && this.#batchOut !== 'memory') {
+      const group = this.#pending.takeGroup(commitBytes);
       try {
         await this.#store.append(
           group.map(({ payload }) => payload),
           group[0]?.time ?? this.#options.now(),
         );
       } catch (error) {
-        this.#putBack(group);
+        this.#dropped(this.#pending.putBack(group));
         this.#diskRefused(toError(error));
         return;
       }
@@ -216,34 +211,13 @@ export class Outbox {
     }
   }
 
-  #takeGroup(): Pending[] {
-    let bytes = 0;
-    let count = 0;
-    for (const { payload } of this.#pending) {
-      if (count > 0 && bytes + payload.length > commitBytes) break;
-      bytes += payload.length;
-      count += 1;
-    }
-    this.#pendingBytes -= bytes;
-    return this.#pending.splice(0, count);
-  }
-
-  #putBack(group: Pending[]): void {
-    this.#pending.unshift(...group);
-    for (const { payload } of group) this.#pendingBytes += payload.length;
-    this.#boundMemory();
-  }
-
   #diskRefused(error: Error): void {
     if (this.#diskError === null) {
       this.#options.metrics.outboxDiskErrors += 1;
       this.#options.fault(error, 'results cannot be written to disk: they are held in memory');
     }
     this.#diskError = error;
-    for (const entry of this.#pending) {
-      entry.settle?.();
-      entry.settle = null;
-    }
+    this.#pending.settleAll();
     this.#flushSoon(diskRetryMs);
     // Not before this flush is over: a batch is only taken from memory while nothing is being written.
     setImmediate(() => this.#notify());
@@ -251,37 +225,20 @@ export class Outbox {
 
   #memoryBatch(maxItems: number, maxBytes: number): Batch | null {
     if (this.#diskError === null || this.#flushing !== null) return null;
-    let bytes = 0;
-    const entries: Pending[] = [];
-    for (const entry of this.#pending) {
-      bytes += entry.payload.length + 1;
-      if (entries.length === maxItems || (entries.length > 0 && bytes > maxBytes)) break;
-      entries.push(entry);
-    }
+    const entries = this.#pending.peek(maxItems, maxBytes);
     if (entries.length === 0) return null;
     this.#batchOut = 'memory';
     return {
       payloads: entries.map(({ payload }) => payload),
       acknowledge: (count) => {
-        const sent = new Set(entries.slice(0, count));
-        this.#pending = this.#pending.filter((entry) => {
-          if (sent.has(entry)) this.#pendingBytes -= entry.payload.length;
-          return !sent.has(entry);
-        });
+        this.#pending.remove(new Set(entries.slice(0, count)));
         return Promise.resolve();
       },
     };
   }
 
-  #boundMemory(): void {
-    let dropped = 0;
-    while (this.#pendingBytes > this.#limits.memoryBytes && this.#pending.length > 1) {
-      const oldest = this.#pending.shift();
-      oldest?.settle?.();
-      this.#pendingBytes -= oldest?.payload.length ?? 0;
-      dropped += 1;
-    }
-    if (dropped > 0) this.#lost(dropped, 'the disk refuses results and memory for them is used up');
+  #dropped(count: number): void {
+    if (count > 0) this.#lost(count, 'the disk refuses results and memory for them is used up');
   }
 
   #lost(count: number, why: string): void {

@@ -46,23 +46,23 @@ export function createResultSender(options: {
   let running: Promise<void> = Promise.resolve();
   let wake: (() => void) | null = null;
   /** Something came since the outbox was last looked into. */
-  let news = false;
+  let hasNews = false;
   let hurrying = false;
   /** Fires when a wait is to be cut short: the agent drains, or stops. */
-  const nudged = new AbortController();
+  const waitsEnded = new AbortController();
   let progressAt = performance.now();
 
   const filled = () =>
     new Promise<void>((resolve) => {
       wake = resolve;
-      if (news || stopped.signal.aborted) resolve();
+      if (hasNews || stopped.signal.aborted) resolve();
     });
   outbox.onFilled(() => {
-    news = true;
+    hasNews = true;
     wake?.();
   });
   stopped.signal.addEventListener('abort', () => {
-    nudged.abort();
+    waitsEnded.abort();
     wake?.();
   });
 
@@ -111,8 +111,8 @@ export function createResultSender(options: {
           size = Math.ceil(size / 2);
           continue;
         }
-        const culprit = payloads[count];
-        if (culprit !== undefined) await outbox.quarantine(culprit);
+        const unreadable = payloads[count];
+        if (unreadable !== undefined) await outbox.quarantine(unreadable);
         metrics.resultsQuarantined += 1;
         options.fault(toError(error), 'result refused by the service: set aside');
         count += 1;
@@ -131,7 +131,7 @@ export function createResultSender(options: {
 
   const turn = async (failures: number): Promise<number> => {
     const hello = await session.get(stopped.signal);
-    news = false;
+    hasNews = false;
     const batch = await outbox.nextBatch(
       Math.min(hello.limits.batchItems, protocolLimits.batchItems),
       Math.min(hello.limits.batchBytes, protocolLimits.batchBytes) - envelopeBytes,
@@ -157,7 +157,7 @@ export function createResultSender(options: {
         'results not delivered: they stay in the outbox',
       );
     }
-    await (hurrying ? pause(hurriedRetryMs, stopped.signal) : pause(waitMs, nudged.signal));
+    await (hurrying ? pause(hurriedRetryMs, stopped.signal) : pause(waitMs, waitsEnded.signal));
     return failures + 1;
   };
 
@@ -181,7 +181,7 @@ export function createResultSender(options: {
     },
     flush: async (until, hurry) => {
       hurrying = true;
-      nudged.abort();
+      waitsEnded.abort();
       progressAt = performance.now();
       let hurriedAt = Infinity;
       while (!outbox.isEmpty() && performance.now() < Math.min(until, hurriedAt + lastSendMs)) {

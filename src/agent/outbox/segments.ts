@@ -5,34 +5,15 @@ import type { Log } from '../../log.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import { makeFolder } from '../folders/owner.ts';
 import type { OutboxHome } from './home.ts';
-import {
-  framed,
-  header,
-  headerBytes,
-  openSegment,
-  readFrames,
-  writeAcknowledged,
-  type Frame,
-} from './segment.ts';
+import { framed, openSegment, readFrames, writeAcknowledged, type Frame } from './segment.ts';
 import { isOutOfSpace } from '../../system-errors.ts';
+import { countLeft, createSegment, isDrained, type Segment } from './segment-file.ts';
 
 /** Results that are to be sent next, oldest first. */
 export type Batch = {
   payloads: Buffer[];
   /** The service has taken charge of the first `count`; they leave the outbox, the others come again. */
   acknowledge: (count: number) => Promise<void>;
-};
-
-type Segment = {
-  path: string;
-  size: number;
-  acknowledged: number;
-  /** For reading and acknowledging; opened when the segment's turn comes. */
-  file: fs.FileHandle | null;
-  /** Time of its oldest frame that is not acknowledged, as far as known. */
-  oldestAt: number;
-  /** Frames that are not acknowledged; null = an earlier agent wrote them, and nobody has counted yet. */
-  frames: number | null;
 };
 
 type StoreOptions = {
@@ -169,32 +150,12 @@ export class SegmentStore {
 
   async #newSegment(): Promise<{ segment: Segment; file: fs.FileHandle }> {
     const { home, instanceId, now } = this.#options;
-    const time = now();
     this.#names += 1;
-    const order = `${String(time).padStart(15, '0')}-${String(this.#names).padStart(6, '0')}`;
-    const path = join(home.folder, `${order}-${instanceId.slice(0, 8)}.seg`);
     makeFolder(home.folder);
     await home.sign();
-    const { O_CREAT, O_EXCL, O_WRONLY, O_DSYNC } = constants;
-    const file = await fs.open(path, O_CREAT | O_EXCL | O_WRONLY | O_DSYNC, 0o600);
-    try {
-      await file.write(header(), 0, headerBytes, 0);
-      await syncFolder(home.folder);
-    } catch (error) {
-      await file.close();
-      await fs.rm(path, { force: true });
-      throw error;
-    }
-    const segment: Segment = {
-      path,
-      size: headerBytes,
-      acknowledged: headerBytes,
-      file: null,
-      oldestAt: time,
-      frames: 0,
-    };
-    this.#segments.push(segment);
-    return (this.#writing = { segment, file });
+    const made = await createSegment(home.folder, { instanceId, number: this.#names, time: now() });
+    this.#segments.push(made.segment);
+    return (this.#writing = made);
   }
 
   async #finishSegment(): Promise<void> {
@@ -208,12 +169,12 @@ export class SegmentStore {
     let total = this.#segments.reduce((sum, segment) => sum + segment.size, bytes);
     while (total > this.#options.capBytes) {
       // A segment that is on its way to the service at this moment is spared.
-      const victim = this.#segments.find((segment) => segment !== this.#out);
-      if (victim === undefined) return;
-      if (victim === this.#writing?.segment) await this.#finishSegment();
-      total -= victim.size;
-      const count = await this.#countFrames(victim);
-      await this.#discard(victim);
+      const candidate = this.#segments.find((segment) => segment !== this.#out);
+      if (candidate === undefined) return;
+      if (candidate === this.#writing?.segment) await this.#finishSegment();
+      total -= candidate.size;
+      const count = await this.#countFrames(candidate);
+      await this.#discard(candidate);
       if (count > 0) this.#options.lost(count, 'the outbox reached its size cap');
     }
   }
@@ -280,17 +241,6 @@ export class SegmentStore {
   }
 }
 
-/** Frames of an adopted segment that wait: all of it is read, once. */
-async function countLeft({ file, acknowledged, size }: Segment): Promise<number> {
-  if (file === null) return 0;
-  const range = { from: acknowledged, to: size, maxItems: Infinity, maxBytes: size };
-  return (await readFrames(file, range)).frames.length;
-}
-
-function isDrained(segment: Segment): boolean {
-  return segment.acknowledged >= segment.size;
-}
-
 function withinBytes(frames: Frame[], maxBytes: number): Buffer[] {
   let bytes = 0;
   const payloads: Buffer[] = [];
@@ -300,14 +250,4 @@ function withinBytes(frames: Frame[], maxBytes: number): Buffer[] {
     payloads.push(payload);
   }
   return payloads;
-}
-
-/** So that a new file's name survives a power cut too. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await fs.open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

@@ -18,12 +18,12 @@ export function createAttemptLog(
   let firstLength = 0;
   let lastLength = 0;
   let leftOut = 0;
-  let heard = 0;
-  const mostHeard = 10 * (bounds.first + bounds.last);
+  let forwarded = 0;
+  const maxForwarded = 10 * (bounds.first + bounds.last);
   return {
     add: (entry) => {
-      heard += 1;
-      if (heard <= mostHeard) onLog?.(entry);
+      forwarded += 1;
+      if (forwarded <= maxForwarded) onLog?.(entry);
       const { length } = entry.msg;
       const fits = first.length < bounds.first && firstLength + length <= bounds.characters;
       // Once one had no room, all that come later are later lines.

@@ -12,7 +12,7 @@ import { createAttemptLog } from './attempt-log.ts';
 import { openAttemptFiles, type AttemptFiles, type FileParts } from '../artifacts/attempt-files.ts';
 import { cancelledGrade, erroredGrade, grade, type Grade } from './grade.ts';
 import { jobTypeOf } from '../job-types/table.ts';
-import type { Hold } from './leases.ts';
+import type { Hold } from './holds.ts';
 import { createLiveLog } from './live-log.ts';
 import { withFailure, type NetworkEvidence } from './network-evidence.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';

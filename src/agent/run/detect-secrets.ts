@@ -5,8 +5,8 @@ import { jobTypeOf } from '../job-types/table.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
 
 /** What is looked through at most, in characters: it costs time of the main thread. */
-const mostText = 1024 * 1024;
-const mostLine = 16 * 1024;
+const maxText = 1024 * 1024;
+const maxLine = 16 * 1024;
 
 /**
  * Has what looks like a credential masked although nobody named it one (DETECT_SECRETS): in the script, its files and
@@ -17,7 +17,7 @@ export function maskLikelySecrets(
   { outcome, log }: Pick<Attempted, 'outcome' | 'log'>,
   scrubber: JobScrubber,
 ): void {
-  let left = mostText;
+  let left = maxText;
   const look = (text: string): void => {
     const part = text.slice(0, left);
     left -= part.length;
@@ -32,7 +32,7 @@ export function maskLikelySecrets(
 
 /** Has what looks like a credential in one line masked from now on: for lines that leave while the run goes on. */
 export function maskLikelyIn(line: string, scrubber: Pick<JobScrubber, 'add'>): void {
-  for (const { kind, value } of likelySecrets(line.slice(0, mostLine))) scrubber.add(kind, value);
+  for (const { kind, value } of likelySecrets(line.slice(0, maxLine))) scrubber.add(kind, value);
 }
 
 function* textsIn(value: unknown, depth: number): Generator<string> {

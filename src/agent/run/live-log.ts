@@ -16,8 +16,8 @@ export type LiveLog = {
 };
 
 /** What is kept at most. */
-const mostLines = 1000;
-const mostChars = 512 * 1024;
+const maxLines = 1000;
+const maxChars = 512 * 1024;
 /** What is scrubbed at most between two calls, in some 25 ms: a flood of lines must not bend what other jobs measure. */
 const scrubLines = 300;
 const scrubChars = 96 * 1024;
@@ -39,7 +39,7 @@ export function createLiveLog(scrub: (line: string) => string): LiveLog {
     else kept.push(count);
   };
   const makeRoom = () => {
-    while (lines > mostLines || chars > mostChars) {
+    while (lines > maxLines || chars > maxChars) {
       const before = typeof kept[0] === 'number' ? (kept.shift() as number) : 0; // just looked at
       const line = kept.shift();
       if (typeof line === 'string') {

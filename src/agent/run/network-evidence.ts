@@ -14,7 +14,7 @@ import { isNetworkFailure } from './attempts.ts';
 import type { Attempted, NetworkFailure } from './attempted.ts';
 import type { Grade } from './grade.ts';
 import { jobTypeOf } from '../job-types/table.ts';
-import type { Hold } from './leases.ts';
+import type { Hold } from './holds.ts';
 import { createTraces, traceLimitMs, type Traces } from './traces.ts';
 
 /**
@@ -44,12 +44,12 @@ export type AttemptWatch = {
 export type PacketCapture = (CaptureSummary & { artifact: string | null }) | Unavailable;
 
 /** Captures at once: each costs every packet of this host a look, and half a megabyte of the kernel's memory. */
-const mostCaptures = 8;
+const maxCaptures = 8;
 /** A check that fails for days need not show its packets each time. */
 const captureEveryMs = 60_000;
 /** Checks that are remembered as failing. */
-const mostSuspects = 2000;
-const mostAddresses = 16;
+const maxSuspects = 2000;
+const maxAddresses = 16;
 
 const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -61,9 +61,9 @@ groups.addSubnet('ff00::', 8, 'ipv6');
 const isIn = (list: BlockList, address: string): boolean =>
   list.check(address.replace(/%.*/, ''), isIPv6(address) ? 'ipv6' : 'ipv4');
 /** Why no way leads to an address and a port; null when one may. */
-function noWay(who: string, { address, port }: Endpoint): Unavailable | null {
-  if (isIn(loopback, address)) return { unavailable: `${who} is this host itself` };
-  if (isIn(groups, address)) return { unavailable: `${who} is the address of many hosts` };
+function unreachable(subject: string, { address, port }: Endpoint): Unavailable | null {
+  if (isIn(loopback, address)) return { unavailable: `${subject} is this host itself` };
+  if (isIn(groups, address)) return { unavailable: `${subject} is the address of many hosts` };
   if (port === 0) return { unavailable: 'nothing can listen on port 0' };
   return null;
 }
@@ -84,7 +84,7 @@ export function createNetworkEvidence(options: {
   const arm = async (job: Job, nameServers: readonly Endpoint[]): Promise<Capture | Unavailable | null> => {
     const capturedAt = suspects.get(job.checkId);
     if (capturedAt === undefined || now() - capturedAt < captureEveryMs) return null;
-    if (capturing >= mostCaptures) return { unavailable: `${mostCaptures} other captures were under way` };
+    if (capturing >= maxCaptures) return { unavailable: `${maxCaptures} other captures were under way` };
     if (refused !== null && now() - refused.at < captureEveryMs) return refused.why;
     capturing += 1;
     const capture = await openCapture(nameServers);
@@ -108,7 +108,7 @@ export function createNetworkEvidence(options: {
     suspects.delete(checkId);
     if (failed) suspects.set(checkId, capturedAt);
     for (const oldest of suspects.keys()) {
-      if (suspects.size <= mostSuspects) break;
+      if (suspects.size <= maxSuspects) break;
       suspects.delete(oldest);
     }
   };
@@ -135,14 +135,14 @@ export function createNetworkEvidence(options: {
           ...network,
           resolve: (hostname, how) => {
             last = { hostname };
-            if (hostnames.length < mostAddresses) hostnames.push(hostname);
+            if (hostnames.length < maxAddresses) hostnames.push(hostname);
             return network.resolve(hostname, how);
           },
           connecting: (addresses, port) => {
             last = { addresses, port };
             if (capture === null || ended) return;
             for (const { address } of addresses) {
-              if (targets.length < mostAddresses) targets.push({ address, port });
+              if (targets.length < maxAddresses) targets.push({ address, port });
             }
             capture.watch([...targets, ...nameServers]);
           },
@@ -181,13 +181,13 @@ async function traceTargetOf(
     const [server] = await network.nameServers().catch(() => []);
     if (server === undefined) return { unavailable: 'the name has no address, and there is no name server' };
     const { address, port } = server;
-    const none = noWay('the name has no address, and the name server', { address, port });
+    const none = unreachable('the name has no address, and the name server', { address, port });
     return none ?? { address, port, family: isIPv6(address) ? 6 : 4, way: 'udp' };
   }
   const [first] = last.addresses;
   if (first === undefined) return { unavailable: 'the name has no address' };
   const target = { address: first.address, family: first.family, port: last.port };
-  return noWay('the target', target) ?? { ...target, way: 'tcp' };
+  return unreachable('the target', target) ?? { ...target, way: 'tcp' };
 }
 
 /** The attempt with what was seen of its failure; its packets become a file of it. */
@@ -198,10 +198,10 @@ export async function withFailure(
 ): Promise<Attempted> {
   if (failure === null) return attempted;
   const { traceTo, capture } = failure;
-  const told = { ...attempted, traceTo };
-  if (capture === undefined) return told;
+  const withTarget = { ...attempted, traceTo };
+  if (capture === undefined) return withTarget;
   const packetCapture = 'unavailable' in capture ? capture : await keptCapture(capture, files, attempted);
-  return withDetails(told, { packetCapture });
+  return withDetails(withTarget, { packetCapture });
 }
 
 async function keptCapture(

@@ -9,8 +9,10 @@ import { nextAttempt } from './attempts.ts';
 import { cancelledGrade, erroredGrade, type Grade } from './grade.ts';
 import { jobTypeOf } from '../job-types/table.ts';
 import type { Lanes } from './lanes.ts';
-import type { Hold, Leases } from './leases.ts';
+import type { Hold } from './holds.ts';
 import { countAttempt, countResult, countRun, countWait, type AgentMetrics } from '../metrics/counters.ts';
+import type { LeaseSource } from './leases.ts';
+
 import { withTraceroute } from './network-evidence.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
 import { resultOf, scrub, serialised } from './result.ts';
@@ -20,7 +22,7 @@ import { traceLimitMs } from './traces.ts';
 export type RunParts = AttemptParts & {
   version: string;
   lanes: Lanes;
-  leases: Pick<Leases, 'hold' | 'release'>;
+  leases: LeaseSource;
   metrics: AgentMetrics;
   /** Masks the job's secrets and the agent's own in any tree of values. */
   scrubberOf: (job: Job) => JobScrubber;
@@ -62,8 +64,9 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
       level: 'warn' as const,
       msg,
     }));
-    const told = warnings.length === 0 ? attempted : { ...attempted, log: [...warnings, ...attempted.log] };
-    const result = resultOf(job, { attempt, attempted: told, resultType, version: parts.version });
+    const withWarnings =
+      warnings.length === 0 ? attempted : { ...attempted, log: [...warnings, ...attempted.log] };
+    const result = resultOf(job, { attempt, attempted: withWarnings, resultType, version: parts.version });
     const clean = await scrub[own.scrubbing](result, scrubber);
     const { json, trimmed } = serialised(clean, parts.resultBytes(), own.shorterDetails);
     metrics.scrubbedResultBytes += Buffer.byteLength(json);

@@ -24,8 +24,8 @@ export type Traces = {
 const freshMs = 60_000;
 const atOnce = 4;
 /** Traces that wait for their turn: more would come too late for the results that they belong to. */
-const mostWaiting = 8;
-const mostKept = 500;
+const maxWaiting = 8;
+const maxKept = 500;
 const tooMany: Unavailable = { unavailable: 'too many other traces were under way' };
 /** Longest time of one trace, its turn and its names. */
 export const traceLimitMs = 5000;
@@ -93,7 +93,7 @@ export function createTraces(options: {
     kept.delete(key);
     kept.set(key, entry);
     for (const old of kept.keys()) {
-      if (kept.size <= mostKept) break;
+      if (kept.size <= maxKept) break;
       kept.delete(old);
     }
     return entry;
@@ -102,7 +102,7 @@ export function createTraces(options: {
   return {
     to: (target, signal) => {
       const known = freshOf(target);
-      if (known === null && waiting.length >= mostWaiting) {
+      if (known === null && waiting.length >= maxWaiting) {
         return Promise.resolve(tooMany);
       }
       const { trace } = known ?? begin(target);

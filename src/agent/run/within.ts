@@ -1,5 +1,5 @@
 import { AgentError, JobAborted } from '../../errors.ts';
-import type { Hold } from './leases.ts';
+import type { Hold } from './holds.ts';
 
 /**
  * Runs `execute` with a signal that fires as JobAborted('deadline') after `limitMs`, or with the hold's own reason. One

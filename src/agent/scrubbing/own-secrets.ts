@@ -43,8 +43,8 @@ export type JobScrubber = {
 };
 
 /** Secrets that one job may add while it runs, and their bytes in all. */
-const mostAdded = 1000;
-const mostAddedBytes = 1024 * 1024;
+const maxAdded = 1000;
+const maxAddedBytes = 1024 * 1024;
 
 /**
  * The scrubber of each job: the agent's own secrets, the job's, and those that come up. Jobs without secrets of their own
@@ -69,14 +69,14 @@ function growing(given: readonly NamedSecret[], scrubber: Scrubber): JobScrubber
     text: (text) => now().text(text),
     json: (tree) => now().json(tree),
     get warnings() {
-      const more = `more than ${mostAdded} secrets, or ${mostAddedBytes} bytes of them, came up in the run: the others are not masked`;
+      const more = `more than ${maxAdded} secrets, or ${maxAddedBytes} bytes of them, came up in the run: the others are not masked`;
       return tooMany ? [...now().warnings, more] : now().warnings;
     },
     secrets: () => [...given, ...added.values()],
     add: (name, value) => {
       if (value === '' || added.has(value) || given.some((secret) => secret.value === value)) return;
       addedBytes += Buffer.byteLength(value);
-      if (added.size >= mostAdded || addedBytes > mostAddedBytes) {
+      if (added.size >= maxAdded || addedBytes > maxAddedBytes) {
         tooMany = true;
         return;
       }

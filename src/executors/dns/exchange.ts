@@ -4,27 +4,12 @@ import type { DnsProtocol } from '../../protocol/requests.ts';
 import { tlsError } from './errors.ts';
 import type { DnsMessage, DnsQuery } from './message.ts';
 import { exchangeStream } from './stream.ts';
-import { exchangeUdp, type DnsServer, type UdpProgress } from './udp.ts';
+import { enterPhase, type Trace } from './trace.ts';
+import { exchangeUdp, type DnsServer } from './udp.ts';
 import { connectTcp } from '../tcp/connect.ts';
-import type { Phases } from '../tcp/timings.ts';
 
 /** Moments after the first query by UDP at which it is sent again. */
 const resendAtMs = [1000, 3000, 7000, 15_000];
-
-/** What one server's exchange has gathered, also while it runs and when it fails. */
-export type Trace = {
-  startedAt: number;
-  phases: Phases;
-  /** A phase that has begun: the time since then belongs to it if the exchange ends here. */
-  open: { phase: keyof Phases; since: number } | null;
-  udp: UdpProgress;
-  /** Queries sent over connections. */
-  streamTries: number;
-  /** The answer by UDP was cut off, and the query sent again by TCP. */
-  truncatedRetry: boolean;
-  tls: { protocol: string | null; cipher: string; authorized: boolean; error: string | null } | null;
-  httpVersion: string | null;
-};
 
 export type ExchangeTarget = {
   server: DnsServer;
@@ -34,29 +19,6 @@ export type ExchangeTarget = {
   path: string;
   skipSSL: boolean;
 };
-
-export function newTrace(): Trace {
-  return {
-    startedAt: performance.now(),
-    phases: {},
-    open: null,
-    udp: { tries: 0, ignored: 0, lastMismatch: null },
-    streamTries: 0,
-    truncatedRetry: false,
-    tls: null,
-    httpVersion: null,
-  };
-}
-
-/** Ends the phase that is open, if any, and begins the next; phases that come twice (UDP, then TCP) add up. */
-export function enterPhase(trace: Trace, phase: keyof Phases | null): void {
-  const now = performance.now();
-  if (trace.open !== null) {
-    const { phase: before, since } = trace.open;
-    trace.phases[before] = (trace.phases[before] ?? 0) + now - since;
-  }
-  trace.open = phase === null ? null : { phase, since: now };
-}
 
 /**
  * Asks one server once, by the target's protocol; a truncated answer by UDP is asked for again by TCP. Rejects with
@@ -99,7 +61,8 @@ async function askByConnection(
     if (protocol === 'DOT') return await converse(secure, query, { trace, signal });
     // undici is loaded where it is needed only: it is large.
     const { askByHttps } = await import('./https.ts');
-    return await askByHttps(secure, { ...target, query }, { trace, signal });
+    const { host, path } = target;
+    return await askByHttps(secure, { host, port: server.port, path, query }, { trace, signal });
   } finally {
     socket.destroy();
   }

@@ -1,8 +1,8 @@
 import type { TLSSocket } from 'node:tls';
 import { Client } from 'undici';
 import { ExchangeError } from './errors.ts';
-import { enterPhase, type ExchangeTarget, type Trace } from './exchange.ts';
 import { decodeAnswer, DnsMalformed, type DnsMessage, type DnsQuery } from './message.ts';
+import { enterPhase, type Trace } from './trace.ts';
 import { shortened } from '../interface/shorten.ts';
 
 const mediaType = 'application/dns-message';
@@ -12,13 +12,16 @@ const maxMessageBytes = 65_535;
 /** Time for undici to hand out what it had received when the connection closed. */
 const afterCloseMs = 50;
 
+/** `host`: the name or address of the server, for the certificate and the URL; `path`: where it answers queries. */
+type HttpsQuery = { host: string; port: number; path: string; query: DnsQuery };
+
 /**
  * One query by HTTPS POST (RFC 8484) over a TLS connection that stands, by HTTP/2 where the server chose it. Redirects are
  * not followed. Rejects with ExchangeError (HTTP_STATUS), DnsMalformed, undici's errors or `signal.reason`.
  */
 export async function askByHttps(
   socket: TLSSocket,
-  { host, server, path, query }: ExchangeTarget & { query: DnsQuery },
+  { host, port, path, query }: HttpsQuery,
   { trace, signal }: { trace: Trace; signal: AbortSignal },
 ): Promise<DnsMessage> {
   const authority = host.includes(':') ? `[${host}]` : host;
@@ -28,7 +31,7 @@ export async function askByHttps(
     'CONNECTION_CLOSED',
     'the server closed the connection without an answer',
   );
-  const client = new Client(`https://${authority}:${server.port}`, {
+  const client = new Client(`https://${authority}:${port}`, {
     // Later: by HTTP/1.1, undici resumes its queue only for a connection that comes after the request.
     connect: (_options, callback) => {
       const first = !connected;
@@ -60,7 +63,7 @@ export async function askByHttps(
 
 async function post(
   client: Client,
-  { path, query }: { path: string; query: DnsQuery },
+  { path, query }: Pick<HttpsQuery, 'path' | 'query'>,
   { trace, signal }: { trace: Trace; signal: AbortSignal },
 ): Promise<DnsMessage> {
   enterPhase(trace, 'firstByte');

@@ -162,9 +162,9 @@ function factsOf(packet: RawPacket, parsed: Parsed, { ends, servers, names }: Wa
 
 /** What the IP header says: short frames are filled up on the wire. */
 function packetLength(bytes: Buffer, family: 4 | 6, wireLength: number): number {
-  const told = family === 4 ? bytes.readUInt16BE(2) : 40 + bytes.readUInt16BE(4);
-  const isTold = told > (family === 4 ? 0 : 40); // nothing where segments are put together to more than 64 KiB
-  return isTold ? Math.min(told, wireLength) : wireLength;
+  const statedLength = family === 4 ? bytes.readUInt16BE(2) : 40 + bytes.readUInt16BE(4);
+  const isStated = statedLength > (family === 4 ? 0 : 40); // nothing where segments are put together to more than 64 KiB
+  return isStated ? Math.min(statedLength, wireLength) : wireLength;
 }
 
 /** The name in a DNS message's first question, in lower case; null where there is none. */

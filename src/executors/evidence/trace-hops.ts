@@ -32,7 +32,7 @@ export type HopState = {
 
 export const newHop = (): HopState => ({ sent: 0, times: [], answeredBy: new Map(), error: null });
 
-const mostOthers = 4;
+const maxOthers = 4;
 
 /** The row of a hop; `hop` counts from 1. */
 export function hopRow(hop: number, { sent, times, answeredBy, error }: HopState): Hop {
@@ -44,7 +44,7 @@ export function hopRow(hop: number, { sent, times, answeredBy, error }: HopState
   return {
     hop,
     address,
-    ...(others.length === 0 ? {} : { others: others.slice(0, mostOthers) }),
+    ...(others.length === 0 ? {} : { others: others.slice(0, maxOthers) }),
     sent,
     lossPercent: sent === 0 ? 0 : Math.round(((sent - count) / sent) * 1000) / 10,
     lastMs: shown(times.at(-1) ?? 0),

@@ -52,7 +52,7 @@ const maxHeaderBytes = 65_536;
 const finished = Object.assign(new Error('the exchange is finished'), { code: 'UND_ERR_ABORTED' });
 
 /** undici reports errors through these; a socket that is done with has nobody left to tell. */
-const deaf = () => undefined;
+const ignoreError = () => undefined;
 
 /**
  * Sends `request` over a fresh connection, HTTP/2 if ALPN has chosen it, and reads the answer into what `onHead` was
@@ -80,7 +80,7 @@ export function exchange(
     };
     const onAbort = () => settle(signal.reason);
     // undici removes its own listeners never, but adds them late.
-    socket.on('error', deaf);
+    socket.on('error', ignoreError);
 
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart: () => undefined,

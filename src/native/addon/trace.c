@@ -3,12 +3,12 @@
  *
  * Every probe is a socket of its own, so whatever arrives at it is the answer to that probe. A TCP probe is the SYN of a
  * connection that is given up as soon as it is answered (Linux 5.8 and later tell an ordinary user which router dropped it);
- * a UDP probe is one datagram. Errors of routers are read from the socket's error queue.
+ * a UDP probe is one datagram. trace_receive.c reads
+ * the answers.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/errqueue.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,50 +16,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include "addon.h"
 #include "echo_socket.h"
-
-enum { PROBES_MAX = 128, QUESTION_MAX = 64 };
-
-/* What became of a probe. */
-enum { ROUTER_ANSWERED = 0, TARGET_ANSWERED = 1, FAILED_HERE = 2 };
-
-typedef struct trace trace;
-
-typedef struct {
-  uv_poll_t poll; /* first: a handle's address is its probe's */
-  trace *owner;
-  int fd;
-  bool used; /* once: an index is not free again */
-  bool open;
-  uint64_t sent_ns; /* CLOCK_MONOTONIC */
-} probe;
-
-struct trace {
-  int family;
-  bool tcp;
-  struct sockaddr_storage target;
-  socklen_t target_length;
-  uint8_t question[QUESTION_MAX]; /* what a UDP probe carries */
-  size_t question_length;
-  bool closing;
-  bool hooked;
-  int references; /* JavaScript's, and one of each open probe */
-  int open_probes;
-  napi_env env;
-  napi_ref on_answer;
-  napi_async_context context;
-  napi_async_cleanup_hook_handle cleanup;
-  probe probes[PROBES_MAX];
-};
-
-static uint64_t now_ns(clockid_t clock) {
-  struct timespec now;
-  clock_gettime(clock, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+#include "trace.h"
 
 static void release(trace *owner) {
   if (--owner->references == 0) free(owner);
@@ -80,7 +40,7 @@ static void on_closed(uv_handle_t *handle) {
   release(owner);
 }
 
-static void close_probe(probe *one) {
+void close_probe(probe *one) {
   if (!one->open) return;
   one->open = false;
   uv_poll_stop(&one->poll);
@@ -108,112 +68,6 @@ static void on_collected(napi_env env, void *data, void *hint) {
   trace *owner = data;
   close_trace(owner);
   release(owner);
-}
-
-/* onAnswer(index, kind, errno, type, code, from, rttMs) */
-static void report(probe *one, int kind, int error, int type, int code, const char *from, double rtt) {
-  trace *owner = one->owner;
-  napi_env env = owner->env;
-  int index = (int)(one - owner->probes);
-  close_probe(one);
-  napi_handle_scope scope;
-  napi_open_handle_scope(env, &scope);
-  napi_value arguments[7] = {
-      int_value(env, index), int_value(env, kind), int_value(env, error), int_value(env, type), int_value(env, code),
-  };
-  napi_create_string_utf8(env, from, NAPI_AUTO_LENGTH, &arguments[5]);
-  napi_create_double(env, rtt, &arguments[6]);
-  napi_value function, global, result;
-  if (napi_get_reference_value(env, owner->on_answer, &function) == napi_ok &&
-      napi_get_global(env, &global) == napi_ok &&
-      napi_make_callback(env, owner->context, global, function, 7, arguments, &result) == napi_pending_exception) {
-    napi_value exception;
-    if (napi_get_and_clear_last_exception(env, &exception) == napi_ok) napi_fatal_exception(env, exception);
-  }
-  napi_close_handle_scope(env, scope);
-}
-
-/*
- * Reads the error queue of a socket: the router's address as text, type and code of its ICMP message. False when the queue
- * holds no such message. `waited_ns`: for how long it lay there, where the kernel stamps it.
- */
-static bool read_error(int fd, char *from, size_t from_size, int *type, int *code, uint64_t *waited_ns) {
-  for (int tries = 0; tries < 4; tries++) {
-    uint8_t packet[256];
-    union {
-      struct cmsghdr header;
-      uint8_t bytes[512];
-    } control;
-    struct sockaddr_storage target;
-    struct iovec vector = {packet, sizeof packet};
-    struct msghdr message = {
-        .msg_name = &target,
-        .msg_namelen = sizeof target,
-        .msg_iov = &vector,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof control,
-    };
-    if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
-    struct sock_extended_err *error = NULL;
-    *waited_ns = 0;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c != NULL; c = CMSG_NXTHDR(&message, c)) {
-      if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
-          (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)) {
-        error = (struct sock_extended_err *)CMSG_DATA(c);
-      } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
-        struct timespec stamp;
-        memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
-        uint64_t arrived = (uint64_t)stamp.tv_sec * 1000000000u + (uint64_t)stamp.tv_nsec;
-        uint64_t wall = now_ns(CLOCK_REALTIME);
-        if (wall > arrived) *waited_ns = wall - arrived;
-      }
-    }
-    if (error == NULL || (error->ee_origin != SO_EE_ORIGIN_ICMP && error->ee_origin != SO_EE_ORIGIN_ICMP6)) continue;
-    const struct sockaddr *offender = SO_EE_OFFENDER(error);
-    *type = error->ee_type;
-    *code = error->ee_code;
-    from[0] = '\0';
-    if (offender->sa_family == AF_INET) {
-      inet_ntop(AF_INET, &((const struct sockaddr_in *)offender)->sin_addr, from, (socklen_t)from_size);
-    } else if (offender->sa_family == AF_INET6) {
-      inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)offender)->sin6_addr, from, (socklen_t)from_size);
-    }
-    return true;
-  }
-  return false;
-}
-
-static void on_ready(uv_poll_t *poll, int status, int events) {
-  (void)status; /* libuv takes an error queue that is not empty for a broken descriptor */
-  (void)events;
-  probe *one = (probe *)poll;
-  trace *owner = one->owner;
-  uint64_t since = now_ns(CLOCK_MONOTONIC) - one->sent_ns;
-  double rtt = (double)since / 1e6;
-  char from[INET6_ADDRSTRLEN];
-  int type, code;
-  uint64_t waited;
-  if (read_error(one->fd, from, sizeof from, &type, &code, &waited)) {
-    /* The kernel's stamp is of the wall clock, which may be set: only the wait is taken from it, if it can be true. */
-    if (waited < since) rtt = (double)(since - waited) / 1e6;
-    report(one, ROUTER_ANSWERED, 0, type, code, from, rtt);
-    return;
-  }
-  int error = 0;
-  socklen_t size = sizeof error;
-  getsockopt(one->fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  if (owner->tcp && error == 0) {
-    struct tcp_info info;
-    size = sizeof info;
-    /* The handshake as the kernel has measured it, however busy this process is. */
-    if (getsockopt(one->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt > 0) {
-      double kernels = (double)info.tcpi_rtt / 1e3;
-      if (kernels < rtt) rtt = kernels;
-    }
-  }
-  report(one, error == 0 || error == ECONNREFUSED || error == ECONNRESET ? TARGET_ANSWERED : FAILED_HERE, error, -1, -1,
-         "", rtt);
 }
 
 /*
@@ -326,7 +180,7 @@ static napi_value send_probe(napi_env env, napi_callback_info info) {
   one->fd = fd;
   owner->open_probes++;
   owner->references++;
-  one->sent_ns = now_ns(CLOCK_MONOTONIC);
+  one->sent_ns = clock_ns(CLOCK_MONOTONIC);
   int error = connect(fd, (struct sockaddr *)&owner->target, owner->target_length) == 0 ? 0 : errno;
   if (error == EINPROGRESS) error = 0;
   if (error == 0 && !owner->tcp && send(fd, owner->question, owner->question_length, MSG_DONTWAIT) < 0) error = errno;
@@ -334,7 +188,7 @@ static napi_value send_probe(napi_env env, napi_callback_info info) {
     /* Loopback refuses within the call: the loop is told all the same. */
     error = 0;
   }
-  if (error == 0 && uv_poll_start(&one->poll, owner->tcp ? UV_WRITABLE | UV_READABLE : UV_READABLE, on_ready) != 0) {
+  if (error == 0 && uv_poll_start(&one->poll, owner->tcp ? UV_WRITABLE | UV_READABLE : UV_READABLE, on_probe_ready) != 0) {
     error = ENOMEM;
   }
   if (error != 0) {

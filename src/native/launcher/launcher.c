@@ -12,7 +12,7 @@
 
 #include "launcher.h"
 
-void say(const char *format, ...) {
+void report_event(const char *format, ...) {
   char line[256];
   va_list values;
   va_start(values, format);
@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   plan.environment = read_environment();
   if (plan.environment == NULL) {
-    say("failed environment %d", EINVAL);
+    report_event("failed environment %d", EINVAL);
     return 70;
   }
   return supervise(&plan);

@@ -75,7 +75,7 @@ bool needs_user_namespace(void);
 pid_t fork_into_namespaces(void);
 int enter_own_proc(void);
 int enter_own_tmp(const struct plan *plan);
-int be_init(const struct plan *plan, int failures, int statuses);
+int run_init(const struct plan *plan, int failures, int statuses);
 
 /* usage.c: of all descendants of this process. */
 struct usage {
@@ -95,9 +95,22 @@ pid_t oldest_child_of(pid_t parent);
 /* disk.c: bytes below the writable folders; a tree of too many files counts as endless. `busy` = stop, and answer 0. */
 uint64_t written_bytes(const struct plan *plan, bool (*busy)(void));
 
-/* supervise.c: waits for the program's end. */
+/* start.c: starts the program and returns true once it runs; reports why if it cannot run. */
+struct started {
+  pid_t pid;
+  int statuses; /* on which the namespace's first process reports how the program ended; -1 without namespaces */
+};
+bool start_program(struct plan *plan, struct started *started);
+
+/* limits.c: `begin_limits` comes first; `exceeded_limit` checks what is due and names an exceeded limit, or NULL. */
+double now_ms(void);
+void begin_limits(const struct plan *plan, pid_t program);
+double next_limit_check(void);
+const char *exceeded_limit(double now);
+
+/* supervise.c: returns the exit code after the program's end. */
 int supervise(const struct plan *plan);
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void report_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* probe.c */
 int print_probe(void);

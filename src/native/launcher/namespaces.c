@@ -104,7 +104,7 @@ static void report(int to, const struct step_failure *failure) {
 }
 
 /* The first process of the namespace: starts the program, collects orphans, ends with the program. */
-int be_init(const struct plan *plan, int failures, int statuses) {
+int run_init(const struct plan *plan, int failures, int statuses) {
   struct step_failure failure = {.step = ""};
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if ((failure.error = enter_own_proc()) != 0) {

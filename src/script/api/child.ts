@@ -36,13 +36,13 @@ const limits = {
   processes: 64,
 };
 
-const deaf: ChildListeners = { onLine: () => undefined, onMessage: () => undefined };
+const noListeners: ChildListeners = { onLine: () => undefined, onMessage: () => undefined };
 
 /** Starts one on the runtime's Node. It has no folder of its own: scripts and their files come by message. */
 export function startApiChild(runtime: Runtime, extraCaFile: string | null = null): ApiChild {
-  let listeners = deaf;
+  let listeners = noListeners;
   let ended = false;
-  let told = false;
+  let reportedReady = false;
   let isReady: () => void = () => undefined;
   let isBroken: (error: AgentError) => void = () => undefined;
   const ready = new Promise<void>((resolve, reject) => {
@@ -52,7 +52,7 @@ export function startApiChild(runtime: Runtime, extraCaFile: string | null = nul
     };
     isBroken = reject;
   });
-  ready.catch(() => undefined); // told to whoever waits for it; nobody may
+  ready.catch(() => undefined); // callers handle the rejection, if anyone waits
   const timer: NodeJS.Timeout = setTimeout(
     () => isBroken(new AgentError('INTERNAL', `the script process did not start within ${startMs / 1000} s`)),
     startMs,
@@ -77,8 +77,8 @@ export function startApiChild(runtime: Runtime, extraCaFile: string | null = nul
     onLine: (line, stream) => listeners.onLine(line, stream),
     onMessage: (message) => {
       const kind: unknown = typeof message === 'object' && message !== null && Reflect.get(message, 'kind');
-      if (kind === 'ready' && !told) {
-        told = true;
+      if (kind === 'ready' && !reportedReady) {
+        reportedReady = true;
         isReady();
       } else listeners.onMessage(message);
     },
@@ -91,24 +91,24 @@ export function startApiChild(runtime: Runtime, extraCaFile: string | null = nul
       return { code: null, signal: null, exceeded: null };
     },
   );
-  const whole = end.then((how) => {
+  const finished = end.then((how) => {
     ended = true;
     clearTimeout(timer);
     isBroken(new AgentError('INTERNAL', `the script process ended while it started (${endText(how)})`));
     return how;
   });
-  const unstarted = (): undefined => undefined; // `ready` has told why
+  const unstarted = (): undefined => undefined; // `ready` rejects with the reason
   return {
     send: (message) => void started.then((child) => child.send(message), unstarted),
     attend: (next) => {
       listeners = next;
     },
     ready,
-    ended: whole,
+    ended: finished,
     hasEnded: () => ended,
     kill: async () => {
       await started.then((child) => child.kill(), unstarted);
-      return whole;
+      return finished;
     },
   };
 }

@@ -3,7 +3,7 @@ import { endText, memoryMegabytes } from './child.ts';
 import type { FromChild } from '../child/api/messages.ts';
 import type { ChildEnd } from '../process/program.ts';
 
-/** Why a setup or teardown script failed, in words for whoever wrote it. `who` names the script, as a subject. */
+/** Why a setup or teardown script failed, for its author. `name` names the script, as the subject of a sentence. */
 
 const boundText: { readonly [B in NonNullable<ChildEnd['exceeded']>]: string } = {
   memoryBytes: `more than ${memoryMegabytes} MB of memory`,
@@ -14,25 +14,25 @@ const boundText: { readonly [B in NonNullable<ChildEnd['exceeded']>]: string } =
 };
 
 /** Its process ended before it was done. `heapExhausted`: the engine said so before. */
-export function endedOf(how: ChildEnd, who: string, heapExhausted: boolean): Reason {
-  if (how.exceeded !== null)
-    return reasonOf('SCRIPT_KILLED', `${who} was ended: it took ${boundText[how.exceeded]}`);
-  if (heapExhausted || how.signal === 'SIGABRT' || how.code === 134) {
+export function endedOf(end: ChildEnd, name: string, heapExhausted: boolean): Reason {
+  if (end.exceeded !== null)
+    return reasonOf('SCRIPT_KILLED', `${name} was ended: it took ${boundText[end.exceeded]}`);
+  if (heapExhausted || end.signal === 'SIGABRT' || end.code === 134) {
     return reasonOf(
       'SCRIPT_KILLED',
-      `${who} was ended: it took more than ${memoryMegabytes / 2} MB for its objects`,
+      `${name} was ended: it took more than ${memoryMegabytes / 2} MB for its objects`,
     );
   }
-  if (how.signal !== null) return reasonOf('SCRIPT_KILLED', `${who} was ended by ${endText(how)}`);
+  if (end.signal !== null) return reasonOf('SCRIPT_KILLED', `${name} was ended by ${endText(end)}`);
   return reasonOf(
     'SCRIPT_THREW',
-    `${who} ended its process (${endText(how)}) before it was done; return from the script instead of process.exit`,
+    `${name} ended its process (${endText(end)}) before it was done; return from the script instead of process.exit`,
   );
 }
 
 /** It threw, or is no script. */
-export function failureOf(reply: Extract<FromChild, { kind: 'failed' }>, who: string): Reason {
+export function failureOf(reply: Extract<FromChild, { kind: 'failed' }>, name: string): Reason {
   const at = reply.at === null ? '' : ` (${reply.at})`;
   const verb = reply.code === 'SCRIPT_THREW' ? 'threw' : 'is not valid:';
-  return reasonOf(reply.code, `${who} ${verb} ${reply.message}${at}`);
+  return reasonOf(reply.code, `${name} ${verb} ${reply.message}${at}`);
 }

@@ -237,8 +237,8 @@ type Parts = {
 function runOf(options: ReportOptions, parts: Parts): PlaywrightRun {
   const { capture, failure, given = [], runErrors = [] } = parts;
   const startTime = parts.startTime ?? options.startTime;
-  const told = [...runErrors, ...given.flatMap(({ ok, run }) => (ok ? [] : run.errors))];
-  const errors = failure === null || told.length > 0 ? told : [failure.message];
+  const reported = [...runErrors, ...given.flatMap(({ ok, run }) => (ok ? [] : run.errors))];
+  const errors = failure === null || reported.length > 0 ? reported : [failure.message];
   const own = scriptTypeRows[options.checkType];
   const apiCalls = callsWithSteps(
     capture.calls,

@@ -19,7 +19,7 @@ import { listenToSupervisor, type Supervisor } from './supervisor.ts';
 
 const longestMessage = 4 * 1024 * 1024;
 const longestLine = 8 * 1024;
-const mostUnread = 32 * 1024 * 1024;
+const maxUnread = 32 * 1024 * 1024;
 /** A supervisor that has not ended everything by then is killed itself; the kernel then ends the rest. */
 const killPatienceMs = 5000;
 /** Pipes that stay open so long after the end are held by a process that nobody can end any more: they are closed here. */
@@ -145,8 +145,8 @@ function childOf(
     spawned.once('close', (code, signal) => {
       clearTimeout(patience);
       clearTimeout(closing);
-      const told = supervisor?.end() ?? { code, signal };
-      resolve({ ...told, exceeded: brokenBound ?? supervisor?.exceeded() ?? null });
+      const exit = supervisor?.end() ?? { code, signal };
+      resolve({ ...exit, exceeded: brokenBound ?? supervisor?.exceeded() ?? null });
     });
   });
   const kill = (): Promise<ChildEnd> => {
@@ -200,7 +200,7 @@ function childOf(
     send: (message) => {
       if (channel === null || !channel.writable) return;
       channel.write(`${JSON.stringify(message)}\n`);
-      if (channel.writableLength > mostUnread) void kill();
+      if (channel.writableLength > maxUnread) void kill();
     },
     ended,
     kill,

@@ -67,26 +67,26 @@ async function probe(): Promise<Confinement> {
   }
 }
 
-const told = new Set<string>();
+const warned = new Set<string>();
 let warn: (line: string) => void = () => undefined;
 
 /** Tells `to`, once each, what is missing on this host, now and whenever a layer fails later. */
 export function announceConfinement(to: (line: string) => void): void {
   warn = to;
-  void confinement().then(({ missing }) => missing.forEach(tellOnce));
+  void confinement().then(({ missing }) => missing.forEach(warnOnce));
 }
 
 /** A layer could not be put on one child, although the probe had found it. */
 export function noteMissing(layer: string, errno: number): void {
   const known = Object.keys(remedies).find((name): name is Layer => name === layer);
-  tellOnce(
+  warnOnce(
     known === undefined ? `scripts run without ${layer} (${errnoName(errno)})` : missingLayer(known, errno),
   );
 }
 
-function tellOnce(line: string): void {
-  if (told.has(line)) return;
-  told.add(line);
+function warnOnce(line: string): void {
+  if (warned.has(line)) return;
+  warned.add(line);
   warn(line);
 }
 

@@ -26,7 +26,7 @@ export type Reach = {
   /** Processes, without their threads, of which a browser has far more; more break `processes`. Absent = no other bound. */
   processesAtOnce?: number;
   /** Files and folders below the writable folders; more break `diskBytes`. Absent = 200,000. */
-  mostFiles?: number;
+  maxFiles?: number;
   /** What it finds at /tmp, where this host allows that; writable. */
   temporary?: string;
 };
@@ -48,7 +48,7 @@ export type ChildChannel = {
 };
 
 /** `readable` besides Node and `file`'s own folder; `mayStartPrograms` false puts Node's permission model on top. */
-export type ChildOptions = Omit<ProgramOptions, 'command' | 'mostFiles' | 'processesAtOnce' | 'temporary'> &
+export type ChildOptions = Omit<ProgramOptions, 'command' | 'maxFiles' | 'processesAtOnce' | 'temporary'> &
   ChildChannel & {
     /** The runtime's Node binary. */
     node: string;

@@ -37,7 +37,7 @@ export function launcherArguments(options: Launched, host: Confinement): string[
     ...(options.processesAtOnce === undefined
       ? []
       : [`--programs-at-once=${Math.floor(options.processesAtOnce)}`]),
-    ...(options.mostFiles === undefined ? [] : [`--files=${Math.floor(options.mostFiles)}`]),
+    ...(options.maxFiles === undefined ? [] : [`--files=${Math.floor(options.maxFiles)}`]),
     // Each once: what is below them is counted.
     ...[...new Set(options.writable.map(realPath))].map((path) => `--write=${path}`),
     ...(options.listable ?? []).map((path) => `--list=${path}`),

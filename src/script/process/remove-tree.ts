@@ -10,7 +10,7 @@ const atOnce = { files: 64, folders: 512, read: 128 };
 /** Folders that are emptied side by side, of one removal. */
 const sideBySide = 8;
 /** Passes over a folder that find something again although nobody should write to it any more. */
-const mostPasses = 10;
+const maxPasses = 10;
 
 /**
  * Removes a folder with all that is in it, whatever its modes, however deep and however many files, in little memory. One that is
@@ -43,7 +43,7 @@ async function removeFolder(folder: string, tree: Tree): Promise<void> {
       if ((code === 'EACCES' || code === 'EPERM') && !opened) {
         opened = true;
         await chmod(folder, 0o700);
-      } else if (passes >= mostPasses || (code !== 'ENOTEMPTY' && code !== 'EBUSY' && code !== 'EMFILE')) {
+      } else if (passes >= maxPasses || (code !== 'ENOTEMPTY' && code !== 'EBUSY' && code !== 'EMFILE')) {
         throw error;
       } else {
         await wait(passes * 10);

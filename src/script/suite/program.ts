@@ -8,14 +8,14 @@ import type { ProgramEnd, RunProgram, SuitePlace } from './place/place.ts';
 /** Milliseconds between asking a program to end and killing it: a cancelled run is over within 6 s. */
 export const defaultGraceMs = 5000;
 /** Files below a run's folders: a workspace with several copies of its packages has some hundred thousand. */
-const mostFiles = 1_000_000;
+const maxFiles = 1_000_000;
 
 /** A worker with its browser has about ten, whichever browser it is. */
 const processesAtOnce = 512;
 
 const gigabyte = 1024 ** 3;
 /** Of one suite with its workers, browsers and servers. */
-const mostMemory = 6.8 * gigabyte;
+const maxMemory = 6.8 * gigabyte;
 const leastMemory = gigabyte;
 
 /**
@@ -30,7 +30,7 @@ export function suiteLimits(slots: number): Omit<ChildLimits, 'cpuSeconds'> {
   );
   const share = (memory * 0.85) / Math.max(1, slots);
   return {
-    memoryBytes: Math.floor(Math.max(leastMemory, Math.min(mostMemory, share))),
+    memoryBytes: Math.floor(Math.max(leastMemory, Math.min(maxMemory, share))),
     outputBytes: 64 * 1024 ** 2,
     diskBytes: 8 * gigabyte,
     processes: 4096,
@@ -81,7 +81,7 @@ export function programRunner(options: ProgramRunnerOptions): RunProgram {
           ...options.limits,
           cpuSeconds: Math.ceil((timeoutMs / 1000) * availableParallelism()),
         },
-        mostFiles,
+        maxFiles,
         processesAtOnce,
         temporary: place.temporary,
         onLine: asked.onLine,

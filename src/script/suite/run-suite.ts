@@ -71,14 +71,14 @@ async function runSuite(given: SuiteOptions, host: Host): Promise<SuiteRun> {
   let installed: Installed | null = null;
   try {
     run = await openRun({ given, host, deadline, facts });
-    const { stages } = run;
-    const told = run;
-    await stages.run('bundle', () => bringBundle(told));
-    const tools = await stages.run('install', () => install(told));
+    const current = run;
+    const { stages } = current;
+    await stages.run('bundle', () => bringBundle(current));
+    const tools = await stages.run('install', () => install(current));
     installed = tools.installed;
-    const browsers = await stages.run('browsers', () => bringBrowsers(told, tools));
-    const end = await stages.run('test', () => runTests(told, { ...tools, browsers }));
-    const result = await stages.run('report', () => report(told, { end, browsers }));
+    const browsers = await stages.run('browsers', () => bringBrowsers(current, tools));
+    const end = await stages.run('test', () => runTests(current, { ...tools, browsers }));
+    const result = await stages.run('report', () => report(current, { end, browsers }));
     deadline.throwIfLost();
     if (result.failure === null) await installed.keep();
     return { ...result, files: await withOutput(run, result.files) };

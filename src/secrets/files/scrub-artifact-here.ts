@@ -7,7 +7,7 @@ import type { ScrubArtifactTask, ScrubbedArtifact } from './scrub-task.ts';
 import { createScrubber } from '../scrubber/scrubber.ts';
 
 /** Sizes within archives are written with 32 bits. */
-const mostBytes = 3 * 1024 ** 3;
+const maxArtifactBytes = 3 * 1024 ** 3;
 
 /**
  * Scrubs one artifact on this thread, into the new file `task.target`. What it unpacks goes to `task.folder`. Throws
@@ -19,7 +19,7 @@ export async function scrubArtifactHere(
 ): Promise<ScrubbedArtifact> {
   const scrubbing = new ArtifactScrubbing(createScrubber(task.secrets), {
     folder: task.folder,
-    maxBytes: Math.min(task.maxBytes, mostBytes),
+    maxBytes: Math.min(task.maxBytes, maxArtifactBytes),
     signal,
   });
   const bytesIn = statSync(task.source).size;

@@ -10,51 +10,13 @@ import {
   type Content,
   type Pieces,
 } from './content.ts';
+import { kindOf } from './content-kind.ts';
 import { readableLines } from './readable-lines.ts';
 import { scrubEmbedded } from './scrub-embedded.ts';
 import { scrubJsonDocument, scrubJsonLines } from './scrub-json.ts';
 import { scrubZip } from './scrub-zip.ts';
 import { scrubChunkBytes } from '../scrubber/scrubber.ts';
 import { codeOf } from '../../system-errors.ts';
-
-/** What a file is, and so how it is scrubbed. */
-type Kind = 'zip' | 'gzip' | 'trace' | 'json' | 'text' | { packedAs: string };
-
-const packedForms: readonly (readonly [name: string, head: string])[] = [
-  ['7z', '377abcaf271c'],
-  ['xz', 'fd377a585a00'],
-  ['zstd', '28b52ffd'],
-  ['rar', '526172211a07'],
-];
-
-/** Whether bytes are packed already, so that packing them again is in vain. */
-export function isPacked(bytes: Buffer): boolean {
-  return isZip(bytes) || isGzip(bytes);
-}
-
-const isZip = (head: Buffer): boolean =>
-  head.length >= 4 && head[0] === 0x50 && head[1] === 0x4b && (head[2] === 3 || head[2] === 5);
-const isGzip = (head: Buffer): boolean =>
-  head.length >= 3 && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
-
-// Bodies and attachments keep their own form, whatever they are called.
-const foreign = /(?:^|\/)(?:resources|attachments|src)\//;
-
-async function kindOf({ name, head }: { name: string; head: Buffer }): Promise<Kind> {
-  await Promise.resolve();
-  if (isZip(head)) return 'zip';
-  if (isGzip(head)) return 'gzip';
-  if (/^BZh[1-9]1AY&SY/.test(head.toString('latin1'))) return { packedAs: 'bzip2' };
-  const hex = head.toString('hex');
-  const packed = packedForms.find(([, start]) => hex.startsWith(start));
-  if (packed !== undefined) return { packedAs: packed[0] };
-  if (head.length > 0 && /\.zip$/i.test(name)) return 'zip';
-  if (foreign.test(name)) return 'text';
-  const first = head.toString('latin1').trimStart()[0];
-  if (first === '{' && /\.(?:trace|network|stacks|jsonl)$/.test(name)) return 'trace';
-  if ((first === '{' || first === '[') && /\.(?:json|har)$/i.test(name)) return 'json';
-  return 'text';
-}
 
 /**
  * `content` scrubbed, whatever it is. `depth` counts the archives around it. Ends with Unscrubbable where it can't be
@@ -65,7 +27,7 @@ export async function* scrubbedPieces(
   scrubbing: ArtifactScrubbing,
   depth: number,
 ): AsyncGenerator<Buffer> {
-  const kind = await kindOf({ name: content.name, head: await headOf(content, 16) });
+  const kind = kindOf({ name: content.name, head: await headOf(content, 16) });
   if (typeof kind === 'object') throw new Unscrubbable(`a file that is packed as ${kind.packedAs}`);
   if (kind === 'zip') yield* zipPieces(content, scrubbing, depth);
   else if (kind === 'gzip') yield* gzipPieces(content, scrubbing, depth);
@@ -105,7 +67,8 @@ async function unpackedZip(
 ): Promise<string> {
   if (depth > maxDepth) throw new Unscrubbable(`archives within archives, more than ${maxDepth} deep`);
   const target = scrubbing.newFile();
-  await scrubZip(source, target, scrubbing, depth);
+  const piecesOf = (content: Content) => scrubbedPieces(content, scrubbing, depth);
+  await scrubZip(source, target, { scrubbing, piecesOf });
   return target;
 }
 

@@ -46,7 +46,7 @@ export async function* scrubJsonLines(pieces: Pieces, scrubbing: ArtifactScrubbi
 }
 
 function* scrubLines(block: Buffer, scrubbing: ArtifactScrubbing): Generator<Buffer> {
-  const found = lookAt(block, scrubbing);
+  const found = inspect(block, scrubbing);
   if (!found.any) {
     yield block;
     return;
@@ -85,7 +85,7 @@ type Found = {
   readonly texts: boolean;
 };
 
-function lookAt(json: Buffer, { scrubber }: ArtifactScrubbing): Found {
+function inspect(json: Buffer, { scrubber }: ArtifactScrubbing): Found {
   const spans = scrubber.find(json);
   const headers = headerHintsIn(json);
   const texts = hasTextHint(json);
@@ -110,15 +110,15 @@ function within(
 const escaped = /[\\"\0-\x1f]/;
 // Shorter texts may be a short secret as a whole; longer ones may have been cut.
 const shortestSure = 8;
-const longestSure = 2999;
-const mostNeedles = 8;
+const maxSureLength = 2999;
+const maxNeedles = 8;
 
 /**
  * Says of texts of `json` that no secret is in them, for certain: a text that is written as it is holds one only where one
  * was seen. Null where nothing is certain.
  */
 function sureOf(json: Buffer, { spans, texts }: Found): ((text: string) => boolean) | null {
-  if (texts || spans.length > 2 * mostNeedles || json.includes('\\u') || json.includes('\\/')) return null;
+  if (texts || spans.length > 2 * maxNeedles || json.includes('\\u') || json.includes('\\/')) return null;
   const needles = new Set<string>();
   for (let i = 0; i < spans.length; i += 2) {
     const seen = json.toString('latin1', spans[i], spans[i + 1]);
@@ -128,7 +128,7 @@ function sureOf(json: Buffer, { spans, texts }: Found): ((text: string) => boole
   const all = [...needles];
   return (text) =>
     text.length >= shortestSure &&
-    text.length <= longestSure &&
+    text.length <= maxSureLength &&
     !all.some((needle) => text.includes(needle)) &&
     !escaped.test(text);
 }
@@ -205,7 +205,7 @@ export async function scrubJsonDocument(
   } catch {
     return null;
   }
-  const found = lookAt(json, scrubbing);
+  const found = inspect(json, scrubbing);
   return found.any
     ? scrubJsonText(json, scrubbing, { trace: false, numbers }, found, { tree, indent })
     : json;

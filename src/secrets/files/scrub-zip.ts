@@ -1,11 +1,17 @@
 import type { Entry } from 'yauzl';
 import { Unscrubbable, type ArtifactScrubbing } from './artifact-scrubbing.ts';
 import { contentOfBuffer, headOf, joined, type Content } from './content.ts';
-import { isPacked, scrubbedPieces } from './scrub-content.ts';
+import { isPacked } from './content-kind.ts';
 import { isSmall, openZip, type ZipReader } from './zip-reader.ts';
 import { ZipWriter, type ZipEntryHead } from './zip-writer.ts';
 
 const deflated = 8;
+
+type ZipScrubbing = {
+  readonly scrubbing: ArtifactScrubbing;
+  /** The scrubbed content of one entry; archives within it are scrubbed too. */
+  readonly piecesOf: (content: Content) => AsyncGenerator<Buffer>;
+};
 
 /**
  * Writes the archive `source` (a path or its bytes) to the new file `target`, every entry scrubbed: its content, archives
@@ -15,8 +21,7 @@ const deflated = 8;
 export async function scrubZip(
   source: string | Buffer,
   target: string,
-  scrubbing: ArtifactScrubbing,
-  depth: number,
+  { scrubbing, piecesOf }: ZipScrubbing,
 ): Promise<void> {
   const reader = await openZip(source);
   try {
@@ -28,7 +33,7 @@ export async function scrubZip(
         scrubbing.chargeBytes(Math.max(entry.compressedSize, entry.uncompressedSize));
         const head = headOfEntry(entry, scrubbing, taken);
         try {
-          await scrubEntry(entry, head, { reader, writer, scrubbing, depth });
+          await scrubEntry(entry, head, { reader, writer, scrubbing, piecesOf });
         } catch (error) {
           if (!(error instanceof Unscrubbable) || error.whole) throw error;
           scrubbing.withhold(error.message);
@@ -47,15 +52,13 @@ export async function scrubZip(
   }
 }
 
-type Parts = {
+type Parts = ZipScrubbing & {
   readonly reader: ZipReader;
   readonly writer: ZipWriter;
-  readonly scrubbing: ArtifactScrubbing;
-  readonly depth: number;
 };
 
 async function scrubEntry(entry: Entry, head: ZipEntryHead, parts: Parts): Promise<void> {
-  const { reader, writer, scrubbing, depth } = parts;
+  const { reader, writer, scrubbing, piecesOf } = parts;
   const name = entry.fileNameRaw.toString();
   const copy = (): Promise<void> =>
     writer.copy(
@@ -67,18 +70,16 @@ async function scrubEntry(entry: Entry, head: ZipEntryHead, parts: Parts): Promi
   if (isSmall(entry)) {
     const { bytes, exact } = reader.whole(entry);
     const before = scrubbing.changes;
-    const clean = await joined(scrubbedPieces(contentOfBuffer(name, bytes), scrubbing, depth), bytes.length);
+    const clean = await joined(piecesOf(contentOfBuffer(name, bytes)), bytes.length);
     if (exact && scrubbing.changes === before) await copy();
     else await writer.add(head, clean, { pack: pack && !isPacked(clean) });
     return;
   }
   const content: Content = { name, pieces: () => reader.content(entry), whole: null, path: null };
   // An archive is packed anew in any case: reading it through to learn that would double the work.
-  const changed =
-    isPacked(await headOf(content, 4)) ||
-    (await scrubbing.wouldChange(scrubbedPieces(content, scrubbing, depth)));
+  const changed = isPacked(await headOf(content, 4)) || (await scrubbing.wouldChange(piecesOf(content)));
   if (!changed && reader.exact) await copy();
-  else await writer.add(head, scrubbedPieces(content, scrubbing, depth), { pack });
+  else await writer.add(head, piecesOf(content), { pack });
 }
 
 /** Names by which traces refer to their files: a digest, or a page and a moment. No secret is in them. */

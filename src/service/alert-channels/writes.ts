@@ -15,7 +15,7 @@ import {
   type ChannelConfig,
   type ChannelType,
 } from './configs.ts';
-import { parseTemplate } from '../notifications/template.ts';
+import { parseTemplate } from './template.ts';
 import { TemplateError } from '../../templates/template-error.ts';
 import { configSchemas, type ChangeChannel, type CreateChannel, type SubscriptionBody } from './schema.ts';
 import { createProblems, type Problems } from '../http/problems.ts';

@@ -3,7 +3,7 @@ import type { Analysis } from '../analyses/statements.ts';
 import type { AlertRow } from '../alerting/statements.ts';
 import type { ChannelConfig, ChannelType } from '../alert-channels/configs.ts';
 import { type Call, type Calling, type Outcome, callTarget, type Answer } from './http-call.ts';
-import type { SendMail } from './email.ts';
+import type { SendMail } from './mail.ts';
 import type { Variables } from '../../templates/scope.ts';
 
 /** One notification on its way to one channel, and what the ways have in common. */

@@ -5,22 +5,11 @@ import { toError } from '../../errors.ts';
 import { alertTitle } from '../alerting/alert-types.ts';
 import { alertFacts, resultLink } from './alert-variables.ts';
 import { notConfigured, type Sender } from './delivery.ts';
-import type { Outcome } from './http-call.ts';
+
 import { escaped } from '../../templates/escaping.ts';
+import type { SendMail } from './mail.ts';
 
 /** EMAIL: a real mail, as text and as HTML. */
-
-export type Mail = {
-  to: string;
-  subject: string;
-  text: string;
-  html: string;
-  /** The same at every try: the mail's id is made of it. */
-  id: string;
-  headers?: { readonly [name: string]: string };
-};
-
-export type SendMail = (mail: Mail) => Promise<Outcome>;
 
 /** Of each step of a conversation with a mail server; and of all of it, for one that trickles. */
 const stepMs = 10_000;

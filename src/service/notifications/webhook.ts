@@ -5,7 +5,7 @@ import { TemplateError } from '../../templates/template-error.ts';
 import { alertVariables } from './alert-variables.ts';
 import { deliveryHeader, userAgent, type Sender } from './delivery.ts';
 import { callTarget } from './http-call.ts';
-import { parseTemplate, renderTemplate } from './template.ts';
+import { parseTemplate, renderTemplate } from '../alert-channels/template.ts';
 import { presetOf } from './webhook-presets.ts';
 
 /** WEBHOOK: a call that its owner describes, by templates of the URL and the body. */

@@ -13,7 +13,7 @@ import {
 import type { Encryption } from '../engine/encryption.ts';
 import { incidentMessagesQueue, type IncidentMessage } from '../incidents/messages.ts';
 import type { MaintenanceEventFollower } from '../maintenance/events.ts';
-import type { Mail, SendMail } from '../notifications/email.ts';
+import type { Mail, SendMail } from '../notifications/mail.ts';
 import { escaped } from '../../templates/escaping.ts';
 import { momentText, wordOf } from './words.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createLanes } from '../../../src/agent/run/lanes.ts';
-import type { Hold } from '../../../src/agent/run/leases.ts';
+import type { Hold } from '../../../src/agent/run/holds.ts';
 import { createMetrics } from '../../../src/agent/metrics/counters.ts';
 import { createNetworkEvidence, type NetworkEvidence } from '../../../src/agent/run/network-evidence.ts';
 import { jobScrubbers } from '../../../src/agent/scrubbing/own-secrets.ts';

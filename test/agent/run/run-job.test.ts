@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createLanes } from '../../../src/agent/run/lanes.ts';
-import type { Hold } from '../../../src/agent/run/leases.ts';
+import type { Hold } from '../../../src/agent/run/holds.ts';
 import { createMetrics } from '../../../src/agent/metrics/counters.ts';
 import { jobScrubbers } from '../../../src/agent/scrubbing/own-secrets.ts';
 import { parseJob } from '../../../src/agent/claiming/parse-job.ts';

@@ -1,4 +1,4 @@
-import type { Hold } from '../../../src/agent/run/leases.ts';
+import type { Hold } from '../../../src/agent/run/holds.ts';
 import type { RunParts } from '../../../src/agent/run/run-job.ts';
 import { JobAborted } from '../../../src/errors.ts';
 

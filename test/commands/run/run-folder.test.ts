@@ -17,7 +17,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const config = `
-import { defineConfig, test, expect } from '@playwright/test';
+import { defineConfig } from '@playwright/test';
 export default defineConfig({
   testDir: './tests',
   retries: 0,
@@ -25,6 +25,7 @@ export default defineConfig({
   projects: [{ name: 'one' }, { name: 'two' }],
 });`;
 const tests = `
+import { test, expect } from '@playwright/test';
 test('passes @smoke', () => expect(process.env.GREETING).toBe('hello'));
 test('sees that somebody waits @smoke', () => expect(process.env.CI).toBe('1'));
 test('sees a page @page', async ({ page }) => {

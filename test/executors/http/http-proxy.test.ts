@@ -17,9 +17,8 @@ import {
   testContext,
   urlJob,
   variable,
-  type Running,
-  type TestNetwork,
 } from '../../helpers/http.ts';
+import type { Running, TestNetwork } from '../../helpers/http.ts';
 import { hasIpv6Loopback } from '../../helpers/machine.ts';
 
 let target: Running;

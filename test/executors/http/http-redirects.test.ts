@@ -13,9 +13,8 @@ import {
   sumOfPhases,
   testContext,
   urlJob,
-  type Running,
-  type TestNetwork,
 } from '../../helpers/http.ts';
+import type { Running, TestNetwork } from '../../helpers/http.ts';
 
 type Seen = {
   method: string;

@@ -1,17 +1,6 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  writeFileSync,
-  closeSync,
-  linkSync,
-  openSync,
-  symlinkSync,
-  truncateSync,
-  writeSync,
-  mkdirSync as folderAt,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SuiteRun } from '../../../src/script/interface/suite-run.ts';
 import { hasSuites, startSuites, type SuiteBench } from '../../helpers/suites.ts';
@@ -24,6 +13,7 @@ import { hasSuites, startSuites, type SuiteBench } from '../../helpers/suites.ts
 /** Writes to where the reporter writes. */
 const report = `
 import { execFileSync } from 'node:child_process';
+import { closeSync, linkSync, mkdirSync, openSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 const folder = process.cwd() + '/../report';
 const line = (value) => JSON.stringify(value) + '\\n';
@@ -66,6 +56,7 @@ writeFileSync(folder + '/html-4-4/index.html', 'x');
 truncateSync(folder + '/html-4-4/index.html', 2 ** 31 + 2 ** 20);
 writeFileSync(folder + '/run-6-6.jsonl', begin + line({ kind: 'error', text: 'e'.repeat(500000) }) + 'x'.repeat(50_000_000));`;
 const crowd = `${report}
+import { mkdirSync as folderAt } from 'node:fs';
 folderAt(folder + '/html-1-1');
 for (let count = 0; count < 10000; count += 1) closeSync(openSync((count % 2 ? folder + '/html-1-1/' : folder + '/') + 'a-file-with-a-long-name-that-takes-memory-' + count, 'w'));
 writeFileSync(folder + '/run-1-1.jsonl', begin + plan('a') + end('a') + done);`;
@@ -76,6 +67,7 @@ exit 0`;
 const bomb = `[ $1 -eq 0 ] && exec timeout 20 sh -c 'while :; do :; done'
 sh bomb.sh $(($1 - 1)) & setsid sh bomb.sh $(($1 - 1)) & wait; sleep 10`;
 const removing = `
+import { rmSync, symlinkSync } from 'node:fs';
 const here = process.cwd();
 for (const path of [process.env.HOME, process.env.TMPDIR, here + '/../report', here, here + '/..']) {
   try { rmSync(path, { recursive: true, force: true }); } catch {}

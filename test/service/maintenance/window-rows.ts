@@ -1,8 +1,6 @@
 import type { Db } from '../../../src/service/db/database.ts';
-import {
-  type StatusPageVisibility,
-  recurrenceOf,
-} from '../../../src/service/maintenance/effect-statements.ts';
+import type { StatusPageVisibility } from '../../../src/service/maintenance/effect-statements.ts';
+import { recurrenceOf } from '../../../src/service/maintenance/effect-statements.ts';
 import {
   insertMaintenanceWindow,
   type MaintenanceWindowWrite,

@@ -1,4 +1,5 @@
-import { createServer, type Socket, type AddressInfo } from 'node:net';
+import { createServer, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { callTarget, type Call, type Calling } from '../../../src/service/notifications/http-call.ts';
 import { kindOfAddress, type AddressKind } from '../../../src/service/engine/target-address.ts';

@@ -26,7 +26,7 @@ let modules: ScriptModules | null = null;
 let running: { id: number; fail: (error: unknown) => void } | null = null;
 let lines = 0;
 let secrets = 0;
-const told = new Set<string>();
+const reported = new Set<string>();
 
 function log(level: 'debug' | 'info' | 'warn' | 'error', values: unknown[]): void {
   lines += 1;
@@ -48,18 +48,18 @@ function log(level: 'debug' | 'info' | 'warn' | 'error', values: unknown[]): voi
   send({ kind: 'log', level, msg: msg.slice(0, logLineLength) });
 }
 
-function tellSecret(name: string, value: unknown): void {
-  if (typeof value !== 'string' || value === '' || told.has(value)) return;
+function reportSecret(name: string, value: unknown): void {
+  if (typeof value !== 'string' || value === '' || reported.has(value)) return;
   if (Buffer.byteLength(value) > secretBytes) return log('warn', [`${name} is too long to be kept secret`]);
   secrets += 1;
   if (secrets > secretCount)
     return log('warn', [`more than ${secretCount} secrets: ${name} is not kept secret`]);
-  told.add(value);
+  reported.add(value);
   send({ kind: 'secret', name: name.slice(0, 256), value });
 }
 
 function noticeVariable(name: string | symbol, value: unknown): void {
-  if (typeof name === 'string' && name.startsWith('SERVICE_SECRET_')) tellSecret(name, String(value));
+  if (typeof name === 'string' && name.startsWith('SERVICE_SECRET_')) reportSecret(name, String(value));
 }
 
 /** Secrets are told of when they are written, before anything can print them. */
@@ -100,7 +100,7 @@ function takeGlobals(): void {
   });
   Object.defineProperty(globalThis, Symbol.for('location-agent.hooks'), {
     value: {
-      secret: (value: unknown) => tellSecret('secret()', value),
+      secret: (value: unknown) => reportSecret('secret()', value),
       markDegraded: () => {
         throw new Refusal(
           'markCheckAsDegraded is for browser and multi-step checks; give an API check a degradedResponseTime',

@@ -24,7 +24,10 @@ type Response = { status: () => number; request: () => Request };
 type Context = Emitter & {
   pages: () => Page[];
   addInitScript: (script: { content: string }) => Promise<unknown>;
-  exposeBinding: (name: string, take: (source: { page?: Page }, told: unknown) => void) => Promise<unknown>;
+  exposeBinding: (
+    name: string,
+    take: (source: { page?: Page }, payload: unknown) => void,
+  ) => Promise<unknown>;
 };
 type Message = { type: () => string; text: () => string; page?: () => Page | null };
 type WebError = { error: () => unknown; page: () => Page | null };
@@ -104,9 +107,9 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
     visit[list].push(plainText(text, bounds.shortText));
     touch(visit);
   };
-  const takeVitals = (page: Page, told: unknown) => {
+  const takeVitals = (page: Page, payload: unknown) => {
     const state = states.get(page);
-    const measured = parsed(told);
+    const measured = parsed(payload);
     if (state === undefined || measured === null) return;
     const last = state.visits.at(-1);
     const visit =
@@ -136,7 +139,7 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
       .filter((page) => (states.get(page)?.visits.length ?? 0) > 0 && !page.isClosed())
       .map((page) =>
         withoutStep(page, () => page.evaluate(vitalsQuestion)).then(
-          (told) => takeVitals(page, told),
+          (payload) => takeVitals(page, payload),
           () => undefined,
         ),
       );
@@ -204,8 +207,8 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
     });
     await withoutStep(context, () =>
       Promise.all([
-        context.exposeBinding(vitalsName, (source, told) => {
-          if (source.page !== undefined) takeVitals(source.page, told);
+        context.exposeBinding(vitalsName, (source, payload) => {
+          if (source.page !== undefined) takeVitals(source.page, payload);
         }),
         context.addInitScript({ content: vitalsScript }),
       ]),
@@ -254,9 +257,9 @@ type Measured = Pick<VisitRecord, 'vitals' | 'onContentLoad' | 'onLoad' | 'encod
 };
 
 /** The page's own words, so: checked. */
-function parsed(told: unknown): Measured | null {
-  if (typeof told !== 'string' || told.length > 2000) return null;
-  const value = JSON.parse(told) as Methods | null; // checked below
+function parsed(payload: unknown): Measured | null {
+  if (typeof payload !== 'string' || payload.length > 2000) return null;
+  const value = JSON.parse(payload) as Methods | null; // checked below
   if (typeof value !== 'object' || value === null || typeof value['id'] !== 'string') return null;
   const number = (each: unknown) =>
     typeof each === 'number' && Number.isFinite(each) && each >= 0 ? Math.round(each * 1000) / 1000 : null;

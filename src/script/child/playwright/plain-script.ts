@@ -46,11 +46,11 @@ function activity(): number {
 function watchExit(): { asked: Promise<void>; code: () => number; restore: () => void } {
   const original = process.exit;
   let code = 0;
-  let told: () => void = () => undefined;
-  const asked = new Promise<void>((resolve) => (told = resolve));
+  let markAsked: () => void = () => undefined;
+  const asked = new Promise<void>((resolve) => (markAsked = resolve));
   const exit = (given?: string | number | null): never => {
     code = Number(given ?? process.exitCode ?? 0) || 0;
-    told();
+    markAsked();
     throw new ScriptExit('process.exit');
   };
   process.exit = exit as typeof process.exit;

@@ -19,7 +19,7 @@ type TestCase = {
 const partialEveryMs = 1000;
 const marks: { readonly [status: string]: string } = { passed: 'passed', skipped: 'skipped' };
 /** Lines that leave room for what the script itself prints. */
-const mostTold = 200;
+const maxReported = 200;
 
 /**
  * Playwright's reporter of a run: writes `outputFile` (RunReport) at the end, and every second while it goes on, so that a
@@ -33,7 +33,7 @@ export default class CaptureReporter {
   readonly #tests = new Map<string, { test: TestCase; result: TestResult; ended: boolean }>();
   #bytesLeft: number = bounds.attachedBytes;
   #attached = 0;
-  #told = 0;
+  #reported = 0;
   #rootDir = '';
   #playwrightVersion = '';
   #began = false;
@@ -73,7 +73,7 @@ export default class CaptureReporter {
 
   /** A line for whoever follows the run, through the process that runs the tests. */
   #tell(what: string, ms: number): void {
-    if (++this.#told > mostTold) return;
+    if (++this.#reported > maxReported) return;
     const tell: unknown = Reflect.get(globalThis, Symbol.for('location-agent.tell'));
     const line = `${what.replaceAll(/\s+/g, ' ').slice(0, 300)} (${Math.round(ms)} ms)`;
     if (typeof tell === 'function') (tell as (line: string) => void)(line); // playwright-main's

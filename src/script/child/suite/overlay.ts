@@ -113,8 +113,8 @@ function withReports(given: unknown): unknown {
 
 function note(text: string): void {
   const key = Symbol.for('location-agent.notes');
-  const told = (Reflect.get(globalThis, key) ?? []) as string[]; // this function's own
-  if (!told.includes(text)) Reflect.set(globalThis, key, [...told, text]);
+  const notes = (Reflect.get(globalThis, key) ?? []) as string[]; // this function's own
+  if (!notes.includes(text)) Reflect.set(globalThis, key, [...notes, text]);
 }
 
 let prepared = false;

@@ -266,6 +266,6 @@ export default class SuiteReporter {
 
 /** What the settings have changed, told by `suite-overlay.ts` in this process. */
 function notes(): string[] {
-  const told: unknown = Reflect.get(globalThis, Symbol.for('location-agent.notes'));
-  return Array.isArray(told) ? told.slice(0, bounds.notes).map(String) : [];
+  const settingsNotes: unknown = Reflect.get(globalThis, Symbol.for('location-agent.notes'));
+  return Array.isArray(settingsNotes) ? settingsNotes.slice(0, bounds.notes).map(String) : [];
 }

@@ -205,9 +205,9 @@ export function browserFault(
     ),
   );
   if (!lack) return null;
-  const told = missing.map(({ browser, why }) => `${browser}: ${why}`).join('; ');
-  const what = told === '' ? 'a browser of the project could not be started on this host' : told;
-  return new AgentError('BROWSER_UNAVAILABLE', `${what}; run "location-agent doctor" on this host`);
+  const details = missing.map(({ browser, why }) => `${browser}: ${why}`).join('; ');
+  const message = details === '' ? 'a browser of the project could not be started on this host' : details;
+  return new AgentError('BROWSER_UNAVAILABLE', `${message}; run "location-agent doctor" on this host`);
 }
 
 async function inCaches(caches: readonly string[], name: string): Promise<string | null> {

@@ -145,11 +145,11 @@ async function runInstall(
 
 /** The line of what `playwright install` printed that tells why it failed; null = there is none. */
 function causeOf(lines: readonly string[]): string | null {
-  const told = lines.filter((line) => line.trim() !== '' && !/^\s*at \S/.test(line));
-  const errors = told.filter((line) => /^\s*Error\b/.test(line));
+  const messages = lines.filter((line) => line.trim() !== '' && !/^\s*at \S/.test(line));
+  const errors = messages.filter((line) => /^\s*Error\b/.test(line));
   const names = (line: string) =>
     /\bE[A-Z]{4,}\b|\bgetaddrinfo\b|\b[Tt]imed out\b|certificate|\bHTTP\b|\bstatus\b/.test(line);
-  return errors.findLast(names) ?? told.findLast(names) ?? errors.at(-1) ?? told.at(-1) ?? null;
+  return errors.findLast(names) ?? messages.findLast(names) ?? errors.at(-1) ?? messages.at(-1) ?? null;
 }
 
 /** Folders of no run. */

@@ -13,7 +13,7 @@ export type PlaywrightFacts = {
   folders: { readonly [name: string]: string };
 };
 
-const mostBytes = 1024 * 1024;
+const maxBytes = 1024 * 1024;
 const evalMs = 30_000;
 
 /**
@@ -45,7 +45,7 @@ export async function playwrightOf(options: {
     signal: options.signal,
     onLine: (line, stream) => {
       bytes += line.length;
-      if (stream === 'stdout' && bytes < mostBytes) lines.push(line);
+      if (stream === 'stdout' && bytes < maxBytes) lines.push(line);
     },
   });
   const answer = fieldsOf(parsedJson(lines.find((line) => line.startsWith('{"version"')) ?? ''));
@@ -141,7 +141,7 @@ export async function wantedBrowsers(place: SuitePlace, suite: Pick<Suite, 'brow
 async function readBounded(file: string): Promise<string | null> {
   try {
     const found = await stat(file);
-    if (!found.isFile() || found.size > mostBytes) return null;
+    if (!found.isFile() || found.size > maxBytes) return null;
     return await readFile(file, 'utf8');
   } catch {
     return null;

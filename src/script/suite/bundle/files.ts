@@ -51,7 +51,7 @@ const leftByTools = new Set([
   '.yarn/install-state.gz',
   '.yarn/build-state.yml',
 ]);
-const mostNotes = 20;
+const maxNotes = 20;
 
 /** Finds them. Rejects with FatalError (2) naming what is missing or can't be read. */
 export async function bundleFiles(options: {
@@ -131,7 +131,7 @@ function createWalk({ root, lockFile, rules, includes: globs }: WalkOptions) {
   const files = new Map<string, BundleFile>();
   const notes: string[] = [];
   let more = 0;
-  const note = (text: string) => void (notes.length < mostNotes ? notes.push(text) : (more += 1));
+  const note = (text: string) => void (notes.length < maxNotes ? notes.push(text) : (more += 1));
 
   /** `within`: the folder is packed only as far as globs name files of it. */
   const folder = async (absolute: string, within = false): Promise<void> => {

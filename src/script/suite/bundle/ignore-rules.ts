@@ -5,7 +5,7 @@ import ignore, { type Ignore } from 'ignore';
 
 /** Which files of a folder are the customer's project: the rules of `.gitignore` files, and the globs that overrule them. */
 
-const mostRuleBytes = 1024 * 1024;
+const maxRuleBytes = 1024 * 1024;
 
 /** The rules of one `.gitignore`, for paths below its folder. */
 type Rules = { folder: string; rules: Ignore };
@@ -22,7 +22,7 @@ export async function ignoreRules(root: string): Promise<IgnoreRules> {
   const known = new Map<string, Rules>();
   const enter = async (folder: string) => {
     const text = await readFile(join(folder, '.gitignore'), 'utf8').catch(() => null);
-    if (text === null || text.length > mostRuleBytes) return;
+    if (text === null || text.length > maxRuleBytes) return;
     known.set(folder, { folder, rules: ignore({ ignoreCase: false }).add(text) });
   };
   for (const folder of foldersUpToRepository(root)) if (folder !== root) await enter(folder);

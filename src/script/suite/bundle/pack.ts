@@ -28,7 +28,7 @@ export type PackedBundle = {
 
 export type BundleLimits = { archiveBytes: number; unpackedBytes: number; entries: number };
 
-const mostSecrets = 50;
+const maxSecrets = 50;
 const namedLargest = 5;
 
 /**
@@ -84,8 +84,8 @@ export async function packBundle(options: {
   if (errors[0] !== undefined) throw ownError(errors[0], options.to);
   limitArchive();
 
-  const more = secrets.length > mostSecrets ? [`and ${secrets.length - mostSecrets} more such files`] : [];
-  const warnings = [...secrets.slice(0, mostSecrets), ...more, ...notes];
+  const more = secrets.length > maxSecrets ? [`and ${secrets.length - maxSecrets} more such files`] : [];
+  const warnings = [...secrets.slice(0, maxSecrets), ...more, ...notes];
   return { digest: hash.digest('hex'), size, files: files.length, root, workingDir, lockFile, warnings };
 }
 
@@ -104,7 +104,7 @@ async function addFile(archive: Pack, root: string, file: BundleFile): Promise<s
     let beginning = Buffer.alloc(0);
     // No further than the entry says: the file may be growing.
     for (let read = 0; read < size;) {
-      const buffer = Buffer.allocUnsafe(Math.min(size - read, mostAtOnce));
+      const buffer = Buffer.allocUnsafe(Math.min(size - read, maxAtOnce));
       const { bytesRead } = await handle.read(buffer, 0, buffer.length, read);
       if (bytesRead === 0) throw unusable(`${file.path} became shorter while it was packed: try again`);
       const bytes = buffer.subarray(0, bytesRead);
@@ -120,7 +120,7 @@ async function addFile(archive: Pack, root: string, file: BundleFile): Promise<s
   }
 }
 
-const mostAtOnce = 256 * 1024;
+const maxAtOnce = 256 * 1024;
 
 /** An entry to write into; `done` settles when all of it is on its way. */
 function begin(archive: Pack, header: Parameters<Pack['entry']>[0]) {

@@ -4,7 +4,7 @@
 export const longestPath = 1024;
 const longestName = 255;
 /** Links that one link may lead through; Linux gives up at 40. */
-const mostHops = 40;
+const maxHops = 40;
 
 /**
  * The path of an entry in its plain form (`a/b`, '' = the folder itself), or what is wrong with it. The backslash is a letter
@@ -42,7 +42,7 @@ export function linkJudge(links: ReadonlyMap<string, string>): (path: string) =>
   const resolve = (path: string, depth: number): { parts: string[]; hops: number } | string => {
     const known = ends.get(path);
     if (known !== undefined) return known;
-    if (depth > mostHops) return circle;
+    if (depth > maxHops) return circle;
     ends.set(path, circle); // whoever comes here again meanwhile runs in a circle
     const end = walk(path, depth);
     ends.set(path, end);
@@ -65,7 +65,7 @@ export function linkJudge(links: ReadonlyMap<string, string>): (path: string) =>
       const end = resolve(here, depth + 1);
       if (typeof end === 'string') return end;
       hops += end.hops;
-      if (hops > mostHops) return `is a link through more than ${mostHops} others`;
+      if (hops > maxHops) return `is a link through more than ${maxHops} others`;
       parts = [...end.parts];
     }
     return { parts, hops };

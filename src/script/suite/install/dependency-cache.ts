@@ -57,7 +57,7 @@ const parts = ['project', 'programs'] as const;
 const manifestName = 'manifest.json';
 
 /** Beyond that, copying file by file would take longer than the install. */
-const mostPaths = 10_000;
+const maxPaths = 10_000;
 /** A draft whose run is over long since, by whatever process. */
 const draftMs = dayMs / 4;
 
@@ -69,16 +69,16 @@ export type DependencyCacheOptions = {
   /** What the run's log says about the cache. */
   log: (line: string) => void;
   /** Default 10 GiB. */
-  mostBytes?: number;
+  maxBytes?: number;
   /** Now, in milliseconds since the epoch. */
   now?: () => number;
 };
 
-const defaultMostBytes = 10 * 1024 ** 3;
+const defaultMaxBytes = 10 * 1024 ** 3;
 
 /** Opens the cache in `folder`, which it makes; cheap, to be called for each run. */
 export function openDependencyCache(options: DependencyCacheOptions): DependencyCache {
-  const { folder, log, mostBytes = defaultMostBytes, now = Date.now } = options;
+  const { folder, log, maxBytes = defaultMaxBytes, now = Date.now } = options;
   return {
     take: async (key, to, signal) => {
       const from = join(folder, key);
@@ -146,7 +146,7 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
           // A link in its place would have the agent copy what the suite itself must not read.
           if (!lstatSync(from).isDirectory()) throw new Error(`the install has replaced the folder ${part}`);
           const { added, changed, executable } = await changesSince(from, before[part]);
-          if (added.length > mostPaths) throw new Error(`the install left files in ${added.length} places`);
+          if (added.length > maxPaths) throw new Error(`the install left files in ${added.length} places`);
           const count = await countTree(from, added);
           const room = await roomNow();
           if (count.bytes > room)
@@ -174,7 +174,7 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
   /** Bytes: never more than a fifth of what is free on the disk. */
   async function roomNow(): Promise<number> {
     const { bavail, bsize } = await statfs(folder);
-    return Math.min(mostBytes, Math.floor((bavail * bsize) / 5));
+    return Math.min(maxBytes, Math.floor((bavail * bsize) / 5));
   }
 
   async function publish(path: string, { key, replace }: { key: string; replace: boolean }): Promise<void> {

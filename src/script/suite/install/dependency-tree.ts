@@ -95,7 +95,7 @@ async function walk(
 }
 
 /** Bytes of arguments for one `cp`; the kernel takes 2 MiB in all, and 128 KiB for each. */
-const mostArguments = 96 * 1024;
+const maxArguments = 96 * 1024;
 
 /**
  * Copies these paths of `from` to the same paths of `to`, where the folders above them are: contents shared where the file
@@ -116,7 +116,7 @@ export async function copyTree(options: {
   };
   for (const path of options.paths) {
     const length = Buffer.byteLength(path) + 16;
-    if (bytes + length > mostArguments) await flush();
+    if (bytes + length > maxArguments) await flush();
     group.push(path);
     bytes += length;
   }

@@ -17,7 +17,7 @@ import { engineVersions } from '../../../protocol/suite-engines.ts';
 import type { Suite } from '../../../protocol/suite.ts';
 import type { Engine } from '../place/place.ts';
 import { codeOf } from '../../../system-errors.ts';
-import { readIfThere } from '../read-if-there.ts';
+import { readIfThere } from '../../process/read-if-there.ts';
 
 /**
  * Programs that suites run on: Node in several versions, and Bun, with npm, pnpm and yarn, as `node scripts/engines.mjs install`

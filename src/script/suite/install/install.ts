@@ -173,8 +173,8 @@ async function runInstaller(
   const settings = readRegistrySettings(options.place, options.manager);
   const trouble = end.timedOut ? stillTrying(lines) : networkTrouble(name, lines);
   if (trouble !== null && end.exceeded === null) {
-    const told = [trouble.trim(), ...networkAdvice(trouble, { settings, env })].join('; ');
-    throw new AgentError('NETWORK_UNAVAILABLE', `the package registry can't be reached: ${told}`);
+    const details = [trouble.trim(), ...networkAdvice(trouble, { settings, env })].join('; ');
+    throw new AgentError('NETWORK_UNAVAILABLE', `the package registry can't be reached: ${details}`);
   }
   if (await isFull(options.place.root))
     throw new AgentError('DISK_FULL', 'the disk was full while dependencies were installed');
@@ -218,13 +218,13 @@ async function pnpmLocks(manager: ChosenManager): Promise<string[]> {
 }
 
 /** Lines of the output in a reason; all of it is in the log. */
-const linesTold = 12;
+const shownLines = 12;
 
 function failed(
   what: string,
   { command, lines, cause }: { command: string; lines: readonly string[]; cause: string | null },
 ): SuiteFailed {
-  const last = lines.filter((line) => line.trim() !== '').slice(-linesTold);
+  const last = lines.filter((line) => line.trim() !== '').slice(-shownLines);
   const text = [
     `${what}: ${command.slice(0, 300)}`,
     ...(cause === null ? [] : [cause.slice(0, 1000)]),

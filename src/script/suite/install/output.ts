@@ -2,7 +2,7 @@ import type { PackageManager } from '../place/place.ts';
 
 /** What an installer's output says about why it failed. */
 
-const mostLines = 400;
+const maxLines = 400;
 const longestLine = 500;
 
 /** The last lines of an output. */
@@ -13,9 +13,9 @@ export function outputTail(): OutputTail {
   return {
     add: (line) => {
       lines.push(line.trimEnd().slice(0, longestLine));
-      if (lines.length > 2 * mostLines) lines = lines.slice(-mostLines);
+      if (lines.length > 2 * maxLines) lines = lines.slice(-maxLines);
     },
-    lines: () => lines.slice(-mostLines),
+    lines: () => lines.slice(-maxLines),
   };
 }
 

@@ -5,7 +5,7 @@ import { reasonOf } from '../../../protocol/reasons.ts';
 import type { Suite } from '../../../protocol/suite.ts';
 import { modernYarns, ownPrograms } from './engines.ts';
 import { SuiteFailed, type Engine, type PackageManager, type SuitePlace } from '../place/place.ts';
-import { readIfThere } from '../read-if-there.ts';
+import { readIfThere } from '../../process/read-if-there.ts';
 
 /** Which package manager a project uses, in which version, and how it installs exactly what the lock file says. */
 

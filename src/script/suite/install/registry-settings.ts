@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path';
 import type { PackageManager, SuitePlace } from '../place/place.ts';
-import { readIfThere } from '../read-if-there.ts';
+import { readIfThere } from '../../process/read-if-there.ts';
 
 /** What a project's own files say of registries, and what a failed install means in their light. */
 

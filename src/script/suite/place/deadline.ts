@@ -43,9 +43,10 @@ export function startDeadline(options: {
       // A cancel counts whenever it comes: nobody waits for the result.
       const { reason } = options.signal;
       if (reason instanceof JobAborted && reason.code === 'cancelled') return 'cancelled';
-      const told: unknown = main.signal.reason;
-      return told instanceof JobAborted && (told.code === 'deadline' || told.code === 'cancelled')
-        ? told.code
+      const abortReason: unknown = main.signal.reason;
+      return abortReason instanceof JobAborted &&
+        (abortReason.code === 'deadline' || abortReason.code === 'cancelled')
+        ? abortReason.code
         : null;
     },
     throwIfLost: () => later.signal.throwIfAborted(),

@@ -12,7 +12,7 @@ export type SuiteOutput = {
   close: () => Promise<boolean>;
 };
 
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 const kept = 40;
 
 export function openOutput(path: string, log: (line: string) => void): SuiteOutput {
@@ -25,7 +25,7 @@ export function openOutput(path: string, log: (line: string) => void): SuiteOutp
   let closed: Promise<boolean> | undefined;
   const write = (line: string) => {
     bytes += Buffer.byteLength(line) + 1;
-    if (bytes > mostBytes) leftOut += 1;
+    if (bytes > maxBytes) leftOut += 1;
     else if (!broken && closed === undefined) stream.write(`${line}\n`);
   };
   return {

@@ -101,8 +101,8 @@ function baseOf(test: ReadTest, retry: number): string {
   const stem = basename(test.file).replace(/(\.(spec|test))?\.\w+$/, '');
   const words = safe([stem, ...test.titlePath.slice(1)].join('-')).slice(0, 100);
   // A title without a single letter that may stand in a name.
-  const told = words === '' ? test.id.replaceAll(/[^A-Za-z0-9]/g, '').slice(-12) : words;
-  const parts = [told, safe(test.project).slice(0, 30), retry === 0 ? '' : `retry${retry}`];
+  const label = words === '' ? test.id.replaceAll(/[^A-Za-z0-9]/g, '').slice(-12) : words;
+  const parts = [label, safe(test.project).slice(0, 30), retry === 0 ? '' : `retry${retry}`];
   return parts.filter((part) => part !== '').join('-');
 }
 

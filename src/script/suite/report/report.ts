@@ -33,7 +33,7 @@ const testsText = 1024 * 1024;
 /** The name that a project's config has for the time of the run (suite-config.ts). */
 const movedConfig = /\.as-given(?:-\d+)?(\.[cm]?[jt]s)\b/g;
 /** Of an attempt's artifacts, some are the agent's own. */
-const mostFiles = 90;
+const maxFiles = 90;
 
 /**
  * What a suite's test command left in `place.report`, when nothing of it runs any more. All of it could be written by the
@@ -44,7 +44,7 @@ export async function readSuiteReport(options: {
   end: Pick<ProgramEnd, 'code' | 'signal' | 'exceeded'>;
   /** What the command printed last, without colours. */
   lastLines: readonly string[];
-  mostFiles?: number;
+  maxFiles?: number;
   /** Of one artifact; the protocol's bound holds as well. */
   artifactBytes?: number;
 }): Promise<SuiteReport> {
@@ -64,7 +64,7 @@ export async function readSuiteReport(options: {
     tests,
     verdict,
     fileOf: ({ file }) => relativeFile(file, place),
-    limit: options.mostFiles ?? mostFiles,
+    limit: options.maxFiles ?? maxFiles,
     artifactBytes: Math.min(options.artifactBytes ?? Infinity, protocolLimits.artifactBytes),
   });
   const fitted = fittingTests(tests, place, names);

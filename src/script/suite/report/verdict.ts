@@ -25,7 +25,7 @@ export type Verdict = {
 };
 
 /** Errors of a run as a whole in its result, and characters of each. */
-const mostErrors = 50;
+const maxErrors = 50;
 const longestError = 4096;
 
 /** The tests of all runs of one command: what the last run says of a test counts. */
@@ -126,7 +126,7 @@ export function verdictOf(options: {
   const { tests, marks } = options;
   const runs = options.runs.filter(({ mode }) => mode === 'test');
   const errors = [...new Set(runs.flatMap((run) => run.errors))]
-    .slice(0, mostErrors)
+    .slice(0, maxErrors)
     .map((text) => text.slice(0, longestError));
   const failure = failureOf({ ...options, runs, errors });
   const degraded = tests.filter((each) => each.degraded);
@@ -204,8 +204,8 @@ function failureOf(given: Given): Reason | null {
         'the test command ran no tests of Playwright: it must call `playwright test`, itself or through a script of package.json',
       );
     }
-    const told = lastLines.find((line) => /^\s*(?:(?:\[?[A-Z]\w*)?Error\b|error:).*\S/.test(line));
-    if (told !== undefined && end.code !== null) return reasonOf('SCRIPT_THREW', firstLine(told));
+    const errorLine = lastLines.find((line) => /^\s*(?:(?:\[?[A-Z]\w*)?Error\b|error:).*\S/.test(line));
+    if (errorLine !== undefined && end.code !== null) return reasonOf('SCRIPT_THREW', firstLine(errorLine));
   }
   if (cut && tests.some(({ status }) => status === 'interrupted')) {
     const left = tests.filter(({ status }) => status === 'interrupted').length;

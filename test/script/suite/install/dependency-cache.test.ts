@@ -260,7 +260,7 @@ test('an install that changes what came with the bundle is not kept; a lock file
 test('the least recently used goes first, and what was not used for 30 days', async () => {
   const size = 'one'.length + 'b'.length + 'pnpm'.length;
   let now = Date.now();
-  const { cache, said } = cacheIn(folder, { mostBytes: 3 * size, now: () => now });
+  const { cache, said } = cacheIn(folder, { maxBytes: 3 * size, now: () => now });
   for (const digit of ['a', 'b', 'c']) {
     await installAndKeep(cache, keyOf(digit));
     now += 1000;

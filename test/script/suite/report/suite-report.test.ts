@@ -249,7 +249,7 @@ test('files: failed tests first, unique names, at most so many; the rest is in t
     end('abcdef-123456789012', 'passed', { attachments: [attachment('5.zip')] }),
     done('failed'),
   ]);
-  const report = await readSuiteReport({ place, end: ended, lastLines: [], mostFiles: 6 });
+  const report = await readSuiteReport({ place, end: ended, lastLines: [], maxFiles: 6 });
   expect(report.files.map(({ name, type }) => `${type} ${name}`)).toEqual([
     'report report.zip',
     'report test-results.json',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseTemplate, renderTemplate } from '../../../src/service/notifications/template.ts';
+import { parseTemplate, renderTemplate } from '../../../src/service/alert-channels/template.ts';
 import type { Escaping } from '../../../src/templates/escaping.ts';
 import type { Variables } from '../../../src/templates/scope.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatMoment, momentOf } from '../../src/protocol/template-dates.ts';
+import { formatMoment, momentOf } from '../../src/templates/dates.ts';
 
 const now = Date.parse('2026-03-31T12:34:56.789Z');
 const iso = (phrase: string) => {

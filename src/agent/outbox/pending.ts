@@ -1,0 +1,90 @@
+/** A result that is not on disk yet. `settle` resolves the call that added it; null = it was resolved already. */
+export type Pending = { readonly payload: Buffer; readonly time: number; settle: (() => void) | null };
+
+/** Results in memory, oldest first: until they are written, or as long as the disk takes nothing. */
+export class PendingResults {
+  readonly #capBytes: number;
+  #entries: Pending[] = [];
+  #bytes = 0;
+
+  constructor(capBytes: number) {
+    this.#capBytes = capBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get count(): number {
+    return this.#entries.length;
+  }
+
+  get oldest(): Pending | undefined {
+    return this.#entries[0];
+  }
+
+  /** Adds one at the end; returns how many of the oldest it drops to stay within the cap. */
+  add(entry: Pending): number {
+    this.#entries.push(entry);
+    this.#bytes += entry.payload.length;
+    return this.#dropExcess();
+  }
+
+  /** Takes out the oldest, `maxBytes` at most but at least one. */
+  takeGroup(maxBytes: number): Pending[] {
+    let bytes = 0;
+    let count = 0;
+    for (const { payload } of this.#entries) {
+      if (count > 0 && bytes + payload.length > maxBytes) break;
+      bytes += payload.length;
+      count += 1;
+    }
+    this.#bytes -= bytes;
+    return this.#entries.splice(0, count);
+  }
+
+  /** Puts a group back in front; returns how many it drops to stay within the cap. */
+  putBack(group: readonly Pending[]): number {
+    this.#entries.unshift(...group);
+    for (const { payload } of group) this.#bytes += payload.length;
+    return this.#dropExcess();
+  }
+
+  /** The oldest, without taking them out: `maxBytes` with a separator each, but at least one. */
+  peek(maxItems: number, maxBytes: number): Pending[] {
+    let bytes = 0;
+    const entries: Pending[] = [];
+    for (const entry of this.#entries) {
+      bytes += entry.payload.length + 1;
+      if (entries.length === maxItems || (entries.length > 0 && bytes > maxBytes)) break;
+      entries.push(entry);
+    }
+    return entries;
+  }
+
+  remove(sent: ReadonlySet<Pending>): void {
+    this.#entries = this.#entries.filter((entry) => {
+      if (sent.has(entry)) this.#bytes -= entry.payload.length;
+      return !sent.has(entry);
+    });
+  }
+
+  /** Resolves the calls that wait for the disk. */
+  settleAll(): void {
+    for (const entry of this.#entries) {
+      entry.settle?.();
+      entry.settle = null;
+    }
+  }
+
+  #dropExcess(): number {
+    let dropped = 0;
+    while (this.#bytes > this.#capBytes && this.#entries.length > 1) {
+      const oldest = this.#entries.shift();
+      oldest?.settle?.();
+      this.#bytes -= oldest?.payload.length ?? 0;
+      dropped += 1;
+    }
+    return dropped;
+  }
+}

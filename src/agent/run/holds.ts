@@ -1,0 +1,93 @@
+import { JobAborted } from '../../errors.ts';
+import type { LiveLog } from './live-log.ts';
+
+/** A job and the lease by which this agent holds it. */
+export type LeasedJob = { readonly jobId: string; readonly leaseToken: string };
+
+/** One job in this agent's hands, from its claim until its final result is safe or it is handed back. */
+export type Hold = LeasedJob & {
+  phase: 'queued' | 'running' | 'waiting';
+  /** The agent drains: the current attempt may end, but the job starts no other attempt and does not wait. */
+  leaving: boolean;
+  /** Of a running suite: the stage that it is in; null = `phase` says all. */
+  stage: string | null;
+  /** Of a running suite: log lines that were not sent yet; null = no lines are sent. */
+  lines: LiveLog | null;
+  /** The agent is handing the job back. It must not be renewed meanwhile: the service would answer that the lease is lost. */
+  released: boolean;
+  /** Why the job has to end; null while it may go on. */
+  aborted: JobAborted | null;
+  /** Set by the code that waits for the job or runs it; `abort` calls it once. */
+  onAbort: (() => void) | null;
+  /** Takes effect once. A cancelled suite still reports its results, so a second abort with another code may cut it off. */
+  abort: (code: JobAborted['code']) => void;
+  /** The job is no longer ours; its lease is not renewed any more. */
+  end: () => void;
+};
+
+/** All jobs that run or wait in this process, by their ids. */
+export type Holds = {
+  hold: (job: LeasedJob) => Hold;
+  held: () => readonly Hold[];
+  size: () => number;
+  /** The current hold of a job, if there is one. */
+  find: (jobId: string) => Hold | undefined;
+  /** Aborts every job that does not run; each running job ends instead of waiting for another attempt. */
+  drain: () => void;
+  /** Aborts every job with this code; returns how many jobs there were. */
+  abortAll: (code: JobAborted['code']) => number;
+};
+
+/** An empty set of holds. `onEnd` is called after each end of a hold. */
+export function createHolds(onEnd: () => void = () => undefined): Holds {
+  const holds = new Map<string, Hold>();
+  let leaving = false;
+
+  const hold = ({ jobId, leaseToken }: LeasedJob): Hold => {
+    const entry: Hold = {
+      jobId,
+      leaseToken,
+      phase: 'queued',
+      stage: null,
+      lines: null,
+      leaving,
+      released: false,
+      aborted: null,
+      onAbort: null,
+      abort: (code) => {
+        if (entry.aborted !== null && (entry.aborted.code !== 'cancelled' || code === 'cancelled')) return;
+        entry.aborted = new JobAborted(code);
+        const wake = entry.onAbort;
+        entry.onAbort = null;
+        wake?.();
+      },
+      end: () => {
+        if (holds.get(jobId) === entry) holds.delete(jobId);
+        onEnd();
+      },
+    };
+    // The service handed the same job out again: the older lease is void, even if the older run continues.
+    holds.get(jobId)?.abort('lease-lost');
+    holds.set(jobId, entry);
+    return entry;
+  };
+
+  return {
+    hold,
+    held: () => [...holds.values()],
+    size: () => holds.size,
+    find: (jobId) => holds.get(jobId),
+    drain: () => {
+      leaving = true;
+      for (const entry of holds.values()) {
+        entry.leaving = true;
+        if (entry.phase !== 'running') entry.abort('shutdown');
+      }
+    },
+    abortAll: (code) => {
+      const count = holds.size;
+      for (const entry of holds.values()) entry.abort(code);
+      return count;
+    },
+  };
+}

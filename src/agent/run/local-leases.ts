@@ -1,0 +1,8 @@
+import { createHolds, type Holds } from './holds.ts';
+import type { LeaseSource } from './leases.ts';
+
+/** Leases of jobs that no service has handed out: they need no renewal, and a released job simply ends. */
+export function createLocalLeases(): LeaseSource & Pick<Holds, 'abortAll'> {
+  const { hold, abortAll } = createHolds();
+  return { hold, abortAll, release: () => Promise.resolve() };
+}

@@ -1,0 +1,58 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { openDataDir } from '../../agent/folders/data-dir.ts';
+import {
+  createScriptHost,
+  packageEngines,
+  packageRuntimes,
+  scriptSettings,
+  type ScriptHost,
+} from '../../agent/script-host.ts';
+import type { AgentConfig } from '../../config.ts';
+import type { Job } from '../../protocol/job.ts';
+import type { FetchBundle } from '../../script/interface/suite-run.ts';
+
+/** The runtime that a job needs; null = it has no scripts. */
+export function runtimeOf(job: Job): string | null {
+  if ('script' in job) return job.script.runtimeId;
+  return 'scripts' in job ? (job.scripts?.runtimeId ?? null) : null;
+}
+
+/**
+ * Runtimes and engines with one slot, as a daemon has them. `runtimeId`: the runtime that the job needs, null = none. If the
+ * runtime or the engine is not installed, `note` gets a line with the command that installs it. Throws FatalError for a data
+ * directory that cannot be used.
+ */
+export async function openScriptHost(
+  settings: Omit<AgentConfig, 'apiKey'>,
+  options: {
+    runtimeId: string | null;
+    /** The source of a suite's bundle; undefined = the job is no suite. */
+    fetchBundle: FetchBundle | undefined;
+    warn: (line: string) => void;
+    note: (line: string) => void;
+  },
+): Promise<ScriptHost> {
+  const { runtimeId, fetchBundle, warn, note } = options;
+  openDataDir(settings.dataDir);
+  const host = createScriptHost({
+    ...scriptSettings(settings),
+    runtimesFolder: packageRuntimes(),
+    enginesFolder: packageEngines(),
+    slots: 1,
+    suiteSlots: 1,
+    ...(fetchBundle === undefined ? {} : { fetchBundle }),
+    warn,
+  });
+  await host.refresh();
+  // The result names what is missing; the reader of this output can also install it.
+  const how = 'is not installed; this does it: node scripts';
+  const isKnown = runtimeId !== null && existsSync(join(packageRuntimes(), runtimeId, 'package.json'));
+  if (isKnown && !host.runtimes().includes(runtimeId)) {
+    note(`runtime ${runtimeId} ${how}/runtime.mjs install ${runtimeId}`);
+  }
+  if (fetchBundle !== undefined && host.engines().length === 0) {
+    note(`what suites run on ${how}/engines.mjs install`);
+  }
+  return host;
+}

@@ -1,0 +1,56 @@
+/* A trace and its probes: shared by trace.c (opens, sends, closes) and trace_receive.c (reads answers). */
+#ifndef LOCATION_AGENT_TRACE_H
+#define LOCATION_AGENT_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <uv.h>
+
+#include "addon.h"
+
+enum { PROBES_MAX = 128, QUESTION_MAX = 64 };
+
+/* What onAnswer reports about a probe. */
+enum { ROUTER_ANSWERED = 0, TARGET_ANSWERED = 1, FAILED_HERE = 2 };
+
+typedef struct trace trace;
+
+typedef struct {
+  uv_poll_t poll; /* first: a handle's address is its probe's */
+  trace *owner;
+  int fd;
+  bool used; /* an index is used once */
+  bool open;
+  uint64_t sent_ns; /* CLOCK_MONOTONIC */
+} probe;
+
+struct trace {
+  int family;
+  bool tcp;
+  struct sockaddr_storage target;
+  socklen_t target_length;
+  uint8_t question[QUESTION_MAX]; /* the payload of UDP probes */
+  size_t question_length;
+  bool closing;
+  bool hooked;
+  int references; /* one of JavaScript, and one of each open probe */
+  int open_probes;
+  napi_env env;
+  napi_ref on_answer;
+  napi_async_context context;
+  napi_async_cleanup_hook_handle cleanup;
+  probe probes[PROBES_MAX];
+};
+
+/* trace.c: ends a probe; more than once is fine. */
+void close_probe(probe *one);
+
+/* trace_receive.c: reads the answer to a probe and reports it to JavaScript. */
+void on_probe_ready(uv_poll_t *poll, int status, int events);
+
+/* trace_receive.c: nanoseconds of a clock. */
+uint64_t clock_ns(clockid_t clock);
+
+#endif

@@ -1,0 +1,191 @@
+import { phaseTimeoutMs } from '../../protocol/check-types.ts';
+import { reasonOf, type Reason } from '../../protocol/reasons.ts';
+import type { PhaseScript } from '../../protocol/script.ts';
+import type { ApiChild } from './child.ts';
+import { endedOf, failureOf } from './failure.ts';
+import type { ApiChildPool } from './pool.ts';
+import { readReply } from './reply.ts';
+import { beforeItsTurn } from '../process/child-slots.ts';
+import {
+  logLines,
+  secretCount,
+  type FromChild,
+  type OpenMessage,
+  type Phase,
+  type RunMessage,
+} from '../child/api/messages.ts';
+import type { Runtime } from '../process/runtimes.ts';
+import type { ApiScriptOptions } from '../interface/scripts.ts';
+
+/** The answer of a script that ended well. */
+export type Done = Extract<FromChild, { kind: 'done' }>;
+
+/** The request, response and globals of one script. */
+export type ScriptInput = Omit<RunMessage, 'kind' | 'id' | 'phase' | 'content'>;
+
+/** Runs the scripts of one check run, one at a time, in a process that is started when it is needed. */
+export type ScriptRunner = {
+  /** Resolves with the script's answer, or with the reason why it failed. Rejects with AgentError or `signal.reason`. */
+  run: (phase: Phase, script: PhaseScript, input: ScriptInput) => Promise<Done | Reason>;
+  /** Ends the process, if there is one. The next script gets another. */
+  kill: () => Promise<void>;
+};
+
+/** The script that runs now. */
+type Running = {
+  id: number;
+  /** The script as the subject of a sentence. */
+  name: string;
+  settle: (end: Done | Reason) => void;
+};
+
+/** Messages that a child may send besides its log lines and secrets: a few, for answers that came too late. */
+const otherMessages = 20;
+/** Raw lines on standard output and error that are kept. */
+const rawLines = 100;
+
+/** `files`: the files of the scripts by their paths. `env` holds the variables; each script that ends well changes them. */
+export function createScriptRunner(parts: {
+  runtime: Runtime;
+  options: Pick<ApiScriptOptions, 'signal' | 'log' | 'addSecret'>;
+  pool: ApiChildPool;
+  env: { [name: string]: string };
+  files: ReadonlyMap<string, string>;
+}): ScriptRunner {
+  const { runtime, options, pool, env, files } = parts;
+  const { signal } = options;
+  let child: ApiChild | null = null;
+  let running: Running | null = null;
+  let phase: Phase = 'setup';
+  let lastId = 0;
+  let messages = 0;
+  let raw = 0;
+  let heapExhausted = false;
+  /** The child is being killed; it takes no further script. */
+  let isEnding = false;
+
+  const endChild = () => {
+    isEnding = true;
+    void child?.kill();
+  };
+
+  /** Ends a child that sends messages which our own code never sends, or too many: its later messages do not count. */
+  const endForBadMessage = () => {
+    running?.settle(
+      reasonOf(
+        'SCRIPT_KILLED',
+        `${running.name} was ended: it wrote to the channel between the agent and its process`,
+      ),
+    );
+    endChild();
+  };
+
+  const onMessage = (message: unknown) => {
+    messages += 1;
+    const reply = messages > logLines + secretCount + otherMessages ? null : readReply(message);
+    if (reply === null) return endForBadMessage();
+    switch (reply.kind) {
+      case 'log':
+        return options.log(reply.level, `${phase}: ${reply.msg}`);
+      case 'secret':
+        return options.addSecret(reply.name, reply.value);
+      case 'done':
+        if (reply.id === running?.id) running.settle(reply);
+        return;
+      case 'failed':
+        if (reply.id === running?.id) running.settle(failureOf(reply, running.name));
+        return;
+      case 'ready':
+        return;
+    }
+  };
+
+  const onLine = (line: string, stream: 'stdout' | 'stderr') => {
+    if (line.includes('heap out of memory')) heapExhausted = true;
+    raw += 1;
+    if (raw === rawLines) options.log('warn', `${phase}: the rest of what the scripts print is left out`);
+    if (raw < rawLines)
+      options.log(stream === 'stdout' ? 'info' : 'warn', `${phase}: ${line.slice(0, 4096)}`);
+  };
+
+  /** The child of this run: the current one, or a new one if that has ended. */
+  const openChild = async (): Promise<ApiChild> => {
+    if (child !== null && !child.hasEnded()) return child;
+    const next = pool.take(runtime);
+    child = next;
+    messages = 0;
+    heapExhausted = false;
+    isEnding = false;
+    next.attend({ onLine, onMessage });
+    await readyOrAborted(next, signal);
+    const open: OpenMessage = {
+      kind: 'open',
+      runtime: runtime.name,
+      env,
+      files: [...files].map(([path, content]) => ({ path, content })),
+    };
+    next.send(open);
+    return next;
+  };
+
+  /** Waits for the script's end, its time limit, the end of the child or the signal. */
+  const endOf = (current: ApiChild, name: string, content: string, input: ScriptInput) => {
+    const id = ++lastId;
+    return new Promise<Done | Reason | 'aborted'>((resolve) => {
+      const timer = setTimeout(() => {
+        settle(reasonOf('SCRIPT_TIMEOUT', `${name} did not end within ${phaseTimeoutMs / 1000} s`));
+        endChild();
+      }, phaseTimeoutMs);
+      const onAbort = () => settle('aborted');
+      const settle = (end: Done | Reason | 'aborted') => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+        running = null;
+        resolve(end);
+      };
+      running = { id, name, settle };
+      signal.addEventListener('abort', onAbort, { once: true });
+      void current.ended.then((end) => {
+        if (running?.id === id) settle(endedOf(end, name, heapExhausted));
+      });
+      current.send({ kind: 'run', id, phase, content, ...input });
+    });
+  };
+
+  return {
+    run: async (givenPhase, script, input) => {
+      phase = givenPhase;
+      signal.throwIfAborted();
+      const current = await openChild();
+      signal.throwIfAborted();
+      const end = await endOf(current, `the ${script.origin}'s ${phase} script`, script.content, input);
+      if (isEnding) await current.ended;
+      if (end === 'aborted') {
+        await current.kill();
+        throw signal.reason;
+      }
+      if ('kind' in end) {
+        for (const name of end.env.unset) delete env[name];
+        Object.assign(env, end.env.set);
+      }
+      return end;
+    },
+    kill: async () => {
+      await child?.kill();
+    },
+  };
+}
+
+/** Rejects if the process does not start, or with the reason of the signal. */
+async function readyOrAborted({ ready }: ApiChild, signal: AbortSignal): Promise<void> {
+  let leave: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    leave = () => reject(beforeItsTurn(signal.reason));
+    signal.addEventListener('abort', leave, { once: true });
+  });
+  try {
+    await Promise.race([ready, aborted]);
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
+}

@@ -1,0 +1,38 @@
+/** What a file is, and so how it is scrubbed. */
+export type Kind = 'zip' | 'gzip' | 'trace' | 'json' | 'text' | { packedAs: string };
+
+const packedForms: readonly (readonly [name: string, head: string])[] = [
+  ['7z', '377abcaf271c'],
+  ['xz', 'fd377a585a00'],
+  ['zstd', '28b52ffd'],
+  ['rar', '526172211a07'],
+];
+
+/** Whether bytes are packed already, so that packing them again is in vain. */
+export function isPacked(bytes: Buffer): boolean {
+  return isZip(bytes) || isGzip(bytes);
+}
+
+const isZip = (head: Buffer): boolean =>
+  head.length >= 4 && head[0] === 0x50 && head[1] === 0x4b && (head[2] === 3 || head[2] === 5);
+const isGzip = (head: Buffer): boolean =>
+  head.length >= 3 && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
+
+// Bodies and attachments keep their own form, whatever they are called.
+const foreign = /(?:^|\/)(?:resources|attachments|src)\//;
+
+/** Finds the kind of a file by its name and its first 16 bytes (`head`). */
+export function kindOf({ name, head }: { name: string; head: Buffer }): Kind {
+  if (isZip(head)) return 'zip';
+  if (isGzip(head)) return 'gzip';
+  if (/^BZh[1-9]1AY&SY/.test(head.toString('latin1'))) return { packedAs: 'bzip2' };
+  const hex = head.toString('hex');
+  const packed = packedForms.find(([, start]) => hex.startsWith(start));
+  if (packed !== undefined) return { packedAs: packed[0] };
+  if (head.length > 0 && /\.zip$/i.test(name)) return 'zip';
+  if (foreign.test(name)) return 'text';
+  const first = head.toString('latin1').trimStart()[0];
+  if (first === '{' && /\.(?:trace|network|stacks|jsonl)$/.test(name)) return 'trace';
+  if ((first === '{' || first === '[') && /\.(?:json|har)$/i.test(name)) return 'json';
+  return 'text';
+}
