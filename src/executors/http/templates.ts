@@ -1,5 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { HttpFailure } from './failures.ts';
+import { loadTemplateParser } from './handlebars-parser.ts';
 import { formatMoment, momentOf } from '../../protocol/template-dates.ts';
 import { shortened } from '../interface/shorten.ts';
 
@@ -68,7 +69,7 @@ export function isTemplate(text: string): boolean {
 
 /** A renderer for one attempt; loads the parser when first needed. */
 export async function createRenderer(scope: TemplateScope): Promise<Renderer> {
-  parse ??= (await import('handlebars/dist/cjs/handlebars/compiler/base.js')).parse;
+  parse ??= await loadTemplateParser();
   return (field, template, escaping = 'uri') => {
     if (!isTemplate(template)) return template;
     const output = new Output(field);
