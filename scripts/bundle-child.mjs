@@ -1,78 +1,59 @@
 /**
- * Some programs of src/script/child once more, each as one CommonJS file beside the compiled modules. That of setup and
- * teardown scripts, since a process starts for every run, and loading it as ES modules takes as long again as starting Node;
- * those of Playwright suites, since they are copied into a customer's project. `node scripts/bundle-child.mjs DIST`.
+ * Builds some programs of src/script/child a second time, each as one CommonJS file beside the compiled modules. The setup and
+ * teardown scripts need it because a process starts for every run, and loading ES modules takes as long as starting Node itself.
+ * Playwright suites need it because the files are copied into a customer's project. `node scripts/bundle-child.mjs DIST`.
  */
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
+import { renameSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-/** What each of them does after its modules: `load` gives the exports of one. */
-const entries = {
-  // The customer's code is to find no main module, as beside ES modules.
-  'api/main.js': `Reflect.deleteProperty(process, 'mainModule');\nload('./api/main.js');`,
-  'suite/overlay.js': `module.exports = load('./suite/overlay.js');`,
-  'suite/reporter.js': `module.exports = load('./suite/reporter.js');`,
-};
-const folder = join(process.argv[2] ?? join(root, 'dist'), 'script', 'child');
+const folder = resolve(process.argv[2] ?? join(root, 'dist'), 'script', 'child');
 
-/** Texts of each entry and all that it imports, as CommonJS, by file name; by entry. */
-function commonJs() {
-  const converted = mkdtempSync(join(folder, '.commonjs-'));
-  try {
-    const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-    const flags = '--ignoreConfig --allowJs --noCheck --removeComments --esModuleInterop --types node';
-    const forms = '--module commonjs --moduleResolution bundler --target es2023';
-    const args = [...`${flags} ${forms}`.split(' '), '--outDir', converted];
-    args.push(...Object.keys(entries).map((entry) => join(folder, entry)));
-    const done = spawnSync(process.execPath, [compiler, ...args], { cwd: root, encoding: 'utf8' });
-    if (done.status !== 0) throw new Error(`${done.stdout}${done.stderr}`);
-    const take = (modules, name) => {
-      if (modules.has(name)) return modules;
-      let text = readFileSync(join(converted, name), 'utf8');
-      modules.set(name, '');
-      for (const [, specifier] of text.matchAll(/\brequire\("(\.[^"]*)"\)/g)) {
-        const imported = posix.normalize(posix.join(posix.dirname(name), specifier));
-        if (!/^[\w/-]+\.js$/.test(imported))
-          throw new Error(`${name}: ${specifier} is not below src/script/child`);
-        text = text.replaceAll(`require("${specifier}")`, `require("./${imported}")`);
-        take(modules, imported);
-      }
-      modules.set(name, text);
-      return modules;
-    };
-    return Object.keys(entries).map((entry) => [entry, take(new Map(), entry)]);
-  } finally {
-    rmSync(converted, { recursive: true, force: true });
-  }
+/** Each entry, and the statements that run before its modules. */
+const entries = {
+  // The customer's code must find no main module, as it finds none next to ES modules.
+  'api/main.js': `Reflect.deleteProperty(process, 'mainModule');`,
+  'suite/overlay.js': '',
+  'suite/reporter.js': '',
+};
+
+/** The text of one entry with all that it imports. Throws if it needs a file of another folder or a package. */
+async function bundled(entry, first) {
+  const { outputFiles, metafile, warnings } = await build({
+    absWorkingDir: folder,
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: 'node',
+    format: 'cjs',
+    // As in tsconfig.json: the Node of an older runtime reads it.
+    target: 'es2023',
+    // The first statement of a file alone can make it strict.
+    banner: { js: `'use strict';\n// Written by scripts/bundle-child.mjs.\n${first}` },
+    logLevel: 'silent',
+  });
+  const faults = [
+    ...warnings.map(({ text, location }) => `${location?.file ?? entry}: ${text}`),
+    ...Object.keys(metafile.inputs)
+      .filter((input) => input.startsWith('..'))
+      .map((input) => `${entry}: ${input} is not below src/script/child`),
+    ...Object.values(metafile.outputs)
+      .flatMap(({ imports }) => imports)
+      .filter(({ path }) => !isBuiltin(path))
+      .map(({ path }) => `${entry}: ${path} is no module of Node`),
+  ];
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+  return outputFiles[0].text;
 }
 
-for (const [entry, modules] of commonJs()) {
-  const parts = [...modules].map(
-    ([name, text]) => `${JSON.stringify(`./${name}`)}: (exports, require) => {\n${text}\n},`,
-  );
-  const text = `'use strict';
-// Written by scripts/bundle-child.mjs.
-const builtin = require;
-const loaded = new Map();
-const load = (name) => {
-  if (!Object.hasOwn(parts, name)) return builtin(name);
-  const known = loaded.get(name);
-  if (known !== undefined) return known;
-  const exports = {};
-  loaded.set(name, exports);
-  parts[name](exports, load);
-  return exports;
-};
-const parts = {
-${parts.join('\n')}
-};
-${entries[entry]}
-`;
+for (const [entry, first] of Object.entries(entries)) {
+  const text = await bundled(entry, first);
   const output = join(folder, entry.replace(/\.js$/, '.cjs'));
-  // Others may be starting it just now.
+  // A process may be starting from this file right now.
   writeFileSync(`${output}.${process.pid}`, text);
   renameSync(`${output}.${process.pid}`, output);
 }

@@ -45,7 +45,7 @@ export type Targets = {
 export async function startTargets(options: TargetsOptions = {}): Promise<Targets> {
   const host = options.host ?? '127.0.0.1';
   const now = (options.now ?? new Date()).getTime();
-  const authority = createAuthority({ commonName: 'Sample targets', now: new Date(now) });
+  const authority = await createAuthority({ commonName: 'Sample targets', now: new Date(now) });
   const names = [...new Set([host, '127.0.0.1', '::1', 'localhost'])];
   const days = (from: number, to: number) => ({
     commonName: 'localhost',
@@ -71,20 +71,28 @@ export async function startTargets(options: TargetsOptions = {}): Promise<Target
     const http = await keep(startHttpTarget({ ...port('http'), ...routes }));
     const https = {
       valid: await keep(
-        startHttpTarget({ ...port('https'), ...routes, certificate: authority.issue(days(-1, 90)) }),
+        startHttpTarget({ ...port('https'), ...routes, certificate: await authority.issue(days(-1, 90)) }),
       ),
       expired: await keep(
-        startHttpTarget({ ...port('expired'), ...routes, certificate: authority.issue(days(-100, -10)) }),
+        startHttpTarget({
+          ...port('expired'),
+          ...routes,
+          certificate: await authority.issue(days(-100, -10)),
+        }),
       ),
       wrongHost: await keep(
         startHttpTarget({
           ...port('wrongHost'),
           ...routes,
-          certificate: authority.issue({ ...days(-1, 90), commonName: 'other.test', names: ['other.test'] }),
+          certificate: await authority.issue({
+            ...days(-1, 90),
+            commonName: 'other.test',
+            names: ['other.test'],
+          }),
         }),
       ),
       selfSigned: await keep(
-        startHttpTarget({ ...port('selfSigned'), ...routes, certificate: selfSigned(days(-1, 90)) }),
+        startHttpTarget({ ...port('selfSigned'), ...routes, certificate: await selfSigned(days(-1, 90)) }),
       ),
     };
     const tcp = {

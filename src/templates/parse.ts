@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { loadTemplateParser } from './handlebars-parser.ts';
 import type { Program } from './syntax.ts';
 import { TemplateError } from './template-error.ts';
 
@@ -26,7 +27,7 @@ export function isTemplate(text: string): boolean {
 
 /** Loads the library's parser at the first call: most processes never need it. */
 export async function loadParser(): Promise<Parse> {
-  library ??= (await import('handlebars/dist/cjs/handlebars/compiler/base.js')).parse;
+  library ??= await loadTemplateParser();
   return parse;
 }
 

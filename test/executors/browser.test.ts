@@ -23,7 +23,7 @@ describe.runIf(hasPlaywright)('browser checks', { timeout: 60_000 }, () => {
   beforeAll(async () => {
     await builtProgram();
     bench = startScripts();
-    const { cert, key } = selfSigned({
+    const { cert, key } = await selfSigned({
       commonName: 'localhost',
       names: ['localhost'],
       notBefore: new Date(Date.now() - 3_600_000),

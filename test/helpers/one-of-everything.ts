@@ -168,7 +168,8 @@ export async function makeOneOfEverything(service: TestService): Promise<Everyth
   ids['snippet'] = idOf(await make('/v1/snippets', { name: 'login', script: 'console.log(1)' }));
   await make('/v1/variables', { key: 'TOKEN', value: 'first-token', secret: true });
   ids['variable'] = 'TOKEN';
-  const { cert, key } = createAuthority({ commonName: 'Test' }).issue({
+  const authority = await createAuthority({ commonName: 'Test' });
+  const { cert, key } = await authority.issue({
     commonName: 'client',
     notBefore: new Date(service.now() - 86_400_000),
     notAfter: new Date(service.now() + 86_400_000),

@@ -36,8 +36,8 @@ export type PrivateRegistry = {
 
 export async function startPrivateRegistry(token: string): Promise<PrivateRegistry> {
   const day = 86_400_000;
-  const authority = createAuthority({ commonName: 'packages of acme' });
-  const { cert, key } = authority.issue({
+  const authority = await createAuthority({ commonName: 'packages of acme' });
+  const { cert, key } = await authority.issue({
     commonName: 'packages',
     names: ['127.0.0.1', 'localhost'],
     notBefore: new Date(Date.now() - day),

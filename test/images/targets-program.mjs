@@ -47,8 +47,8 @@ const routes = {
 };
 
 const day = 86_400_000;
-const authority = createAuthority({ commonName: 'Authority of the tests' });
-const certificate = authority.issue({
+const authority = await createAuthority({ commonName: 'Authority of the tests' });
+const certificate = await authority.issue({
   commonName: 'targets',
   names: ['targets'],
   notBefore: new Date(Date.now() - day),

@@ -14,9 +14,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const validity = { notBefore: new Date('2026-01-02T03:04:05Z'), notAfter: new Date('2055-06-07T08:09:10Z') };
 
-test('openssl accepts what the authority signs, by its strictest rules', () => {
-  const authority = createAuthority({ commonName: 'Test authority', now: new Date('2026-03-01T00:00:00Z') });
-  const leaf = authority.issue({
+test('openssl accepts what the authority signs, by its strictest rules', async () => {
+  const authority = await createAuthority({
+    commonName: 'Test authority',
+    now: new Date('2026-03-01T00:00:00Z'),
+  });
+  const leaf = await authority.issue({
     commonName: 'a.test',
     names: ['a.test', '*.b.test', '10.0.0.1', 'fe80::1'],
     ...validity,
@@ -32,9 +35,9 @@ test('openssl accepts what the authority signs, by its strictest rules', () => {
   expect(verdict.trim()).toBe(`${cert}: OK`);
 });
 
-test('names, validity and issuer are as asked for', () => {
-  const authority = createAuthority({ commonName: 'Test authority' });
-  const issued = authority.issue({
+test('names, validity and issuer are as asked for', async () => {
+  const authority = await createAuthority({ commonName: 'Test authority' });
+  const issued = await authority.issue({
     commonName: 'a.test',
     names: ['a.test', '10.0.0.1', 'fe80::1'],
     ...validity,
@@ -62,8 +65,8 @@ test('names, validity and issuer are as asked for', () => {
   });
 });
 
-test('a self-signed certificate is its own issuer', () => {
-  const own = new X509Certificate(selfSigned({ commonName: 'alone.test', ...validity }).cert);
+test('a self-signed certificate is its own issuer', async () => {
+  const own = new X509Certificate((await selfSigned({ commonName: 'alone.test', ...validity })).cert);
   expect([own.issuer, own.subject, own.verify(own.publicKey)]).toEqual([
     'CN=alone.test',
     'CN=alone.test',

@@ -1,112 +1,79 @@
-/** One cookie that a redirect set, for the rest of this run only. */
-type Cookie = {
-  name: string;
-  value: string;
-  domain: string;
-  hostOnly: boolean;
-  path: string;
-  secure: boolean;
-};
+import { Cookie, CookieJar, getPublicSuffix, MemoryCookieStore } from 'tough-cookie';
 
-export type CookieJar = Cookie[];
+/** The cookies that the redirects of one run set. They live no longer than the run. */
+export type RunCookies = {
+  /**
+   * Keeps the cookies of a response's Set-Cookie headers (RFC 6265 section 5.3); `now` in milliseconds since the epoch.
+   * Cookies that break the rules are left out, as are those over 4 KiB and those after the first 50.
+   */
+  keep: (url: URL, headers: readonly string[], now: number) => void;
+  /** The Cookie header's value for `url`, or null when no cookie goes there. Does not look at expiry times again. */
+  headerFor: (url: URL) => string | null;
+};
 
 const maxCookies = 50;
 const maxCookieBytes = 4096;
 
-/**
- * Keeps the cookies of a response's Set-Cookie headers (RFC 6265 section 5.3, without expiry times but those in the past:
- * a run is too short for the others). The jar is bounded: what is over 50 cookies or 4 KiB each is not kept.
- */
-export function keepCookies(jar: CookieJar, url: URL, headers: readonly string[], now: number): void {
-  for (const header of headers) {
-    if (header.length > maxCookieBytes) continue;
-    const cookie = parseCookie(header, url, now);
-    if (cookie === null) continue;
-    const index = jar.findIndex(
-      (old) => old.name === cookie.name && old.domain === cookie.domain && old.path === cookie.path,
-    );
-    if (index >= 0) jar.splice(index, 1);
-    if (!cookie.expired && jar.length < maxCookies) jar.push(cookie);
-  }
-}
+/** Creates an empty jar. This file loads 14 MB of rules about domains, so import it only where cookies may be set. */
+export function createRunCookies(): RunCookies {
+  const store = new MemoryCookieStore();
+  const jar = new CookieJar(store, {
+    // A target may set a Secure cookie over http and redirect to https. Only https sends it back, on loopback too.
+    enforceSecureOriginOnStorage: false,
+    allowSecureOnLocal: false,
+  });
+  /** Domain, path and name of each cookie in the jar. */
+  const kept = new Set<string>();
 
-/** The Cookie header's value for `url`, or null when no cookie goes there. */
-export function cookiesFor(jar: CookieJar, url: URL): string | null {
-  const fitting = jar.filter(
-    (cookie) =>
-      (cookie.hostOnly ? url.hostname === cookie.domain : domainMatches(url.hostname, cookie.domain)) &&
-      pathMatches(url.pathname, cookie.path) &&
-      (!cookie.secure || url.protocol === 'https:'),
-  );
-  if (fitting.length === 0) return null;
-  // Longer paths first (section 5.4).
-  fitting.sort((a, b) => b.path.length - a.path.length);
-  return fitting.map((cookie) => `${cookie.name}=${cookie.value}`).join('; ');
-}
-
-function parseCookie(header: string, url: URL, now: number): (Cookie & { expired: boolean }) | null {
-  const [pair = '', ...attributes] = header.split(';');
-  const equals = pair.indexOf('=');
-  const name = equals < 0 ? '' : pair.slice(0, equals).trim();
-  if (name === '') return null;
-  const cookie = {
-    name,
-    value: pair.slice(equals + 1).trim(),
-    domain: url.hostname,
-    hostOnly: true,
-    path: defaultPath(url.pathname),
-    secure: false,
-    expired: false,
-  };
-  let maxAgeSeen = false;
-  for (const attribute of attributes) {
-    const [key = '', ...rest] = attribute.split('=');
-    const value = rest.join('=').trim();
-    switch (key.trim().toLowerCase()) {
-      case 'domain': {
-        const domain = value.replace(/^\./, '').toLowerCase();
-        if (domain === '') break;
-        // A cookie for a foreign domain, or for a whole top-level one, is refused.
-        if (!domainMatches(url.hostname, domain)) return null;
-        if (domain !== url.hostname && !domain.includes('.')) return null;
-        cookie.domain = domain;
-        cookie.hostOnly = false;
-        break;
-      }
-      case 'path':
-        if (value.startsWith('/')) cookie.path = value;
-        break;
-      case 'secure':
-        cookie.secure = true;
-        break;
-      case 'max-age':
-        if (!/^-?\d+$/.test(value)) break;
-        maxAgeSeen = true;
-        cookie.expired = Number(value) <= 0;
-        break;
-      case 'expires': {
-        const time = Date.parse(value);
-        if (!maxAgeSeen && !Number.isNaN(time)) cookie.expired = time <= now;
-        break;
-      }
-      default:
+  const keepOne = (cookie: Cookie, url: URL, now: number): void => {
+    if (isOwnSuffix(cookie, url)) cookie.domain = null;
+    if (cookie.path !== null) cookie.path = decoded(cookie.path);
+    const at = new Date(now);
+    const stored = jar.setCookieSync(cookie, url, { ignoreError: true, now: at });
+    // A cookie in the jar has a domain and a path; only the library's types leave them open.
+    if (stored === undefined || stored.domain === null || stored.path === null) return;
+    const id = JSON.stringify([stored.domain, stored.path, stored.key]);
+    const isExpired = (stored.expiryTime(at) ?? Infinity) <= now;
+    if (!isExpired && (kept.has(id) || kept.size < maxCookies)) {
+      kept.add(id);
+      return;
     }
-  }
-  return cookie;
+    kept.delete(id);
+    store.removeCookie(stored.domain, stored.path, stored.key, () => undefined);
+  };
+
+  return {
+    keep: (url, headers, now) => {
+      for (const header of headers) {
+        if (header.length > maxCookieBytes) continue;
+        const cookie = Cookie.parse(header);
+        if (cookie !== undefined) keepOne(cookie, url, now);
+      }
+    },
+    headerFor: (url) => {
+      // keep() has compared expiry times with the run's clock; the library would use the system's.
+      const fitting = jar.getCookiesSync(url, { expire: false, sort: true });
+      return fitting.length === 0 ? null : fitting.map((cookie) => cookie.cookieString()).join('; ');
+    },
+  };
 }
 
-function domainMatches(host: string, domain: string): boolean {
-  return host === domain || (host.endsWith(`.${domain}`) && !/^[\d.]+$|:/.test(host));
-}
-
-function pathMatches(path: string, cookiePath: string): boolean {
+/**
+ * True when a host names itself as the domain and nobody registers names below it: `http://intranet/` with `Domain=intranet`.
+ * RFC 6265 (section 5.3, step 5) keeps such a cookie for this host alone; the library would refuse it.
+ */
+function isOwnSuffix(cookie: Cookie, url: URL): boolean {
   return (
-    path === cookiePath ||
-    (path.startsWith(cookiePath) && (cookiePath.endsWith('/') || path[cookiePath.length] === '/'))
+    cookie.domain === url.hostname &&
+    getPublicSuffix(url.hostname, { allowSpecialUseDomain: true, ignoreError: true }) === undefined
   );
 }
 
-function defaultPath(path: string): string {
-  const slash = path.lastIndexOf('/');
-  return slash <= 0 ? '/' : path.slice(0, slash);
+/** A path as the library compares it: it decodes the URL's path, but not the cookie's. */
+function decoded(path: string): string {
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
-import Client from 'undici/lib/dispatcher/client.js';
 import { enterPhase, type PhaseRecord } from './phases.ts';
+import { finished, UndiciClient, withoutStacks } from './undici-client.ts';
 
 /** One request as it goes over the wire. */
 export type WireRequest = {
@@ -44,12 +44,6 @@ export type Intake = {
 type MaybeHttp2 = Socket & { alpnProtocol?: string | false | null };
 
 const maxHeaderBytes = 65_536;
-
-/**
- * Ends a socket for undici without the cost of a new error's stack. Not the library's own UND_ERR_INFO: after that it
- * would take the request for one to be tried again.
- */
-const finished = Object.assign(new Error('the exchange is finished'), { code: 'UND_ERR_ABORTED' });
 
 /** undici reports errors through these; a socket that is done with has nobody left to tell. */
 const ignoreError = () => undefined;
@@ -125,7 +119,7 @@ export function exchange(
       return;
     }
     signal.addEventListener('abort', onAbort, { once: true });
-    const client = new Client(request.origin, {
+    const client = new UndiciClient(request.origin, {
       // Asynchronous, for undici resumes a queue only when the connection comes later. There is no second connection.
       connect: (_options, callback) => {
         const first = !connected;
@@ -149,19 +143,6 @@ export function exchange(
       },
       handler,
     );
-  });
-}
-
-/**
- * Once a response is complete undici makes an error of its own to end the connection with, which nobody ever sees; its
- * stack would cost a tenth of a whole probe. Errors of this turn of the event loop go without.
- */
-function withoutStacks(): void {
-  const { stackTraceLimit } = Error;
-  if (stackTraceLimit === 0) return;
-  Error.stackTraceLimit = 0;
-  queueMicrotask(() => {
-    Error.stackTraceLimit = stackTraceLimit;
   });
 }
 

@@ -5,7 +5,7 @@ import { reasonOf, type Reason } from '../../protocol/reasons.ts';
 import type { Timings } from '../../protocol/result.ts';
 import type { ExecutionContext } from '../interface/executor.ts';
 import { openConnection, type ConnectionFacts, type Destination } from './connection.ts';
-import { cookiesFor, keepCookies, type CookieJar } from './cookies.ts';
+import type { RunCookies } from './cookies.ts';
 import { exchange, type Received } from './exchange.ts';
 import { reasonOfError } from './failures.ts';
 import { clock, endPhases, startPhases, summed, timingsOf, type PhaseRecord } from './phases.ts';
@@ -53,9 +53,11 @@ export const maxBodyBytes = 25 * 1024 * 1024;
  * deadline does is in the report; rejects with `signal.reason` when the signal fired for another reason, or AgentError.
  */
 export async function performRequest(request: HttpRequest, context: ExecutionContext): Promise<HttpReport> {
+  // Before the clock starts: the time to load a library is not the target's.
+  const createRunCookies = request.followRedirects ? await cookieLibrary() : null;
   const startedAt = clock();
   const records: PhaseRecord[] = [];
-  const jar: CookieJar = [];
+  let jar: RunCookies | null = null;
   const facts: ConnectionFacts = {
     address: null,
     attempts: [],
@@ -104,8 +106,9 @@ export async function performRequest(request: HttpRequest, context: ExecutionCon
       break;
     }
     const cookies = response.headers['set-cookie'];
-    if (cookies !== undefined) {
-      keepCookies(jar, hop.url, Array.isArray(cookies) ? cookies : [cookies], context.now());
+    if (cookies !== undefined && createRunCookies !== null) {
+      jar ??= createRunCookies();
+      jar.keep(hop.url, Array.isArray(cookies) ? cookies : [cookies], context.now());
     }
     try {
       hop = redirected(hop, response);
@@ -119,6 +122,14 @@ export async function performRequest(request: HttpRequest, context: ExecutionCon
   report.clientCertificate = facts.clientCertificate;
   const endedAt = records[records.length - 1]?.endedAt ?? clock();
   return { ...report, timings: summed(records, endedAt - startedAt) };
+}
+
+let createCookies: Promise<() => RunCookies> | null = null;
+
+/** The cookie jar's library, which an agent without work does not load. */
+function cookieLibrary(): Promise<() => RunCookies> {
+  createCookies ??= import('./cookies.ts').then(({ createRunCookies }) => createRunCookies);
+  return createCookies;
 }
 
 /** A URL for people to read: without user and password. */
@@ -140,7 +151,7 @@ type HopState = {
 async function runHop(
   hop: HopRequest,
   request: HttpRequest,
-  state: HopState & { jar: CookieJar },
+  state: HopState & { jar: RunCookies | null },
 ): Promise<void> {
   const { context, record, facts, report } = state;
   const { url } = hop;
@@ -188,10 +199,10 @@ async function runHop(
 }
 
 /** The hop's headers with the run's cookies, the URL's own credentials and the proxy's. */
-function hopHeaders(hop: HopRequest, request: HttpRequest, jar: CookieJar): string[] {
+function hopHeaders(hop: HopRequest, request: HttpRequest, jar: RunCookies | null): string[] {
   const headers = [...hop.headers];
-  if (jar.length > 0) {
-    const cookies = cookiesFor(jar, hop.url);
+  if (jar !== null) {
+    const cookies = jar.headerFor(hop.url);
     const own = indexOfHeader(headers, 'cookie');
     if (cookies !== null && own >= 0) headers[own + 1] = `${headers[own + 1] ?? ''}; ${cookies}`;
     else if (cookies !== null) headers.push('cookie', cookies);

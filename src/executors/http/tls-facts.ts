@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import { TLSSocket, type DetailedPeerCertificate, type PeerCertificate } from 'node:tls';
+import type { DetailedPeerCertificate, PeerCertificate, TLSSocket } from 'node:tls';
 import { shortened } from '../interface/shorten.ts';
 import { dayMs } from '../../durations.ts';
+import { certificateWithChain } from './leaf-certificate.ts';
 
 /** What a result says about the certificate and the connection that carried it. Times are ISO, UTC. */
 export type CertificateFacts = {
@@ -72,8 +73,7 @@ function identityOf(leaf: PeerCertificate, socket: TLSSocket): Identity {
     fingerprint256: leaf.fingerprint256,
     serial: leaf.serialNumber,
     altNames: alternativeNames(leaf.subjectaltname),
-    // The socket's own method may have been replaced for the handshake (http-tls.ts).
-    chain: chainOf(TLSSocket.prototype.getPeerCertificate.call(socket, true) as DetailedPeerCertificate), // true = with chain
+    chain: chainOf(certificateWithChain(socket)),
   };
   identities.delete(leaf.fingerprint256);
   identities.set(leaf.fingerprint256, { identity, readAt });

@@ -3,10 +3,11 @@ import {
   checkServerIdentity,
   connect,
   createSecureContext,
-  TLSSocket,
   type PeerCertificate,
   type SecureContext,
+  type TLSSocket,
 } from 'node:tls';
+import { readLeafOnly } from './leaf-certificate.ts';
 
 /** A finished handshake. Whether the certificate is good enough is the caller's decision. */
 export type Handshake = {
@@ -45,10 +46,7 @@ export function handshake(
       rejectUnauthorized: false,
       checkServerIdentity,
     });
-    // Node reads the whole chain to check the host's name, which needs the leaf alone and costs a tenth so.
-    let leaf: PeerCertificate | null = null;
-    const leafOnly = () => (leaf ??= TLSSocket.prototype.getPeerCertificate.call(secure, false));
-    secure.getPeerCertificate = leafOnly as TLSSocket['getPeerCertificate']; // whose overload promises a chain
+    const leafOnly = readLeafOnly(secure);
     const finish = () => {
       signal.removeEventListener('abort', onAbort);
       secure.off('error', onError);

@@ -128,11 +128,8 @@ test('a refused key, a wrong clock, a missing file of certificates', async () =>
 
 test('a file of certificates is counted', async () => {
   const file = join(folder, 'ca.pem');
-  writeFileSync(
-    file,
-    createAuthority({ commonName: 'x' }).certificate.cert +
-      createAuthority({ commonName: 'y' }).certificate.cert,
-  );
+  const authorities = await Promise.all(['x', 'y'].map((commonName) => createAuthority({ commonName })));
+  writeFileSync(file, authorities.map(({ certificate }) => certificate.cert).join(''));
   const { byName } = await findings({ NODE_EXTRA_CA_CERTS: file });
   expect(byName['extra certificates']).toMatchObject({ status: 'ok', message: `2 in ${file}` });
   expect(byName['key']).toMatchObject({ status: 'note', message: 'API_KEY is not set' });

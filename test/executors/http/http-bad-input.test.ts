@@ -209,7 +209,7 @@ describe('servers that break the rules', () => {
     expect(overTls.base).toMatchObject({ ok: false, reason: { code: 'TLS_ERROR' } });
     expect(overTls.timings).toMatchObject({ connect: expect.any(Number), tls: expect.any(Number) });
 
-    const { cert, key } = selfSigned({ commonName: 'localhost', ...validity() });
+    const { cert, key } = await selfSigned({ commonName: 'localhost', ...validity() });
     const secure = await listening(createSecureServer({ cert, key, allowHTTP1: true }));
     running.push(secure);
     const overPlain = await executeUrl(urlJob({ url: `http://127.0.0.1:${secure.port}/` }), testContext());
@@ -244,7 +244,7 @@ describe('HTTP/2 servers that break the rules', () => {
   } as const;
 
   test.each(Object.entries(cases))('%s: %s', async (path) => {
-    const { cert, key } = selfSigned({ commonName: 'localhost', ...validity() });
+    const { cert, key } = await selfSigned({ commonName: 'localhost', ...validity() });
     const server = createSecureServer({ cert, key, maxSendHeaderBlockLength: 10_000_000 });
     server.on('sessionError', () => undefined);
     server.on('stream', (stream) => {

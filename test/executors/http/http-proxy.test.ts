@@ -30,8 +30,8 @@ const asked: { line: string; headers: NodeJS.Dict<string | string[]> }[] = [];
 
 beforeAll(async () => {
   names = await startTestNetwork({ 'proxy.test': ['127.0.0.1'] });
-  const authority = createAuthority({ commonName: 'Proxy Authority' });
-  certificate = authority.issue({
+  const authority = await createAuthority({ commonName: 'Proxy Authority' });
+  certificate = await authority.issue({
     commonName: 'localhost',
     names: ['localhost', '127.0.0.1', '::1', 'proxy.test', 'inside.test'],
     notBefore: new Date(Date.now() - 86_400_000),

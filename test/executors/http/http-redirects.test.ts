@@ -63,7 +63,7 @@ beforeAll(async () => {
       });
     }),
   );
-  const { cert, key } = selfSigned({
+  const { cert, key } = await selfSigned({
     commonName: 'localhost',
     notBefore: new Date(Date.now() - 86_400_000),
     notAfter: new Date(Date.now() + 86_400_000),

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type ServerOptions } from 'node:https';
 import { createSecureServer } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
@@ -23,6 +24,7 @@ let authority: Authority;
 let client: Certificate;
 let names: TestNetwork;
 const running: Running[] = [];
+const { privateKey: otherKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 beforeAll(async () => {
   names = await startTestNetwork({
@@ -30,8 +32,8 @@ beforeAll(async () => {
     'other.test': ['127.0.0.1'],
     'api.good.test': ['127.0.0.1'],
   });
-  authority = createAuthority({ commonName: 'Test Authority' });
-  client = authority.issue({ commonName: 'client', notBefore: from, notAfter: until });
+  authority = await createAuthority({ commonName: 'Test Authority' });
+  client = await authority.issue({ commonName: 'client', notBefore: from, notAfter: until });
 });
 afterAll(async () => {
   for (const server of running) await server.close();
@@ -72,7 +74,7 @@ function get(url: string, options: { skipSSL?: boolean; clientCertificates?: Cli
 
 describe('the server certificate', () => {
   test('good: its facts', async () => {
-    const certificate = authority.issue({
+    const certificate = await authority.issue({
       commonName: 'good.test',
       names: ['good.test', '*.good.test', '10.1.2.3'],
       notBefore: from,
@@ -119,7 +121,7 @@ describe('the server certificate', () => {
     notBefore: new Date(now + start),
     notAfter: new Date(now + end),
   });
-  const cases: [string, () => Certificate, string][] = [
+  const cases: [string, () => Promise<Certificate>, string][] = [
     [
       'expired',
       () => authority.issue({ commonName: 'good.test', ...range(-20 * day, -10 * day) }),
@@ -142,12 +144,16 @@ describe('the server certificate', () => {
     ],
     [
       'of an unknown authority',
-      () => createAuthority({ commonName: 'Nobody' }).issue({ commonName: 'good.test', ...range(-day, day) }),
+      async () =>
+        (await createAuthority({ commonName: 'Nobody' })).issue({
+          commonName: 'good.test',
+          ...range(-day, day),
+        }),
       'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
     ],
   ];
   test.each(cases)('%s: fails with its facts, and passes with skipSSL', async (_name, issue, code) => {
-    const port = await httpsServer(issue());
+    const port = await httpsServer(await issue());
     const refused = await get(`https://good.test:${port}/`);
     expect(refused.base).toEqual({
       ok: false,
@@ -168,7 +174,7 @@ describe('the server certificate', () => {
 
   test("the check's own Host header is the name that the certificate must have", async () => {
     const port = await httpsServer(
-      authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until }),
+      await authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until }),
     );
     const job = apiJob(
       { url: `https://127.0.0.1:${port}/`, headers: [{ key: 'Host', value: 'good.test', locked: false }] },
@@ -180,7 +186,7 @@ describe('the server certificate', () => {
 
   test('an address as host is checked against the addresses of the certificate', async () => {
     const port = await httpsServer(
-      authority.issue({ commonName: 'x', names: ['127.0.0.1'], notBefore: from, notAfter: until }),
+      await authority.issue({ commonName: 'x', names: ['127.0.0.1'], notBefore: from, notAfter: until }),
     );
     const outcome = await get(`https://127.0.0.1:${port}/`);
     expect(outcome.base).toEqual({ ok: true });
@@ -188,7 +194,7 @@ describe('the server certificate', () => {
 
   test('a URL check knows no client certificates, and trusts the default roots alone', async () => {
     const port = await httpsServer(
-      authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until }),
+      await authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until }),
     );
     const outcome = await executeUrl(urlJob({ url: `https://good.test:${port}/` }), context());
     expect(outcome.base).toMatchObject({ ok: false, reason: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } });
@@ -197,7 +203,7 @@ describe('the server certificate', () => {
 
 test('sessions are not resumed: each attempt makes the whole handshake', async () => {
   const port = await httpsServer(
-    authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until }),
+    await authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until }),
   );
   for (let i = 0; i < 3; i++) {
     const outcome = await get(`https://good.test:${port}/`);
@@ -209,7 +215,11 @@ describe('HTTP/2', () => {
   const seen: { version: string; method: string; body: string; type: string | undefined }[] = [];
   let port: number;
   beforeAll(async () => {
-    const { cert, key } = authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until });
+    const { cert, key } = await authority.issue({
+      commonName: 'good.test',
+      notBefore: from,
+      notAfter: until,
+    });
     const server = await listening(
       createSecureServer({ cert, key, allowHTTP1: true }, (request, response) => {
         let body = '';
@@ -294,7 +304,7 @@ describe('HTTP/2', () => {
 describe('client certificates', () => {
   let port: number;
   beforeAll(async () => {
-    const certificate = authority.issue({
+    const certificate = await authority.issue({
       commonName: 'good.test',
       names: ['good.test', 'api.good.test', 'other.test'],
       notBefore: from,
@@ -307,8 +317,8 @@ describe('client certificates', () => {
     });
   });
 
-  const named = (commonName: string, host: string): ClientCertificate =>
-    trusting(host, authority.issue({ commonName, notBefore: from, notAfter: until }));
+  const named = async (commonName: string, host: string): Promise<ClientCertificate> =>
+    trusting(host, await authority.issue({ commonName, notBefore: from, notAfter: until }));
 
   test.each([
     [
@@ -352,8 +362,8 @@ describe('client certificates', () => {
     ['one character', 'good.test', [['mark', 'go?d.test']], 'mark'],
   ] as const)('%s', async (_name, host, certificates, expected) => {
     const outcome = await get(`https://${host}:${port}/`, {
-      clientCertificates: certificates.map(([name, pattern]) =>
-        named(name, pattern.replace('PORT', String(port))),
+      clientCertificates: await Promise.all(
+        certificates.map(([name, pattern]) => named(name, pattern.replace('PORT', String(port)))),
       ),
     });
     expect(outcome.details['response']).toMatchObject({
@@ -371,14 +381,14 @@ describe('client certificates', () => {
   test('no pattern matches: none is offered', async () => {
     const outcome = await get(`https://other.test:${port}/`, {
       skipSSL: true,
-      clientCertificates: [named('x', '*.good.test')],
+      clientCertificates: [await named('x', '*.good.test')],
     });
     expect(outcome.details['response']).toMatchObject({ body: '{"client":null,"reused":false}' });
     expect(outcome.details).not.toHaveProperty('clientCertificate');
   });
 
   test('a server that insists', async () => {
-    const certificate = authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until });
+    const certificate = await authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until });
     const strict = await httpsServer(certificate, {
       ca: authority.certificate.cert,
       requestCert: true,
@@ -397,7 +407,7 @@ describe('client certificates', () => {
 
   test.each([
     ['no PEM', { cert: 'nonsense' }],
-    ['another key', { key: selfSigned({ commonName: 'x', notBefore: from, notAfter: until }).key }],
+    ['another key', { key: otherKey.export({ type: 'pkcs8', format: 'pem' }).toString() }],
     ['a CA that is none', { ca: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n' }],
   ])('unusable: %s', async (_name, part) => {
     const outcome = await get(`https://good.test:${port}/`, {

@@ -1,6 +1,6 @@
-import Module, { createRequire, isBuiltin } from 'node:module';
-import { existsSync, realpathSync } from 'node:fs';
-import { join, posix } from 'node:path';
+import { createRequire, isBuiltin } from 'node:module';
+import { posix } from 'node:path';
+import { lookOnlyBelow } from './module-paths.ts';
 import * as vm from 'node:vm';
 
 /** What the check itself has to mend: reported as SCRIPT_INVALID, not as something that its code threw. */
@@ -149,21 +149,6 @@ export function createModules(options: {
       return null;
     },
   };
-}
-
-/**
- * Keeps the search for a package within the runtime. Above it the process may not look, and would be told so with an error
- * that packages don't expect when they ask for one that is optional.
- */
-function lookOnlyBelow(folder: string): void {
-  const pathsOf = Reflect.get(Module, '_nodeModulePaths') as ((from: string) => string[]) | undefined; // not in the types
-  if (pathsOf === undefined) return;
-  const packages = join(folder, 'node_modules');
-  // They may be a link to another place.
-  const roots = [folder, existsSync(packages) ? realpathSync(packages) : packages];
-  Reflect.set(Module, '_nodeModulePaths', (from: string) =>
-    pathsOf(from).filter((path) => roots.some((root) => path === root || path.startsWith(`${root}/`))),
-  );
 }
 
 /** Packages that are ES modules alone can be imported by scripts, as from a file in the working folder. Not in Node 18. */

@@ -3,7 +3,8 @@ import type { RecordFile } from './file.ts';
 import { bounds, type CallRecord, type TestKey } from './format.ts';
 import { newMoments, phasesOf, rounded, watchPhases, type Moments } from './phases.ts';
 import { plainText } from './text.ts';
-import { holderOf, watchMethod, withoutStep, type Methods } from './wrap.ts';
+import { holderOf, watchMethod, type Methods } from './wrap.ts';
+import { withoutStep } from './playwright-step.ts';
 
 /** What the capture uses of Playwright's APIResponse. */
 type Response = {

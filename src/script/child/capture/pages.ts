@@ -3,7 +3,8 @@ import type { RecordFile } from './file.ts';
 import { bounds, type CountsRecord, type VisitRecord } from './format.ts';
 import { plainText } from './text.ts';
 import { vitalsName, vitalsQuestion, vitalsScript } from './vitals.ts';
-import { holderOf, watchMethod, withoutStep, type Methods } from './wrap.ts';
+import { holderOf, watchMethod, type Methods } from './wrap.ts';
+import { withoutStep } from './playwright-step.ts';
 
 /** What the capture uses of Playwright's classes. */
 type Emitter = { on: (event: string, listener: (value: never) => void) => void };

@@ -86,10 +86,3 @@ export function holderOf(object: unknown, name: string): Methods | null {
   }
   return null;
 }
-
-/** Runs calls of Playwright without a step in the report, where its release has a way to say so. */
-export async function withoutStep(owner: unknown, work: () => Promise<unknown>): Promise<unknown> {
-  const wrap = (owner as Methods)['_wrapApiCall']; // feature detection
-  if (typeof wrap !== 'function') return work();
-  return (wrap as Method).call(owner, work, { internal: true });
-}

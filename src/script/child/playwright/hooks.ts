@@ -1,6 +1,8 @@
-import childProcess, { type ChildProcess } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { watchBrowserProcess } from './browser-process.ts';
+import { hideFrames } from './frames.ts';
+import { hasOwnSettings, type LaunchOptions } from './launch-options.ts';
 
 /**
  * What every process of a Playwright run tells the host: secrets that the script sets, and how the browser fares. Whoever
@@ -11,18 +13,6 @@ export type Tell = (message: {
   [field: string]: string | number | boolean | null;
 }) => void;
 
-/** Settings of a start with which a browser may fail that works otherwise. */
-const ownSettings = [
-  'executablePath',
-  'args',
-  'env',
-  'channel',
-  'timeout',
-  'ignoreDefaultArgs',
-  'chromiumSandbox',
-  'devtools',
-] as const;
-type LaunchOptions = { headless?: unknown } & { [setting in (typeof ownSettings)[number]]?: unknown };
 type BrowserLike = {
   on: (event: 'disconnected', listener: () => void) => void;
   close: (...args: unknown[]) => Promise<void>;
@@ -68,8 +58,7 @@ export function watchBrowser(runtimeFolder: string, tell: Tell): void {
   core.chromium.launch = function launch(this: BrowserTypeLike, options?: LaunchOptions) {
     const started = performance.now();
     // With settings of its own a script is to blame for what comes of them.
-    const all = { ...optionsOfTests(this), ...options };
-    const own = all.headless === false || ownSettings.some((name) => all[name] !== undefined);
+    const own = hasOwnSettings(this, options);
     const launching = original.call(this, options);
     if (own) return launching;
     tell({ type: 'browser', state: 'starting' });
@@ -94,43 +83,4 @@ export function watchBrowser(runtimeFolder: string, tell: Tell): void {
     );
     return launching;
   };
-}
-
-type WithDefaults = {
-  _defaultLaunchOptions?: LaunchOptions;
-  _playwright?: { _defaultLaunchOptions?: LaunchOptions };
-};
-
-/** What `test.use({ launchOptions })` says; where a release keeps it elsewhere, nothing. */
-function optionsOfTests(browserType: BrowserTypeLike): LaunchOptions | undefined {
-  const type = browserType as BrowserTypeLike & WithDefaults; // feature detection
-  return type._playwright?._defaultLaunchOptions ?? type._defaultLaunchOptions;
-}
-
-/** Tells by which signal a browser ended: a file that grew too large is the script's doing, a crash is not. */
-function watchBrowserProcess(tell: Tell): void {
-  const spawn = childProcess.spawn;
-  const watched = (command: string, args: readonly string[], options: object): ChildProcess => {
-    const child = spawn(command, args, options);
-    if (Array.isArray(args) && args.includes('--remote-debugging-pipe')) {
-      child.once('exit', (_code, signal) => {
-        if (signal !== null) tell({ type: 'browser', state: 'signal', signal });
-      });
-    }
-    return child;
-  };
-  childProcess.spawn = watched as typeof spawn;
-}
-
-/** Errors and steps show the script's line, not this file's. */
-function hideFrames(fromPlaywright: NodeJS.Require): void {
-  try {
-    const utils = fromPlaywright('playwright-core/lib/utils') as {
-      setBoxedStackPrefixes?: (prefixes: string[]) => void;
-    }; // of its own test runner; absent in some releases
-    const own = dirname(fromPlaywright.resolve('playwright/package.json'));
-    utils.setBoxedStackPrefixes?.([own, import.meta.dirname ?? dirname(new URL(import.meta.url).pathname)]);
-  } catch {
-    // Then a line of this file shows in some stacks, no more.
-  }
 }

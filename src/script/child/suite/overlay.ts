@@ -1,7 +1,7 @@
-import Module from 'node:module';
 import { join } from 'node:path';
 import { canCreateReporters, inWorker, suiteSettings } from './playwright.ts';
 import { runFiles } from './format.ts';
+import { offerHelpers } from './helpers.ts';
 import { watchTests } from './worker.ts';
 
 /**
@@ -134,28 +134,4 @@ function prepare(): void {
   } catch {
     // The tests run as ever.
   }
-}
-
-const helpersName = '@location-agent/helpers';
-type Resolve = (request: string, ...rest: unknown[]) => string;
-type Hooks = {
-  registerHooks?: (hooks: {
-    resolve: (specifier: string, context: unknown, next: (...args: unknown[]) => unknown) => unknown;
-  }) => void;
-};
-
-/** Where a project has none and its package manager keeps Node from looking further up (Plug'n'Play). */
-function offerHelpers(path: string): void {
-  if (process.versions['pnp'] === undefined) return;
-  const modules = Module as unknown as { _resolveFilename: Resolve } & Hooks; // internal, but what all loaders build upon
-  const original = modules._resolveFilename;
-  modules._resolveFilename = function resolve(this: unknown, request, ...rest) {
-    return request === helpersName ? path : original.call(this, request, ...rest);
-  };
-  modules.registerHooks?.({
-    resolve: (specifier, context, next) =>
-      specifier === helpersName
-        ? { url: `file://${encodeURI(path)}`, format: 'commonjs', shortCircuit: true }
-        : next(specifier, context),
-  });
 }

@@ -1,9 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { dirname, join } from 'node:path';
-import { openRecordFile, type RecordFile } from '../capture/file.ts';
+import { openRecordFile } from '../capture/file.ts';
 import type { TestKey } from '../capture/format.ts';
 import { holderOf, watchMethod, type Method, type Methods } from '../capture/wrap.ts';
 import { hasHooks, provideHooks } from '../capture/helper-hooks.ts';
+import { watchSoftFailures } from '../capture/soft-failures.ts';
 import { loader, playwrightFolder, suiteSettings } from './playwright.ts';
 
 /** In the processes of tests: what the helpers package needs, as far as the project's release of Playwright allows. */
@@ -31,7 +32,7 @@ export function watchTests(): void {
   provideHooks({ file, currentTest });
   beforeFirstTest(() => {
     library ??= loadLibrary();
-    watchSoftFailures(library.test.info(), file, currentTest);
+    watchSoftFailures(holderOf(library.test.info(), '_failWithError'), file, currentTest);
     watchResponses(library.request);
   });
 }
@@ -59,23 +60,6 @@ function beforeFirstTest(work: () => void): void {
     return (send as unknown as Method).apply(process, args);
   };
   process.send = watched as unknown as typeof send;
-}
-
-/**
- * Playwright reports errors of `expect.soft` like all others. In the process of the test they differ: only `expect` hands a
- * soft one over while the test goes on. Where a release has no such method, all failures count as hard.
- */
-function watchSoftFailures(info: unknown, file: RecordFile, currentTest: () => TestKey): void {
-  const prototype = holderOf(info, '_failWithError');
-  const original = prototype?.['_failWithError'];
-  if (prototype === null || typeof original !== 'function') return;
-  prototype['_failWithError'] = function (this: unknown, ...args: unknown[]): unknown {
-    // Frames: this one, then the caller. Before 1.60 it is `expect` itself, since then the end of its step.
-    const caller = new Error('where').stack?.split('\n')[2] ?? '';
-    if (/matchers[\\/]expect\.js|\bcomplete \(.*workerProcessEntry\.js/.test(caller))
-      file.write({ kind: 'soft', test: currentTest() });
-    return (original as Method).apply(this, args);
-  };
 }
 
 const verbs = ['get', 'post', 'put', 'patch', 'delete', 'head', 'fetch'];

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
+import picomatch from 'picomatch';
 
 /** Which files of a folder are the customer's project: the rules of `.gitignore` files, and the globs that overrule them. */
 
@@ -60,37 +61,41 @@ export type Includes = {
   mayLeadInto: (path: string) => boolean;
 };
 
-/** Globs are relative to `workingDir` (itself relative to the root): `*`, `**`, `?`, `[…]`, `{a,b}`; a folder means all in it. */
+/** As docs/suites.md lists them: `*`, `**`, `?`, `[…]` and `{a,b}` alone. A dot at the start of a name is like any letter. */
+// posix: `[!a]` is any character except a.
+const syntax = { dot: true, noextglob: true, nonegate: true, posix: true, strictSlashes: true } as const;
+
+/** Globs are relative to `workingDir` (itself relative to the root). One that names a folder means all in it. */
 export function includes(globs: readonly string[], workingDir: string): Includes {
+  const folder = escaped(workingDir, /[\\*?[\]{}()|!]/g);
   const patterns = globs
-    .flatMap(alternatives)
-    .map((glob) => posix.join(workingDir, glob).replace(/\/+$/, ''));
-  const rules = ignore({ ignoreCase: false }).add(
-    patterns.map((pattern) => `/${pattern.replace(/^[!#]/, '\\$&')}`),
-  );
-  const bases = patterns.map((pattern) => {
-    const parts = pattern.split('/');
-    const wild = parts.findIndex((part) => /[*?[]/.test(part));
-    return (wild === -1 ? parts : parts.slice(0, wild)).join('/');
-  });
-  const isWithin = (inner: string, outer: string) =>
-    outer === '' || inner === outer || inner.startsWith(`${outer}/`);
+    // Folders such as `(shop)` are common; the library would read a group.
+    .map((glob) => posix.join(folder, '.', escaped(glob, /[()|]/g)).replace(/\/+$/, ''))
+    // An empty glob at the root must not pack everything that `.gitignore` leaves out.
+    .filter((pattern) => pattern !== '.');
+  const named = patterns.map((pattern) => picomatch([pattern, `${pattern}/**`], syntax));
+  const ways = patterns.map(wayInto);
   return {
-    names: (path) => patterns.length > 0 && rules.ignores(path),
-    mayLeadInto: (path) => bases.some((base) => isWithin(path, base) || isWithin(base, path)),
+    names: (path) => named.some((fits) => fits(path)),
+    mayLeadInto: (path) => ways.some((leadsInto) => leadsInto(path)),
   };
 }
 
-/** A glob without its braces, once for each way to read them. */
-function alternatives(glob: string): string[] {
-  const braces = /\{([^{}]*,[^{}]*)\}/.exec(glob);
-  if (braces === null) return [glob];
-  const [all, inner = ''] = braces;
-  return inner
-    .split(',')
-    .slice(0, 50)
-    .flatMap((part) =>
-      alternatives(glob.slice(0, braces.index) + part + glob.slice(braces.index + all.length)),
-    )
-    .slice(0, 500);
+/** Puts a backslash before each of `characters` that has none. */
+function escaped(text: string, characters: RegExp): string {
+  return text.replaceAll(characters, (character, at: number) =>
+    character !== '\\' && text[at - 1] === '\\' ? character : `\\${character}`,
+  );
+}
+
+/** Whether files that a glob names may be below a folder: compares as many levels as the glob says one by one. */
+function wayInto(pattern: string): (folder: string) => boolean {
+  const parts = picomatch.scan(pattern, { parts: true, ...syntax }).parts ?? [];
+  const open = parts.findIndex((part) => part.includes('**') || part.includes('/'));
+  const levels = open === -1 ? parts : parts.slice(0, open);
+  const fits = levels.map((_, index) => picomatch(levels.slice(0, index + 1).join('/'), syntax));
+  return (folder) => {
+    const names = folder.split('/').slice(0, levels.length);
+    return fits[names.length - 1]?.(names.join('/')) ?? true;
+  };
 }

@@ -15,11 +15,11 @@ const start = '2026-03-04T05:06:00.000Z';
 const from = new Date('2020-01-01T00:00:00Z');
 const until = new Date('2036-04-10T13:00:00Z');
 const path = '/v1/client-certificates';
-const authority = createAuthority({ commonName: 'Test Authority' });
+const authority = await createAuthority({ commonName: 'Test Authority' });
 const issue = (commonName: string, names: string[] = []) =>
   authority.issue({ commonName, names, notBefore: from, notAfter: until });
-const client = issue('client');
-const other = issue('other');
+const client = await issue('client');
+const other = await issue('other');
 
 /** The key as `openssl pkcs8` would encrypt it. */
 const encrypted = ({ key }: Certificate) =>
@@ -152,7 +152,7 @@ describe('client certificates', () => {
     const server = await listening(
       createServer(
         {
-          ...issue('api.shop.test', ['*.shop.test']),
+          ...(await issue('api.shop.test', ['*.shop.test'])),
           ca: authority.certificate.cert,
           requestCert: true,
           rejectUnauthorized: true,

@@ -1,0 +1,22 @@
+/**
+ * Replaces one method of a TLS socket. Node calls it in `onConnectSecure` (lib/internal/tls/wrap.js), read from Node 20.20.2.
+ * test/library-internals/leaf-certificate.test.ts fails when Node stops calling it.
+ */
+import { TLSSocket, type DetailedPeerCertificate, type PeerCertificate } from 'node:tls';
+
+/**
+ * Makes a socket read its peer's certificate once and without the chain. Node reads the whole chain to check the host's name,
+ * for which the leaf is enough; that would cost a tenth more of a handshake. Returns the reader; before the handshake is over
+ * the certificate is empty, so call it afterwards.
+ */
+export function readLeafOnly(socket: TLSSocket): () => PeerCertificate {
+  let leaf: PeerCertificate | null = null;
+  const leafOnly = () => (leaf ??= TLSSocket.prototype.getPeerCertificate.call(socket, false));
+  socket.getPeerCertificate = leafOnly as TLSSocket['getPeerCertificate']; // whose overload promises a chain
+  return leafOnly;
+}
+
+/** The peer's certificate with its chain, also of a socket that `readLeafOnly` has changed. */
+export function certificateWithChain(socket: TLSSocket): DetailedPeerCertificate {
+  return TLSSocket.prototype.getPeerCertificate.call(socket, true) as DetailedPeerCertificate; // true = with chain
+}
