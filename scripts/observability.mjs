@@ -30,6 +30,7 @@ if (!existsSync(join(root, 'dist', 'agent', 'metrics-catalogue.js'))) {
   process.exit(2);
 }
 const catalogue = {
+  ...(await import(compiled('agent/metrics-definition.js'))),
   ...(await import(compiled('agent/metrics-catalogue.js'))),
   ...(await import(compiled('service/analytics/exporter-catalogue.js'))),
 };

@@ -5,7 +5,7 @@ import type { RequestOf } from '../../protocol/routes.ts';
 import type { ArtifactCalls } from './calls.ts';
 import type { ArtifactStore, StoredArtifact } from './store.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
-import { observe, type AgentMetrics } from '../metrics/counters.ts';
+import type { AgentMetrics } from '../metrics/counters.ts';
 import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
 
@@ -89,7 +89,7 @@ export function createUploader(options: {
       await session.get(stopped.signal);
       const begunAt = performance.now();
       if (!(await bring(artifact, way))) return;
-      observe(metrics.artifactUpload, (performance.now() - begunAt) / 1000);
+      metrics.histograms.artifact_upload_seconds.observe((performance.now() - begunAt) / 1000);
       metrics.artifactsSent += 1;
       metrics.artifactBytesSent += artifact.size;
       await forget(artifact);
