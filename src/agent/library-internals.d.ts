@@ -3,15 +3,3 @@ declare module 'prom-client/lib/histogram.js' {
   import { Histogram } from 'prom-client';
   export default Histogram;
 }
-
-declare module 'undici/lib/dispatcher/pool.js' {
-  import type { Pool } from 'undici';
-  const PoolClass: typeof Pool;
-  export default PoolClass;
-}
-
-declare module 'undici/lib/core/connect.js' {
-  import type { buildConnector } from 'undici';
-  const build: typeof buildConnector;
-  export default build;
-}

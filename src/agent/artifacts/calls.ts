@@ -59,6 +59,7 @@ export function createArtifactCalls(options: {
     send: async (artifact, from, { signal, onProgress }) => {
       const { path, size, sha256 } = artifact;
       const body = size === 0 ? null : createReadStream(path, { start: from, highWaterMark: readBytes });
+      body?.on('data', onProgress);
       const answer = await transport.send({
         method: 'PUT',
         path: pathOf(artifact),
@@ -71,7 +72,6 @@ export function createArtifactCalls(options: {
           [artifactHeaders.digest]: `sha-256=:${sha256}:`,
         },
         body,
-        onProgress,
         idleMs: stalledMs,
         answerBytes,
         signal,

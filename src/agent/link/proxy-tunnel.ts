@@ -1,67 +1,78 @@
+import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import type { RequestOptions } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import type { SecureContext } from 'node:tls';
-import type { buildConnector as Connectors } from 'undici';
+import type { TLSSocket } from 'node:tls';
 import { toError } from '../../errors.ts';
-import { buildConnector, Client } from '../undici-parts.ts';
 
-/** The header that identifies the agent to a proxy, from user and password of the proxy's URL; none where it has neither. */
-export function proxyAuthorization(proxy: URL): readonly string[] {
-  if (proxy.username === '' && proxy.password === '') return [];
-  const userinfo = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
-  return ['proxy-authorization', `Basic ${Buffer.from(userinfo).toString('base64')}`];
-}
-
-/**
- * Connects to an https `target` through CONNECT (RFC 9110, section 9.3.6). undici's ProxyAgent asks its proxy again and again, without
- * a pause, as long as the proxy closes each connection; here such an answer fails the call.
- */
-export function tunnelThrough(way: {
-  proxy: URL;
-  target: URL;
-  trust: { secureContext?: SecureContext };
-  /** For the proxy's answer, and again for the TLS handshake inside. */
-  connectTimeoutMs: number;
-}): Connectors.connector {
-  const connectInside = buildConnector({ ...way.trust, timeout: way.connectTimeoutMs });
-  return (options, connected) => {
-    openTunnel(way).then(
-      // A tunnel is a socket of the client.
-      (socket) => connectInside({ ...options, httpSocket: socket as Socket }, connected),
-      // Without the code of the cause: undici would take some codes for a reason to try again.
-      (error: unknown) => connected(new Error(toError(error).message, { cause: error }), null),
-    );
+/** Host (an IPv6 address without brackets) and port of a URL, as node:http wants them. */
+export function destination(url: URL): { hostname: string; port: number } {
+  return {
+    hostname: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
   };
 }
 
-function openTunnel(way: { proxy: URL; target: URL; connectTimeoutMs: number }): Promise<Duplex> {
-  const { proxy, target, connectTimeoutMs } = way;
-  const authority = `${target.hostname}:${target.port === '' ? 443 : target.port}`;
-  const client = new Client(proxy.origin, {
-    connect: { timeout: connectTimeoutMs },
-    headersTimeout: connectTimeoutMs,
-  });
-  return new Promise((resolve, reject) => {
-    const fail = (error: Error & { code?: unknown }) => {
-      void client.destroy();
-      const isLate = error.code === 'UND_ERR_HEADERS_TIMEOUT';
-      reject(isLate ? new Error(`the proxy did not answer within ${connectTimeoutMs} ms`) : error);
-    };
-    client.dispatch(
-      {
+/** The header that tells a proxy who asks, from the user and password of its URL; none where it has neither. */
+export function proxyAuthorization(proxy: URL): OutgoingHttpHeaders {
+  if (proxy.username === '' && proxy.password === '') return {};
+  const userinfo = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  return { 'proxy-authorization': `Basic ${Buffer.from(userinfo).toString('base64')}` };
+}
+
+type Connected = (error: Error | null, socket?: Socket) => void;
+
+/** Connections to `target` through CONNECT (RFC 9110, section 9.3.6), with `connectInside` making the TLS within. */
+export function tunnelThrough(way: {
+  proxy: URL;
+  target: URL;
+  connectInside: (socket: Socket) => TLSSocket;
+  connectTimeoutMs: number;
+}) {
+  const { proxy, target, connectInside, connectTimeoutMs } = way;
+  const { port } = destination(target);
+  const authority = `${target.hostname}:${port}`;
+  return (_options: RequestOptions, connected: Connected): undefined => {
+    const ask = async () => {
+      const client = proxy.protocol === 'https:' ? await import('node:https') : http;
+      const connect = client.request({
+        ...destination(proxy),
         method: 'CONNECT',
         path: authority,
-        headers: ['host', authority, ...proxyAuthorization(proxy)],
-      },
-      {
-        onRequestStart: () => undefined,
-        onRequestUpgrade: (_controller, status, _headers, socket) => {
-          if (status === 200) return resolve(socket);
-          socket.on('error', () => undefined).destroy();
-          fail(new Error(`the proxy refused the tunnel with status ${status}`));
-        },
-        onResponseError: (_controller, error) => fail(error),
-      },
-    );
-  });
+        headers: { host: authority, ...proxyAuthorization(proxy) },
+        agent: false,
+        timeout: connectTimeoutMs,
+      });
+      connect.on('timeout', () =>
+        connect.destroy(new Error(`the proxy did not answer within ${connectTimeoutMs} ms`)),
+      );
+      connect.on('error', connected);
+      connect.on('response', (response) => connect.destroy(refusedTunnel(response)));
+      connect.on('connect', (response, socket) => {
+        if (response.statusCode !== 200) {
+          // The request has let go of its socket by now, so destroying the request would leave the error to nobody.
+          socket.destroy();
+          return connected(refusedTunnel(response));
+        }
+        socket.setTimeout(0);
+        const inner = connectInside(socket);
+        // The call that wants the connection may be over by now: then nobody else would end it.
+        inner.setTimeout(connectTimeoutMs, () =>
+          inner.destroy(new Error(`no TLS through the proxy within ${connectTimeoutMs} ms`)),
+        );
+        inner.once('error', connected);
+        inner.once('secureConnect', () => {
+          inner.setTimeout(0);
+          inner.off('error', connected);
+          connected(null, inner);
+        });
+      });
+      connect.end();
+    };
+    ask().catch((error: unknown) => connected(toError(error)));
+    return undefined;
+  };
+}
+
+function refusedTunnel(response: IncomingMessage): Error {
+  return new Error(`the proxy refused the tunnel with status ${response.statusCode}`);
 }

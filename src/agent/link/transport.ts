@@ -1,11 +1,17 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import type { RequestOptions } from 'node:https';
+import { isIP, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { ProxyConfig } from '../../config.ts';
 import { ServiceError, toError } from '../../errors.ts';
-import { makeCall } from '../service-call.ts';
-import { openServicePool } from '../service-pool.ts';
+import { trusting } from './authorities.ts';
+import { proxyFor } from './proxy-choice.ts';
+import { destination, proxyAuthorization, tunnelThrough } from './proxy-tunnel.ts';
 
-/** Bytes to and from the service over a few kept-alive connections, through the proxy where there is one. */
+/**
+ * Bytes to and from the service over a few kept-alive connections, through the proxy where there is one. Plain
+ * node:http: the agent makes few calls, and a smaller client keeps an idle agent small.
+ */
 export type Transport = {
   /** Posts JSON. Rejects with ServiceError SERVICE_UNREACHABLE, or with the signal's reason. */
   post: (path: string, body: Buffer | string, options: PostOptions) => Promise<Answer>;
@@ -26,10 +32,8 @@ export type StreamedCall = {
   method: 'PUT' | 'HEAD' | 'GET' | 'POST';
   path: string;
   headers: OutgoingHttpHeaders;
-  /** Null = none. Nobody else may read it: bytes that flow before the connection is there would be lost. */
+  /** Null = none. */
   body: Readable | null;
-  /** Hears of each part of the body on its way, and of each part of the answer. */
-  onProgress?: () => void;
   /** Longest time in which nothing moves. */
   idleMs: number;
   answerBytes: number;
@@ -38,113 +42,149 @@ export type StreamedCall = {
   signal: AbortSignal;
 };
 
-export type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer };
+export type Answer = { status: number; headers: IncomingMessage['headers']; body: Buffer };
 
 const longestConnectMs = 15_000;
 
-/** Makes the transport. Throws FatalError (78) when the file of extra certificates cannot be read. */
+/** Makes the transport. Throws FatalError (78) when the file of extra certificates can't be read. */
 export async function createTransport(options: {
   serviceUrl: URL;
   proxy: ProxyConfig;
   extraCaFile: string | null;
   headers: OutgoingHttpHeaders;
-  /** For each step of a connection: to the proxy or the service, the proxy's answer to CONNECT, and the handshake inside. */
+  /** For each of the two steps through a proxy: its answer to CONNECT, and the handshake inside. */
   connectTimeoutMs?: number;
 }): Promise<Transport> {
-  const pool = await openServicePool({
-    ...options,
-    connectTimeoutMs: options.connectTimeoutMs ?? longestConnectMs,
-  });
-  const base = options.serviceUrl.pathname.replace(/\/+$/, '');
-  const own = listed(options.headers);
+  const { serviceUrl } = options;
+  const secure = serviceUrl.protocol === 'https:';
+  const proxy = proxyFor(serviceUrl, options.proxy);
+  const prefix = serviceUrl.pathname.replace(/\/+$/, '');
+  const base: RequestOptions & { hostname: string } = { method: 'POST', ...destination(serviceUrl) };
+  let headers: OutgoingHttpHeaders = { ...options.headers, host: serviceUrl.host };
+  let send: typeof http.request = http.request;
+  let absolute = '';
 
-  const attempt = async (
-    path: string,
-    body: Buffer | string,
-    post: PostOptions,
-    again: boolean,
-  ): Promise<Answer> => {
-    const limit = limitOf(post.timeoutMs, `no complete answer within ${post.timeoutMs} ms`, post.signal);
-    let isReused = false;
-    let answered = false;
-    try {
-      const answer = await makeCall(pool, {
-        method: 'POST',
-        path: base + path,
-        headers: [...own, 'content-type', 'application/json'],
-        body,
-        signal: limit.signal,
-        onStart: (reused) => (isReused = reused),
-        onMoved: () => (answered = true),
+  if (secure) {
+    const https = await import('node:https');
+    send = https.request;
+    const trust = options.extraCaFile === null ? {} : { secureContext: await trusting(options.extraCaFile) };
+    base.agent = new https.Agent({ keepAlive: true, ...trust });
+    if (proxy !== null) {
+      const tls = await import('node:tls');
+      const connectInside = (socket: Socket) =>
+        tls.connect({ socket, servername: isIP(base.hostname) === 0 ? base.hostname : '', ...trust });
+      // The types leave out that an agent's connections may be made by a callback (documented: "agent.createConnection").
+      Object.assign(base.agent, {
+        createConnection: tunnelThrough({
+          proxy,
+          target: serviceUrl,
+          connectInside,
+          connectTimeoutMs: options.connectTimeoutMs ?? longestConnectMs,
+        }),
       });
-      return { ...answer, body: await collect(answer.body, post.answerBytes) };
-    } catch (error) {
-      if (post.signal?.aborted) throw toError(post.signal.reason);
-      // A kept-alive connection that the other side closed just now: the call never arrived.
-      if (again && isReused && !answered && isLost(error)) return await attempt(path, body, post, false);
-      throw unreachable(toError(error));
-    } finally {
-      limit.end();
     }
-  };
+  } else if (proxy === null) {
+    base.agent = new http.Agent({ keepAlive: true });
+  } else {
+    const client = proxy.protocol === 'https:' ? await import('node:https') : http;
+    send = client.request;
+    base.agent = new client.Agent({ keepAlive: true });
+    Object.assign(base, destination(proxy));
+    headers = { ...headers, ...proxyAuthorization(proxy) };
+    absolute = serviceUrl.origin;
+  }
 
-  const send = async (call: StreamedCall): Promise<Answer> => {
-    const limit = limitOf(call.idleMs, `nothing moved for ${call.idleMs} ms`, call.signal);
-    let rest: Readable | null = null;
-    try {
-      const { body, ...head } = await makeCall(pool, {
-        method: call.method,
-        path: base + call.path,
-        headers: [...own, ...listed(call.headers)],
-        body: call.body,
-        signal: limit.signal,
-        onStart: limit.extend,
-        onMoved: () => {
-          limit.extend();
-          call.onProgress?.();
+  const attempt = (path: string, body: Buffer | string, post: PostOptions, again: boolean) =>
+    new Promise<Answer>((resolve, reject) => {
+      if (post.signal?.aborted) return reject(toError(post.signal.reason));
+      const request = send({
+        ...base,
+        path: absolute + prefix + path,
+        headers: {
+          ...headers,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
         },
       });
-      rest = body;
-      const received = call.receive?.(head, body)?.then(() => Buffer.alloc(0));
-      return { ...head, body: await (received ?? collect(body, call.answerBytes)) };
-    } catch (error) {
-      throw call.signal.aborted ? toError(call.signal.reason) : unreachable(toError(error));
-    } finally {
-      limit.end();
-      call.body?.destroy();
-      rest?.destroy();
-    }
-  };
+      let answered = false;
+      const timer = setTimeout(
+        () => request.destroy(new Error(`no complete answer within ${post.timeoutMs} ms`)),
+        post.timeoutMs,
+      );
+      const abort = () => request.destroy(toError(post.signal?.reason));
+      post.signal?.addEventListener('abort', abort);
+      const settle = () => {
+        clearTimeout(timer);
+        post.signal?.removeEventListener('abort', abort);
+      };
+      const fail = (error: NodeJS.ErrnoException) => {
+        settle();
+        if (post.signal?.aborted) return reject(toError(post.signal.reason));
+        // A kept-alive connection that the other side closed just now: the call never arrived.
+        const stale =
+          request.reusedSocket && !answered && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        if (stale && again) return resolve(attempt(path, body, post, false));
+        return reject(unreachable(error));
+      };
+      request.on('error', fail);
+      request.on('response', (response) => {
+        answered = true;
+        collect(response, post.answerBytes).then((received) => {
+          settle();
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received });
+        }, fail);
+      });
+      request.end(body);
+    });
 
-  return { post: (path, body, post) => attempt(path, body, post, true), send, close: pool.close };
-}
+  const stream = (call: StreamedCall) =>
+    new Promise<Answer>((resolve, reject) => {
+      if (call.signal.aborted) {
+        call.body?.destroy();
+        return reject(toError(call.signal.reason));
+      }
+      const request = send({
+        ...base,
+        method: call.method,
+        path: absolute + prefix + call.path,
+        headers: { ...headers, ...call.headers },
+      });
+      const abort = () => request.destroy(toError(call.signal.reason));
+      call.signal.addEventListener('abort', abort);
+      const settle = () => {
+        call.signal.removeEventListener('abort', abort);
+        call.body?.destroy();
+      };
+      const fail = (error: NodeJS.ErrnoException) => {
+        settle();
+        reject(call.signal.aborted ? toError(call.signal.reason) : unreachable(error));
+      };
+      request.setTimeout(call.idleMs, () =>
+        request.destroy(new Error(`nothing moved for ${call.idleMs} ms`)),
+      );
+      request.on('error', fail);
+      request.on('response', (response) => {
+        const answer = { status: response.statusCode ?? 0, headers: response.headers };
+        const received = call.receive?.(answer, response)?.then(() => Buffer.alloc(0));
+        (received ?? collect(response, call.answerBytes)).then((body) => {
+          settle();
+          // Answered before all was sent: the rest is not wanted, and the connection of no use.
+          if (!request.writableFinished) request.destroy();
+          resolve({ ...answer, body });
+        }, fail);
+      });
+      if (call.body === null) return request.end();
+      call.body.on('error', (error) => request.destroy(error));
+      call.body.pipe(request);
+    });
 
-/** A signal that fires with `outer`, or `ms` after the last call of `extend`. `end` must be called. */
-function limitOf(ms: number, message: string, outer: AbortSignal | undefined) {
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(new Error(message)), ms);
-  const abort = () => controller.abort(toError(outer?.reason));
-  if (outer?.aborted) abort();
-  outer?.addEventListener('abort', abort);
   return {
-    signal: controller.signal,
-    extend: () => void timer.refresh(),
-    end: () => {
-      clearTimeout(timer);
-      outer?.removeEventListener('abort', abort);
+    post: (path, body, post) => attempt(path, body, post, true),
+    send: stream,
+    close: () => {
+      if (base.agent instanceof http.Agent) base.agent.destroy();
     },
   };
-}
-
-function listed(headers: OutgoingHttpHeaders): string[] {
-  return Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined ? [] : [name, String(value)],
-  );
-}
-
-function isLost(error: unknown): boolean {
-  const { code } = toError(error) as NodeJS.ErrnoException; // the errors of sockets and of undici have a code
-  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET';
 }
 
 function unreachable(error: NodeJS.ErrnoException): ServiceError {
@@ -152,13 +192,17 @@ function unreachable(error: NodeJS.ErrnoException): ServiceError {
   return new ServiceError('SERVICE_UNREACHABLE', message, { retryable: true, cause: error });
 }
 
-async function collect(body: Readable, limit: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk as Buffer); // an answer's body has no encoding
-    size += (chunk as Buffer).length;
-    if (size > limit) throw new Error(`the answer is longer than ${limit} bytes`);
-  }
-  return Buffer.concat(chunks, size);
+function collect(response: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    response.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > limit) response.destroy(new Error(`the answer is longer than ${limit} bytes`));
+    });
+    response.on('end', () => resolve(Buffer.concat(chunks, size)));
+    response.on('error', reject);
+    response.on('close', () => reject(new Error('the answer broke off')));
+  });
 }

@@ -316,17 +316,6 @@ test('a kept connection that the service has closed meanwhile costs no call', as
   expect([calls, sockets.size]).toEqual([3, 2]);
 });
 
-test('a fresh connection that the service resets costs one call, for it may have arrived', async () => {
-  let calls = 0;
-  const server = http.createServer((request) => {
-    calls += 1;
-    request.socket.resetAndDestroy();
-  });
-  const transport = await transportTo(`http://127.0.0.1:${await listen(server)}`);
-  await expect(transport.post('/x', '1', calmly)).rejects.toMatchObject({ code: 'SERVICE_UNREACHABLE' });
-  expect(calls).toBe(1);
-});
-
 describe('what an answer means', () => {
   const own = Buffer.from(JSON.stringify({ message: 'no', attributes: {} }));
   const foreign = Buffer.from('<html>no</html>');
