@@ -25,12 +25,13 @@ const { values } = parseArgs({
 });
 
 const compiled = (path) => pathToFileURL(join(root, 'dist', path)).href;
-if (!existsSync(join(root, 'dist', 'agent', 'metrics-catalogue.js'))) {
+if (!existsSync(join(root, 'dist', 'agent', 'metrics', 'catalogue.js'))) {
   say('dist/ is missing; run `npm run build` first');
   process.exit(2);
 }
 const catalogue = {
-  ...(await import(compiled('agent/metrics-catalogue.js'))),
+  ...(await import(compiled('agent/metrics/definition.js'))),
+  ...(await import(compiled('agent/metrics/catalogue.js'))),
   ...(await import(compiled('service/analytics/exporter-catalogue.js'))),
 };
 

@@ -13,7 +13,7 @@ export function metricsPage({
   return [
     '# Metrics, alerts, dashboard',
     '',
-    'Made by `npm run observability` from the catalogues of the code (`src/agent/metrics-catalogue.ts`,',
+    'Made by `npm run observability` from the catalogues of the code (`src/agent/metrics/catalogue.ts`,',
     '`src/service/analytics/exporter-catalogue.ts`) and the rules (`scripts/observability/`). A test compares them with what a',
     'running agent and a running service tell.',
     '',

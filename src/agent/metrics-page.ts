@@ -1,13 +1,15 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry, type Histogram } from 'prom-client';
 import { lanes as allLanes, type Lane } from '../protocol/check-types.ts';
 import { runtimeIds } from '../protocol/script.ts';
 import type { ArtifactDelivery } from './artifacts/delivery.ts';
 import { guardNames, type Guards } from './metrics/guards.ts';
 import type { Lanes } from './run/lanes.ts';
 import type { Leases } from './run/leases.ts';
-import { agentMetrics, metricPrefix, type AgentMetricName } from './metrics/catalogue.ts';
-import { linesOfMetric, type Sample } from './metrics/text.ts';
-import type { AgentMetrics, Histogram } from './metrics/counters.ts';
+import { JoinedHistogram } from './metrics/histogram-class.ts';
+import { agentMetrics, type AgentMetricName } from './metrics/catalogue.ts';
+import { metricPrefix } from './metrics/definition.ts';
+import type { HistogramName } from './metrics/histograms.ts';
+import type { AgentMetrics } from './metrics/counters.ts';
 import type { Outbox, OutboxLimits } from './outbox/outbox.ts';
 import type { ScriptHost } from './script-host.ts';
 import type { Session } from './link/session.ts';
@@ -27,12 +29,20 @@ export type MetricsSources = {
   now: () => number;
 };
 
-type LabelOf<N extends AgentMetricName> = keyof (typeof agentMetrics)[N]['labels'] & string;
+/** Metrics whose values are read when somebody asks for the page. */
+type ReadName = Exclude<AgentMetricName, HistogramName>;
+type LabelOf<N extends ReadName> = keyof (typeof agentMetrics)[N]['labels'] & string;
+
+/** One series of a metric. */
+type Sample<L extends string = string> = {
+  readonly labels: { readonly [N in L]: string };
+  readonly value: number;
+};
 
 /** Reads one metric: a bare value where it has no labels. */
-type Reader<N extends AgentMetricName> = (
+type Reader<N extends ReadName> = (
   sources: MetricsSources,
-) => LabelOf<N> extends never ? number | Histogram : readonly Sample<LabelOf<N>>[];
+) => LabelOf<N> extends never ? number : readonly Sample<LabelOf<N>>[];
 
 /** Prometheus text of everything that the agent counts. Loaded, with its library, when it is first asked for. */
 export function createMetricsPage(
@@ -45,29 +55,59 @@ export function createMetricsPage(
   for (const { name } of registry.getMetricsAsArray()) {
     if (name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name);
   }
+  const { histograms } = sources.metrics;
+  const isHistogram = (name: AgentMetricName): name is HistogramName => Object.hasOwn(histograms, name);
   const names = Object.keys(agentMetrics) as AgentMetricName[]; // its own keys
-  return async () => {
-    const own = names.flatMap((name) => {
-      const read: number | Histogram | readonly Sample[] = readers[name](sources);
-      const samples: readonly Sample[] = isSamples(read) ? read : [{ labels: {}, value: read }];
-      return linesOfMetric({ name: metricPrefix + name, ...agentMetrics[name] }, samples);
-    });
-    return {
-      contentType: registry.contentType,
-      body: `${await registry.metrics()}\n${own.join('\n')}\n`,
-    };
-  };
+  for (const name of names) {
+    if (isHistogram(name)) registerHistogram(registry, histograms[name]);
+    else registerReader(registry, name, () => readers[name](sources));
+  }
+  return async () => ({ contentType: registry.contentType, body: await registry.metrics() });
 }
 
-function isSamples(read: number | Histogram | readonly Sample[]): read is readonly Sample[] {
-  return Array.isArray(read);
+/** Puts a histogram of the agent, whatever its labels, on the page of `registry`. */
+export function registerHistogram<L extends string>(
+  registry: Registry,
+  histogram: Histogram<L> | JoinedHistogram<L>,
+): void {
+  if (histogram instanceof JoinedHistogram) histogram.register(registry);
+  else registry.registerMetric(histogram);
+}
+
+/** A counter or gauge that takes its values from `read` whenever the page is made. */
+function registerReader(registry: Registry, name: ReadName, read: () => number | readonly Sample[]): void {
+  const { type, help, labels } = agentMetrics[name];
+  const configuration = {
+    name: metricPrefix + name,
+    help,
+    labelNames: Object.keys(labels),
+    registers: [registry],
+  };
+  const samples = (): readonly Sample[] => {
+    const values = read();
+    return typeof values === 'number' ? [{ labels: {}, value: values }] : values;
+  };
+  if (type === 'counter') {
+    const counter: Counter = new Counter({
+      ...configuration,
+      collect: () => {
+        counter.reset();
+        for (const sample of samples()) counter.inc(sample.labels, sample.value);
+      },
+    });
+    return;
+  }
+  const gauge: Gauge = new Gauge({
+    ...configuration,
+    collect: () => {
+      gauge.reset();
+      for (const sample of samples()) gauge.set(sample.labels, sample.value);
+    },
+  });
 }
 
 /** Samples of a map by one label. */
-function by<L extends string>(
-  label: L,
-  values: ReadonlyMap<string, number | Histogram>,
-): readonly Sample<L>[] {
+function by<L extends string>(label: L, values: ReadonlyMap<string, number>): readonly Sample<L>[] {
   // One label, named by the type.
   return [...values].map(([text, value]) => ({ labels: { [label]: text } as Record<L, string>, value }));
 }
@@ -79,15 +119,12 @@ function ofLanes({ lanes }: MetricsSources, value: (lane: Lane) => number): read
     .map((lane) => ({ labels: { lane }, value: value(lane) }));
 }
 
-const readers: { readonly [N in AgentMetricName]: Reader<N> } = {
+const readers: { readonly [N in ReadName]: Reader<N> } = {
   results_total: ({ metrics }) =>
     [...metrics.results].map(([key, value]) => {
       const [type = '', status = '', kind = ''] = key.split(' ');
       return { labels: { type, status, kind }, value };
     }),
-  run_duration_seconds: ({ metrics }) => by('type', metrics.runDuration),
-  attempt_duration_seconds: ({ metrics }) => by('type', metrics.attemptDuration),
-  suite_stage_seconds: ({ metrics }) => by('stage', metrics.suiteStages),
   suite_dependency_cache_total: ({ metrics }) => by('result', metrics.suiteDependencies),
   jobs: ({ leases }) => {
     const held = leases.held();
@@ -99,10 +136,6 @@ const readers: { readonly [N in AgentMetricName]: Reader<N> } = {
   jobs_claimed_total: ({ metrics }) => metrics.jobsClaimed,
   jobs_released_total: ({ metrics }) => metrics.jobsReleased,
   jobs_unreadable_total: ({ metrics }) => metrics.jobsUnreadable,
-
-  claim_delay_seconds: ({ metrics }) => by('lane', metrics.claimDelay),
-  slot_wait_seconds: ({ metrics }) => by('lane', metrics.slotWait),
-  start_delay_seconds: ({ metrics }) => by('lane', metrics.startDelay),
 
   slots: (sources) => ofLanes(sources, (lane) => sources.lanes.slots[lane] ?? 0),
   slots_busy: (sources) => ofLanes(sources, (lane) => sources.lanes.running(lane)),
@@ -122,7 +155,6 @@ const readers: { readonly [N in AgentMetricName]: Reader<N> } = {
   clock_skew_seconds: ({ session }) => (session.clockSkewMs() ?? 0) / 1000,
 
   results_sent_total: ({ metrics }) => metrics.resultsSent,
-  result_upload_seconds: ({ metrics }) => metrics.resultUpload,
   results_rejected_total: ({ metrics }) => metrics.resultsRejected,
   results_quarantined_total: ({ metrics }) => metrics.resultsQuarantined,
   results_dropped_total: ({ metrics }) => metrics.resultsDropped,
@@ -145,7 +177,6 @@ const readers: { readonly [N in AgentMetricName]: Reader<N> } = {
 
   artifacts_sent_total: ({ metrics }) => metrics.artifactsSent,
   artifact_bytes_sent_total: ({ metrics }) => metrics.artifactBytesSent,
-  artifact_upload_seconds: ({ metrics }) => metrics.artifactUpload,
   artifacts_waiting: ({ artifacts }) => artifacts.status().count,
   artifacts_waiting_bytes: ({ artifacts }) => artifacts.status().bytes,
   artifacts_refused_total: ({ metrics }) => metrics.artifactsRefused,

@@ -3,7 +3,6 @@ import { backoffMs, pause } from '../../src/agent/link/backoff.ts';
 import { withoutParticulars } from '../../src/agent/link/fault-events.ts';
 import { judge, type GuardSources } from '../../src/agent/metrics/guards.ts';
 import { browserSlots, machine } from '../../src/agent/link/machine.ts';
-import { createHistogram, observe } from '../../src/agent/metrics/counters.ts';
 import { serialised } from '../../src/agent/run/result.ts';
 import { createSession } from '../../src/agent/link/session.ts';
 import { createTurnWatch } from '../../src/agent/metrics/turn-watch.ts';
@@ -144,12 +143,6 @@ test('the machine has cores and memory', () => {
   const { cores, memoryBytes } = machine();
   expect(cores).toBeGreaterThanOrEqual(1);
   expect(Number.isSafeInteger(memoryBytes) && memoryBytes > 2 ** 20).toBe(true);
-});
-
-test('a histogram counts a value at a bound below it', () => {
-  const histogram = createHistogram([1, 2]);
-  for (const value of [0.5, 1, 1.5, 2, 3]) observe(histogram, value);
-  expect(histogram).toEqual({ bounds: [1, 2], counts: [2, 2, 1], sum: 8, count: 5 });
 });
 
 describe('error events say nothing of a customer', () => {

@@ -5,12 +5,8 @@ import { join, resolve } from 'node:path';
 import { PrometheusRule } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import {
-  agentMetrics,
-  metricPrefix,
-  metricSubjects,
-  processMetrics,
-} from '../../src/agent/metrics/catalogue.ts';
+import { agentMetrics, processMetrics } from '../../src/agent/metrics/catalogue.ts';
+import { metricPrefix, metricSubjects } from '../../src/agent/metrics/definition.ts';
 import { exporterMetrics, exporterSubjects } from '../../src/service/analytics/exporter-catalogue.ts';
 import { checkPromql, type KnownMetric } from '../helpers/promql.ts';
 

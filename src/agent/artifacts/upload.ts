@@ -4,7 +4,7 @@ import type { ArtifactCalls } from './calls.ts';
 import { createStateReports } from './states.ts';
 import type { ArtifactStore, StoredArtifact } from './store.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
-import { observe, type AgentMetrics } from '../metrics/counters.ts';
+import type { AgentMetrics } from '../metrics/counters.ts';
 import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
 import { dayMs } from '../../durations.ts';
@@ -86,7 +86,7 @@ export function createUploader(options: {
       await session.get(stopped.signal);
       const startedAt = performance.now();
       if (!(await sendRest(artifact, delivery))) return;
-      observe(metrics.artifactUpload, (performance.now() - startedAt) / 1000);
+      metrics.histograms.artifact_upload_seconds.observe((performance.now() - startedAt) / 1000);
       metrics.artifactsSent += 1;
       metrics.artifactBytesSent += artifact.size;
       await forget(artifact);

@@ -7,7 +7,7 @@ import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
 import { logBounds, type LogBounds } from './log-bounds.ts';
 import { warnWithoutIcmp } from './icmp-notice.ts';
 import { secretsOfApi, secretsOfUrl } from './secrets.ts';
-import { attemptBounds, countSuite, suiteBounds, type AgentMetrics } from '../metrics/counters.ts';
+import { countSuite, type AgentMetrics, type AttemptBounds } from '../metrics/counters.ts';
 import { shorterDetails } from './shorten-suite.ts';
 import { warmUpApi, warmUpDns, warmUpTcp, warmUpUrl, type WarmUp } from './warm-up-jobs.ts';
 
@@ -29,8 +29,8 @@ export type AgentJobType<T extends JobType> = {
   scrubbing: 'at once' | 'in turns';
   /** The details of a result that is too large, in shorter and shorter forms; null = texts and lists are cut. */
   shorterDetails: ((details: Result['details']) => Iterable<Result['details']>) | null;
-  /** Bounds of the histogram of attempts, in seconds. */
-  attemptBounds: readonly number[];
+  /** Bounds of the histogram of attempts. */
+  attemptBounds: AttemptBounds;
   /** Counts the type's own metrics from the details of an attempt. */
   countDetails: ((metrics: AgentMetrics, details: Result['details']) => void) | null;
   /** Secrets in the job besides its variables and the location's proxy. */
@@ -53,7 +53,7 @@ const usual = {
   logBounds: logBounds.usual,
   scrubbing: 'at once',
   shorterDetails: null,
-  attemptBounds,
+  attemptBounds: 'seconds',
   countDetails: null,
   secretsOf: () => [],
   scriptTextsOf: () => [],
@@ -87,7 +87,7 @@ export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
     logBounds: logBounds.suite,
     scrubbing: 'in turns',
     shorterDetails,
-    attemptBounds: suiteBounds,
+    attemptBounds: 'minutes',
     countDetails: countSuite,
   },
 };

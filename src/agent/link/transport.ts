@@ -89,7 +89,9 @@ export async function createTransport(options: {
     const client = proxy.protocol === 'https:' ? await import('node:https') : http;
     send = client.request;
     base.agent = new client.Agent({ keepAlive: true });
-    Object.assign(base, destination(proxy));
+    const way = destination(proxy);
+    // TLS names the proxy; node:https would name the Host header, which is the service's.
+    Object.assign(base, way, { servername: isIP(way.hostname) === 0 ? way.hostname : '' });
     headers = { ...headers, ...proxyAuthorization(proxy) };
     absolute = serviceUrl.origin;
   }
@@ -107,11 +109,16 @@ export async function createTransport(options: {
         },
       });
       let answered = false;
+      // A request that still waits for its connection reports its end only when that is there or has failed.
+      const cut = (error: Error) => {
+        request.destroy(error);
+        fail(error);
+      };
       const timer = setTimeout(
-        () => request.destroy(new Error(`no complete answer within ${post.timeoutMs} ms`)),
+        () => cut(new Error(`no complete answer within ${post.timeoutMs} ms`)),
         post.timeoutMs,
       );
-      const abort = () => request.destroy(toError(post.signal?.reason));
+      const abort = () => cut(toError(post.signal?.reason));
       post.signal?.addEventListener('abort', abort);
       const settle = () => {
         clearTimeout(timer);
@@ -149,7 +156,10 @@ export async function createTransport(options: {
         path: absolute + prefix + call.path,
         headers: { ...headers, ...call.headers },
       });
-      const abort = () => request.destroy(toError(call.signal.reason));
+      const abort = () => {
+        request.destroy(toError(call.signal.reason));
+        fail(toError(call.signal.reason));
+      };
       call.signal.addEventListener('abort', abort);
       const settle = () => {
         call.signal.removeEventListener('abort', abort);

@@ -1,44 +1,20 @@
 import { jobTypes, lanes } from '../../protocol/check-types.ts';
 import { resultStatuses } from '../../protocol/result.ts';
 import { runtimeIds } from '../../protocol/script.ts';
-import type { SuiteStage } from '../../script/interface/suite-run.ts';
 import { guardNames } from './guards.ts';
+import { none, type MetricDefinition } from './definition.ts';
+import { histograms } from './histograms.ts';
+import { deliveryMetrics } from './catalogue-delivery.ts';
 import { otherType } from './counters.ts';
 
 /**
- * Every metric that an agent tells. `metrics-page.ts` has a reader for each; docs/metrics.md, the alert rules and the dashboard
- * (scripts/observability.mjs) are made from it.
+ * Every metric on the page of an agent. `metrics-page.ts` has a reader for each that is no histogram; docs/metrics.md, the alert rules
+ * and the dashboard (scripts/observability.mjs) are made from it.
  */
-export type MetricDefinition = {
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  /** The part of docs/metrics.md that it belongs to. */
-  readonly about: (typeof metricSubjects)[number];
-  readonly help: string;
-  readonly unit: 'seconds' | 'bytes' | 'count' | 'boolean' | 'info';
-  /** Each label with all values that it can have; null: any text, of which one agent has one at a time. */
-  readonly labels: { readonly [label: string]: readonly string[] | null };
-};
-
-export const metricSubjects = [
-  'Runs',
-  'Waiting',
-  'Slots',
-  'Service',
-  'Results and outbox',
-  'Artifacts',
-  'The agent itself',
-] as const;
-
-/** All names of an agent's own metrics begin with it. */
-export const metricPrefix = 'location_agent_';
 
 const types = [...jobTypes, otherType] as const;
-const places = ['disk', 'memory'] as const;
 // Agents never report a run as missed.
 const statuses = resultStatuses.filter((status) => status !== 'missed');
-// Not suiteStages itself: the uptime image carries nothing of scripts.
-const stages = ['bundle', 'install', 'browsers', 'test', 'report'] as const satisfies readonly SuiteStage[];
-const none = {} as const;
 
 export const agentMetrics = {
   results_total: {
@@ -48,27 +24,9 @@ export const agentMetrics = {
     unit: 'count',
     labels: { type: types, status: statuses, kind: ['FINAL', 'ATTEMPT'] },
   },
-  run_duration_seconds: {
-    type: 'histogram',
-    about: 'Runs',
-    help: 'From the start of the first attempt of a run here to its final result, with retries and the waits between them.',
-    unit: 'seconds',
-    labels: { type: jobTypes },
-  },
-  attempt_duration_seconds: {
-    type: 'histogram',
-    about: 'Runs',
-    help: 'Duration of attempts.',
-    unit: 'seconds',
-    labels: { type: jobTypes },
-  },
-  suite_stage_seconds: {
-    type: 'histogram',
-    about: 'Runs',
-    help: 'Duration of the stages of suites.',
-    unit: 'seconds',
-    labels: { stage: stages },
-  },
+  run_duration_seconds: histograms.run_duration_seconds,
+  attempt_duration_seconds: histograms.attempt_duration_seconds,
+  suite_stage_seconds: histograms.suite_stage_seconds,
   suite_dependency_cache_total: {
     type: 'counter',
     about: 'Runs',
@@ -104,27 +62,9 @@ export const agentMetrics = {
     unit: 'count',
     labels: none,
   },
-  claim_delay_seconds: {
-    type: 'histogram',
-    about: 'Waiting',
-    help: 'From the moment a run was due until this agent had claimed it.',
-    unit: 'seconds',
-    labels: { lane: lanes },
-  },
-  slot_wait_seconds: {
-    type: 'histogram',
-    about: 'Waiting',
-    help: 'From the claim of a run to the start of its first attempt here: the wait for a slot.',
-    unit: 'seconds',
-    labels: { lane: lanes },
-  },
-  start_delay_seconds: {
-    type: 'histogram',
-    about: 'Waiting',
-    help: 'From the moment a run was due to the start of its first attempt: the two above together.',
-    unit: 'seconds',
-    labels: { lane: lanes },
-  },
+  claim_delay_seconds: histograms.claim_delay_seconds,
+  slot_wait_seconds: histograms.slot_wait_seconds,
+  start_delay_seconds: histograms.start_delay_seconds,
   slots: {
     type: 'gauge',
     about: 'Slots',
@@ -188,146 +128,7 @@ export const agentMetrics = {
     unit: 'seconds',
     labels: none,
   },
-  results_sent_total: {
-    type: 'counter',
-    about: 'Results and outbox',
-    help: 'Results that the service acknowledged.',
-    unit: 'count',
-    labels: none,
-  },
-  result_upload_seconds: {
-    type: 'histogram',
-    about: 'Results and outbox',
-    help: 'Duration of calls that brought results to the service.',
-    unit: 'seconds',
-    labels: none,
-  },
-  results_rejected_total: {
-    type: 'counter',
-    about: 'Results and outbox',
-    help: 'Results that the service rejected.',
-    unit: 'count',
-    labels: none,
-  },
-  results_quarantined_total: {
-    type: 'counter',
-    about: 'Results and outbox',
-    help: 'Results set aside because the service cannot read them.',
-    unit: 'count',
-    labels: none,
-  },
-  results_dropped_total: {
-    type: 'counter',
-    about: 'Results and outbox',
-    help: 'Results lost to the bounds of the outbox.',
-    unit: 'count',
-    labels: none,
-  },
-  results_trimmed_total: {
-    type: 'counter',
-    about: 'Results and outbox',
-    help: 'Results cut to the size limit.',
-    unit: 'count',
-    labels: none,
-  },
-  outbox_results: {
-    type: 'gauge',
-    about: 'Results and outbox',
-    help: 'Results that wait to be sent; those that an earlier agent left count when the turn of their file comes.',
-    unit: 'count',
-    labels: { place: places },
-  },
-  outbox_bytes: {
-    type: 'gauge',
-    about: 'Results and outbox',
-    help: 'Bytes of results that wait to be sent.',
-    unit: 'bytes',
-    labels: { place: places },
-  },
-  outbox_limit_bytes: {
-    type: 'gauge',
-    about: 'Results and outbox',
-    help: 'Most bytes of results that wait; beyond that the oldest are dropped.',
-    unit: 'bytes',
-    labels: { place: places },
-  },
-  outbox_age_seconds: {
-    type: 'gauge',
-    about: 'Results and outbox',
-    help: 'Age of the oldest result that waits to be sent; 0: none waits.',
-    unit: 'seconds',
-    labels: none,
-  },
-  outbox_damaged_total: {
-    type: 'counter',
-    about: 'Results and outbox',
-    help: 'Damaged places found in the outbox.',
-    unit: 'count',
-    labels: none,
-  },
-  outbox_disk_errors_total: {
-    type: 'counter',
-    about: 'Results and outbox',
-    help: 'Times the disk began to refuse results.',
-    unit: 'count',
-    labels: none,
-  },
-  artifacts_sent_total: {
-    type: 'counter',
-    about: 'Artifacts',
-    help: 'Files of runs that the service has stored.',
-    unit: 'count',
-    labels: none,
-  },
-  artifact_bytes_sent_total: {
-    type: 'counter',
-    about: 'Artifacts',
-    help: 'Bytes of files that the service has stored.',
-    unit: 'bytes',
-    labels: none,
-  },
-  artifact_upload_seconds: {
-    type: 'histogram',
-    about: 'Artifacts',
-    help: 'Duration of uploads that ended with the file stored.',
-    unit: 'seconds',
-    labels: none,
-  },
-  artifacts_waiting: {
-    type: 'gauge',
-    about: 'Artifacts',
-    help: 'Files of runs that wait to be sent.',
-    unit: 'count',
-    labels: none,
-  },
-  artifacts_waiting_bytes: {
-    type: 'gauge',
-    about: 'Artifacts',
-    help: 'Bytes of files that wait to be sent.',
-    unit: 'bytes',
-    labels: none,
-  },
-  artifacts_refused_total: {
-    type: 'counter',
-    about: 'Artifacts',
-    help: 'Files too large to be sent, or that cannot be scrubbed.',
-    unit: 'count',
-    labels: none,
-  },
-  artifacts_lost_total: {
-    type: 'counter',
-    about: 'Artifacts',
-    help: 'Files of runs that will not reach the service.',
-    unit: 'count',
-    labels: none,
-  },
-  scrub_bytes_total: {
-    type: 'counter',
-    about: 'Artifacts',
-    help: 'Bytes of results and of artifacts that were looked through for secrets.',
-    unit: 'bytes',
-    labels: { what: ['result', 'artifact'] },
-  },
+  ...deliveryMetrics,
   info: {
     type: 'gauge',
     about: 'The agent itself',

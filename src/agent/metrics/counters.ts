@@ -1,33 +1,23 @@
+import type { Histogram } from 'prom-client';
 import { jobTypes, type JobType, type Lane } from '../../protocol/check-types.ts';
 import type { ResultStatus } from '../../protocol/result.ts';
 import type { SuiteDetails } from '../../script/interface/suite-run.ts';
+import { createHistograms, type AgentHistograms } from './histograms.ts';
 
 /** What a check type is called that no agent knows. */
 export const otherType = 'other';
 
 /**
- * What the agent counts while it works: plain numbers, so that counting costs nothing. `metrics-page.ts` turns them into
+ * Everything that the agent counts while it works: plain numbers, and histograms of the library. `metrics-page.ts` turns them into
  * Prometheus text when somebody asks.
  */
 export type AgentMetrics = {
   /** Results by `type status resultType`, each of which is one word. */
   readonly results: Map<string, number>;
-  /** From the moment a run was due until it was claimed, from there to its first attempt, and both together; in seconds. */
-  readonly claimDelay: Map<Lane, Histogram>;
-  readonly slotWait: Map<Lane, Histogram>;
-  readonly startDelay: Map<Lane, Histogram>;
-  /** From the start of the first attempt here to the final result, by check type, in seconds. */
-  readonly runDuration: Map<JobType, Histogram>;
-  /** Duration of attempts by check type, in seconds. */
-  readonly attemptDuration: Map<JobType, Histogram>;
-  /** Duration of the stages of suites, in seconds, by stage. */
-  readonly suiteStages: Map<string, Histogram>;
+  /** Durations and waits, in seconds, by the name of the metric. */
+  readonly histograms: AgentHistograms;
   /** Suites by where their dependencies came from: hit, miss, refreshed, off. */
   readonly suiteDependencies: Map<string, number>;
-  /** Calls that brought results to the service, in seconds. */
-  readonly resultUpload: Histogram;
-  /** Uploads that ended with a stored file, in seconds. */
-  readonly artifactUpload: Histogram;
   /** When the service last answered a claim of a lane whose loop turns (performance.now). */
   readonly polledAt: Map<Lane, number>;
   jobsClaimed: number;
@@ -56,28 +46,11 @@ export type AgentMetrics = {
   faults: number;
 };
 
-export type Histogram = {
-  readonly bounds: readonly number[];
-  readonly counts: number[];
-  sum: number;
-  count: number;
-};
-
-const waitBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 360];
-const uploadBounds = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
-
 export function createMetrics(): AgentMetrics {
   return {
     results: new Map(),
-    claimDelay: new Map(),
-    slotWait: new Map(),
-    startDelay: new Map(),
-    runDuration: new Map(),
-    attemptDuration: new Map(),
-    suiteStages: new Map(),
+    histograms: createHistograms(),
     suiteDependencies: new Map(),
-    resultUpload: createHistogram(uploadBounds),
-    artifactUpload: createHistogram(uploadBounds),
     polledAt: new Map(),
     jobsClaimed: 0,
     jobsReleased: 0,
@@ -103,42 +76,30 @@ export function createMetrics(): AgentMetrics {
   };
 }
 
-export function createHistogram(bounds: readonly number[]): Histogram {
-  return { bounds, counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0, count: 0 };
-}
-
-/** Counts one value; a value equal to a bound belongs below it. */
-export function observe(histogram: Histogram, value: number): void {
-  let index = 0;
-  while (index < histogram.bounds.length && value > (histogram.bounds[index] ?? 0)) index += 1;
-  histogram.counts[index] = (histogram.counts[index] ?? 0) + 1;
-  histogram.sum += value;
-  histogram.count += 1;
-}
-
-/** Bounds of attempts that take seconds, in seconds. */
-export const attemptBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-const runBounds = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
-/** Of suites, and of their stages, in seconds: from a cached install to the longest run. */
-export const suiteBounds = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
+/** A wait of a run: from due to claimed, from there to its first attempt, or both together. */
+type Wait = 'claim_delay_seconds' | 'slot_wait_seconds' | 'start_delay_seconds';
 
 /** Counts how long a run waited in one way or another. */
-export function countWait(waits: Map<Lane, Histogram>, lane: Lane, milliseconds: number): void {
-  observe(histogramOf(waits, lane, waitBounds), Math.max(0, milliseconds) / 1000);
+export function countWait({ histograms }: AgentMetrics, wait: Wait, lane: Lane, milliseconds: number): void {
+  observe(histograms[wait], { lane }, Math.max(0, milliseconds) / 1000);
 }
 
 /** Counts a whole run: attempts, and the waits between them. */
-export function countRun(metrics: AgentMetrics, type: JobType, seconds: number): void {
-  observe(histogramOf(metrics.runDuration, type, runBounds), seconds);
+export function countRun({ histograms }: AgentMetrics, type: JobType, seconds: number): void {
+  observe(histograms.run_duration_seconds, { type }, seconds);
 }
 
-/** Counts one attempt. `bounds`: of the type's histogram, in seconds. */
+/** Bounds of a type's attempts: for attempts that take seconds, or minutes. */
+export type AttemptBounds = 'seconds' | 'minutes';
+
+/** Counts one attempt. `bounds`: those of its type's series. */
 export function countAttempt(
-  metrics: AgentMetrics,
+  { histograms }: AgentMetrics,
   type: JobType,
-  { seconds, bounds }: { seconds: number; bounds: readonly number[] },
+  { seconds, bounds }: { seconds: number; bounds: AttemptBounds },
 ): void {
-  observe(histogramOf(metrics.attemptDuration, type, bounds), seconds);
+  const attempts = histograms.attempt_duration_seconds;
+  observe(bounds === 'minutes' ? attempts.second : attempts.first, { type }, seconds);
 }
 
 /** Counts what the details of a suite's run tell of its stages and its dependencies. */
@@ -147,16 +108,19 @@ export function countSuite(
   { stages = [], dependencyCache = null }: Partial<Pick<SuiteDetails, 'stages' | 'dependencyCache'>>,
 ): void {
   for (const { name, durationMs } of stages) {
-    observe(histogramOf(metrics.suiteStages, name, suiteBounds), durationMs / 1000);
+    observe(metrics.histograms.suite_stage_seconds, { stage: name }, durationMs / 1000);
   }
   if (dependencyCache === null) return;
   metrics.suiteDependencies.set(dependencyCache, (metrics.suiteDependencies.get(dependencyCache) ?? 0) + 1);
 }
 
-function histogramOf<K>(all: Map<K, Histogram>, key: K, bounds: readonly number[]): Histogram {
-  const found = all.get(key) ?? createHistogram(bounds);
-  all.set(key, found);
-  return found;
+/** The library throws for a value that is not finite, and a metric must not cost a run. */
+function observe<L extends string>(
+  histogram: Histogram<L>,
+  labels: { readonly [N in L]: string },
+  seconds: number,
+): void {
+  if (Number.isFinite(seconds)) histogram.observe(labels, seconds);
 }
 
 const knownTypes: ReadonlySet<string> = new Set(jobTypes);

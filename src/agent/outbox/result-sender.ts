@@ -3,7 +3,7 @@ import type { Log } from '../../log.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { ResponseOf } from '../../protocol/routes.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
-import { observe, type AgentMetrics } from '../metrics/counters.ts';
+import type { AgentMetrics } from '../metrics/counters.ts';
 import type { Outbox } from './outbox.ts';
 import type { Batch } from './segments.ts';
 import { isRefusedContent, type ServiceClient } from '../link/client.ts';
@@ -73,7 +73,7 @@ export function createResultSender(options: {
       timeoutMs: callTimeoutMs,
       signal: stopped.signal,
     });
-    observe(metrics.resultUpload, (performance.now() - sentAt) / 1000);
+    metrics.histograms.result_upload_seconds.observe((performance.now() - sentAt) / 1000);
     if (answer === null || answer.items.length !== payloads.length) {
       const text = `results: ${payloads.length} sent, ${answer?.items.length ?? 0} answered`;
       throw new ServiceError('SERVICE_UNREACHABLE', text, { retryable: true });

@@ -51,11 +51,11 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   let begunAt: number | null = null;
 
   const countWaits = (begun: number): void => {
-    countWait(metrics.slotWait, lane, begun - claimedAt);
+    countWait(metrics, 'slot_wait_seconds', lane, begun - claimedAt);
     if (startedElsewhere) return;
     const dueAt = Date.parse(job.dueAt) + parts.clockSkewMs();
-    countWait(metrics.claimDelay, lane, claimedAt - dueAt);
-    countWait(metrics.startDelay, lane, begun - dueAt);
+    countWait(metrics, 'claim_delay_seconds', lane, claimedAt - dueAt);
+    countWait(metrics, 'start_delay_seconds', lane, begun - dueAt);
   };
 
   const report = async (attempted: Attempted, resultType: Result['resultType']): Promise<void> => {

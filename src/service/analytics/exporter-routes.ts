@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { lanes } from '../../protocol/check-types.ts';
 import { exporterMetrics, type ExporterMetricName } from './exporter-catalogue.ts';
-import { prometheusText, prometheusType, type Gauge } from './prometheus-text.ts';
+import { prometheusText, prometheusType, type Gauges } from './prometheus-text.ts';
 import type { Db } from '../db/database.ts';
 import {
   checkFigures,
@@ -66,7 +66,7 @@ async function pageOf(db: Db, accountId: string, time: number): Promise<string> 
     private_location_name: name,
     private_location_slug_name: slugName,
   });
-  const ofLocations = (name: ExporterMetricName, value: (location: LocationFigures) => number): Gauge =>
+  const ofLocations = (name: ExporterMetricName, value: (location: LocationFigures) => number): Gauges =>
     gauge(
       name,
       locations.map((location) => ({ labels: labels(location), value: value(location) })),
@@ -106,8 +106,8 @@ async function pageOf(db: Db, accountId: string, time: number): Promise<string> 
   ]);
 }
 
-function gaugesOfChecks(checks: readonly CheckFigures[]): Gauge[] {
-  const ofChecks = (name: ExporterMetricName, value: (check: CheckFigures) => number | null): Gauge =>
+function gaugesOfChecks(checks: readonly CheckFigures[]): Gauges[] {
+  const ofChecks = (name: ExporterMetricName, value: (check: CheckFigures) => number | null): Gauges =>
     gauge(
       name,
       checks.flatMap((check) => {
@@ -139,6 +139,6 @@ function gaugesOfChecks(checks: readonly CheckFigures[]): Gauge[] {
   ];
 }
 
-function gauge(name: ExporterMetricName, samples: Gauge['samples']): Gauge {
+function gauge(name: ExporterMetricName, samples: Gauges['samples']): Gauges {
   return { name, help: exporterMetrics[name].help, samples };
 }

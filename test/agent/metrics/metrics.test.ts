@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAgent, type Agent } from '../../../src/agent/agent.ts';
-import { agentMetrics, metricPrefix, processMetrics } from '../../../src/agent/metrics/catalogue.ts';
-import { linesOfMetric } from '../../../src/agent/metrics/text.ts';
+import { agentMetrics, processMetrics } from '../../../src/agent/metrics/catalogue.ts';
+import { metricPrefix } from '../../../src/agent/metrics/definition.ts';
 import { countResult, createMetrics, otherType } from '../../../src/agent/metrics/counters.ts';
 import { readAgentConfig } from '../../../src/config.ts';
 import { createLog } from '../../../src/log.ts';
@@ -236,13 +236,4 @@ test('a type that is none takes no series of its own', () => {
     ['TCP passed FINAL', 1],
     ['other passed FINAL', 3],
   ]);
-});
-
-test('texts of labels are escaped', () => {
-  const lines = linesOfMetric({ name: 'x', type: 'gauge', help: 'Y.' }, [
-    { labels: { a: 'q"b\\s\nn' }, value: 1 },
-  ]);
-  expect(lines).toEqual(['# HELP x Y.', '# TYPE x gauge', String.raw`x{a="q\"b\\s\nn"} 1`]);
-  const [sample] = parsePrometheus(lines.join('\n')).get('x')?.samples ?? [];
-  expect(sample?.labels).toEqual({ a: 'q"b\\s\nn' });
 });

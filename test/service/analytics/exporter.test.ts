@@ -11,10 +11,10 @@ import { startTestService, type TestService } from '../../helpers/service.ts';
 import { storeRuns } from '../../helpers/stored-results.ts';
 import { minimalBody } from '../checks/check-bodies.ts';
 
-test('labels are escaped as the text format says', () => {
+test('labels are escaped as the text format says', async () => {
   const samples = [{ labels: { name: 'a "b" \\ c\nd' }, value: 1.5 }];
   expect(
-    prometheusText([
+    await prometheusText([
       { name: 'x', help: 'Y.', samples },
       { name: 'z', help: '', samples: [] },
     ]),

@@ -1,0 +1,136 @@
+import { none, type MetricDefinition } from './definition.ts';
+import { histograms } from './histograms.ts';
+
+const places = ['disk', 'memory'] as const;
+
+/** The part of the catalogue about what leaves the agent: results with their outbox, and the files of runs. */
+export const deliveryMetrics = {
+  results_sent_total: {
+    type: 'counter',
+    about: 'Results and outbox',
+    help: 'Results that the service acknowledged.',
+    unit: 'count',
+    labels: none,
+  },
+  result_upload_seconds: histograms.result_upload_seconds,
+  results_rejected_total: {
+    type: 'counter',
+    about: 'Results and outbox',
+    help: 'Results that the service rejected.',
+    unit: 'count',
+    labels: none,
+  },
+  results_quarantined_total: {
+    type: 'counter',
+    about: 'Results and outbox',
+    help: 'Results set aside because the service cannot read them.',
+    unit: 'count',
+    labels: none,
+  },
+  results_dropped_total: {
+    type: 'counter',
+    about: 'Results and outbox',
+    help: 'Results lost to the bounds of the outbox.',
+    unit: 'count',
+    labels: none,
+  },
+  results_trimmed_total: {
+    type: 'counter',
+    about: 'Results and outbox',
+    help: 'Results cut to the size limit.',
+    unit: 'count',
+    labels: none,
+  },
+  outbox_results: {
+    type: 'gauge',
+    about: 'Results and outbox',
+    help: 'Results that wait to be sent; those that an earlier agent left count when the turn of their file comes.',
+    unit: 'count',
+    labels: { place: places },
+  },
+  outbox_bytes: {
+    type: 'gauge',
+    about: 'Results and outbox',
+    help: 'Bytes of results that wait to be sent.',
+    unit: 'bytes',
+    labels: { place: places },
+  },
+  outbox_limit_bytes: {
+    type: 'gauge',
+    about: 'Results and outbox',
+    help: 'Most bytes of results that wait; beyond that the oldest are dropped.',
+    unit: 'bytes',
+    labels: { place: places },
+  },
+  outbox_age_seconds: {
+    type: 'gauge',
+    about: 'Results and outbox',
+    help: 'Age of the oldest result that waits to be sent; 0: none waits.',
+    unit: 'seconds',
+    labels: none,
+  },
+  outbox_damaged_total: {
+    type: 'counter',
+    about: 'Results and outbox',
+    help: 'Damaged places found in the outbox.',
+    unit: 'count',
+    labels: none,
+  },
+  outbox_disk_errors_total: {
+    type: 'counter',
+    about: 'Results and outbox',
+    help: 'Times the disk began to refuse results.',
+    unit: 'count',
+    labels: none,
+  },
+  artifacts_sent_total: {
+    type: 'counter',
+    about: 'Artifacts',
+    help: 'Files of runs that the service has stored.',
+    unit: 'count',
+    labels: none,
+  },
+  artifact_bytes_sent_total: {
+    type: 'counter',
+    about: 'Artifacts',
+    help: 'Bytes of files that the service has stored.',
+    unit: 'bytes',
+    labels: none,
+  },
+  artifact_upload_seconds: histograms.artifact_upload_seconds,
+  artifacts_waiting: {
+    type: 'gauge',
+    about: 'Artifacts',
+    help: 'Files of runs that wait to be sent.',
+    unit: 'count',
+    labels: none,
+  },
+  artifacts_waiting_bytes: {
+    type: 'gauge',
+    about: 'Artifacts',
+    help: 'Bytes of files that wait to be sent.',
+    unit: 'bytes',
+    labels: none,
+  },
+  artifacts_refused_total: {
+    type: 'counter',
+    about: 'Artifacts',
+    help: 'Files too large to be sent, or that cannot be scrubbed.',
+    unit: 'count',
+    labels: none,
+  },
+  artifacts_lost_total: {
+    type: 'counter',
+    about: 'Artifacts',
+    help: 'Files of runs that will not reach the service.',
+    unit: 'count',
+    labels: none,
+  },
+  scrub_bytes_total: {
+    type: 'counter',
+    about: 'Artifacts',
+    help: 'Bytes of results and of artifacts that were looked through for secrets.',
+    unit: 'bytes',
+    labels: { what: ['result', 'artifact'] },
+  },
+} as const satisfies { readonly [name: string]: MetricDefinition };
