@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { chromium, type Browser } from 'playwright';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemChromium } from '../../../src/script/playwright/browsers.ts';
 import type { Db } from '../../../src/service/db/database.ts';
@@ -16,42 +15,21 @@ import {
   type TestAgent,
 } from '../../helpers/agent-service.ts';
 import { anyDatabase } from '../../helpers/database.ts';
-import { hasPlaywright, runtime } from '../../helpers/playwright.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
 
 /** The page while a suite runs: what its data says, and the page itself in a Chromium. */
-
-/** As much of the library as is used here. */
-type Page = {
-  goto: (url: string) => Promise<unknown>;
-  on: (event: 'pageerror' | 'console', listener: (what: { type?: () => string }) => void) => void;
-  getByRole: (role: string, options: { name: string | RegExp }) => Locator;
-  locator: (selector: string) => Locator;
-};
-type Locator = {
-  click: () => Promise<void>;
-  innerText: () => Promise<string>;
-  waitFor: (options?: { state: 'visible' | 'detached' }) => Promise<void>;
-  filter: (options: { hasText: string }) => Locator;
-};
-type Browser = { newPage: () => Promise<Page>; close: () => Promise<void> };
-type Library = {
-  chromium: { launch: (options: { executablePath: string; args: string[] }) => Promise<Browser> };
-};
 
 let db: Db;
 let agents: AgentService;
 let api: TestService;
 let agent: TestAgent;
 let checkId: string;
+const executablePath = systemChromium.find((path) => existsSync(path));
 /** One for all tests that look at a page. */
 let browser: Browser;
 beforeAll(async () => {
-  if (hasPlaywright) {
-    const executablePath = systemChromium.find((path) => existsSync(path)) ?? '';
-    const library = createRequire(join(runtime?.folder ?? '', 'package.json'))('playwright-core') as Library;
-    browser = await library.chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  }
+  if (executablePath !== undefined)
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   db = await anyDatabase.open();
   const now = { now: Date.now };
   agents = await createAgentService(db, now);
@@ -74,7 +52,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  if (hasPlaywright) await browser.close();
+  if (executablePath !== undefined) await browser.close();
   await agents.app.close();
   await api.close();
   await anyDatabase.close();
@@ -125,7 +103,7 @@ it('tells what goes on, and how it can be cancelled', async () => {
   expect(await get(checkId)).toEqual({ runs: [] });
 });
 
-it.skipIf(!hasPlaywright)('shows it without a reload, and cancels it', { timeout: 60_000 }, async () => {
+it.skipIf(executablePath === undefined)('shows it without a reload, and cancels it', { timeout: 60_000 }, async () => {
   const { job, tell } = await running();
   const page = await browser.newPage();
   const faults: unknown[] = [];
@@ -146,7 +124,7 @@ it.skipIf(!hasPlaywright)('shows it without a reload, and cancels it', { timeout
   expect(faults).toEqual([]);
 });
 
-it.skipIf(!hasPlaywright)('shows the result that a notification links to', { timeout: 60_000 }, async () => {
+it.skipIf(executablePath === undefined)('shows the result that a notification links to', { timeout: 60_000 }, async () => {
   const { job } = await running();
   const reason = { code: 'TEST_FAILED', owner: 'target', message: 'the <b>cart</b> stayed empty' };
   const stored = await agent.report(
