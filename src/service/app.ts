@@ -5,10 +5,12 @@ import { registerPublicApi } from './public-api.ts';
 import type { ApiDeps } from './http/api.ts';
 import { registerBadges } from './badges/routes.ts';
 import { compileOnUse } from './http/compile-on-use.ts';
+import { errorBody } from './http/error-body.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './http/errors.ts';
 import { storeIdsIn } from './http/ids-in-requests.ts';
 import { registerPings } from './heartbeats/ping-routes.ts';
 import { registerOpenApi } from './http/openapi.ts';
+import { refuseWhileStopping } from './http/stopping.ts';
 import { registerStatusPagesInPublic } from './public-pages/routes.ts';
 import { registerTriggerCalls } from './triggers/call-routes.ts';
 import { registerWeb } from './pages/routes.ts';
@@ -56,12 +58,14 @@ export async function buildApp(
     requestTimeout: 60_000,
     keepAliveTimeout: 75_000,
     forceCloseConnections: true,
-    return503OnClosing: true,
+    // refuseWhileStopping answers.
+    return503OnClosing: false,
   });
   // What a test validates against the schemas is exactly what is sent: nothing is dropped on the way out.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   app.decorateRequest('accountId', '');
   app.decorateRequest('apiKeyId', '');
+  refuseWhileStopping(app);
   registerErrorHandlers(app);
   // Fastify would take text/plain too.
   app.removeAllContentTypeParsers();
@@ -90,7 +94,7 @@ export async function buildApp(
       try {
         await deps.db.query('select 1');
       } catch {
-        return reply.code(503).send({ message: 'The database does not answer.', attributes: {} });
+        return reply.code(503).send(errorBody(503, 'The database does not answer.'));
       }
       return { state: 'running', version };
     },
