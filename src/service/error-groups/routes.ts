@@ -6,6 +6,7 @@ import type { Queryable } from '../db/database.ts';
 import {
   archiveErrorGroup,
   findErrorGroup,
+  countErrorGroups,
   listErrorGroups,
   type ErrorGroupRow,
 } from './statements.ts';
@@ -110,6 +111,10 @@ export function registerErrorGroups(api: PublicApi, { db, now }: ApiDeps): void 
         params: strict(Type.Object({ checkId: Type.String() })),
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('ErrorGroup')), ...errorResponses(400, 404) },
+      },
+      config: {
+        countAll: async ({ accountId, params }) =>
+          countErrorGroups(db, { accountId, checkId: (params as { checkId: string }).checkId }),
       },
     },
     async ({ accountId, params: { checkId }, query }) => {

@@ -7,6 +7,7 @@ import type { Db } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import {
   deleteLocation,
+  countPrivateLocations,
   deleteLocationKey,
   findPrivateLocation,
   insertPrivateLocation,
@@ -131,6 +132,7 @@ export function registerPrivateLocations(api: PublicApi, { db, encryption, now }
         ),
         response: { 200: Type.Array(Type.Ref('PrivateLocation')), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countPrivateLocations(db, accountId) },
     },
     async ({ accountId, query }) => {
       const { limit } = query;
