@@ -1,16 +1,18 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
-import { replaceSubscriptions, subscribeNewCheck } from '../alert-channels/subscription-statements.ts';
+import { replaceSubscriptions, subscribeNewCheck, subscribeToAll } from '../alert-channels/subscription-statements.ts';
 import { findCheckGroup } from './storage/group-statements.ts';
 import {
+  countChecks,
   deleteCheck,
   findCheck,
   insertCheck,
   listChecks,
   lockCheck,
   updateCheck,
+  type CheckFilter,
   type CheckRow,
 } from './storage/statements.ts';
 import type { Db } from '../db/database.ts';
@@ -19,7 +21,7 @@ import { HttpError, notFound } from '../http/errors.ts';
 import { strict } from '../http/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { errorResponses } from '../http/api-errors.ts';
-import { loadChannels } from './rules/channels.ts';
+import { assignsAlerts, autoAssignAlerts, loadChannels } from './rules/channels.ts';
 import { groupFromRow } from './storage/group.ts';
 import { checkPaths } from './fields/paths.ts';
 import { checkSchemas, checkTitles, type ChangeBody, type CreateBody } from './fields/schema.ts';
@@ -42,6 +44,19 @@ const ListQuery = strict(
     search: Type.Optional(Type.String({ maxLength: 256, description: 'Part of the name, in any case.' })),
   }),
 );
+
+type Filter = Static<typeof ListQuery>;
+
+function filterOf(accountId: string, query: Filter): CheckFilter {
+  return {
+    accountId,
+    checkType: query.checkType ?? null,
+    activated: query.activated ?? null,
+    tag: query.tag ?? null,
+    location: query.location ?? null,
+    search: query.search ?? null,
+  };
+}
 
 /** Routes of checks. `app` is `api` without types: the types' routes are one piece of code. */
 export function registerChecks(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
@@ -77,14 +92,7 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): voi
         operationId: `create${checkTitles[type]}`,
         tags: ['Checks'],
         summary: `Create a check of type ${type}`,
-        querystring: strict(
-          Type.Object({
-            autoAssignAlerts: Type.Boolean({
-              default: true,
-              description: 'Subscribe the new check to all existing alert channels.',
-            }),
-          }),
-        ),
+        querystring: autoAssignAlerts.newCheck,
         body: create,
         response: { 201: Type.Ref(checkTitles[type]), ...errorResponses(400, 413, 415) },
       },
@@ -92,13 +100,12 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): voi
     async (request, reply) => {
       const { accountId } = request;
       const body = request.body as CreateBody<CheckType>; // validated by `create` above
-      const { autoAssignAlerts } = request.query as { autoAssignAlerts: boolean }; // the querystring above
       const id = uuidv7(now());
       const check = await db.tx(async (tx) => {
         const check = await prepareCheck(tx, deps, { type, body, id, accountId });
         await insertCheck(tx, check);
         await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
-        await subscribeNewCheck(tx, { accountId, checkId: id, toAll: autoAssignAlerts });
+        await subscribeNewCheck(tx, { accountId, checkId: id, toAll: assignsAlerts(request) });
         await writeHeartbeat(tx, check);
         return present(tx, request, id);
       });
@@ -114,6 +121,7 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): voi
         tags: ['Checks'],
         summary: `Change a check of type ${type}: fields that are left out stay as they are`,
         params: IdParams,
+        querystring: autoAssignAlerts.onDemand,
         body: change,
         response: { 200: Type.Ref(checkTitles[type]), ...errorResponses(400, 404, 413, 415) },
       },
@@ -139,6 +147,7 @@ function registerType(api: FastifyInstance, deps: ApiDeps, type: CheckType): voi
         const check = await prepareCheck(tx, deps, { type, body, id, accountId });
         await updateCheck(tx, check);
         await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
+        if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: id, groupId: null });
         await writeHeartbeat(tx, check);
         return present(tx, request, id);
       });
@@ -161,17 +170,15 @@ function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps)
         querystring: ListQuery,
         response: { 200: Type.Array(Type.Ref('Check')), ...errorResponses(400) },
       },
+      config: {
+        countAll: async (request) => countChecks(db, filterOf(request.accountId, request.query as Filter)),
+      },
     },
     async (request) => {
       const { accountId, query } = request;
       const base = baseUrl(publicUrl, request);
       const rows = await listChecks(db, {
-        accountId,
-        checkType: query.checkType ?? null,
-        activated: query.activated ?? null,
-        tag: query.tag ?? null,
-        location: query.location ?? null,
-        search: query.search ?? null,
+        ...filterOf(accountId, query),
         limit: query.limit,
         offset: offsetOf(query),
       });

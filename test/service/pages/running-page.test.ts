@@ -103,45 +103,53 @@ it('tells what goes on, and how it can be cancelled', async () => {
   expect(await get(checkId)).toEqual({ runs: [] });
 });
 
-it.skipIf(executablePath === undefined)('shows it without a reload, and cancels it', { timeout: 60_000 }, async () => {
-  const { job, tell } = await running();
-  const page = await browser.newPage();
-  const faults: unknown[] = [];
-  page.on('pageerror', (error) => faults.push(error));
-  page.on('console', (message) => message.type?.() === 'error' && faults.push(message));
-  await page.goto(`${api.url}/#key=${api.account.key}`);
-  await page.getByRole('button', { name: /^check / }).click();
-  const part = page.locator('.running');
-  await part.filter({ hasText: 'added <b>3</b> packages' }).waitFor();
-  expect(await part.innerText()).toMatch(/Running now\s+install\s+\d+ s\s+office, asked for\s+Cancel/);
-  await tell(['12 tests'], 'test');
-  await part.filter({ hasText: '12 tests' }).waitFor();
-  await page.getByRole('button', { name: 'Cancel' }).click();
-  await page.getByRole('button', { name: 'Being cancelled' }).waitFor();
-  expect(await agent.renew([job])).toMatchObject({ cancel: [job.jobId] });
-  await agent.report(resultOf(job, Date.now(), { status: 'cancelled', isCancelled: true }));
-  await part.waitFor({ state: 'detached' });
-  expect(faults).toEqual([]);
-});
+it.skipIf(executablePath === undefined)(
+  'shows it without a reload, and cancels it',
+  { timeout: 60_000 },
+  async () => {
+    const { job, tell } = await running();
+    const page = await browser.newPage();
+    const faults: unknown[] = [];
+    page.on('pageerror', (error) => faults.push(error));
+    page.on('console', (message) => message.type?.() === 'error' && faults.push(message));
+    await page.goto(`${api.url}/#key=${api.account.key}`);
+    await page.getByRole('button', { name: /^check / }).click();
+    const part = page.locator('.running');
+    await part.filter({ hasText: 'added <b>3</b> packages' }).waitFor();
+    expect(await part.innerText()).toMatch(/Running now\s+install\s+\d+ s\s+office, asked for\s+Cancel/);
+    await tell(['12 tests'], 'test');
+    await part.filter({ hasText: '12 tests' }).waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Being cancelled' }).waitFor();
+    expect(await agent.renew([job])).toMatchObject({ cancel: [job.jobId] });
+    await agent.report(resultOf(job, Date.now(), { status: 'cancelled', isCancelled: true }));
+    await part.waitFor({ state: 'detached' });
+    expect(faults).toEqual([]);
+  },
+);
 
-it.skipIf(executablePath === undefined)('shows the result that a notification links to', { timeout: 60_000 }, async () => {
-  const { job } = await running();
-  const reason = { code: 'TEST_FAILED', owner: 'target', message: 'the <b>cart</b> stayed empty' };
-  const stored = await agent.report(
-    resultOf(job, Date.now(), { status: 'failed', hasFailures: true, reason }),
-  );
-  expect(stored).toEqual([expect.objectContaining({ outcome: 'stored' })]);
-  const [result] = await db.query<{ id: string }>(
-    `select id from check_results where check_id = $1 and status = 'failed'`,
-    [checkId],
-  );
-  const page = await browser.newPage();
-  const faults: unknown[] = [];
-  page.on('pageerror', (error) => faults.push(error));
-  await page.goto(`${api.url}/#key=${api.account.key}`);
-  await page.goto(`${api.url}/#result=${checkId}/${result?.id ?? ''}`);
-  const linked = page.locator('#linked');
-  await linked.filter({ hasText: 'the <b>cart</b> stayed empty' }).waitFor();
-  expect(await linked.innerText()).toMatch(/^Result of check [0-9a-f]{4}\s+failed office, 1[23] ms, /);
-  expect(faults).toEqual([]);
-});
+it.skipIf(executablePath === undefined)(
+  'shows the result that a notification links to',
+  { timeout: 60_000 },
+  async () => {
+    const { job } = await running();
+    const reason = { code: 'TEST_FAILED', owner: 'target', message: 'the <b>cart</b> stayed empty' };
+    const stored = await agent.report(
+      resultOf(job, Date.now(), { status: 'failed', hasFailures: true, reason }),
+    );
+    expect(stored).toEqual([expect.objectContaining({ outcome: 'stored' })]);
+    const [result] = await db.query<{ id: string }>(
+      `select id from check_results where check_id = $1 and status = 'failed'`,
+      [checkId],
+    );
+    const page = await browser.newPage();
+    const faults: unknown[] = [];
+    page.on('pageerror', (error) => faults.push(error));
+    await page.goto(`${api.url}/#key=${api.account.key}`);
+    await page.goto(`${api.url}/#result=${checkId}/${result?.id ?? ''}`);
+    const linked = page.locator('#linked');
+    await linked.filter({ hasText: 'the <b>cart</b> stayed empty' }).waitFor();
+    expect(await linked.innerText()).toMatch(/^Result of check [0-9a-f]{4}\s+failed office, 1[23] ms, /);
+    expect(faults).toEqual([]);
+  },
+);
