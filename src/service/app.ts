@@ -6,6 +6,9 @@ import type { ApiDeps } from './http/api.ts';
 import { registerBadges } from './badges/routes.ts';
 import { createServer, type ServerOptions } from './http/server.ts';
 import { registerPings } from './heartbeats/ping-routes.ts';
+
+import { errorBody } from './http/error-body.ts';
+
 import { registerStatusPagesInPublic } from './public-pages/routes.ts';
 import { registerTriggerCalls } from './triggers/call-routes.ts';
 import { registerWeb } from './pages/routes.ts';
@@ -40,7 +43,7 @@ export async function buildApp(
       try {
         await deps.db.query('select 1');
       } catch {
-        return reply.code(503).send({ message: 'The database does not answer.', attributes: {} });
+        return reply.code(503).send(errorBody(503, 'The database does not answer.'));
       }
       return { state: 'running', version };
     },

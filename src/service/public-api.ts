@@ -1,6 +1,8 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { createAuthentication } from './accounts/auth.ts';
+import { sendContentRanges } from './http/content-range.ts';
+import { acceptGzip } from './http/gzip-body.ts';
 import { registerBadgeUrls } from './badges/routes.ts';
 import { createPartitions } from './db/partitions.ts';
 import { registerRateLimit } from './http/rate-limit.ts';
@@ -150,6 +152,8 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     if (deps.rateLimit !== undefined && deps.rateLimit > 0) {
       await registerRateLimit(instance, deps.rateLimit);
     }
+    acceptGzip(instance);
+    sendContentRanges(instance);
     instance.addHook('preValidation', checkInput);
     instance.addHook('onRoute', (route) => {
       route.bodyLimit ??= bodyBytes;

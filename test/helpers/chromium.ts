@@ -1,37 +1,17 @@
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright';
 import { systemChromium } from '../../src/script/playwright/browsers.ts';
-import { runtime } from './playwright.ts';
 
-/** A Chromium for tests of pages, driven by the runtime's Playwright library: as much of its interface as they use. */
+/** A Chromium of the system, for tests of pages. */
 
-export type Page = {
-  goto: (url: string) => Promise<unknown>;
-  on: (event: 'pageerror' | 'console', listener: (what: { type?: () => string }) => void) => void;
-  getByRole: (role: string, options: { name: string | RegExp }) => Locator;
-  locator: (selector: string) => Locator;
-  evaluate: (code: string) => Promise<unknown>;
-  route: (url: string, answer: (route: { abort: () => Promise<void> }) => Promise<void>) => Promise<void>;
-  unroute: (url: string) => Promise<void>;
-};
-export type Locator = {
-  click: () => Promise<void>;
-  fill: (text: string) => Promise<void>;
-  innerText: () => Promise<string>;
-  waitFor: (options?: { state: 'visible' | 'detached' | 'hidden' }) => Promise<void>;
-  filter: (options: { hasText: string | RegExp }) => Locator;
-};
-export type Browser = { newPage: () => Promise<Page>; close: () => Promise<void> };
-type Library = {
-  chromium: { launch: (options: { executablePath: string; args: string[] }) => Promise<Browser> };
-};
+const executablePath = systemChromium.find((path) => existsSync(path));
 
-/** Call it only where `hasPlaywright` of ./playwright.ts is true. */
+export const hasChromium = executablePath !== undefined;
+
+/** Starts the system's Chromium. Rejects if the system has none: skip tests by `hasChromium`. */
 export async function startChromium(): Promise<Browser> {
-  const executablePath = systemChromium.find((path) => existsSync(path)) ?? '';
-  const library = createRequire(join(runtime?.folder ?? '', 'package.json'))('playwright-core') as Library;
-  return library.chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  if (executablePath === undefined) throw new Error('this machine has no Chromium');
+  return chromium.launch({ executablePath, args: ['--no-sandbox'] });
 }
 
 /** A new page, and the errors of its scripts and its console. */
@@ -39,6 +19,8 @@ export async function watchedPage(browser: Browser): Promise<{ page: Page; fault
   const page = await browser.newPage();
   const faults: unknown[] = [];
   page.on('pageerror', (error) => faults.push(error));
-  page.on('console', (message) => message.type?.() === 'error' && faults.push(message));
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(message.text());
+  });
   return { page, faults };
 }

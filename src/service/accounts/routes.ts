@@ -62,6 +62,7 @@ export function registerAccounts(api: PublicApi, { db, now }: ApiDeps): void {
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('Account')), ...errorResponses(400) },
       },
+      config: { countAll: async () => 1 },
     },
     async ({ accountId, query }) => (query.page === 1 ? [await ownAccount(accountId)] : []),
   );

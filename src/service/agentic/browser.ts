@@ -13,8 +13,8 @@ import { actionMs, launchMs, type BrowserRequest, type Page } from './page.ts';
 import { hourMs } from '../../durations.ts';
 
 /**
- * The browser of an agentic check: Chromium, driven by the playwright-core of the newest runtime that is installed, in a process
- * of its own that has none of the service's environment, is confined as scripts are, and whose memory and time are bounded.
+ * The browser of an agentic check: Chromium, driven by the service's own Playwright, in a process of its own that has none of
+ * the service's environment, is confined as scripts are, and whose memory and time are bounded.
  */
 export type OpenBrowser = {
   page: Page;
@@ -42,7 +42,7 @@ export class BrowserGone extends Error {}
 
 /** A page of a browser of its own. `program`: null = what is found on this machine. Rejects with NoBrowser. */
 export async function openBrowser(program: string | null): Promise<OpenBrowser> {
-  const { library, program: chromium, readable } = await locate(program);
+  const { program: chromium, readable } = await locate(program);
   swept ??= removeLeftFolders(tmpdir(), Date.now());
   await swept;
   const folder = await mkdtemp(join(tmpdir(), folderPrefix));
@@ -54,7 +54,7 @@ export async function openBrowser(program: string | null): Promise<OpenBrowser> 
       await rm(folder, { recursive: true, force: true }).catch(() => undefined);
     };
     try {
-      await browser.ask({ call: 'open', library, program: chromium, sandbox }, launchMs);
+      await browser.ask({ call: 'open', program: chromium, sandbox }, launchMs);
     } catch (error) {
       await close();
       throw error;
@@ -179,52 +179,64 @@ function childFile(): string {
   return files.find((file) => existsSync(file)) ?? files.at(-1) ?? '';
 }
 
-/** What drives, what is driven, and what the process must be able to read. */
-async function locate(
-  program: string | null,
-): Promise<{ library: string; program: string; readable: string[] }> {
-  const runtimeFolder = findRuntime();
-  const library = join(runtimeFolder, 'node_modules', 'playwright-core');
-  const given = program === null ? {} : { installed: [], chromium: [program] };
-  try {
-    const { chromium, ownBuild } = await findBrowsers({ runtimeFolder, ...given });
-    const service = dirname(dirname(dirname(childFile())));
-    const modules = dirname(dirname(createRequire(import.meta.url).resolve('ipaddr.js')));
-    return {
-      library,
-      program: chromium,
+/** The browser's program, and the folders that the process must be able to read. Rejects with NoBrowser. */
+async function locate(program: string | null): Promise<{ program: string; readable: string[] }> {
+  // Where this package's dependencies are: Playwright, and what the process uses besides.
+  const packages = dirname(dirname(createRequire(import.meta.url).resolve('playwright/package.json')));
+  const { chromium, ownBuild } = await findChromium(dirname(packages), program);
+  const service = dirname(dirname(dirname(childFile())));
+  return {
+    program: chromium,
+    readable: [
+      service,
+      packages,
+      dirname(chromium),
       // Playwright's own builds lie one folder deeper than their other files.
-      readable: [
-        service,
-        modules,
-        library,
-        dirname(chromium),
-        ...(ownBuild ? [dirname(dirname(chromium))] : []),
-      ],
-    };
-  } catch (error) {
-    if (!(error instanceof AgentError) || error.code !== 'BROWSER_UNAVAILABLE') throw error;
-    throw new NoBrowser(
-      program === null
-        ? 'no Chromium is installed beside the service: install the package chromium, or set AGENTIC_BROWSER'
-        : `there is no program ${program}: AGENTIC_BROWSER must name a Chromium`,
-    );
-  }
+      ...(ownBuild ? [dirname(dirname(chromium))] : []),
+    ],
+  };
 }
 
-/** The newest runtime that has its packages. */
-function findRuntime(): string {
+/**
+ * The Chromium to drive: the build of the Playwright below `root`, then a runtime's, then the system's; or only `program`.
+ * An image may hold the builds of the runtimes only, and Playwright drives those of earlier releases too.
+ */
+async function findChromium(
+  root: string,
+  program: string | null,
+): Promise<{ chromium: string; ownBuild: boolean }> {
+  const system = program === null ? {} : { installed: [], chromium: [program] };
+  const builds = program === null ? [root, ...installedRuntimes()] : [];
+  for (const runtimeFolder of builds) {
+    const own = await findBrowsers({ runtimeFolder, chromium: [] }).catch(orNull);
+    if (own !== null) return own;
+  }
+  const found = await findBrowsers({ runtimeFolder: root, ...system }).catch(orNull);
+  if (found !== null) return found;
+  throw new NoBrowser(
+    program === null
+      ? 'no Chromium is installed beside the service: install the package chromium, or set AGENTIC_BROWSER'
+      : `there is no program ${program}: AGENTIC_BROWSER must name a Chromium`,
+  );
+}
+
+/** For a catch: null where there is no browser; any other error is thrown on. */
+function orNull(error: unknown): null {
+  if (error instanceof AgentError && error.code === 'BROWSER_UNAVAILABLE') return null;
+  throw error;
+}
+
+/** Folders of the runtimes that have their packages, newest first. */
+function installedRuntimes(): string[] {
   for (let folder = new URL('./', import.meta.url), up = 0; up < 6; up++, folder = new URL('../', folder)) {
     const runtimes = fileURLToPath(new URL('runtimes/', folder));
     if (!existsSync(runtimes)) continue;
-    const newest = readdirSync(runtimes)
+    const installed = readdirSync(runtimes)
       .sort()
       .reverse()
       .map((name) => join(runtimes, name))
-      .find((path) => existsSync(join(path, 'node_modules', 'playwright-core', 'package.json')));
-    if (newest !== undefined) return newest;
+      .filter((path) => existsSync(join(path, 'node_modules', 'playwright-core', 'package.json')));
+    if (installed.length > 0) return installed;
   }
-  throw new NoBrowser(
-    'no runtime with Playwright is installed beside the service, so there is nothing to drive a browser with',
-  );
+  return [];
 }

@@ -21,8 +21,7 @@ export type BrowserRequest =
   | {
       id: number;
       call: 'open';
-      /** Folder of the playwright-core, the browser's program, and whether its own sandbox works here. */
-      library: string;
+      /** The browser's program, and whether its own sandbox works here. */
       program: string;
       sandbox: boolean;
     }

@@ -27,6 +27,7 @@ import { createPartitions } from '../db/partitions.ts';
 import { appendRunLogs, runLogLimits } from '../results/log-statements.ts';
 import type { Encryption } from '../engine/encryption.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
+import { acceptGzip } from '../http/gzip-body.ts';
 import { uuidPattern, uuidv7 } from '../engine/ids.ts';
 import { toJsonb } from '../db/jsonb.ts';
 import { lastLines } from '../sessions/rules.ts';
@@ -67,6 +68,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   app.addHook('onClose', () => waiting.stop());
 
   await app.register(async (scope) => {
+    acceptGzip(scope);
     /** One route of the table: key, body, then `answer`; undefined = 204. */
     const route = <R extends AgentRoute>(
       name: R,

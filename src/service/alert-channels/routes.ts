@@ -10,6 +10,7 @@ import {
   updateAlertChannel,
   type AlertChannelRow,
 } from './statements.ts';
+import { countOfAccount } from '../db/count-rows.ts';
 import { insertTestNotification } from './notification-statements.ts';
 import {
   replaceChannelSubscriptions,
@@ -85,6 +86,7 @@ export function registerAlertChannels(app: FastifyInstance, api: PublicApi, deps
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(channel), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countOfAccount(db, 'alert_channels', accountId) },
     },
     async ({ accountId, query }) => {
       const rows = await listAlertChannels(db, { accountId, limit: query.limit, offset: offsetOf(query) });

@@ -3,6 +3,7 @@ import { findAlertChannel } from './statements.ts';
 import {
   deleteSubscription,
   findSubscription,
+  countSubscriptions,
   listSubscriptions,
   setSubscription,
   shareLockChannels,
@@ -58,6 +59,9 @@ export function registerAlertChannelSubscriptions(api: PublicApi, { db }: ApiDep
         params: IdParams,
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(subscription), ...errorResponses(400, 404) },
+      },
+      config: {
+        countAll: async ({ params }) => countSubscriptions(db, Number((params as { id: string }).id)),
       },
     },
     async ({ accountId, params, query }) => {

@@ -1,3 +1,4 @@
+import { countRows } from '../db/count-rows.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** Statements on subscriptions: which checks and groups tell which alert channels. */
@@ -106,6 +107,20 @@ export async function subscribeNewCheck(
   );
 }
 
+/** Subscribes a check or a group to every channel of the account. Subscriptions that it has stay as they are. */
+export async function subscribeToAll(
+  tx: Queryable,
+  { accountId, checkId, groupId }: Subscriber & { accountId: string },
+): Promise<void> {
+  const column = checkId === null ? 'group_id' : 'check_id';
+  await tx.query(
+    `insert into alert_subscriptions (channel_id, ${column})
+     select id, $2 from alert_channels where account_id = $1
+     on conflict (channel_id, ${column}) do nothing`,
+    [accountId, checkId ?? groupId],
+  );
+}
+
 /** As channels show theirs. */
 export type SubscriptionRow = Subscriber & { id: number; channelId: number; activated: boolean };
 
@@ -123,6 +138,11 @@ export async function subscriptionsOfChannels(
        select ${columns} from alert_subscriptions where channel_id = c.id order by id limit $2) s`,
     [channelIds, limit + 1],
   );
+}
+
+/** How many checks and groups are subscribed to a channel. */
+export async function countSubscriptions(db: Queryable, channelId: number): Promise<number> {
+  return countRows(db, 'from alert_subscriptions where channel_id = $1', [channelId]);
 }
 
 /** A page of a channel's subscriptions, oldest first. */

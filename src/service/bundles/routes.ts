@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { BundleDigest, BundleKey, bundleLimits } from '../../protocol/suite.ts';
 import { removeBundle, storeBundle, type BundleDeps } from './bundles.ts';
 import { findBundle, listBundles, type BundleRow } from './statements.ts';
+import { countOfAccount } from '../db/count-rows.ts';
 import { HttpError, notFound } from '../http/errors.ts';
 import { withSlowBody } from '../http/slow-body.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
@@ -56,6 +57,7 @@ export async function registerPlaywrightBundles(
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('PlaywrightBundle')), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countOfAccount(db, 'playwright_bundles', accountId) },
     },
     async ({ accountId, query }) => {
       const rows = await listBundles(db, { accountId, limit: query.limit, offset: offsetOf(query) });

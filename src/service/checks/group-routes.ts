@@ -10,13 +10,19 @@ import {
   type CheckGroupRow,
   type CheckGroupWrite,
 } from './storage/group-statements.ts';
-import { findCheck, listChecksOfGroup, namesOfGroupChecks } from './storage/statements.ts';
+import { countOfAccount } from '../db/count-rows.ts';
+import {
+  countChecksOfGroup,
+  findCheck,
+  listChecksOfGroup,
+  namesOfGroupChecks,
+} from './storage/statements.ts';
 import type { Db } from '../db/database.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { strict } from '../http/fields/strict-schema.ts';
-import { replaceSubscriptions } from '../alert-channels/subscription-statements.ts';
+import { replaceSubscriptions, subscribeToAll } from '../alert-channels/subscription-statements.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
-import { checkSubscriptions, loadChannels } from './rules/channels.ts';
+import { checkSubscriptions, loadChannels, assignsAlerts, autoAssignAlerts } from './rules/channels.ts';
 import { groupSchemas, type GroupBody, type GroupChange } from './fields/group-schema.ts';
 import { groupFromRow, hasPhases, presentGroup, settleGroup, toGroupDefinition } from './storage/group.ts';
 import { createProblems } from '../http/problems.ts';
@@ -73,6 +79,8 @@ function mergedGroup({ encryption }: ApiDeps, row: CheckGroupRow, changes: Group
   const body = {
     ...stored,
     ...given,
+    // A group without the setting shows false, which may be sent back.
+    ...(stored.doubleCheck === null && given.doubleCheck === false ? { doubleCheck: null } : {}),
     environmentVariables: keepSecretValues(
       given.environmentVariables ?? (given.environmentVariables === null ? [] : stored.environmentVariables),
       stored.environmentVariables,
@@ -114,6 +122,7 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('CheckGroup')), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countOfAccount(db, 'check_groups', accountId) },
     },
     async ({ accountId, query }) => {
       const page = query as { limit: number; page: number }; // paginationFields
@@ -146,18 +155,21 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
           generation === 'v1'
             ? 'Create a check group whose runParallel, retries and alert settings take the place of its checks’'
             : 'Create a check group; a setting that is null leaves its checks alone',
+        querystring: autoAssignAlerts.onDemand,
         body: create,
         response: { 201: Type.Ref('CheckGroup'), ...errorResponses(400, 413, 415) },
       },
     },
     async (request, reply) => {
       const { accountId } = request;
-      // Validated by `create` above; the second generation does not have the field.
-      const given = request.body as Omit<GroupBody, 'doubleCheck'> & Partial<GroupBody>;
-      const body = { ...given, doubleCheck: given.doubleCheck ?? null };
+      const given = request.body as GroupBody; // validated by `create` above
+      // In the second generation false, the default, leaves retries to the checks.
+      const leavesRetries = generation === 'v2' && given.doubleCheck !== true;
+      const body = leavesRetries ? { ...given, doubleCheck: null } : given;
       const row = await db.tx(async (tx) => {
         const id = await insertCheckGroup(tx, await prepareGroup(tx, deps, { body, accountId }));
         await replaceSubscriptions(tx, { checkId: null, groupId: id }, body.alertChannelSubscriptions);
+        if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: null, groupId: id });
         return groupRow(tx, accountId, String(id));
       });
       return reply.code(201).send(presentGroup(row, encryption));
@@ -172,6 +184,7 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
         tags,
         summary: 'Change a check group: fields that are left out stay as they are',
         params: IdParams,
+        querystring: autoAssignAlerts.onDemand,
         body: change,
         response: { ...group, ...errorResponses(400, 404, 413, 415) },
       },
@@ -184,6 +197,7 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
         const body = mergedGroup(deps, row, changes);
         await updateCheckGroup(tx, row.id, await prepareGroup(tx, deps, { body, accountId }));
         await replaceSubscriptions(tx, { checkId: null, groupId: row.id }, body.alertChannelSubscriptions);
+        if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: null, groupId: row.id });
         return presentGroup(await groupRow(tx, accountId, String(row.id)), encryption);
       });
     },
@@ -228,6 +242,10 @@ function registerGroupChecks(api: PublicApi, { db, encryption, publicUrl }: ApiD
         params: IdParams,
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('Check')), ...errorResponses(400, 404) },
+      },
+      config: {
+        countAll: async ({ accountId, params }) =>
+          countChecksOfGroup(db, { accountId, groupId: Number((params as { id: string }).id) }),
       },
     },
     async (request) => {

@@ -1,16 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
-import { replaceSubscriptions, subscribeNewCheck } from '../alert-channels/subscription-statements.ts';
+import {
+  replaceSubscriptions,
+  subscribeNewCheck,
+  subscribeToAll,
+} from '../alert-channels/subscription-statements.ts';
 import { findCheckGroup } from './storage/group-statements.ts';
 import {
+  countChecks,
   deleteCheck,
   findCheck,
   insertCheck,
   listChecks,
   lockCheck,
   updateCheck,
+  type CheckFilter,
   type CheckRow,
   type CheckWrite,
 } from './storage/statements.ts';
@@ -20,7 +26,7 @@ import { HttpError, notFound } from '../http/errors.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
-import { loadChannels } from './rules/channels.ts';
+import { loadChannels, assignsAlerts, autoAssignAlerts } from './rules/channels.ts';
 import { groupFromRow } from './storage/group.ts';
 import { checkPaths } from './fields/paths.ts';
 import { checkSchemas, checkTitles, type ChangeBody, type CreateBody } from './fields/schema.ts';
@@ -42,6 +48,19 @@ const ListQuery = strict(
     search: Type.Optional(Type.String({ maxLength: 256, description: 'Part of the name, in any case.' })),
   }),
 );
+
+type Filter = Static<typeof ListQuery>;
+
+function filterOf(accountId: string, query: Filter): CheckFilter {
+  return {
+    accountId,
+    checkType: query.checkType ?? null,
+    activated: query.activated ?? null,
+    tag: query.tag ?? null,
+    location: query.location ?? null,
+    search: query.search ?? null,
+  };
+}
 
 /** Called in the transaction that creates or changes a check, once it is written. */
 export type CheckFollower = (tx: Queryable, check: CheckWrite) => Promise<void>;
@@ -89,14 +108,7 @@ function registerType(
         operationId: `create${checkTitles[type]}`,
         tags: ['Checks'],
         summary: `Create a check of type ${type}`,
-        querystring: strict(
-          Type.Object({
-            autoAssignAlerts: Type.Boolean({
-              default: true,
-              description: 'Subscribe the new check to all existing alert channels.',
-            }),
-          }),
-        ),
+        querystring: autoAssignAlerts.newCheck,
         body: create,
         response: { 201: Type.Ref(checkTitles[type]), ...errorResponses(400, 413, 415) },
       },
@@ -104,13 +116,12 @@ function registerType(
     async (request, reply) => {
       const { accountId } = request;
       const body = request.body as CreateBody<CheckType>; // validated by `create` above
-      const { autoAssignAlerts } = request.query as { autoAssignAlerts: boolean }; // the querystring above
       const id = uuidv7(now());
       const check = await db.tx(async (tx) => {
         const check = await prepareCheck(tx, deps, { type, body, id, accountId });
         await insertCheck(tx, check);
         await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
-        await subscribeNewCheck(tx, { accountId, checkId: id, toAll: autoAssignAlerts });
+        await subscribeNewCheck(tx, { accountId, checkId: id, toAll: assignsAlerts(request) });
         for (const follow of followers) await follow(tx, check);
         return present(tx, request, id);
       });
@@ -126,6 +137,7 @@ function registerType(
         tags: ['Checks'],
         summary: `Change a check of type ${type}: fields that are left out stay as they are`,
         params: IdParams,
+        querystring: autoAssignAlerts.onDemand,
         body: change,
         response: { 200: Type.Ref(checkTitles[type]), ...errorResponses(400, 404, 413, 415) },
       },
@@ -151,6 +163,7 @@ function registerType(
         const check = await prepareCheck(tx, deps, { type, body, id, accountId });
         await updateCheck(tx, check);
         await replaceSubscriptions(tx, { checkId: id, groupId: null }, body.alertChannelSubscriptions);
+        if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: id, groupId: null });
         for (const follow of followers) await follow(tx, check);
         return present(tx, request, id);
       });
@@ -173,17 +186,15 @@ function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps)
         querystring: ListQuery,
         response: { 200: Type.Array(Type.Ref('Check')), ...errorResponses(400) },
       },
+      config: {
+        countAll: async (request) => countChecks(db, filterOf(request.accountId, request.query as Filter)),
+      },
     },
     async (request) => {
       const { accountId, query } = request;
       const base = baseUrl(publicUrl, request);
       const rows = await listChecks(db, {
-        accountId,
-        checkType: query.checkType ?? null,
-        activated: query.activated ?? null,
-        tag: query.tag ?? null,
-        location: query.location ?? null,
-        search: query.search ?? null,
+        ...filterOf(accountId, query),
         limit: query.limit,
         offset: offsetOf(query),
       });

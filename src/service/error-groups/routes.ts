@@ -2,7 +2,13 @@ import Type from 'typebox';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import type { Queryable } from '../db/database.ts';
-import { archiveErrorGroup, findErrorGroup, listErrorGroups, type ErrorGroupRow } from './statements.ts';
+import {
+  archiveErrorGroup,
+  findErrorGroup,
+  listErrorGroups,
+  type ErrorGroupRow,
+  countErrorGroups,
+} from './statements.ts';
 import { notFound } from '../http/errors.ts';
 import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
@@ -125,6 +131,10 @@ export function registerErrorGroups(
         params: strict(Type.Object({ checkId: Type.String() })),
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('ErrorGroup')), ...errorResponses(400, 404) },
+      },
+      config: {
+        countAll: async ({ accountId, params }) =>
+          countErrorGroups(db, { accountId, checkId: (params as { checkId: string }).checkId }),
       },
     },
     async ({ accountId, params: { checkId }, query }) => {

@@ -1,3 +1,4 @@
+import { countRows } from '../db/count-rows.ts';
 import { timeOfUuidv7 } from '../engine/ids.ts';
 import type { Queryable } from '../db/database.ts';
 
@@ -115,6 +116,14 @@ export async function findErrorGroup(
     [accountId, id],
   );
   return rows[0];
+}
+
+/** How many kinds of errors a check has. */
+export async function countErrorGroups(
+  db: Queryable,
+  { accountId, checkId }: { accountId: string; checkId: string },
+): Promise<number> {
+  return countRows(db, 'from error_groups where account_id = $1 and check_id = $2', [accountId, checkId]);
 }
 
 /** A page of a check's groups, those seen last first. */

@@ -109,6 +109,7 @@ export function registerHeartbeatEvents(api: PublicApi, { db, now }: ApiDeps): v
           ...errorResponses(400, 404),
         },
       },
+      config: { listIn: 'events' },
     },
     async ({ accountId, params, query }) => {
       const checkId = await heartbeatId(accountId, params.checkId);

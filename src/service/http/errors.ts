@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { sqlState } from '../db/database.ts';
 import { StoreUnavailable } from '../artifacts/unavailable.ts';
 import { NoDiskSpace } from '../db/disk-space.ts';
+import { errorBody } from './error-body.ts';
 import { rememberMethods } from './methods.ts';
 import { mayBeSlow } from './slow-body.ts';
 import { validationAttributes, type ErrorAttributes } from './validation-errors.ts';
@@ -73,13 +74,13 @@ const refusals: { readonly [code: string]: { message: string; attributes: ErrorA
   },
 };
 
-/** Every error as `{message, attributes}`. What is not the client's fault is logged and told without detail. */
+/** Sends every error in the form of `errorBody`. It logs errors that are not the client's fault, and sends them without detail. */
 export function errorHandler(error: FastifyError | HttpError, request: FastifyRequest, reply: FastifyReply) {
   const { statusCode, message, attributes } = describe(error, request);
   if (statusCode >= 500) {
     request.log.error({ err: error, route: request.routeOptions.url }, 'request failed');
   }
-  return reply.code(statusCode).send({ message, attributes });
+  return reply.code(statusCode).send(errorBody(statusCode, message, attributes));
 }
 
 function describe(
@@ -128,15 +129,15 @@ export function clientErrorHandler(error: ConnectionError, socket: Socket): void
     socket.destroy();
     return;
   }
-  const [status, message] =
+  const answer =
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? ['408 Request Timeout', 'The request took too long to arrive.']
+      ? errorBody(408, 'The request took too long to arrive.')
       : error.code === 'HPE_HEADER_OVERFLOW'
-        ? ['431 Request Header Fields Too Large', 'The headers are too large.']
-        : ['400 Bad Request', 'The request is not valid HTTP.'];
-  const body = JSON.stringify({ message, attributes: {} });
+        ? errorBody(431, 'The headers are too large.')
+        : errorBody(400, 'The request is not valid HTTP.');
+  const body = JSON.stringify(answer);
   socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${answer.statusCode} ${answer.error}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   );
 }

@@ -10,7 +10,8 @@ const description = `Checks, locations, results and statuses.
 Every request carries an API key: \`Authorization: Bearer <API key>\`. The header \`x-service-account\` may name the account;
 the API key's account is the default, and any other is refused with 403.
 
-Every error is \`{message, attributes}\`; attributes names each bad field by its dotted path. Unknown fields are errors.
+Every error is \`{statusCode, error, message, attributes}\`; attributes names each bad field by its dotted path. Unknown fields
+are errors. A JSON body may be compressed: \`content-encoding: gzip\`. The limit of its size is that of the unpacked body.
 A change (PUT) replaces the fields that it names and leaves the others as they are.`;
 
 const accountHeader = Type.Object({

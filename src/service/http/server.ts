@@ -3,6 +3,7 @@ import { compileOnUse } from './compile-on-use.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './errors.ts';
 import { storeIdsIn } from './ids-in-requests.ts';
 import { registerOpenApi } from './openapi.ts';
+import { refuseWhileStopping } from './stopping.ts';
 
 export type ServerOptions = {
   logger?: FastifyInstance['log'];
@@ -39,12 +40,14 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     requestTimeout: 60_000,
     keepAliveTimeout: 75_000,
     forceCloseConnections: true,
-    return503OnClosing: true,
+    // refuseWhileStopping answers.
+    return503OnClosing: false,
   });
   // What a test validates against the schemas is exactly what is sent: nothing is dropped on the way out.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   app.decorateRequest('accountId', '');
   app.decorateRequest('apiKeyId', '');
+  refuseWhileStopping(app);
   registerErrorHandlers(app);
   // Fastify would take text/plain too.
   app.removeAllContentTypeParsers();

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Db, Queryable } from '../db/database.ts';
+import { countOfAccount } from '../db/count-rows.ts';
 import {
   byIncident,
   findIncidentUpdates,
@@ -137,6 +138,7 @@ export function registerIncidents(api: PublicApi, { db, now, background }: ApiDe
         querystring: strict(Type.Object({ ...paginationFields, includeAllIncidentUpdates: AllUpdates })),
         response: { 200: Type.Array(Type.Ref('Incident')), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countOfAccount(db, 'incidents', accountId) },
     },
     async ({ accountId, query }) => {
       const { limit, includeAllIncidentUpdates: all } = query;

@@ -67,6 +67,10 @@ export function registerIncidentUpdates(api: PublicApi, { db, now, background }:
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('IncidentUpdate')), ...errorResponses(400, 404) },
       },
+      config: {
+        countAll: async ({ params }) =>
+          (await findIncidentUpdates(db, kind, { incidentIds: [(params as { id: string }).id] })).length,
+      },
     },
     async ({ accountId, params: { id }, query }) => {
       await dashboardIncidentOf((named) => findIncident(db, named), { accountId, id });

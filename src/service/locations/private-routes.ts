@@ -4,6 +4,7 @@ import type { Db, Queryable } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import {
   deleteLocation,
+  countPrivateLocations,
   deleteLocationKey,
   findPrivateLocation,
   insertPrivateLocation,
@@ -98,6 +99,7 @@ export function registerPrivateLocations(
         ),
         response: { 200: Type.Array(Type.Ref('PrivateLocation')), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countPrivateLocations(db, accountId) },
     },
     async ({ accountId, query }) => {
       const { limit } = query;

@@ -16,12 +16,15 @@ import { errorResponses } from '../http/fields/api-errors.ts';
 import { agentFields, agentsByLocation } from './agents.ts';
 import { addLocationKey, LocationKey, presentKey } from './keys.ts';
 import { isUuid } from '../http/fields/path-params.ts';
+import { dataCenterNames } from './names.ts';
 
 /** The data-centre codes of the specification, which agents join with a key as they join a private location. */
 export const DataCenter = open(
   Type.Object(
     {
-      code: Type.String({ description: "A value of a check's locations." }),
+      region: Type.String({ description: "A value of a check's locations." }),
+      name: Type.String({ description: 'The place in words, like "Ireland".' }),
+      code: Type.String({ description: 'The same as region.' }),
       ...agentFields,
       keys: Type.Array(LocationKey),
     },
@@ -68,9 +71,16 @@ export function registerLocations(api: PublicApi, { db, now }: ApiDeps): void {
       const locationIds = rows.map(({ id }) => id);
       const agentsOf = await agentsByLocation(db, { locationIds, now: now() });
       const keys = await keysOfLocations(db, locationIds);
-      return codes.map((code) => {
+      return dataCenterLocations.map((code) => {
         const id = rows.find((row) => row.slugName === code)?.id ?? '';
-        return { code, ...agentsOf(id), keys: keys.filter((key) => key.locationId === id).map(presentKey) };
+        const name = dataCenterNames[code];
+        return {
+          region: code,
+          name,
+          code,
+          ...agentsOf(id),
+          keys: keys.filter((key) => key.locationId === id).map(presentKey),
+        };
       });
     },
   );

@@ -1,3 +1,4 @@
+import { countRows } from '../db/count-rows.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** Statements on locations and their keys for the public API. */
@@ -74,6 +75,11 @@ export async function updatePrivateLocation(
     ],
   );
   return rows.length > 0;
+}
+
+/** How many private locations an account has. */
+export async function countPrivateLocations(db: Queryable, accountId: string): Promise<number> {
+  return countRows(db, "from locations where account_id = $1 and kind = 'private'", [accountId]);
 }
 
 export async function listLocations(

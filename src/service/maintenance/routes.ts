@@ -1,5 +1,6 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import {
+  countMaintenanceWindows,
   deleteMaintenanceWindow,
   findMaintenanceWindow,
   insertMaintenanceWindow,
@@ -25,6 +26,16 @@ import { dayOf } from '../http/fields/dates.ts';
 
 /** Of an account: the scheduler and every alert look at those that are not over. */
 export const mostWindows = 500;
+
+const ListQuery = strict(
+  Type.Object({ ...paginationFields, startsAt: DateFilterSchema, endsAt: DateFilterSchema }),
+);
+
+const filterOf = (accountId: string, query: Static<typeof ListQuery>) => ({
+  accountId,
+  startsAt: readDateFilter('startsAt', query.startsAt),
+  endsAt: readDateFilter('endsAt', query.endsAt),
+});
 
 const presentWindow = (row: MaintenanceWindowRow) => ({
   id: row.id,
@@ -69,18 +80,18 @@ export function registerMaintenanceWindows(api: PublicApi, { db, now, background
         operationId: 'listMaintenanceWindows',
         tags,
         summary: "The account's maintenance windows, oldest first",
-        querystring: strict(
-          Type.Object({ ...paginationFields, startsAt: DateFilterSchema, endsAt: DateFilterSchema }),
-        ),
+        querystring: ListQuery,
         response: { 200: Type.Array(Type.Ref('MaintenanceWindow')), ...errorResponses(400) },
       },
       preValidation: readQueryObjects('startsAt', 'endsAt'),
+      config: {
+        countAll: ({ accountId, query }) =>
+          countMaintenanceWindows(db, filterOf(accountId, query as Static<typeof ListQuery>)),
+      },
     },
     async ({ accountId, query }) => {
       const rows = await listMaintenanceWindows(db, {
-        accountId,
-        startsAt: readDateFilter('startsAt', query.startsAt),
-        endsAt: readDateFilter('endsAt', query.endsAt),
+        ...filterOf(accountId, query),
         limit: query.limit,
         offset: offsetOf(query),
       });

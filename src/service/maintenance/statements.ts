@@ -1,3 +1,4 @@
+import { countRows } from '../db/count-rows.ts';
 import type { Queryable } from '../db/database.ts';
 import { recurrenceColumns, type RecurrenceColumns, type StatusPageVisibility } from './effect-statements.ts';
 
@@ -110,22 +111,34 @@ export async function lockMaintenanceWindow(
 export const dateOperators = ['gt', 'gte', 'lt', 'lte'] as const;
 export type DateFilter = { [O in (typeof dateOperators)[number]]?: Date };
 
+export type WindowFilter = { accountId: string; startsAt: DateFilter; endsAt: DateFilter };
+
+const selected = `from maintenance_windows w where w.account_id = $1
+       and ($2::timestamptz is null or w.starts_at > $2) and ($3::timestamptz is null or w.starts_at >= $3)
+       and ($4::timestamptz is null or w.starts_at < $4) and ($5::timestamptz is null or w.starts_at <= $5)
+       and ($6::timestamptz is null or w.ends_at > $6) and ($7::timestamptz is null or w.ends_at >= $7)
+       and ($8::timestamptz is null or w.ends_at < $8) and ($9::timestamptz is null or w.ends_at <= $9)`;
+
+const parametersOf = ({ accountId, startsAt, endsAt }: WindowFilter): unknown[] => {
+  const ofFilter = (filter: DateFilter) => dateOperators.map((operator) => filter[operator] ?? null);
+  return [accountId, ...ofFilter(startsAt), ...ofFilter(endsAt)];
+};
+
+/** How many windows a filter selects. */
+export async function countMaintenanceWindows(db: Queryable, filter: WindowFilter): Promise<number> {
+  return countRows(db, selected, parametersOf(filter));
+}
+
 /** A page of windows, oldest first. */
 export async function listMaintenanceWindows(
   db: Queryable,
-  options: { accountId: string; startsAt: DateFilter; endsAt: DateFilter; limit: number; offset: number },
+  filter: WindowFilter & { limit: number; offset: number },
 ): Promise<MaintenanceWindowRow[]> {
-  const { accountId, startsAt, endsAt, limit, offset } = options;
-  const ofFilter = (filter: DateFilter) => dateOperators.map((operator) => filter[operator] ?? null);
-  return db.query<MaintenanceWindowRow>(
-    `select ${columns} from maintenance_windows w where w.account_id = $1
-       and ($4::timestamptz is null or w.starts_at > $4) and ($5::timestamptz is null or w.starts_at >= $5)
-       and ($6::timestamptz is null or w.starts_at < $6) and ($7::timestamptz is null or w.starts_at <= $7)
-       and ($8::timestamptz is null or w.ends_at > $8) and ($9::timestamptz is null or w.ends_at >= $9)
-       and ($10::timestamptz is null or w.ends_at < $10) and ($11::timestamptz is null or w.ends_at <= $11)
-     order by w.id limit $2 offset $3`,
-    [accountId, limit, offset, ...ofFilter(startsAt), ...ofFilter(endsAt)],
-  );
+  return db.query<MaintenanceWindowRow>(`select ${columns} ${selected} order by w.id limit $10 offset $11`, [
+    ...parametersOf(filter),
+    filter.limit,
+    filter.offset,
+  ]);
 }
 
 /** Windows that status pages show and that have an occurrence that may lie between the two moments; oldest first. */

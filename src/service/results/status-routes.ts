@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { Reason } from '../../protocol/reasons.ts';
 import { resultStatuses } from '../../protocol/result.ts';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
-import { findStatus, listStatuses, type StatusRow } from './status-statements.ts';
+import { countStatuses, findStatus, listStatuses, type StatusRow } from './status-statements.ts';
 import { notFound } from '../http/errors.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
@@ -56,6 +56,7 @@ export function registerCheckStatuses(api: PublicApi, { db }: ApiDeps): void {
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('CheckStatus')), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countStatuses(db, accountId) },
     },
     async ({ accountId, query }) => {
       const rows = await listStatuses(db, { accountId, limit: query.limit, offset: offsetOf(query) });

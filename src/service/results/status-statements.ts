@@ -1,3 +1,4 @@
+import { countRows } from '../db/count-rows.ts';
 import type { Queryable } from '../db/database.ts';
 
 /** Statements on the latest state of checks for the public API. */
@@ -31,6 +32,14 @@ const columns = `s.check_id as "checkId", c.name, s.status, s.has_failures as "h
   s.last_started_at as "lastStartedAt", s.ssl_days_remaining as "sslDaysRemaining", s.reason,
   s.created_at as "createdAt", s.updated_at as "updatedAt"`;
 
+const checksWithStatus = `from checks c
+         where c.account_id = $1 and exists (select 1 from check_statuses s where s.check_id = c.id)`;
+
+/** How many checks of an account have a status. */
+export async function countStatuses(db: Queryable, accountId: string): Promise<number> {
+  return countRows(db, checksWithStatus, [accountId]);
+}
+
 /**
  * A page of statuses, in the order of the checks. Checks that have not run yet have none. They come as one JSON text: taking
  * 1,500 values apart costs the embedded database's driver more than the query.
@@ -42,8 +51,7 @@ export async function listStatuses(
   const rows = await db.query<{ statuses: AsJson<StatusRow>[] }>(
     `select coalesce(json_agg(row_to_json(item)), '[]') as statuses from (
        select ${columns} from (
-         select c.id, c.name, c.created_at from checks c
-         where c.account_id = $1 and exists (select 1 from check_statuses s where s.check_id = c.id)
+         select c.id, c.name, c.created_at ${checksWithStatus}
          order by c.created_at, c.id limit $2 offset $3
        ) as c join check_statuses s on s.check_id = c.id order by c.created_at, c.id
      ) as item`,

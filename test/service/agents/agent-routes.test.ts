@@ -1,5 +1,7 @@
+import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import { Compile } from 'typebox/compile';
 import { UrlJob } from '../../../src/protocol/job.ts';
 import type { Db } from '../../../src/service/db/database.ts';
@@ -74,14 +76,35 @@ describe.each(databases)('agent protocol: $name', (database) => {
       for (const key of ['pl_00000000000000000000000000000000', 'x']) {
         expect(await agent.call('hello', { anything: 1 }, key)).toEqual({
           status: 401,
-          body: { message: expect.stringContaining('is not valid'), attributes: {} },
+          body: { ...statusFields(401), message: expect.stringContaining('is not valid'), attributes: {} },
         });
       }
       const answer = await app.inject({ method: 'POST', url: '/agent/v1/hello' });
       expect([answer.statusCode, answer.json()]).toEqual([
         401,
-        { message: expect.stringContaining('is missing'), attributes: {} },
+        { ...statusFields(401), message: expect.stringContaining('is missing'), attributes: {} },
       ]);
+    });
+
+    it('takes a compressed body', async () => {
+      const packed = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+      const claim = async (payload: Buffer) =>
+        (
+          await app.inject({
+            method: 'POST',
+            url: '/agent/v1/jobs/claim',
+            headers: { ...packed, authorization: `Bearer ${office.key}` },
+            payload,
+          })
+        ).json<{ statusCode?: number; attributes?: object }>();
+      const bad = { agentId: agent.agentId, free: { uptime: -1 }, waitSeconds: 0 };
+      expect(await claim(gzipSync(JSON.stringify(bad)))).toMatchObject({
+        statusCode: 400,
+        attributes: { 'free.uptime': [expect.any(String)] },
+      });
+      expect(await claim(Buffer.from(JSON.stringify(bad)))).toMatchObject({
+        attributes: { body: ['is not valid gzip'] },
+      });
     });
 
     it('names the fields of a bad body, and ignores fields that it does not know', async () => {
@@ -90,6 +113,7 @@ describe.each(databases)('agent protocol: $name', (database) => {
       ).toEqual({
         status: 400,
         body: {
+          ...statusFields(400),
           message: expect.any(String),
           attributes: { 'free.uptime': [expect.any(String)], waitSeconds: [expect.any(String)] },
         },

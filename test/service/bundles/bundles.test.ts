@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import { bundleLimits } from '../../../src/protocol/suite.ts';
 import { createArtifactFiles, type ArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import { bundlesOfAccount, sweepBundleFiles } from '../../../src/service/bundles/bundles.ts';
@@ -181,7 +182,7 @@ describe.each(databases)('code bundles: $name', (database) => {
     it('refuses what is no bundle, and keeps nothing of it', async () => {
       const tell = ({ status, body }: { status: number; body: object }) => [status, body];
       const attributes = { body: ['must be a tar archive compressed with gzip (.tar.gz)'] };
-      const notGzip = { message: `body ${attributes.body[0]}.`, attributes };
+      const notGzip = { ...statusFields(400), message: `body ${attributes.body[0]}.`, attributes };
       expect(tell(await upload(Buffer.from('{}')))).toEqual([400, notGzip]);
       // Large enough that most of it has not been read when the answer is known.
       expect(tell(await upload(randomBytes(5_000_000).fill(1, 0, 2)))).toEqual([400, notGzip]);
@@ -189,6 +190,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       expect(tell(await upload(gzipOf(10), { headers: { 'content-type': 'application/json' } }))).toEqual([
         415,
         {
+          ...statusFields(415),
           message: 'The bundle must be sent as application/octet-stream.',
           attributes: { 'content-type': ['must be application/octet-stream'] },
         },
@@ -267,7 +269,11 @@ describe.each(databases)('code bundles: $name', (database) => {
       const { status, body } = await upload(gzipOf(100));
       expect([status, body]).toEqual([
         507,
-        { message: 'The service has no room for the code bundle: try again later.', attributes: {} },
+        {
+          ...statusFields(507),
+          message: 'The service has no room for the code bundle: try again later.',
+          attributes: {},
+        },
       ]);
       expect(filesBelow()).toEqual([]);
       isFull = false;
@@ -291,7 +297,11 @@ describe.each(databases)('code bundles: $name', (database) => {
       const refused = await api.call('DELETE', `${path}/${key}`);
       expect([refused.status, refused.body]).toEqual([
         409,
-        { message: 'The code bundle is used by "Shop".', attributes: { key: ['is used by checks'] } },
+        {
+          ...statusFields(409),
+          message: 'The code bundle is used by "Shop".',
+          attributes: { key: ['is used by checks'] },
+        },
       ]);
       await api.call('DELETE', `/v1/checks/${created.body.id}`);
       expect((await api.call('DELETE', `${path}/${key}`)).status).toBe(204);
@@ -355,7 +365,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       const gone = await fetchBundle(key);
       expect([gone.status, await gone.json()]).toMatchObject([
         404,
-        { message: `The file of the code bundle ${key} is gone: upload it again.` },
+        { ...statusFields(404), message: `The file of the code bundle ${key} is gone: upload it again.` },
       ]);
       expect((await stored(bytes)).key).toBe(key);
       expect(Buffer.from(await (await fetchBundle(key)).arrayBuffer()).equals(bytes)).toBe(true);
@@ -456,7 +466,7 @@ describe('a body that may be slow', () => {
         '200 16 bytes',
         '500 The operation was aborted',
         '500 The operation was aborted',
-        '408 {"message":"The request took too long to arrive.","attributes":{}}',
+        '408 {"statusCode":408,"error":"Request Timeout","message":"The request took too long to arrive.","attributes":{}}',
       ]);
     } finally {
       for (const { server } of [slow, idle, long, ordinary]) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
 import { minimalBody } from './check-bodies.ts';
@@ -19,8 +20,8 @@ const stored = {
   locations: [],
   privateLocations: [],
   concurrency: 3,
-  apiCheckDefaults: null,
-  browserCheckDefaults: null,
+  apiCheckDefaults: { url: '', headers: [], queryParameters: [], basicAuth: null, assertions: [] },
+  browserCheckDefaults: '',
   environmentVariables: [],
   alertSettings: {
     escalationType: 'RUN_BASED',
@@ -73,7 +74,7 @@ describe.each(databases)('check groups ($name)', (database) => {
   describe.skipIf(database.unavailable)('with a database', () => {
     test.each([
       ['v1', { runParallel: false, useGlobalAlertSettings: true, doubleCheck: true }],
-      ['v2', { runParallel: null, useGlobalAlertSettings: null, doubleCheck: null }],
+      ['v2', { runParallel: null, useGlobalAlertSettings: null, doubleCheck: false }],
     ])(
       '%s: the smallest body gets its defaults, reads back the same and can be sent back',
       async (generation, own) => {
@@ -146,6 +147,39 @@ describe.each(databases)('check groups ($name)', (database) => {
       await service.call('DELETE', `/v1/checks/${check.id}`);
     });
 
+    test('v2: doubleCheck false leaves retries to the checks, also when it is read and sent back', async () => {
+      const stored = async (id: number) => {
+        const [row] = await service.db.query<{ definition: Fields }>(
+          'select definition from check_groups where id = $1',
+          [id],
+        );
+        return row?.definition['doubleCheck'];
+      };
+      for (const fields of [{}, { doubleCheck: false }]) {
+        const group = await create(fields);
+        expect([group['doubleCheck'], await stored(group.id)]).toEqual([false, null]);
+        await service.call('PUT', `/v1/check-groups/${group.id}`, { body: group });
+        expect(await stored(group.id)).toBe(null);
+      }
+      const retrying = await create({ doubleCheck: true });
+      expect([retrying['doubleCheck'], await stored(retrying.id)]).toEqual([true, true]);
+      // In a group of the first generation, false takes the place of the checks' own setting.
+      const first = await create({ doubleCheck: false }, 'v1');
+      await service.call('PUT', `/v2/check-groups/${first.id}`, { body: first });
+      expect([first['doubleCheck'], await stored(first.id)]).toEqual([false, false]);
+    });
+
+    test('groups without defaults show objects and texts, however they were written', async () => {
+      for (const generation of ['v1', 'v2']) {
+        const group = await create({ apiCheckDefaults: null, browserCheckDefaults: null }, generation);
+        expect(group).toMatchObject({
+          apiCheckDefaults: stored.apiCheckDefaults,
+          browserCheckDefaults: '',
+        });
+      }
+      expect((await create({ browserCheckDefaults: 'any text' }))['browserCheckDefaults']).toBe('any text');
+    });
+
     test('FALLBACK is a retry strategy; other texts are not', async () => {
       expect(await create({ retryStrategy: 'FALLBACK' })).toMatchObject({ retryStrategy: 'FALLBACK' });
       const bad: [Fields, Fields][] = [
@@ -155,7 +189,7 @@ describe.each(databases)('check groups ($name)', (database) => {
         ],
         [{ retryStrategy: { maxRetries: 11 } }, { 'retryStrategy.maxRetries': ['must be from 1 to 10'] }],
         [{ retryStrategy: { often: 1 } }, { 'retryStrategy.often': ['is not a known field'] }],
-        [{ doubleCheck: true }, { doubleCheck: ['is not a known field'] }],
+        [{ doubleCheck: 1 }, { doubleCheck: ['must be true or false or null'] }],
         [{ name: undefined }, { name: ['is required'] }],
         [
           { privateLocations: ['attic'] },
@@ -188,6 +222,7 @@ describe.each(databases)('check groups ($name)', (database) => {
       expect([refused.status, refused.body]).toEqual([
         409,
         {
+          ...statusFields(409),
           message: 'The group still has checks: delete them, or set their groupId to null.',
           attributes: { id: ['has the checks: Orders'] },
         },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import { probeTypes, type ProbeType } from '../../../src/protocol/check-types.ts';
 import { databases } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
@@ -248,6 +249,7 @@ describe.each(databases)('checks ($name)', (database) => {
       expect([tooHigh.status, tooHigh.body]).toEqual([
         400,
         {
+          ...statusFields(400),
           message: 'degradedResponseTime must not be above maxResponseTime (6000 is above 5000).',
           attributes: {
             degradedResponseTime: ['must not be above maxResponseTime (6000 is above 5000)'],
@@ -264,6 +266,7 @@ describe.each(databases)('checks ($name)', (database) => {
       expect([status, body]).toEqual([
         404,
         {
+          ...statusFields(404),
           message: `The check ${created.id} is of type DNS, not URL.`,
           attributes: { id: [`names a check of type DNS: change it at /v1/checks/dns/${created.id}`] },
         },
@@ -471,6 +474,7 @@ describe.each(databases)('checks ($name)', (database) => {
       const deleted = await service.call('DELETE', `/v1/checks/${id}`);
       expect([deleted.status, deleted.body]).toEqual([204, null]);
       const gone = {
+        ...statusFields(404),
         message: `There is no check ${id}.`,
         attributes: { id: ['names no check of this account'] },
       };

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import { openApiText } from '../../../src/service/openapi-document.ts';
 import { anyDatabase } from '../../helpers/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
@@ -45,6 +46,7 @@ async function operations(): Promise<{ method: string; path: string }[]> {
 
 describe('authentication', () => {
   const missing = {
+    ...statusFields(401),
     message: 'The API key is missing: send it as "Authorization: Bearer <API key>".',
     attributes: { authorization: ['is missing'] },
   };
@@ -68,6 +70,7 @@ describe('authentication', () => {
         path,
         403,
         {
+          ...statusFields(403),
           message: 'The API key belongs to another account than x-service-account names.',
           attributes: {
             'x-service-account': ["is not the API key's account; leave it out or name that account"],
@@ -130,7 +133,11 @@ describe('errors', () => {
       const answer = await service.call('POST', post, { body });
       expect([answer.status, answer.body]).toEqual([
         400,
-        { message: 'The body is not valid JSON.', attributes: { body: ['is not valid JSON'] } },
+        {
+          ...statusFields(400),
+          message: 'The body is not valid JSON.',
+          attributes: { body: ['is not valid JSON'] },
+        },
       ]);
     }
   });
@@ -149,7 +156,7 @@ describe('errors', () => {
     const without = await service.call('POST', post);
     expect([without.status, without.body]).toEqual([
       400,
-      { message: 'body is required.', attributes: { body: ['is required'] } },
+      { ...statusFields(400), message: 'body is required.', attributes: { body: ['is required'] } },
     ]);
     const empty = await service.call('POST', post, { body: '' });
     expect([empty.status, empty.body]).toEqual([without.status, without.body]);
@@ -161,6 +168,7 @@ describe('errors', () => {
       expect([answer.status, answer.body]).toEqual([
         415,
         {
+          ...statusFields(415),
           message: 'The body must be sent as application/json.',
           attributes: { 'content-type': ['must be application/json'] },
         },
@@ -174,6 +182,7 @@ describe('errors', () => {
     expect([answer.status, answer.body]).toEqual([
       413,
       {
+        ...statusFields(413),
         message: 'The body is too large.',
         attributes: { body: ['is larger than this endpoint accepts'] },
       },
@@ -198,7 +207,10 @@ describe('errors', () => {
     ['GET', '/v1/checks/a/b/c'],
   ])('no such route: %s %s', async (method, path) => {
     const { status, body } = await service.call(method, path);
-    expect([status, body]).toEqual([404, { message: `There is no ${method} ${path}.`, attributes: {} }]);
+    expect([status, body]).toEqual([
+      404,
+      { ...statusFields(404), message: `There is no ${method} ${path}.`, attributes: {} },
+    ]);
   });
 
   test('a path with a broken percent code', async () => {
@@ -206,6 +218,7 @@ describe('errors', () => {
     expect([status, body]).toEqual([
       400,
       {
+        ...statusFields(400),
         message: 'The path is not valid: a percent sign must be followed by two hex digits.',
         attributes: { path: ['is not a valid path of a URL'] },
       },
@@ -225,7 +238,11 @@ describe('errors', () => {
   ])('what is no request at all', async (sent, status, message) => {
     const answer = await rawAnswer(sent);
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-    expect(JSON.parse(answer.slice(answer.indexOf('{')))).toEqual({ message, attributes: {} });
+    expect(JSON.parse(answer.slice(answer.indexOf('{')))).toEqual({
+      ...statusFields(status),
+      message,
+      attributes: {},
+    });
   });
 
   function rawAnswer(sent: string): Promise<string> {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import { startServiceWithEverything, type Everything } from '../../helpers/one-of-everything.ts';
 import type { Fields, TestService } from '../../helpers/service.ts';
 
@@ -52,6 +53,7 @@ describe('methods that a path lacks', () => {
         ]);
         if (method === 'HEAD') continue;
         expect(await answer.json()).toEqual({
+          ...statusFields(405),
           message: `There is no ${method} ${path}: this path takes ${allow}.`,
           attributes: {},
         });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import { readServiceConfig } from '../../../src/config/service.ts';
 import { anyDatabase } from '../../helpers/database.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
@@ -47,6 +48,7 @@ describe('rate limits', () => {
     expect([last.status, last.body]).toEqual([
       429,
       {
+        ...statusFields(429),
         message: expect.stringMatching(
           /^Too many requests with this API key \(at most 40\): try again in \d+ s\.$/,
         ),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import { dataCenterLocations } from '../../../src/protocol/check-types.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { databases } from '../../helpers/database.ts';
@@ -94,6 +95,7 @@ describe.each(databases)('locations ($name)', (database) => {
       expect([gone.status, gone.body]).toEqual([
         404,
         {
+          ...statusFields(404),
           message: `There is no private location ${other.id}.`,
           attributes: { id: ['names no private location of this account'] },
         },
@@ -132,6 +134,7 @@ describe.each(databases)('locations ($name)', (database) => {
       const first = await create();
       const second = await create();
       const refusal = {
+        ...statusFields(409),
         message: `This account has a location ${first.slugName} already.`,
         attributes: { slugName: ['is taken'] },
       };
@@ -177,6 +180,7 @@ describe.each(databases)('locations ($name)', (database) => {
       expect([refused.status, refused.body]).toEqual([
         409,
         {
+          ...statusFields(409),
           message: 'The location is still assigned to checks.',
           attributes: { id: ['is assigned to: Shop'] },
         },
@@ -265,6 +269,7 @@ describe.each(databases)('locations ($name)', (database) => {
         expect([third.status, third.body]).toEqual([
           409,
           {
+            ...statusFields(409),
             message: 'A location has at most 2 keys: delete one first.',
             attributes: {
               keys: [`there are 2 already (${first.body.maskedKey}, ${second.body.maskedKey})`],
@@ -286,7 +291,11 @@ describe.each(databases)('locations ($name)', (database) => {
         const again = await service.call('DELETE', `${path}/keys/${id}`);
         expect([again.status, again.body]).toEqual([
           404,
-          { message: `There is no key ${id}.`, attributes: { keyId: ['names no key of this account'] } },
+          {
+            ...statusFields(404),
+            message: `There is no key ${id}.`,
+            attributes: { keyId: ['names no key of this account'] },
+          },
         ]);
         expect((await addKey(path)).status).toBe(201);
       });
@@ -319,7 +328,10 @@ describe.each(databases)('locations ($name)', (database) => {
       await addAgent(row?.id ?? '', '1.0.0', 1);
       const { body } = await service.call<(Fields & { code: string })[]>('GET', '/v1/locations');
       expect(body.map(({ code }) => code)).toEqual(dataCenterLocations);
+      expect(body.every(({ region, code, name }) => region === code && typeof name === 'string')).toBe(true);
       expect(body.find(({ code }) => code === 'af-south-1')).toEqual({
+        region: 'af-south-1',
+        name: 'Cape Town',
         code: 'af-south-1',
         agentCount: 1,
         lastSeen: new Date(time - 1000).toISOString(),

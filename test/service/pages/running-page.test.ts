@@ -1,3 +1,4 @@
+import type { Browser } from 'playwright';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Db } from '../../../src/service/db/database.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
@@ -11,9 +12,9 @@ import {
   type AgentService,
   type TestAgent,
 } from '../../helpers/agent-service.ts';
-import { startChromium, watchedPage, type Browser } from '../../helpers/chromium.ts';
+import { hasChromium, startChromium, watchedPage } from '../../helpers/chromium.ts';
 import { anyDatabase } from '../../helpers/database.ts';
-import { hasPlaywright } from '../../helpers/playwright.ts';
+
 import { startTestService, type TestService } from '../../helpers/service.ts';
 
 /** The page while a suite runs: what its data says, and the page itself in a Chromium. */
@@ -26,7 +27,7 @@ let checkId: string;
 /** One for all tests that look at a page. */
 let browser: Browser;
 beforeAll(async () => {
-  if (hasPlaywright) browser = await startChromium();
+  if (hasChromium) browser = await startChromium();
   db = await anyDatabase.open();
   const now = { now: Date.now };
   agents = await createAgentService(db, now);
@@ -49,8 +50,6 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  if (hasPlaywright) await browser.close();
-  await agents.app.close();
   await api.close();
   await anyDatabase.close();
 });
@@ -100,7 +99,7 @@ it('tells what goes on, and how it can be cancelled', async () => {
   expect(await get(checkId)).toEqual({ runs: [] });
 });
 
-it.skipIf(!hasPlaywright)('shows it without a reload, and cancels it', { timeout: 60_000 }, async () => {
+it.skipIf(!hasChromium)('shows it without a reload, and cancels it', { timeout: 60_000 }, async () => {
   const { job, tell } = await running();
   const { page, faults } = await watchedPage(browser);
   await page.goto(`${api.url}/#key=${api.account.key}`);
@@ -118,7 +117,7 @@ it.skipIf(!hasPlaywright)('shows it without a reload, and cancels it', { timeout
   expect(faults).toEqual([]);
 });
 
-it.skipIf(!hasPlaywright)('shows the result that a notification links to', { timeout: 60_000 }, async () => {
+it.skipIf(!hasChromium)('shows the result that a notification links to', { timeout: 60_000 }, async () => {
   const { job } = await running();
   const reason = { code: 'TEST_FAILED', owner: 'target', message: 'the <b>cart</b> stayed empty' };
   const stored = await agent.report(

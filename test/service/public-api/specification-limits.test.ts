@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import { startServiceWithEverything, type Everything } from '../../helpers/one-of-everything.ts';
 import type { Fields, TestService } from '../../helpers/service.ts';
 import { browserInFull, browserPath, channelConfigs, dns, dnsPath, limits } from './specification-limits.ts';
@@ -22,6 +23,7 @@ test.each(limits)('%s: %s %s', async (_what, method, path, body, status, field) 
   expect([answer.status, answer.status === status ? null : answer.body]).toEqual([status, null]);
   if (field === undefined) return;
   expect(answer.body).toEqual({
+    ...statusFields(status),
     message: expect.stringMatching(/^[A-Z0-9a-z].*[^.]\.$/) as unknown,
     attributes: expect.objectContaining({ [field]: [expect.any(String)] }) as unknown,
   });

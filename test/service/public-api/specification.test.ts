@@ -135,7 +135,7 @@ test('every path begins with its version, and every error has the same form', ()
     }
   }
   const { properties, required } = document.components.schemas['Error'] ?? {};
-  expect(required).toEqual(['message', 'attributes']);
+  expect(required).toEqual(['statusCode', 'error', 'message', 'attributes']);
   expect([properties?.['message']?.type, properties?.['attributes']?.type]).toEqual(['string', 'object']);
 });
 

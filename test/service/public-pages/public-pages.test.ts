@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import PostalMime from 'postal-mime';
 import { readNotificationConfig } from '../../../src/config/notifications.ts';
 import { buildApp } from '../../../src/service/app.ts';
@@ -474,6 +475,7 @@ describe('status pages in public', () => {
     expect([added.statusCode, added.json()]).toEqual([
       409,
       {
+        ...statusFields(409),
         message: expect.stringContaining('SMTP_URL') as string,
         attributes: { email: ['can not be asked to confirm: SMTP_URL of the service is not set'] },
       },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { statusFields } from '../../helpers/error-body.ts';
 import { resultStatuses } from '../../../src/protocol/result.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { databases } from '../../helpers/database.ts';
@@ -406,6 +407,7 @@ describe.each(databases)('results ($name)', (database) => {
       expect([before.status, before.body]).toEqual([
         404,
         {
+          ...statusFields(404),
           message: `There is no check with a status ${checkId}.`,
           attributes: { checkId: ['names no check with a status of this account'] },
         },

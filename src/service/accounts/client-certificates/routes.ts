@@ -10,6 +10,7 @@ import {
   updateClientCertificate,
   type ClientCertificateRow,
 } from './statements.ts';
+import { countOfAccount } from '../../db/count-rows.ts';
 import type { Db, Queryable } from '../../db/database.ts';
 import { badRequest, notFound } from '../../http/errors.ts';
 import { uuidv7 } from '../../engine/ids.ts';
@@ -143,6 +144,7 @@ export function registerClientCertificates(api: PublicApi, { db, encryption, now
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('ClientCertificate')), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countOfAccount(db, 'client_certificates', accountId) },
     },
     async ({ accountId, query }) =>
       (await listClientCertificates(db, { accountId, limit: query.limit, offset: offsetOf(query) })).map(

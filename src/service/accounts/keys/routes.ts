@@ -11,6 +11,7 @@ import {
   updateApiKey,
   type ApiKeyRow,
 } from './statements.ts';
+import { countOfAccount } from '../../db/count-rows.ts';
 import { badRequest, conflict, notFound } from '../../http/errors.ts';
 import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import { uuidv7 } from '../../engine/ids.ts';
@@ -110,6 +111,7 @@ export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('ApiKey')), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countOfAccount(db, 'api_keys', accountId) },
     },
     async ({ accountId, query }) =>
       (await listApiKeys(db, { accountId, limit: query.limit, offset: offsetOf(query) })).map(presentKey),

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { Nullable } from '../../../protocol/schema.ts';
 import type { Db } from '../../db/database.ts';
+import { countOfAccount } from '../../db/count-rows.ts';
 import {
   deleteSnippet,
   findSnippet,
@@ -100,6 +101,7 @@ export function registerSnippets(api: PublicApi, { db, now }: ApiDeps): void {
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('Snippet')), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countOfAccount(db, 'snippets', accountId) },
     },
     async ({ accountId, query }) => {
       const { limit } = query;

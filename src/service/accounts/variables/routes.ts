@@ -10,6 +10,7 @@ import {
   updateVariable,
   type AccountVariableRow,
 } from './statements.ts';
+import { countOfAccount } from '../../db/count-rows.ts';
 import type { Db } from '../../db/database.ts';
 import { isSecretVariable } from '../../engine/encryption.ts';
 import { badRequest, conflict, notFound } from '../../http/errors.ts';
@@ -93,6 +94,7 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
         querystring: strict(Type.Object(paginationFields)),
         response: { 200: Type.Array(Type.Ref('Variable')), ...errorResponses(400) },
       },
+      config: { countAll: ({ accountId }) => countOfAccount(db, 'account_variables', accountId) },
     },
     async ({ accountId, query }) => {
       const { limit } = query;

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
-import { createRequire } from 'node:module';
 import { isIP, Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { chromium, type Page } from 'playwright';
 import { kindOfAddress } from '../../engine/target-address.ts';
 import { startGuardingProxy } from '../guarding-proxy.ts';
 import {
@@ -19,44 +19,12 @@ import {
  * It knows no secret but the texts that it is told to type. It ends with the service, and all that it has started with it.
  */
 
-/** What is used of playwright-core, which the service does not depend on. */
-type LibraryPage = {
-  goto(url: string): Promise<unknown>;
-  url(): string;
-  title(): Promise<string>;
-  locator(selector: string): Locator;
-  getByText(text: string): Locator;
-  screenshot(options: object): Promise<Buffer>;
-  setDefaultTimeout(ms: number): void;
-  close(): Promise<void>;
-};
-type Locator = {
-  first(): Locator;
-  click(): Promise<void>;
-  fill(text: string): Promise<void>;
-  evaluate<T>(
-    work: (element: { innerText: string }, given: T) => string,
-    given: T,
-    options: { timeout: number },
-  ): Promise<string>;
-};
-type Route = { request(): { url(): string }; abort(): Promise<void>; continue(): Promise<void> };
-type Browser = {
-  newContext(options: object): Promise<{
-    newPage(): Promise<LibraryPage>;
-    route(pattern: string, handler: (route: Route) => Promise<void>): Promise<void>;
-    on(event: 'page', listener: (page: LibraryPage) => void): void;
-  }>;
-};
-type Library = { chromium: { launch(options: object): Promise<Browser> } };
-
 /** Hosts whose addresses are remembered. */
 const mostHosts = 1_000;
 
-async function open(request: Extract<BrowserRequest, { call: 'open' }>): Promise<LibraryPage> {
-  const library = createRequire(import.meta.url)(request.library) as Library; // its public interface
+async function open(request: Extract<BrowserRequest, { call: 'open' }>): Promise<Page> {
   const proxy = await startGuardingProxy();
-  const browser = await library.chromium.launch({
+  const browser = await chromium.launch({
     executablePath: request.program,
     timeout: launchMs,
     chromiumSandbox: request.sandbox,
@@ -95,7 +63,7 @@ async function mayVisit(host: string): Promise<boolean> {
 const mayShowSecrets = 'input, textarea, select, [contenteditable], iframe, frame, object, embed';
 
 const calls: {
-  readonly [call in PageCall]: (page: LibraryPage, ...args: (string | number)[]) => Promise<string>;
+  readonly [call in PageCall]: (page: Page, ...args: (string | number)[]) => Promise<string>;
 } = {
   goto: async (page, url) => {
     await page.goto(String(url));
@@ -126,7 +94,7 @@ const calls: {
   },
 };
 
-let opened: LibraryPage | null = null;
+let opened: Page | null = null;
 
 async function answer(request: BrowserRequest): Promise<string> {
   if (request.call === 'open') {

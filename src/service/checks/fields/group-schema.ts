@@ -41,6 +41,14 @@ const RetryStrategyOrFallback = Type.Unsafe<Static<typeof PublicRetryStrategy> |
   description: 'an object, null, or "FALLBACK" (what each check says)',
 });
 
+// One schema with three types: errors of a union name each branch.
+const BrowserCheckDefaults = Type.Unsafe<object | string | null>({
+  type: ['string', 'object', 'null'],
+  maxLength: 10_000,
+  default: '',
+  description: 'Stored and returned; has no effect. Null is returned as an empty text.',
+});
+
 const shared = {
   name: Type.String({ minLength: 1, maxLength: 1024 }),
   activated: Type.Boolean({ default: true, description: 'False = none of its checks runs.' }),
@@ -53,11 +61,11 @@ const shared = {
     default: 3,
     description: 'Checks that run at a time when the group is triggered.',
   }),
-  apiCheckDefaults: Nullable(ApiCheckDefaults, { default: null }),
-  browserCheckDefaults: Nullable(Type.Object({}, { additionalProperties: true }), {
-    default: null,
-    description: 'Stored and returned; has no effect.',
+  apiCheckDefaults: Nullable(ApiCheckDefaults, {
+    default: {},
+    description: 'Null is returned as an object with its defaults.',
   }),
+  browserCheckDefaults: BrowserCheckDefaults,
   environmentVariables: ListOrNull(PublicVariable, { maxItems: 100 }),
   alertSettings: AlertSettings,
   alertChannelSubscriptions,
@@ -78,6 +86,11 @@ const first = {
 };
 const second = {
   ...shared,
+  doubleCheck: Nullable(Type.Boolean(), {
+    default: false,
+    deprecated: true,
+    description: 'True = one retry at once, where retryStrategy is null. False = what each check says.',
+  }),
   runParallel: Nullable(Type.Boolean(), { default: null, description: 'Null = what each check says.' }),
   useGlobalAlertSettings: Nullable(Type.Boolean(), {
     default: null,
@@ -92,8 +105,7 @@ export const groupSchemas = {
   },
   v2: {
     create: strict(Type.Object(second)),
-    // What was read has the field of the first generation too.
-    change: strictPartial(Type.Object({ ...second, ...ignoredStamps, doubleCheck: first.doubleCheck })),
+    change: strictPartial(Type.Object({ ...second, ...ignoredStamps })),
   },
 };
 

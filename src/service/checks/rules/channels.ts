@@ -6,8 +6,26 @@ import {
 import type { Db } from '../../db/database.ts';
 import { hideConfig, type ChannelConfig } from '../../alert-channels/configs.ts';
 import type { Problems } from '../../http/problems.ts';
+import Type from 'typebox';
+import { strict } from '../../http/fields/strict-schema.ts';
 
 /** A check's or a group's side of alert channels: its subscriptions, and what it shows of the channels. */
+
+const autoAssignQuery = (isDefault: boolean, description: string) =>
+  strict(Type.Object({ autoAssignAlerts: Type.Boolean({ default: isDefault, description }) }));
+
+/** The query of routes that write checks and groups. A change of a check and any write of a group subscribe on demand only. */
+export const autoAssignAlerts = {
+  newCheck: autoAssignQuery(true, 'Subscribe the new check to all existing alert channels.'),
+  onDemand: autoAssignQuery(
+    false,
+    'Subscribe it to all existing alert channels, too. Subscriptions that it has stay as they are.',
+  ),
+};
+
+/** Whether a request asks for it; its route has a query of `autoAssignAlerts`. */
+export const assignsAlerts = ({ query }: { query: unknown }): boolean =>
+  (query as { autoAssignAlerts: boolean }).autoAssignAlerts;
 
 /** Subscriptions to channels that the account does not have are problems; the others can't be deleted before `tx` ends. */
 export async function checkSubscriptions(

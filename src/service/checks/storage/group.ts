@@ -13,7 +13,7 @@ export type SettledGroup = GroupSettings & {
   name: string;
   tags: string[];
   concurrency: number;
-  browserCheckDefaults: object | null;
+  browserCheckDefaults: object | string | null;
 };
 
 /** Settles a whole group; what is wrong between its fields goes to `problems`. */
@@ -107,12 +107,28 @@ export function groupFromRow(row: CheckGroupRow, encryption: Encryption): Settle
 
 /** Of a row of a list. */
 const isLeftOut = ({ definition }: CheckGroupRow, field: string): boolean =>
-  ['environmentVariables', 'apiCheckDefaults'].includes(field) && !(field in definition);
+  ['environmentVariables', 'apiCheckDefaults', 'browserCheckDefaults'].includes(field) &&
+  !(field in definition);
+
+/** Shown where a group has no defaults for its API checks. */
+const noApiCheckDefaults: ApiCheckDefaults = {
+  url: '',
+  headers: [],
+  queryParameters: [],
+  basicAuth: null,
+  assertions: [],
+};
 
 /** A group as the API shows it: secret values are left empty. */
 export function presentGroup(row: CheckGroupRow, encryption: Encryption) {
   const group = groupFromRow(row, encryption);
-  const shown = { ...group, environmentVariables: hideSecrets(group.environmentVariables) };
+  const shown = {
+    ...group,
+    doubleCheck: group.doubleCheck ?? false,
+    apiCheckDefaults: group.apiCheckDefaults ?? noApiCheckDefaults,
+    browserCheckDefaults: group.browserCheckDefaults ?? '',
+    environmentVariables: hideSecrets(group.environmentVariables),
+  };
   return {
     id: row.id,
     ...(row.isPartial === true

@@ -1,4 +1,5 @@
 import { sqlTypesWhere } from '../types/table.ts';
+import { countRows } from '../../db/count-rows.ts';
 import { subscriptionsColumn, type OwnSubscription } from '../../alert-channels/subscription-statements.ts';
 import type { Queryable } from '../../db/database.ts';
 import { slugsOfCheck } from './effective-checks.ts';
@@ -131,32 +132,48 @@ export type CheckFilter = {
   tag: string | null;
   location: string | null;
   search: string | null;
-  limit: number;
-  offset: number;
 };
 
-/** A page of checks, oldest first. */
-export async function listChecks(db: Queryable, filter: CheckFilter): Promise<CheckRow[]> {
-  return db.query<CheckRow>(
-    `select ${listedColumns} from checks
+const listed = `from checks
      where account_id = $1
        and ($2::text is null or check_type = $2)
        and ($3::boolean is null or activated = $3)
        and ($4::text is null or $4 = any(tags))
        and ($5::text is null or $5 = any(${slugsOfCheck}))
-       and ($6::text is null or strpos(lower(name), lower($6)) > 0)
+       and ($6::text is null or strpos(lower(name), lower($6)) > 0)`;
+
+const parametersOf = (filter: CheckFilter): unknown[] => [
+  filter.accountId,
+  filter.checkType,
+  filter.activated,
+  filter.tag,
+  filter.location,
+  filter.search,
+];
+
+/** How many checks a filter selects. */
+export async function countChecks(db: Queryable, filter: CheckFilter): Promise<number> {
+  return countRows(db, listed, parametersOf(filter));
+}
+
+/** A page of checks, oldest first. */
+export async function listChecks(
+  db: Queryable,
+  filter: CheckFilter & { limit: number; offset: number },
+): Promise<CheckRow[]> {
+  return db.query<CheckRow>(
+    `select ${listedColumns} ${listed}
      order by created_at, id limit $7 offset $8`,
-    [
-      filter.accountId,
-      filter.checkType,
-      filter.activated,
-      filter.tag,
-      filter.location,
-      filter.search,
-      filter.limit,
-      filter.offset,
-    ],
+    [...parametersOf(filter), filter.limit, filter.offset],
   );
+}
+
+/** How many checks a group has. */
+export async function countChecksOfGroup(
+  db: Queryable,
+  { accountId, groupId }: { accountId: string; groupId: number },
+): Promise<number> {
+  return countRows(db, 'from checks where account_id = $1 and group_id = $2', [accountId, groupId]);
 }
 
 /** A page of a group's checks, in the order of the group. */

@@ -3,6 +3,8 @@ import Type from 'typebox';
 /** The body of every error (specification, "Errors"). */
 export const ErrorBody = Type.Object(
   {
+    statusCode: Type.Integer({ description: 'The status of the answer.' }),
+    error: Type.String({ description: 'The status in words, like "Not Found".' }),
     message: Type.String(),
     attributes: Type.Record(Type.String(), Type.Array(Type.String()), {
       description: 'Reasons by dotted path of the field, like "request.assertions.0.comparison".',

@@ -1,9 +1,10 @@
+import type { Browser } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Db } from '../../../src/service/db/database.ts';
 import { addCheck, encryption } from '../../helpers/agent-service.ts';
-import { startChromium, watchedPage, type Browser } from '../../helpers/chromium.ts';
+import { hasChromium, startChromium, watchedPage } from '../../helpers/chromium.ts';
 import { anyDatabase } from '../../helpers/database.ts';
-import { hasPlaywright } from '../../helpers/playwright.ts';
+
 import { startTestService, type TestService } from '../../helpers/service.ts';
 import { storeRuns } from '../../helpers/stored-results.ts';
 
@@ -13,7 +14,7 @@ let db: Db;
 let api: TestService;
 let browser: Browser;
 beforeAll(async () => {
-  if (!hasPlaywright) return;
+  if (!hasChromium) return;
   browser = await startChromium();
   db = await anyDatabase.open();
   api = await startTestService(db, { encryption });
@@ -31,7 +32,7 @@ beforeAll(async () => {
   ]);
 });
 afterAll(async () => {
-  if (!hasPlaywright) return;
+  if (!hasChromium) return;
   await browser.close();
   await api.close();
   await anyDatabase.close();
@@ -44,7 +45,7 @@ const signedIn = async (key: string) => {
   return { page, faults };
 };
 
-describe.skipIf(!hasPlaywright)('the page', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('the page', { timeout: 60_000 }, () => {
   it('asks for a key, refuses a wrong one, and forgets the key of a reader who signs out', async () => {
     const { page } = await watchedPage(browser);
     await page.goto(api.url);

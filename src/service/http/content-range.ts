@@ -1,0 +1,85 @@
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
+
+/**
+ * `content-range` of lists: which entries an answer holds and how many there are, in the form of RFC 9110, section 14.4:
+ * `items 10-19/57`. Lists by cursor have no positions and send none.
+ */
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Entries on all pages of a list. Asked only where a full page leaves it open; absent = not counted. */
+    countAll?: (request: FastifyRequest) => Promise<number>;
+    /** The field of the answer that holds the list; absent = the answer is the list. */
+    listIn?: string;
+  }
+}
+
+/** Of a list's page: `offset` entries come before it; `total` is null where nobody has counted. */
+export type ListedPage = { offset: number; count: number; total: number | null };
+
+/** `items 10-19/57`; `items 10-19/*` without a total; `items *` and the total for a page without entries. */
+export function contentRange({ offset, count, total }: ListedPage): string {
+  const range = count === 0 ? '*' : `${offset}-${offset + count - 1}`;
+  return `items ${range}/${total ?? '*'}`;
+}
+
+const header = {
+  'content-range': {
+    type: 'string',
+    description:
+      'Which entries these are, from 0, and how many there are: `items 0-9/57`; `*` where the service does not count, ' +
+      'and for a page without entries.',
+  },
+};
+
+type Keywords = { [keyword: string]: unknown };
+
+const isObject = (value: unknown): value is Keywords => typeof value === 'object' && value !== null;
+
+/** The schema of the answer, where it is a list. */
+function listSchemaOf(route: RouteOptions): Keywords | null {
+  if (![route.method].flat().includes('GET') || !isObject(route.schema?.response)) return null;
+  const schema: unknown = (route.schema.response as Keywords)['200'];
+  if (!isObject(schema)) return null;
+  return schema['type'] === 'array' || route.config?.listIn !== undefined ? schema : null;
+}
+
+/** Routes of this instance that answer GET with a list send `content-range`, and their schemas describe it. Before the routes. */
+export function sendContentRanges(instance: FastifyInstance): void {
+  instance.addHook('onRoute', (route) => {
+    const schema = listSchemaOf(route);
+    if (schema === null || route.schema === undefined) return;
+    route.schema = {
+      ...route.schema,
+      response: { ...(route.schema.response as Keywords), 200: { ...schema, headers: header } },
+    };
+    route.preSerialization = [
+      ...[route.preSerialization ?? []].flat(),
+      async (request, reply, payload) => {
+        const { countAll, listIn } = request.routeOptions.config;
+        const list: unknown = listIn !== undefined && isObject(payload) ? payload[listIn] : payload;
+        if (reply.statusCode === 200 && Array.isArray(list)) {
+          const page = await pageOf(request, list.length, countAll);
+          void reply.header('content-range', contentRange(page));
+        }
+        return payload;
+      },
+    ];
+  });
+}
+
+/** A page that is not full is the last one, so it shows the total; a full one leaves it to `countAll`. */
+async function pageOf(
+  request: FastifyRequest,
+  count: number,
+  countAll: ((request: FastifyRequest) => Promise<number>) | undefined,
+): Promise<ListedPage> {
+  const { limit, page } = request.query as { limit?: number; page?: number }; // of the route's own schema
+  // Without a limit the whole list is one page.
+  if (limit === undefined) return { offset: 0, count, total: count };
+  const offset = ((page ?? 1) - 1) * limit;
+  if (count < limit && (count > 0 || offset === 0)) return { offset, count, total: offset + count };
+  const total = countAll === undefined ? null : await countAll(request);
+  // Entries may have gone since the page was read.
+  return { offset, count, total: total === null ? null : Math.max(total, count === 0 ? 0 : offset + count) };
+}

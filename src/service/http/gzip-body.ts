@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Readable } from 'node:stream';
+import { createGunzip, type Gunzip } from 'node:zlib';
+import { HttpError } from './errors.ts';
+
+/**
+ * JSON bodies that clients send compressed (`content-encoding: gzip`). The route's limit counts for the unpacked body too,
+ * and unpacking stops there, so a small body cannot take much memory.
+ */
+
+/** Routes of this instance unpack JSON bodies. Other content types are left as they are. */
+export function acceptGzip(instance: FastifyInstance): void {
+  instance.addHook('preParsing', async (request, reply, payload) => {
+    const { headers } = request;
+    const encoding = (headers['content-encoding'] ?? '').trim().toLowerCase();
+    if (encoding === '' || encoding === 'identity' || !isJson(headers) || !hasBody(headers)) return payload;
+    // RFC 9110, 8.4.1.3: x-gzip is the same.
+    if (encoding !== 'gzip' && encoding !== 'x-gzip') {
+      void reply.header('accept-encoding', 'gzip').header('connection', 'close');
+      throw new HttpError(415, 'The body must be sent as it is or compressed with gzip.', {
+        'content-encoding': ['must be gzip or identity'],
+      });
+    }
+    return unpacked(payload, request.routeOptions.bodyLimit);
+  });
+}
+
+type Headers = FastifyRequest['headers'];
+
+const isJson = (headers: Headers): boolean => /^\s*application\/json\b/i.test(headers['content-type'] ?? '');
+
+const hasBody = (headers: Headers): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+/** The unpacked body. It fails with 413 above `limit` bytes, and with 400 where the body is no gzip. */
+function unpacked(packed: Readable, limit: number): Readable & { receivedEncodedLength: number } {
+  const gunzip = createGunzip();
+  // Of a body that nobody reads, the error is of no interest.
+  gunzip.on('error', () => undefined);
+  let packedBytes = 0;
+  packed
+    .on('error', (error) => gunzip.destroy(error))
+    .on('data', (chunk: Buffer) => (packedBytes += chunk.length))
+    .pipe(gunzip);
+  const body = Readable.from(bounded(packed, gunzip, limit), { objectMode: false });
+  // Fastify compares it with content-length.
+  return Object.defineProperty(Object.assign(body, { receivedEncodedLength: 0 }), 'receivedEncodedLength', {
+    get: () => packedBytes,
+  });
+}
+
+async function* bounded(packed: Readable, gunzip: Gunzip, limit: number): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  try {
+    for await (const chunk of gunzip as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > limit) {
+        throw new HttpError(413, 'The body is too large when it is unpacked.', {
+          body: ['is larger than this endpoint accepts'],
+        });
+      }
+      yield chunk;
+    }
+  } catch (error) {
+    if (error instanceof HttpError) throw error;
+    throw new HttpError(400, 'The body is not valid gzip, as its content-encoding says.', {
+      body: ['is not valid gzip'],
+    });
+  } finally {
+    packed.unpipe(gunzip);
+    gunzip.destroy();
+    // The rest of a refused body is dropped.
+    packed.resume();
+  }
+}

@@ -1,0 +1,20 @@
+import type { FastifyInstance } from 'fastify';
+import { errorBody } from './error-body.ts';
+
+/**
+ * Answers 503 to requests that arrive while the service stops, in the form of every error. Fastify's own answer lacks
+ * `attributes`, so `return503OnClosing` is off. Register it before every other hook.
+ */
+export function refuseWhileStopping(app: FastifyInstance): void {
+  let isStopping = false;
+  app.addHook('preClose', async () => {
+    isStopping = true;
+  });
+  app.addHook('onRequest', async (_request, reply) => {
+    if (!isStopping) return;
+    return reply
+      .code(503)
+      .header('connection', 'close')
+      .send(errorBody(503, 'The service is stopping: send the request again.'));
+  });
+}
