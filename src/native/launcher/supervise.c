@@ -120,37 +120,66 @@ static bool start(struct plan *plan, struct started *started) {
 /*
  * Among the thousands of a fork bomb, an ordinary process would hardly be let run, and where each session has its share of the
  * processor (sched_autogroup) neither would a nice one: so at once. Long work rests in between. What we start begins as
- * ordinary again. Refused without CAP_SYS_NICE, where RLIMIT_NPROC or the container's own limit holds the number down.
+ * ordinary again. Refused without CAP_SYS_NICE: `most_running` and the plan's `yields` are for that.
  */
+static bool comes_first;
+
 static void come_before_others(bool at_once) {
   struct sched_param priority = {at_once ? 1 : 0};
-  if (sched_setscheduler(0, (at_once ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &priority) != 0) return;
-  setpriority(PRIO_PROCESS, 0, -20);
+  comes_first = sched_setscheduler(0, (at_once ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &priority) == 0 &&
+                setpriority(PRIO_PROCESS, 0, -20) == 0;
 }
 
 /* So many more threads on the machine than at the last look are a reason to look at once: a fork bomb has them in no time. */
 enum { sudden_threads = 64, soon_ms = 20 };
 
+/*
+ * Among hundreds of busy processes, one without priority needs seconds for a single look, and so does the agent for each of
+ * its turns. So a sudden crowd that is well on its way to the limit is stopped while it is counted, and continued if it is
+ * within the limit. No other look stops anything.
+ */
+static size_t most_running(const struct plan *plan, uint64_t before) {
+  uint64_t most = plan->programs_at_once > 0 ? plan->programs_at_once : plan->processes;
+  if (comes_first || most == 0) return SIZE_MAX;
+  return (size_t)(most / 4 > before + sudden_threads ? most / 4 : before + sudden_threads);
+}
+
+static const char *limit_broken_by(const struct plan *plan, const struct usage *usage);
+
+static unsigned long threads_at_last_look;
+
+static bool has_many_more_threads(void) { return threads_of_machine() >= threads_at_last_look + sudden_threads; }
+
 /* The name of the limit that is broken, or NULL. `crowded` = it is time to look more often. */
 static const char *broken_limit(const struct plan *plan, bool *crowded) {
   static uint64_t before;
   struct usage usage;
-  measure_descendants(&usage);
+  const char *limit;
+  size_t most = most_running(plan, before);
+  bool in_a_crowd = before > sudden_threads || has_many_more_threads();
+  /* Some have forked before they were stopped: the next pass meets their children. */
+  for (int passes_left = 8;; passes_left--) {
+    measure_descendants(&usage, most, in_a_crowd);
+    limit = limit_broken_by(plan, &usage);
+    if (limit != NULL || usage.stopped == 0 || passes_left == 0) break;
+  }
+  /* What has broken a limit is killed next; until then it stays stopped. */
+  if (limit == NULL) release_descendants();
   *crowded = usage.processes > before + sudden_threads || (plan->processes > 0 && usage.threads > plan->processes / 2);
   before = usage.processes;
-  if (plan->processes > 0 && usage.threads > plan->processes) return "processes";
-  if (plan->programs_at_once > 0 && usage.processes > plan->programs_at_once) return "processes";
-  if (plan->cpu_seconds > 0 && usage.cpu_seconds > (double)plan->cpu_seconds) return "cpuSeconds";
-  if (plan->memory_bytes > 0 && usage.rss_bytes > plan->memory_bytes &&
+  return limit;
+}
+
+static const char *limit_broken_by(const struct plan *plan, const struct usage *usage) {
+  if (plan->processes > 0 && usage->threads > plan->processes) return "processes";
+  if (plan->programs_at_once > 0 && usage->processes > plan->programs_at_once) return "processes";
+  if (plan->cpu_seconds > 0 && usage->cpu_seconds > (double)plan->cpu_seconds) return "cpuSeconds";
+  if (plan->memory_bytes > 0 && usage->rss_bytes > plan->memory_bytes &&
       proportional_bytes_of_descendants() > plan->memory_bytes) {
     return "memoryBytes";
   }
   return NULL;
 }
-
-static unsigned long threads_at_last_look;
-
-static bool has_many_more_threads(void) { return threads_of_machine() >= threads_at_last_look + sudden_threads; }
 
 static pid_t program_pid;
 
@@ -247,6 +276,7 @@ int supervise(const struct plan *asked) {
   plan.protected[plan.protected_count++] = getpid();
   plan.protected[plan.protected_count++] = -getpgrp();
   come_before_others(false);
+  plan.yields = !comes_first && plan.programs_at_once > 0;
   struct started started;
   if (!start(&plan, &started)) return 127;
   program_pid = started.pid;
