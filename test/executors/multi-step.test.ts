@@ -42,6 +42,7 @@ describe.runIf(hasPlaywright)('multi-step checks', { timeout: 60_000 }, () => {
        });`,
       { testSession: true },
     );
+    bench.artifacts.length = 0;
     const { base, details } = await executeMultiStep(job, bench.context());
     expect(base).toEqual({ ok: true });
     expect(details['apiCalls']).toMatchObject([

@@ -31,9 +31,11 @@ export type TestService = {
   url: string;
   db: Db;
   encryption: Encryption;
-  account: TestAccount;
+  readonly account: TestAccount;
   /** Another account: it must see nothing of the first. */
-  foreign: TestAccount;
+  readonly foreign: TestAccount;
+  /** Replaces both accounts with new ones, so that a test sees nothing that another test has made. */
+  renewAccounts: () => Promise<void>;
   now: () => number;
   /** Prepared when the test asked for it: `tick` does what is due. */
   background: Background;
@@ -151,8 +153,13 @@ export async function startTestService(
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`; // listening on TCP
-  const account = await createAccount(db, 'First');
-  const foreign = await createAccount(db, 'Second');
+  let account: TestAccount;
+  let foreign: TestAccount;
+  async function renewAccounts(): Promise<void> {
+    account = await createAccount(db, 'First');
+    foreign = await createAccount(db, 'Second');
+  }
+  await renewAccounts();
   const checkAnswer = (answerCheck ??= createAnswerCheck(
     JSON.parse(JSON.stringify(app.swagger())) as Document, // Fastify's type allows OpenAPI 2 too
   ));
@@ -179,5 +186,20 @@ export async function startTestService(
     return { status: response.status, body: answer, headers: response.headers };
   }
 
-  return { url, db, encryption, account, foreign, now, background, call, close: () => app.close() };
+  return {
+    url,
+    db,
+    encryption,
+    get account() {
+      return account;
+    },
+    get foreign() {
+      return foreign;
+    },
+    renewAccounts,
+    now,
+    background,
+    call,
+    close: () => app.close(),
+  };
 }

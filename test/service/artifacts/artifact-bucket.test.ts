@@ -186,6 +186,7 @@ describe('files in a bucket', () => {
     expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
     expect(await files.urlOf?.(id, { ...file, size: 1000 })).toBeNull();
     expect(await openFiles().urlOf?.(id, file)).toBeNull();
+    await files.remove(id);
   });
 
   test('keys that are refused, and a bucket that is not there, end the start with the reason', async () => {

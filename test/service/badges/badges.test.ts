@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { badgeSvg, badgeStyles, badgeThemes, stateOf, type Badge } from '../../../src/service/badges/badge.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import { insertResults, updateStatuses, type ResultToStore } from '../../../src/service/results/store-result.ts';
@@ -64,6 +64,8 @@ describe('routes', () => {
   beforeAll(async () => {
     if (embedded === undefined) throw new Error('no embedded database');
     service = await startTestService(await embedded.open(), { now: clock.now });
+  });
+  beforeEach(async () => {
     const group = await service.call<{ id: number }>('POST', '/v2/check-groups', { body: { name: 'All' } });
     groupId = group.body.id;
     const check = await service.call<{ id: string }>('POST', '/v1/checks/url', {
@@ -151,6 +153,9 @@ describe('routes', () => {
     const path = `/v1/badges/groups/${groupId}`;
     expect((await image(path)).status).toBe(404);
     const bearer = ({ key }: { key: string }) => ({ authorization: `Bearer ${key}` });
+    expect((await image(path, bearer(service.account))).title).toBe('All: no data');
+    await store('failed', 900);
+    await store('passed', 100);
     expect((await image(path, bearer(service.account))).title).toBe('All: passing');
     expect((await image(path, bearer(service.foreign))).status).toBe(404);
     expect((await image(path, { authorization: 'Bearer wrong' })).status).toBe(401);

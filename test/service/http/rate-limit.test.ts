@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readServiceConfig } from '../../../src/config/service.ts';
 import { anyDatabase } from '../../helpers/database.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
@@ -15,6 +15,7 @@ afterAll(async () => {
   await service.close();
   await anyDatabase.close();
 });
+beforeEach(() => service.renewAccounts());
 
 describe('rate limits', () => {
   test('an answer says how many are left; each key has its own', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createBackground } from '../../../src/service/engine/background.ts';
 import { handleMaintenanceEvents } from '../../../src/service/maintenance/events.ts';
 import { createClock, silent } from '../../helpers/agent-service.ts';
@@ -57,6 +57,10 @@ describe('maintenance windows', () => {
     await service.close();
     await service.background.stop();
     await anyDatabase.close();
+  });
+  beforeEach(async () => {
+    clock.set(start);
+    await service.renewAccounts();
   });
 
   const call = <Body = Window>(method: string, url: string, body?: unknown, key?: string) =>

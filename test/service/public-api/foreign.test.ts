@@ -177,6 +177,9 @@ describe('a key of another account', () => {
       if (body === undefined) continue;
       const answer = await service.call('POST', path, { key: service.foreign.key, body });
       expect([path, answer.status]).toEqual([path, 201]);
+      // Other tests list what this account has.
+      const made = `${path}/${String(answer.body['id'] ?? answer.body['key'])}`;
+      expect((await service.call('DELETE', made, { key: service.foreign.key })).status).toBe(204);
     }
   });
 });

@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { executeApi } from '../../../../src/executors/api.ts';
 import { createAuthority, type Certificate } from '../../../../src/targets/certificates.ts';
 import { connectAgent, createAgentService, createClock, encryption } from '../../../helpers/agent-service.ts';
@@ -37,6 +37,10 @@ describe('client certificates', () => {
   afterAll(async () => {
     await service.close();
     await anyDatabase.close();
+  });
+  beforeEach(async () => {
+    clock.set(start);
+    await service.renewAccounts();
   });
 
   const post = (body: Fields) =>
@@ -75,7 +79,8 @@ describe('client certificates', () => {
       hasPassphrase: true,
     });
     const [row] = await service.db.query<{ text: string }>(
-      'select c::text as text from client_certificates c',
+      'select c::text as text from client_certificates c where id = $1',
+      [created.body.id],
     );
     expect(row?.text).not.toMatch(/PRIVATE KEY|sesame/);
     // The old passphrase does not belong to a new key.
