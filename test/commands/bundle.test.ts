@@ -84,6 +84,7 @@ async function failureOf(args: string[], env: Record<string, string> = {}) {
 }
 
 test('a folder is packed, uploaded and named', async () => {
+  const before = await readdir(temporary);
   const { code, out, err } = await command([project]);
   expect(code).toBe(exitCodes.done);
   const [upload] = received;
@@ -102,7 +103,7 @@ test('a folder is packed, uploaded and named', async () => {
     files: 3,
     lockFile: 'package-lock.json',
   });
-  expect(await readdir(temporary)).toEqual([]);
+  expect(await readdir(temporary)).toEqual(before);
 });
 
 test('a key from a file, and none', async () => {

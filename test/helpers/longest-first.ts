@@ -10,6 +10,7 @@ const longest = [
   'e2e/outages',
   'service/agentic/agentic',
   'agent/agent',
+  'agent/agent-trouble',
   'e2e/suites-managers',
   'e2e/service-and-agent',
   'e2e/suites-features',

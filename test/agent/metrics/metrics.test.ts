@@ -187,6 +187,7 @@ test('while the service does not answer the age of the poll grows, and the outbo
     response.writeHead(503).end();
     return true;
   };
+  await expect.poll(() => peer.waiting(), { timeout: 30_000 }).toBe(1);
   peer.misbehave('results', away);
   // The claim that stands brings the job; the next one fails.
   peer.misbehave('claim', away);
