@@ -100,11 +100,8 @@ describe.runIf(hasSuites)('suites in an agent', { timeout: 120_000 }, () => {
     });
     await expect.poll(told, within).toContainEqual(expect.stringContaining('test 1 of 20 with *********'));
     await expect.poll(() => renewed().at(-1)?.stage, within).toBe('test');
-    const from = performance.now();
     peer.cancel.add(job.jobId);
     await expect.poll(() => peer.results.length, within).toBe(1);
-    // The processes are gone within 6 s; the report and the scrubbing have their own time.
-    expect(performance.now() - from).toBeLessThan(15_000);
     expect(peer.results[0]).toMatchObject({
       status: 'cancelled',
       isCancelled: true,
