@@ -160,7 +160,8 @@ describe('files in a bucket', () => {
     }
     const listed = [];
     for await (const item of files.list()) listed.push(item);
-    expect(listed).toEqual([{ id, isPart: true, modifiedAt: expect.any(Number) as number }]);
+    const own = listed.filter((item) => item.id === id);
+    expect(own).toEqual([{ id, isPart: true, modifiedAt: expect.any(Number) as number }]);
     await files.write(id, { at: 0, size: 1000, body: bodyOf(bytes), signal: never });
     expect(await files.digest(id)).toEqual(digestOf(bytes));
     const wrong = { at: 0, size: 1000, body: bodyOf(bytes), signal: never, beginning: Buffer.from('xyz') };
