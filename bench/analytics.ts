@@ -16,7 +16,7 @@ import { openDatabase } from '../src/service/db/open-database.ts';
 import { createEncryption } from '../src/service/engine/encryption.ts';
 import { createVacuum } from '../src/service/engine/vacuum.ts';
 import { uuidv7 } from '../src/service/engine/ids.ts';
-import { postgresBinaries, startPostgres } from '../test/helpers/postgres.ts';
+import { postgresBinaries, startPostgres } from '../test/helpers/service/postgres.ts';
 import { dayMs } from '../src/durations.ts';
 
 /**

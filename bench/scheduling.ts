@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { Secret } from '../src/secrets/secret.ts';
 import { openDatabase } from '../src/service/db/open-database.ts';
-import { postgresBinaries, startPostgres } from '../test/helpers/postgres.ts';
+import { postgresBinaries, startPostgres } from '../test/helpers/service/postgres.ts';
 import { cpuMs, report, rssMb, stopChild, temporaryFolder } from './lib/processes.ts';
 import { addChecks, figuresOf, intervalMs, startAgents, startReplica } from './lib/scheduled-checks.ts';
 

@@ -11,11 +11,11 @@ const [root, out] = process.argv.slice(2);
 if (root === undefined || out === undefined) throw new Error('usage: node docker/uptime-tree.mjs ROOT OUT');
 const dist = join(root, 'dist');
 
-/** What the image does not carry; only lazy imports may lead there. Two files of script/ only remove folders. */
+/** Files that the image does not carry; only lazy imports may lead there. Two files of script/ only remove folders. */
 const leftOut = [
-  /^(script\/(?!(outside-folder|remove-tree)\.js$)|service\/|targets\/)/,
-  /^commands\/(?!(start|doctor|doctor-\w+|command|guard-process)\.js$)/,
-  /^commands\/doctor-scripts\.js$/,
+  /^(script\/(?!process\/(outside-folder|remove-tree)\.js$)|service\/|targets\/)/,
+  /^commands\/(?!(start|command|doctor\/[\w-]+)\.js$)/,
+  /^commands\/doctor\/scripts\.js$/,
   /^executors\/(api|browser|multi-step|playwright|check-script|api-scripts)\.js$/,
 ];
 const isLeftOut = (name) => leftOut.some((form) => form.test(name));
@@ -23,7 +23,7 @@ const isLeftOut = (name) => leftOut.some((form) => form.test(name));
 const statically = /^\s*(?:(?:import|export)\b[^'"();=]*\bfrom|import)\s*['"]([^'"]+)['"]/gm;
 const lazily = /\b(?:import|require)\(\s*['"]([^'"]+)['"]/g;
 /** A thread's file, which its parent names in another way than an import. */
-const threads = { 'secrets/scrub-thread.js': 'secrets/scrub-worker.js' };
+const threads = { 'secrets/files/scrub-thread.js': 'secrets/files/scrub-worker.js' };
 
 const modules = new Set();
 const packages = new Set();

@@ -16,7 +16,7 @@ export async function installEngines(folder, say) {
     name: 'what suites run on',
     folder,
     stamp: stampOf(folder),
-    // Inside node_modules, written last; src/script/suite/engines.ts looks for it.
+    // Inside node_modules, written last; src/script/suite/install/engines.ts looks for it.
     stampName: '.engines-stamp',
     beside: folder,
     key: 'engines',

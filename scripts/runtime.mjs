@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { installPackages, listFiles, stampOf } from './install-packages.mjs';
 
-/** Inside node_modules, written last; src/script/runtimes.ts looks for it. */
+/** Inside node_modules, written last; src/script/process/runtimes.ts looks for it. */
 const stampName = '.runtime-stamp';
 
 /** The runtime of checks that name none. */

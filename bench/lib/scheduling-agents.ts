@@ -1,5 +1,8 @@
 /** The agents of bench/scheduling.ts and bench/embedded.ts, in a process of their own: argument 1 is their options as JSON. */
-import { startProtocolAgents, type ProtocolAgentsOptions } from '../../test/helpers/protocol-agents.ts';
+import {
+  startProtocolAgents,
+  type ProtocolAgentsOptions,
+} from '../../test/helpers/service/protocol-agents.ts';
 
 export type AgentsReport = {
   runs: { checkId: string; dueAt: number; startedAt: number; outcome: string | null }[];

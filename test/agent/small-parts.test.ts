@@ -24,12 +24,11 @@ describe('backoff', () => {
 
   test('a pause ends with its signal', async () => {
     const controller = new AbortController();
-    const began = performance.now();
+    // Longer than this test may take.
     const waiting = pause(60_000, controller.signal);
     controller.abort();
     await waiting;
     await pause(60_000, controller.signal);
-    expect(performance.now() - began).toBeLessThan(5000);
   });
 });
 

@@ -7,8 +7,8 @@ import { createAgent, type Agent } from '../../src/agent/agent.ts';
 import { readAgentConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { packBundle } from '../../src/script/suite/bundle/pack.ts';
-import { noDownloads } from '../helpers/suite-registry.ts';
-import { hasSuites } from '../helpers/suites.ts';
+import { noDownloads } from '../helpers/suites/suite-registry.ts';
+import { hasSuites } from '../helpers/suites/suites.ts';
 import { peerKey, startProtocolPeer, suiteJob, type ProtocolPeer } from './link/protocol-peer.ts';
 
 /** A suite that fills the disk that holds the agent's own data: the projects need no packages, so no registry. */

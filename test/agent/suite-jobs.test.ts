@@ -34,6 +34,7 @@ import {
   type PeerJob,
   type ProtocolPeer,
 } from './link/protocol-peer.ts';
+import { details, passed, totals } from './suite-outcomes.ts';
 
 /**
  * What an agent makes of suites: their live log, their cancellation, their files. Leases, lanes, folders and the executor are
@@ -153,44 +154,6 @@ function claimed(given: PeerJob): Job {
   if (parsed.job === null) throw parsed.error;
   return parsed.job;
 }
-
-const totals = {
-  tests: 1,
-  passed: 1,
-  failed: 0,
-  flaky: 0,
-  skipped: 0,
-  timedOut: 0,
-  interrupted: 0,
-  degraded: 0,
-};
-const details = (more: Partial<SuiteDetails> = {}): SuiteDetails => ({
-  playwrightVersion: '1.58.0',
-  engine: { name: 'node', version: '22.23.3' },
-  packageManager: { name: 'npm', version: null },
-  dependencyCache: 'hit',
-  startTime: 1,
-  endTime: 2,
-  stages: [
-    { name: 'install', startTime: 1, durationMs: 400 },
-    { name: 'test', startTime: 2, durationMs: 40_000 },
-  ],
-  runStatus: 'passed',
-  exitCode: 0,
-  totals,
-  errors: [],
-  tests: [],
-  testsLeftOut: 0,
-  ...more,
-});
-const passed = (more: Partial<SuiteRun> = {}): SuiteRun => ({
-  failure: null,
-  degraded: null,
-  durationMs: 40_000,
-  details: details(),
-  files: [],
-  ...more,
-});
 
 /** Resolves when the signal fires, with its reason. */
 const aborted = (signal: AbortSignal) =>

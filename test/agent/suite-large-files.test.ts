@@ -6,9 +6,9 @@ import { createAgent, type Agent } from '../../src/agent/agent.ts';
 import { readAgentConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { packBundle } from '../../src/script/suite/bundle/pack.ts';
-import { noteNoDownloads } from '../helpers/noted-downloads.ts';
-import { noDownloads, reachesRegistry, registryVariables } from '../helpers/suite-registry.ts';
-import { hasSuites, makeProject } from '../helpers/suites.ts';
+import { noteNoDownloads } from '../helpers/suites/noted-downloads.ts';
+import { noDownloads, reachesRegistry, registryVariables } from '../helpers/suites/suite-registry.ts';
+import { hasSuites, makeProject } from '../helpers/suites/suites.ts';
 import { peerKey, startProtocolPeer, suiteJob, type ProtocolPeer } from './link/protocol-peer.ts';
 
 /**

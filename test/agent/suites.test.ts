@@ -8,7 +8,7 @@ import { readAgentConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import type { RequestOf } from '../../src/protocol/routes.ts';
 import { packBundle } from '../../src/script/suite/bundle/pack.ts';
-import { hasSuites } from '../helpers/suites.ts';
+import { hasSuites } from '../helpers/suites/suites.ts';
 import { peerKey, startProtocolPeer, suiteJob, tcpJob, type ProtocolPeer } from './link/protocol-peer.ts';
 
 /**
@@ -100,11 +100,8 @@ describe.runIf(hasSuites)('suites in an agent', { timeout: 120_000 }, () => {
     });
     await expect.poll(told, within).toContainEqual(expect.stringContaining('test 1 of 20 with *********'));
     await expect.poll(() => renewed().at(-1)?.stage, within).toBe('test');
-    const from = performance.now();
     peer.cancel.add(job.jobId);
     await expect.poll(() => peer.results.length, within).toBe(1);
-    // The processes are gone within 6 s; the report and the scrubbing have their own time.
-    expect(performance.now() - from).toBeLessThan(15_000);
     expect(peer.results[0]).toMatchObject({
       status: 'cancelled',
       isCancelled: true,

@@ -5,7 +5,7 @@ import type { Network } from '../../src/executors/interface/network.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import { executors } from '../../src/executors/table.ts';
 import { probeTypes, type JobType } from '../../src/protocol/check-types.ts';
-import { settledAt } from '../helpers/http.ts';
+import { settledAt } from '../helpers/network/http.ts';
 
 let network: Network;
 beforeEach(() => {

@@ -8,7 +8,7 @@ import { readAgentConfig } from '../../src/config.ts';
 import { readServiceConfig } from '../../src/config/service.ts';
 import { createLog } from '../../src/log.ts';
 import { startService, type RunningService } from '../../src/service/service.ts';
-import { servicePlace, type ServicePlace } from '../helpers/database.ts';
+import { servicePlace, type ServicePlace } from '../helpers/service/database.ts';
 
 /** The agent and the real service in one process. */
 

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,9 +11,14 @@ import { bundle } from '../../src/commands/bundle.ts';
 import { exitCodes, FatalError } from '../../src/errors.ts';
 import { unpackBundle } from '../../src/script/suite/bundle/unpack.ts';
 import { createArtifactFiles } from '../../src/service/artifacts/files.ts';
-import { addLocation, createAgentService, createClock, encryption } from '../helpers/agent-service.ts';
-import { databases } from '../helpers/database.ts';
-import { startTestService } from '../helpers/service.ts';
+import {
+  addLocation,
+  createAgentService,
+  createClock,
+  encryption,
+} from '../helpers/service/agent-service.ts';
+import { databases } from '../helpers/service/database.ts';
+import { startTestService } from '../helpers/service/service.ts';
 
 let folder: string;
 let project: string;
@@ -84,6 +89,7 @@ async function failureOf(args: string[], env: Record<string, string> = {}) {
 }
 
 test('a folder is packed, uploaded and named', async () => {
+  const before = await readdir(temporary);
   const { code, out, err } = await command([project]);
   expect(code).toBe(exitCodes.done);
   const [upload] = received;
@@ -102,7 +108,7 @@ test('a folder is packed, uploaded and named', async () => {
     files: 3,
     lockFile: 'package-lock.json',
   });
-  expect(await readdir(temporary)).toEqual([]);
+  expect(await readdir(temporary)).toEqual(before);
 });
 
 test('a key from a file, and none', async () => {
@@ -161,15 +167,18 @@ test('from a folder through the service to an agent', { timeout: 60_000 }, async
   await agents.app.listen({ host: '127.0.0.1', port: 0 });
   const location = await addLocation(db, { accountId: api.account.id, slug: 'office' });
   try {
-    await writeFile(join(project, 'large.bin'), randomBytes(20 * 1024 * 1024));
+    // The other tests count the files of theirs.
+    const large = join(folder, 'large-project');
+    await cp(project, large, { recursive: true });
+    await writeFile(join(large, 'large.bin'), randomBytes(20 * 1024 * 1024));
     const env = { SERVICE_URL: api.url, SERVICE_API_KEY: api.account.key };
-    const { key, digest, size } = JSON.parse((await command([project, '--json'], env)).out) as {
+    const { key, digest, size } = JSON.parse((await command([large, '--json'], env)).out) as {
       key: string;
       digest: string;
       size: number;
     };
     // The key is refused before the bytes have arrived.
-    expect(await failureOf([project], { ...env, SERVICE_API_KEY: 'key_of_nobody' })).toMatchObject({
+    expect(await failureOf([large], { ...env, SERVICE_API_KEY: 'key_of_nobody' })).toMatchObject({
       exitCode: exitCodes.keyRefused,
     });
 

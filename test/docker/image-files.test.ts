@@ -50,7 +50,11 @@ describe('docker/uptime-tree.mjs', () => {
     const parts = readdirSync(join(app, 'dist'));
     expect(parts).not.toContain('service');
     expect(parts).not.toContain('targets');
-    expect(readdirSync(join(app, 'dist', 'script')).sort()).toEqual(['outside-folder.js', 'remove-tree.js']);
+    expect(readdirSync(join(app, 'dist', 'script'), { recursive: true, encoding: 'utf8' }).sort()).toEqual([
+      'process',
+      'process/outside-folder.js',
+      'process/remove-tree.js',
+    ]);
     expect(readdirSync(join(app, 'node_modules'))).not.toContain('fastify');
   });
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { privatePackage, type PrivateRegistry } from '../helpers/private-registry.ts';
-import { makeProject } from '../helpers/suites.ts';
+import { privatePackage, type PrivateRegistry } from '../helpers/suites/private-registry.ts';
+import { makeProject } from '../helpers/suites/suites.ts';
 
 /** Projects of Playwright that put secrets wherever a project can. */
 

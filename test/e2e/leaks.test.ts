@@ -21,8 +21,8 @@ import { systemChromium } from '../../src/script/playwright/browsers.ts';
 import { createScrubber } from '../../src/secrets/scrubber/scrubber.ts';
 import { testLeases } from '../agent/run/test-leases.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { hasPlaywright, runtime } from '../helpers/playwright.ts';
-import { scriptJob, startScripts, type ScriptBench } from '../helpers/script-jobs.ts';
+import { hasPlaywright, runtime } from '../helpers/scripts/playwright.ts';
+import { scriptJob, startScripts, type ScriptBench } from '../helpers/scripts/script-jobs.ts';
 import { leaksIn } from '../secrets/open-everything.ts';
 
 /**

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startHttpTarget } from '../../src/targets/http-target.ts';
 import { startTcpTarget } from '../../src/targets/tcp-target.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { servicePlace } from '../helpers/database.ts';
-import { hasPlaywright } from '../helpers/playwright.ts';
-import { noDownloads, registryVariables } from '../helpers/suite-registry.ts';
-import { hasSuites } from '../helpers/suites.ts';
+import { servicePlace } from '../helpers/service/database.ts';
+import { hasPlaywright } from '../helpers/scripts/playwright.ts';
+import { noDownloads, registryVariables } from '../helpers/suites/suite-registry.ts';
+import { hasSuites } from '../helpers/suites/suites.ts';
 import {
   apiOf,
   killAll,

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startHttpTarget, type HttpTarget } from '../../src/targets/http-target.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { servicePlace, type ServicePlace } from '../helpers/database.ts';
+import { servicePlace, type ServicePlace } from '../helpers/service/database.ts';
 import { apiOf, killAll, readyLine, startProgram, until, type Api, type Program } from './program.ts';
 
 /**

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packBundle } from '../../src/script/suite/bundle/pack.ts';
 import type { SuiteDetails } from '../../src/script/interface/suite-run.ts';
-import { hasPlaywright } from '../helpers/playwright.ts';
-import { startPrivateRegistry, type PrivateRegistry } from '../helpers/private-registry.ts';
-import { reachesRegistry } from '../helpers/suite-registry.ts';
-import { zipNames } from '../helpers/suite-results.ts';
-import { hasSuites } from '../helpers/suites.ts';
+import { hasPlaywright } from '../helpers/scripts/playwright.ts';
+import { startPrivateRegistry, type PrivateRegistry } from '../helpers/suites/private-registry.ts';
+import { reachesRegistry } from '../helpers/suites/suite-registry.ts';
+import { zipNames } from '../helpers/suites/suite-results.ts';
+import { hasSuites } from '../helpers/suites/suites.ts';
 import { leaksIn } from '../secrets/open-everything.ts';
 import { checkSecrets, leakingChecks, leakingGroup, startTelltale } from './leaking-checks.ts';
 import {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { packBundle } from '../../src/script/suite/bundle/pack.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { servicePlace } from '../helpers/database.ts';
+import { servicePlace } from '../helpers/service/database.ts';
 import {
   apiOf,
   killAll,

@@ -3,7 +3,7 @@ import { createServer, request as httpRequest, type Server, type ServerResponse 
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasSuites } from '../helpers/suites.ts';
+import { hasSuites } from '../helpers/suites/suites.ts';
 import { until, type Api, type Program } from './program.ts';
 import { startSuiteService, type SuiteAgents, type SuiteResult } from './suite-agents.ts';
 

@@ -1,10 +1,16 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { builtProgram } from '../helpers/build.ts';
-import { noteNoDownloads } from '../helpers/noted-downloads.ts';
-import { openFiles, testLines } from '../helpers/suite-results.ts';
-import { reachesRegistry } from '../helpers/suite-registry.ts';
-import { hasSuites, makeProject, startSuites, suiteFixtures, type SuiteBench } from '../helpers/suites.ts';
+import { noteNoDownloads } from '../helpers/suites/noted-downloads.ts';
+import { openFiles, testLines } from '../helpers/suites/suite-results.ts';
+import { reachesRegistry } from '../helpers/suites/suite-registry.ts';
+import {
+  hasSuites,
+  makeProject,
+  startSuites,
+  suiteFixtures,
+  type SuiteBench,
+} from '../helpers/suites/suites.ts';
 
 /**
  * One project with a web server, global setup, projects that depend on each other, a stored login, expected failures,

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AgentError } from '../../src/errors.ts';
 import type { Suite } from '../../src/protocol/suite.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { openFiles, testLines } from '../helpers/suite-results.ts';
-import { reachesRegistry } from '../helpers/suite-registry.ts';
-import { hasSuites, startSuites, suiteFixtures, type SuiteBench } from '../helpers/suites.ts';
+import { openFiles, testLines } from '../helpers/suites/suite-results.ts';
+import { reachesRegistry } from '../helpers/suites/suite-registry.ts';
+import { hasSuites, startSuites, suiteFixtures, type SuiteBench } from '../helpers/suites/suites.ts';
 
 /** Whole projects as their owners have them, for every package manager and several releases of Playwright. */
 

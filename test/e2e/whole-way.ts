@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { builtProgram } from '../helpers/build.ts';
-import { servicePlace } from '../helpers/database.ts';
-import { noteNoDownloads } from '../helpers/noted-downloads.ts';
-import { noDownloads, registryVariables } from '../helpers/suite-registry.ts';
+import { servicePlace } from '../helpers/service/database.ts';
+import { noteNoDownloads } from '../helpers/suites/noted-downloads.ts';
+import { noDownloads, registryVariables } from '../helpers/suites/suite-registry.ts';
 import { apiOf, killAll, readyLine, startProgram, until, type Api, type Program } from './program.ts';
 
 /** A service and an agent as programs that say all they can, and all that anybody gets to see of them. */

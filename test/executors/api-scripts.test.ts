@@ -1,10 +1,10 @@
-import { createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { grade } from '../../src/agent/run/grade.ts';
 import { InvalidJobError, JobAborted } from '../../src/errors.ts';
-import { runtimeId, scriptProcesses, startScripted, type Scripted } from '../helpers/api-scripts.ts';
-import { listening, pair, variable } from '../helpers/http.ts';
-import { runtimesHere } from '../helpers/runtimes.ts';
+import { runtimeId, scriptProcesses, startScripted, type Scripted } from '../helpers/scripts/api-scripts.ts';
+import { pair, variable } from '../helpers/network/http.ts';
+import { runtimesHere } from '../helpers/scripts/runtimes.ts';
+import { closedPort } from '../helpers/network/closed-port.ts';
 
 let scripted: Scripted;
 
@@ -497,9 +497,3 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
     });
   });
 });
-
-async function closedPort(): Promise<number> {
-  const server = await listening(createServer());
-  await server.close();
-  return server.port;
-}

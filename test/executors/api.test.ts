@@ -14,7 +14,7 @@ import {
   variable,
   type Running,
   type TestNetwork,
-} from '../helpers/http.ts';
+} from '../helpers/network/http.ts';
 
 type Seen = {
   method: string;

@@ -6,8 +6,8 @@ import { executeBrowser } from '../../src/executors/browser.ts';
 import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import { selfSigned } from '../../src/targets/certificates.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { hasPlaywright } from '../helpers/playwright.ts';
-import { scriptJob, startScripts, type ScriptBench } from '../helpers/script-jobs.ts';
+import { hasPlaywright } from '../helpers/scripts/playwright.ts';
+import { scriptJob, startScripts, type ScriptBench } from '../helpers/scripts/script-jobs.ts';
 
 const passing = `import { test, expect } from '@playwright/test';
 test('shop', async ({ page }) => {

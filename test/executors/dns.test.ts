@@ -1,126 +1,23 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createSecureServer } from 'node:http2';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createServer as createTlsServer } from 'node:tls';
-import type { Answer } from 'dns-packet';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { InvalidJobError, JobAborted } from '../../src/errors.ts';
-import { executeDns } from '../../src/executors/dns.ts';
-import type { ExecutionContext, Outcome } from '../../src/executors/interface/executor.ts';
-import type { Network } from '../../src/executors/interface/network.ts';
-import { createNetwork } from '../../src/executors/system-network.ts';
-import { withoutScripts } from '../../src/executors/without-scripts.ts';
-import type { JobOf } from '../../src/protocol/job.ts';
 import { dnsProtocols } from '../../src/protocol/requests.ts';
+import { flagBits, type ReceivedQuery } from '../helpers/network/dns-server.ts';
 import {
-  flagBits,
-  makeCertificate,
-  startDnsServer,
-  type DnsServerOptions,
-  type ReceivedQuery,
-  type TestDnsServer,
-} from '../helpers/dns-server.ts';
-import { jobFields } from '../helpers/job-fields.ts';
+  a,
+  assertion,
+  certificate,
+  codeOf,
+  deadlineIn,
+  dnsAttempts,
+  portOf,
+  sumOfParts,
+} from './dns/dns-attempt.ts';
 
-type Request = JobOf<'DNS'>['request'];
-type Assertion = Request['assertions'][number];
+/** DNS checks: all protocols, UDP, and the name that is asked for. */
 
-let folder: string;
-let certificate: { key: string; cert: string };
-const servers = new Set<TestDnsServer>();
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dns-test-'));
-  certificate = makeCertificate();
-  writeFileSync(
-    join(folder, 'hosts'),
-    '127.0.0.1 ns.test localhost\n127.0.0.2 first.test\n127.0.0.1 first.test\n',
-  );
-});
-
-afterAll(async () => {
-  rmSync(folder, { recursive: true });
-  // No attempt has left a socket behind.
-  await vi.waitFor(() => expect(openHandles()).toEqual([]));
-});
-
-afterEach(async () => {
-  for (const server of servers) await server.close();
-  servers.clear();
-});
-
-async function serve(answer: DnsServerOptions['answer'], options: Partial<DnsServerOptions> = {}) {
-  const server = await startDnsServer({ answer, ...options });
-  servers.add(server);
-  return server;
-}
-
-const a = (data: string, name = 'www.example.com', ttl = 300): Answer => ({ type: 'A', name, ttl, data });
-
-function networkWith(...nameServers: string[]): Network {
-  const conf = join(folder, 'resolv.conf');
-  writeFileSync(conf, nameServers.map((server) => `nameserver ${server}\n`).join(''));
-  return createNetwork({ useOsDnsResolver: false, hostsFile: join(folder, 'hosts'), resolvConfFile: conf });
-}
-
-const openHandles = () => process.getActiveResourcesInfo().filter((kind) => /TCP|UDP|TLS|HTTP/.test(kind));
-
-function job(request: Partial<Request>): JobOf<'DNS'> {
-  return {
-    ...jobFields,
-    lane: 'uptime',
-    checkType: 'DNS',
-    request: {
-      query: 'www.example.com',
-      recordType: 'A',
-      nameServer: '127.0.0.1',
-      port: null,
-      protocol: 'UDP',
-      skipSSL: true,
-      assertions: [],
-      ...request,
-    },
-  };
-}
-
-type RunOptions = { signal?: AbortSignal; network?: Network };
-
-function run(request: Partial<Request>, { signal, network }: RunOptions = {}): Promise<Outcome> {
-  const context: ExecutionContext = {
-    signal: signal ?? new AbortController().signal,
-    log: () => {},
-    ...withoutScripts,
-    network: network ?? networkWith(),
-    now: () => 0,
-  };
-  return executeDns(job(request), context);
-}
-
-function deadlineIn(ms: number): AbortSignal {
-  const controller = new AbortController();
-  setTimeout(() => controller.abort(new JobAborted('deadline')), ms);
-  return controller.signal;
-}
-
-const portOf = (server: TestDnsServer, protocol: Request['protocol']) =>
-  protocol === 'DOT' ? server.dotPort : protocol === 'DOH' ? server.dohPort : server.port;
-
-function sumOfParts(timings: Outcome['timings']): number {
-  const { total: _total, ...parts } = timings ?? { total: Number.NaN };
-  return Object.values(parts).reduce((sum, ms) => sum + ms, 0);
-}
-
-const assertion = (
-  source: Assertion['source'],
-  comparison: Assertion['comparison'],
-  target: string,
-  property = '',
-): Assertion => ({ source, property, comparison, target, regex: null });
-
-const codeOf = ({ base }: Outcome) => (base.ok ? 'ok' : base.reason.code);
+const { networkWith, run, serve } = dnsAttempts();
 
 describe.each(dnsProtocols)('by %s', (protocol) => {
   const phases = {
@@ -429,162 +326,6 @@ describe('UDP', () => {
       servers: [{ address: '127.0.0.2', error: 'ECONNREFUSED' }, { address: '127.0.0.1' }],
     });
   });
-});
-
-describe.each(['TCP', 'DOT'] as const)('a stream by %s', (protocol) => {
-  const cases: [
-    string,
-    (query: ReceivedQuery) => { raw: Buffer; end?: boolean; reset?: boolean } | Buffer,
-    string,
-  ][] = [
-    ['a length of nothing', () => ({ raw: Buffer.from([0, 0]) }), 'DNS_MALFORMED'],
-    [
-      'a length that is not kept',
-      () => ({ raw: Buffer.from([0, 200, 1, 2, 3]), end: true }),
-      'DNS_MALFORMED',
-    ],
-    ['a length that is never reached', () => ({ raw: Buffer.from([0xff, 0xff, 1, 2, 3]) }), 'TIMEOUT'],
-    ['an end without an answer', () => ({ raw: Buffer.alloc(0), end: true }), 'DNS_MALFORMED'],
-    ['a reset', () => ({ raw: Buffer.alloc(0), reset: true }), 'ECONNRESET'],
-    [
-      'another id',
-      (query) => {
-        const message = query.reply();
-        message.writeUInt16BE(message.readUInt16BE(0) ^ 1);
-        return message;
-      },
-      'DNS_MALFORMED',
-    ],
-    [
-      'more behind the answer',
-      (query) => {
-        const message = query.reply([a('192.0.2.1')]);
-        const length = Buffer.alloc(2);
-        length.writeUInt16BE(message.length);
-        return { raw: Buffer.concat([length, message, Buffer.alloc(1_000_000)]) };
-      },
-      'ok',
-    ],
-  ];
-  test.each(cases)('%s', async (_title, answer, code) => {
-    const server = await serve(answer, { certificate });
-    const outcome = await run({ protocol, port: portOf(server, protocol) }, { signal: deadlineIn(1000) });
-    expect(codeOf(outcome)).toBe(code);
-  });
-});
-
-describe('certificates', () => {
-  test.each(['DOT', 'DOH'] as const)('%s refuses one that nobody vouches for', async (protocol) => {
-    const server = await serve((query) => query.reply(), { certificate });
-    const outcome = await run({ protocol, port: portOf(server, protocol), skipSSL: false });
-    expect(outcome.base).toMatchObject({
-      ok: false,
-      reason: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT', owner: 'target' },
-    });
-    expect(Object.keys(outcome.timings ?? {}).sort()).toEqual(['connect', 'remainder', 'tls', 'total']);
-  });
-
-  test.each(['DOT', 'DOH'] as const)('%s to a server without TLS', async (protocol) => {
-    const server = await serve(() => ({ raw: Buffer.from('220 hello\r\n'), end: true }));
-    const plain = createServer(
-      (socket) =>
-        void socket
-          .on('error', () => {})
-          .resume()
-          .end('220 hello\r\n'),
-    );
-    plain.listen(0, '127.0.0.1');
-    await once(plain, 'listening');
-    const { port } = plain.address() as AddressInfo; // listening on TCP
-    // OpenSSL's words alone, without the places in its build.
-    expect((await run({ protocol, port })).base).toMatchObject({
-      reason: { code: 'TLS_ERROR', message: 'wrong version number' },
-    });
-    plain.close();
-    await server.close();
-    servers.delete(server);
-  });
-});
-
-describe('DOH', () => {
-  test('by HTTP/1.1, at a URL', async () => {
-    const server = await serve((query) => query.reply([a('192.0.2.1')]), { certificate, alpn: ['http/1.1'] });
-    const nameServer = `https://localhost:${server.dohPort}/custom{?dns}`;
-    const outcome = await run({ protocol: 'DOH', nameServer, port: 1 });
-    expect(outcome.base).toEqual({ ok: true });
-    expect(outcome.details).toMatchObject({
-      httpVersion: '1.1',
-      nameServerInfo: { name: nameServer, host: '127.0.0.1', port: server.dohPort },
-    });
-    expect(server.queries[0]?.http).toMatchObject({ version: '1.1', path: '/custom' });
-    expect(server.queries[0]?.bytes.readUInt16BE(0)).toBe(0);
-  });
-
-  test.each([
-    ['a status', { status: 503, body: Buffer.from('busy') }, 'HTTP_STATUS'],
-    ['a redirect', { status: 302, body: Buffer.from('') }, 'HTTP_STATUS'],
-    ['a web page', { status: 200, contentType: 'text/html', body: Buffer.from('<p>') }, 'DNS_MALFORMED'],
-    ['an empty body', { status: 200, body: Buffer.alloc(0) }, 'DNS_MALFORMED'],
-    ['a body without end', { status: 200, body: Buffer.alloc(2_000_000) }, 'DNS_MALFORMED'],
-  ])('%s', async (_title, reply, code) => {
-    for (const alpn of [['h2'], ['http/1.1']]) {
-      const server = await serve(() => reply, { certificate, alpn });
-      const outcome = await run({ protocol: 'DOH', port: server.dohPort }, { signal: deadlineIn(5000) });
-      expect(codeOf(outcome)).toBe(code);
-    }
-  });
-
-  test.each(['h2', 'http/1.1'])('a server that answers without end or leaves, %s', async (alpn) => {
-    const server = createSecureServer({ ...certificate, allowHTTP1: true, ALPNProtocols: [alpn] });
-    let leaves = false;
-    server.on('request', (request, response) => {
-      if (leaves) {
-        request.socket.destroy();
-        return;
-      }
-      response.writeHead(200, { 'content-type': 'application/dns-message' });
-      const timer = setInterval(() => void response.write(Buffer.alloc(16_384)), 5);
-      const stop = () => clearInterval(timer);
-      response.on('close', stop).on('error', stop);
-    });
-    server.on('sessionError', () => {});
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo; // listening on TCP
-    const endless = await run({ protocol: 'DOH', port }, { signal: deadlineIn(5000) });
-    expect(endless.base).toMatchObject({
-      reason: { code: 'DNS_MALFORMED', message: 'the answer is longer than 65535 bytes' },
-    });
-    leaves = true;
-    const left = await run({ protocol: 'DOH', port }, { signal: deadlineIn(5000) });
-    expect(['CONNECTION_CLOSED', 'ECONNRESET']).toContain(codeOf(left));
-    server.close();
-  });
-
-  test.each([['h2'], ['http/1.1']])('a server that leaves after the handshake, %s', async (alpn) => {
-    const server = createTlsServer({ ...certificate, ALPNProtocols: [alpn] }, (socket) =>
-      // Read to the end, or newer Nodes keep the server's socket open.
-      socket
-        .on('error', () => {})
-        .resume()
-        .end(),
-    );
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo; // listening on TCP
-    const outcome = await run({ protocol: 'DOH', port }, { signal: deadlineIn(5000) });
-    server.close();
-    expect(['CONNECTION_CLOSED', 'ECONNRESET']).toContain(codeOf(outcome));
-  });
-
-  test.each(['http://127.0.0.1/dns-query', 'https://user:secret@127.0.0.1/', 'https://'])(
-    '%s is refused',
-    async (url) => {
-      const outcome = await run({ protocol: 'DOH', nameServer: url });
-      expect(outcome.base).toMatchObject({ ok: false, reason: { code: 'INVALID_URL' } });
-      expect(JSON.stringify(outcome.base)).not.toContain('secret');
-    },
-  );
 });
 
 describe('the name asked for', () => {

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { executeMultiStep } from '../../src/executors/multi-step.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { hasPlaywright } from '../helpers/playwright.ts';
-import { scriptJob, startScripts, type ScriptBench } from '../helpers/script-jobs.ts';
+import { hasPlaywright } from '../helpers/scripts/playwright.ts';
+import { scriptJob, startScripts, type ScriptBench } from '../helpers/scripts/script-jobs.ts';
 
 describe.runIf(hasPlaywright)('multi-step checks', { timeout: 60_000 }, () => {
   let bench: ScriptBench;
@@ -42,6 +42,7 @@ describe.runIf(hasPlaywright)('multi-step checks', { timeout: 60_000 }, () => {
        });`,
       { testSession: true },
     );
+    bench.artifacts.length = 0;
     const { base, details } = await executeMultiStep(job, bench.context());
     expect(base).toEqual({ ok: true });
     expect(details['apiCalls']).toMatchObject([

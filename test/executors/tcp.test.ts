@@ -12,9 +12,10 @@ import { createNetwork } from '../../src/executors/system-network.ts';
 import { withoutScripts } from '../../src/executors/without-scripts.ts';
 import { executeTcp } from '../../src/executors/tcp.ts';
 import type { JobOf } from '../../src/protocol/job.ts';
-import { startDnsServer, type TestDnsServer } from '../helpers/dns-server.ts';
+import { startDnsServer, type TestDnsServer } from '../helpers/network/dns-server.ts';
 import { jobFields } from '../helpers/job-fields.ts';
 import { hasIpv6Loopback } from '../helpers/machine.ts';
+import { closedPort } from '../helpers/network/closed-port.ts';
 
 type Request = JobOf<'TCP'>['request'];
 type Assertion = Request['assertions'][number];
@@ -74,16 +75,6 @@ async function listen(
   server.listen(0, host);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port; // listening on TCP
-}
-
-async function closedPort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // listening on TCP
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 const openHandles = () => process.getActiveResourcesInfo().filter((kind) => /TCP|UDP|TLS|HTTP/.test(kind));

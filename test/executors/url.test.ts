@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process';
-import { getEventListeners, once } from 'node:events';
+import { getEventListeners } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
-import { connect, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,7 +10,7 @@ import type { Network } from '../../src/executors/interface/network.ts';
 import { createNetwork } from '../../src/executors/system-network.ts';
 import { executeUrl } from '../../src/executors/url.ts';
 import { version } from '../../src/version.ts';
-import { startDnsServer } from '../helpers/dns-server.ts';
+import { startDnsServer } from '../helpers/network/dns-server.ts';
 import {
   listening,
   settledAt,
@@ -21,7 +20,8 @@ import {
   urlJob,
   type Running,
   type TestNetwork,
-} from '../helpers/http.ts';
+} from '../helpers/network/http.ts';
+import { fullListener } from '../helpers/network/full-listener.ts';
 import { hasIpv6Loopback } from '../helpers/machine.ts';
 
 let target: Running;
@@ -484,32 +484,4 @@ function deadlineIn(ms: number): AbortSignal {
   const controller = new AbortController();
   setTimeout(() => controller.abort(new JobAborted('deadline')), ms);
   return controller.signal;
-}
-
-/** A listener that accepts nothing: its process is stopped, and connections of our own fill its backlog. */
-async function fullListener(host = '127.0.0.1', wantedPort = 0): Promise<Running> {
-  const child = spawn(
-    process.execPath,
-    [
-      '-e',
-      "const s=require('net').createServer().listen({port:+process.argv[2],host:process.argv[1],backlog:1},()=>console.log(s.address().port))",
-      host,
-      String(wantedPort),
-    ],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
-  const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  const port = Number(line.toString());
-  child.kill('SIGSTOP');
-  // Linux lets one more than the backlog in.
-  const fillers = Array.from({ length: 4 }, () => connect(port, host).on('error', () => undefined));
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  return {
-    port,
-    close: async () => {
-      for (const filler of fillers) filler.destroy();
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    },
-  };
 }

@@ -1,7 +1,7 @@
 import type { TestProject } from 'vitest/node';
 import { buildPages, pagesFolder } from './build-pages.ts';
-import { copyFolder, embeddedTemplate, serverTemplate } from './database-templates.ts';
-import { postgresBinaries, startPostgres, type Postgres } from './postgres.ts';
+import { copyFolder, embeddedTemplate, serverTemplate } from './service/database-templates.ts';
+import { postgresBinaries, startPostgres, type Postgres } from './service/postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

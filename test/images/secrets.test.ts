@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { registry } from '../helpers/suite-registry.ts';
+import { registry } from '../helpers/suites/suite-registry.ts';
 import { images, startAgent } from './containers.ts';
 import { docker } from './engine.ts';
 import { searchLayers } from './layers.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
 import { certificateWithChain, readLeafOnly } from '../../src/executors/http/leaf-certificate.ts';
 import { createAuthority } from '../../src/targets/certificates.ts';
-import { listening } from '../helpers/http.ts';
+import { listening } from '../helpers/network/http.ts';
 
 test("Node checks the host's name with the method that readLeafOnly replaces", async () => {
   const authority = await createAuthority({ commonName: 'Test authority' });

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runtimesHere } from '../helpers/runtimes.ts';
+import { runtimesHere } from '../helpers/scripts/runtimes.ts';
 
 /**
  * Names inside Playwright that files of src/script/child reach for. A runtime that lacks one loses what that file adds; the

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { Client } from 'undici';
 import { finished, UndiciClient, withoutStacks } from '../../src/executors/http/undici-client.ts';
-import { listening } from '../helpers/http.ts';
+import { listening } from '../helpers/network/http.ts';
 import { createServer as createHttpServer } from 'node:http';
 
 /** What undici-client.ts was read from. With another release: read the files that it names again, then change the number. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { likelySecrets } from '../../src/secrets/likely-secrets.ts';
+import { processorMs } from '../helpers/processor-time.ts';
 
 const pem = `-----BEGIN RSA PRIVATE KEY-----\n${'MIIBOgIBAAJBAKj34'.repeat(4)}\n-----END RSA PRIVATE KEY-----`;
 const jwt = `eyJ${'hbGciOiJIUzI1NiJ9'}.eyJ${'zdWIiOiIxMjM0NTY3'}.${'SflKxwRJSMeKKF2QT4fw'}`;
@@ -29,9 +30,7 @@ test('at most as many as asked for, each once, and hostile text in little time',
   const many = Array.from({ length: 300 }, (_, i) => `token=value-number-${i}`).join('\n');
   expect(likelySecrets(many, 5)).toHaveLength(5);
   expect(likelySecrets('token=same-value-1 token=same-value-1')).toHaveLength(1);
-  const start = performance.now();
-  likelySecrets(
-    '-----BEGIN PRIVATE KEY-----'.repeat(2000) + 'eyJ'.repeat(20_000) + 'password='.repeat(10_000),
-  );
-  expect(performance.now() - start).toBeLessThan(5000);
+  const hostile =
+    '-----BEGIN PRIVATE KEY-----'.repeat(2000) + 'eyJ'.repeat(20_000) + 'password='.repeat(10_000);
+  expect(processorMs(() => void likelySecrets(hostile))).toBeLessThan(5000);
 });

@@ -6,7 +6,7 @@ import { bootstrap } from '../../src/service/bootstrap.ts';
 
 import type { Db } from '../../src/service/db/database.ts';
 import { Secret } from '../../src/secrets/secret.ts';
-import { databases, emptyTables } from '../helpers/database.ts';
+import { databases, emptyTables } from '../helpers/service/database.ts';
 import { hashToken } from '../../src/service/engine/keys.ts';
 
 const now = () => Date.parse('2026-03-04T05:06:07Z');

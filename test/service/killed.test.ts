@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiOf, killAll, readyLine, startProgram, until, type Program } from '../e2e/program.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { fillDataDir } from '../helpers/database.ts';
-import { startModel, type TestModel } from '../helpers/model-endpoint.ts';
-import { startReceiver, type Receiver } from '../helpers/notification-targets.ts';
-import { startProtocolAgents, type ProtocolAgents } from '../helpers/protocol-agents.ts';
+import { fillDataDir } from '../helpers/service/database.ts';
+import { startModel, type TestModel } from '../helpers/service/model-endpoint.ts';
+import { startReceiver, type Receiver } from '../helpers/service/notification-targets.ts';
+import { startProtocolAgents, type ProtocolAgents } from '../helpers/service/protocol-agents.ts';
 
-/** The compiled service on its embedded database, killed at bad moments and with a disk that fills up: one story. */
+/** The compiled service on its embedded database, killed at bad moments and with a disk that fills up. */
 
 const apiKey = 'sk_a_key_of_this_test';
 const locationKey = 'pl_a_key_of_this_test';
@@ -23,7 +23,6 @@ let program: Program;
 let url = '';
 /** As `url`, for agents: they follow a service that starts again. */
 const urls = [''];
-let checkId = '';
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'killed-'));
@@ -74,7 +73,18 @@ async function call<T>(method: string, path: string, body?: object): Promise<T> 
   return answer.body;
 }
 
-const runNow = () => call('POST', '/v2/check-sessions/trigger', { target: { checkId: [checkId] } });
+async function createCheck(): Promise<string> {
+  const check = await call<{ id: string }>('POST', '/v1/checks/url', {
+    name: 'Shop',
+    privateLocations: ['local'],
+    frequency: 1440,
+    request: { url: 'https://shop.example/' },
+    doubleCheck: false,
+  });
+  return check.id;
+}
+const runNow = (checkId: string) =>
+  call('POST', '/v2/check-sessions/trigger', { target: { checkId: [checkId] } });
 const failing = (): ProtocolAgents =>
   startProtocolAgents({
     urls,
@@ -85,8 +95,15 @@ const failing = (): ProtocolAgents =>
     statusOf: () => 'failed',
   });
 const isAcknowledged = ({ runs }: ProtocolAgents) => runs.some(({ outcome }) => outcome === 'stored');
+/** A run that fails, and whose result the service has acknowledged. */
+async function failOnce(checkId: string): Promise<void> {
+  const agents = failing();
+  await runNow(checkId);
+  await until(() => isAcknowledged(agents), 'the acknowledgement', 60_000);
+  await agents.stop();
+}
 /** Ids of the results that count. */
-const results = async () =>
+const results = async (checkId: string) =>
   (await call<{ id: string }[]>('GET', `/v1/check-results/${checkId}?limit=100`)).map(({ id }) => id);
 
 test('a result that was acknowledged is told, whatever ends the service', { timeout: 180_000 }, async () => {
@@ -94,16 +111,9 @@ test('a result that was acknowledged is told, whatever ends the service', { time
     type: 'WEBHOOK',
     config: { url: target.url, template: '{{CHECK_ID}} {{ALERT_TYPE}}' },
   });
-  const check = await call<{ id: string }>('POST', '/v1/checks/url', {
-    name: 'Shop',
-    privateLocations: ['local'],
-    frequency: 1440,
-    request: { url: 'https://shop.example/' },
-    doubleCheck: false,
-  });
-  checkId = check.id;
+  const checkId = await createCheck();
   const agents = failing();
-  await runNow();
+  await runNow(checkId);
   await until(() => isAcknowledged(agents), 'the acknowledgement', 60_000);
   await kill();
   await agents.stop();
@@ -120,18 +130,25 @@ test('a result that was acknowledged is told, whatever ends the service', { time
   );
   expect([logged?.alertType, others]).toEqual(['ALERT_FAILURE', []]);
   // Once, or again where it was told and the service could not note it: its id is the same.
-  expect(target.received.length).toBeGreaterThan(0);
-  for (const { body, headers } of target.received) {
+  const received = target.received.filter(({ body }) => body.startsWith(checkId));
+  expect(received.length).toBeGreaterThan(0);
+  for (const { body, headers } of received) {
     expect([body, headers['x-service-delivery']]).toEqual([`${checkId} ALERT_FAILURE`, logged?.id]);
   }
 });
 
 test('an analysis that a model makes survives a kill of the service', { timeout: 180_000 }, async () => {
-  const [group] = await call<{ id: string }[]>('GET', `/v1/error-groups/checks/${checkId}`);
+  const checkId = await createCheck();
+  await failOnce(checkId);
+  const group = await until(
+    async () => (await call<{ id: string }[]>('GET', `/v1/error-groups/checks/${checkId}`))[0] ?? null,
+    'the error group',
+    30_000,
+  );
   model.answers.push({ silence: true });
   const asked = await call<{ id: string; status: string }>(
     'POST',
-    `/v1/root-cause-analyses/error-groups/${group?.id ?? ''}`,
+    `/v1/root-cause-analyses/error-groups/${group.id}`,
     {},
   );
   expect(asked.status).toBe('PENDING');
@@ -159,7 +176,9 @@ test('an analysis that a model makes survives a kill of the service', { timeout:
 
 test('a disk that fills up costs no result, and none twice', { timeout: 180_000 }, async (context) => {
   if (!isSmallDisk) return context.skip('no right to mount a small disk');
-  const before = await results();
+  const checkId = await createCheck();
+  await failOnce(checkId);
+  const before = await results(checkId);
   const ballast = join(folder, 'ballast');
   /** Writes until so many bytes are left. */
   const fill = async (left: number) => {
@@ -180,7 +199,7 @@ test('a disk that fills up costs no result, and none twice', { timeout: 180_000 
   };
 
   // All but full: the database waits, and so do the agents with what they have.
-  await runNow();
+  await runNow(checkId);
   await fill(16 * megabyte);
   const refused = async () => {
     const { status, body } = await apiOf(url, apiKey)<{ message?: string }>('GET', '/v1/checks');
@@ -193,7 +212,7 @@ test('a disk that fills up costs no result, and none twice', { timeout: 180_000 
   await rm(ballast);
   await until(() => isAcknowledged(agents), 'the result, once there is room', 60_000);
   await agents.stop();
-  expect(await results()).toHaveLength(before.length + 1);
+  expect(await results(checkId)).toHaveLength(before.length + 1);
 
   // Full to the last byte from one moment to the next, while there is much to write: it may end, but what it has said holds.
   const writing = failing();
@@ -206,7 +225,7 @@ test('a disk that fills up costs no result, and none twice', { timeout: 180_000 
       created.push(body.key);
     }
   })();
-  await runNow();
+  await runNow(checkId);
   await fill(0);
   await making;
   await rm(ballast);
@@ -216,7 +235,7 @@ test('a disk that fills up costs no result, and none twice', { timeout: 180_000 
   expect(kept.map(({ key }) => key)).toEqual(expect.arrayContaining(created.slice(0, 100)));
   await until(() => isAcknowledged(writing), 'the last result', 60_000);
   await writing.stop();
-  const after = await results();
+  const after = await results(checkId);
   expect([after.length, new Set(after).size]).toEqual([before.length + 2, before.length + 2]);
   expect(after).toEqual(expect.arrayContaining(before));
 });
@@ -224,4 +243,6 @@ test('a disk that fills up costs no result, and none twice', { timeout: 180_000 
 test('it ends when it is told to', async () => {
   program.kill('SIGTERM');
   expect(await program.exited).toBe(0);
+  // For tests that come after this one.
+  await start();
 });

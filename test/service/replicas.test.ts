@@ -9,11 +9,11 @@ import type { Db } from '../../src/service/db/database.ts';
 import { uuidv7 } from '../../src/service/engine/ids.ts';
 import { startService, type RunningService } from '../../src/service/service.ts';
 import { killAll, readyLine, startProgram } from '../e2e/program.ts';
-import { silent, urlRequest } from '../helpers/agent-service.ts';
+import { silent, urlRequest } from '../helpers/service/agent-service.ts';
 import { builtProgram } from '../helpers/build.ts';
-import { copyFolder, migratedDatabase, serverTemplate } from '../helpers/database-templates.ts';
-import { postgresBinaries, startPostgres, type Postgres } from '../helpers/postgres.ts';
-import { startProtocolAgents, type ProtocolAgents } from '../helpers/protocol-agents.ts';
+import { copyFolder, migratedDatabase, serverTemplate } from '../helpers/service/database-templates.ts';
+import { postgresBinaries, startPostgres, type Postgres } from '../helpers/service/postgres.ts';
+import { startProtocolAgents, type ProtocolAgents } from '../helpers/service/protocol-agents.ts';
 
 /** Several replicas over one PostgreSQL: what is due is made once, done once, and accounted for, whatever ends in between. */
 

@@ -7,7 +7,7 @@ import { readServiceConfig } from '../../src/config/service.ts';
 import { FatalError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
 import { startService, type RunningService } from '../../src/service/service.ts';
-import { fillDataDir } from '../helpers/database.ts';
+import { fillDataDir } from '../helpers/service/database.ts';
 
 /** The whole service as it starts for real: database, first account, HTTP, scheduler, agents' routes. */
 

@@ -82,6 +82,7 @@ static void report_missing(int failures, const char *step, int error) {
 void become_program(const struct plan *plan, bool in_namespaces, int failures, struct step_failure *failure) {
   pid_t parent = getppid();
   setsid();
+  if (plan->yields) setpriority(PRIO_PROCESS, 0, 10);
   reset_signals();
   set_limits(plan, in_namespaces);
   int error = drop_capabilities();

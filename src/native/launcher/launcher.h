@@ -41,6 +41,8 @@ struct plan {
   /* Processes and threads; and processes alone. */
   uint64_t processes;
   uint64_t programs_at_once;
+  /* It may start hundreds of programs, and the supervisor cannot come before them: they come after everyone else. */
+  bool yields;
   /* What stands at /tmp in the program's own mounts; NULL = the host's. */
   const char *temporary;
   /* Files and folders below the writable folders; more count as endless. */
@@ -83,8 +85,16 @@ struct usage {
   uint64_t threads; /* the first of each process included */
   uint64_t rss_bytes;
   double cpu_seconds;
+  size_t stopped; /* by this pass */
 };
-void measure_descendants(struct usage *usage);
+/* Set by supervise.c: the supervisor runs before the programs that it counts. */
+extern bool has_priority;
+/*
+ * Stops the descendants while it counts them if there are more than `most_running`. `in_a_crowd` = waits for no process, and
+ * leaves out the processor time of those that have ended.
+ */
+void measure_descendants(struct usage *usage, size_t most_running, bool in_a_crowd);
+void release_descendants(void);
 uint64_t proportional_bytes_of_descendants(void);
 unsigned long threads_of_machine(void);
 bool reap_within(long milliseconds);

@@ -40,12 +40,14 @@ static void catch_signals(sigset_t *while_waiting) {
 /*
  * During a fork bomb with thousands of processes, an ordinary process hardly runs, and neither does a nice one where each
  * session has its share of the processor (sched_autogroup): hence the real-time class. Long work rests in between. Children
- * start as ordinary processes. Refused without CAP_SYS_NICE, where RLIMIT_NPROC or the container's limit bounds the processes.
+ * start as ordinary processes. Refused without CAP_SYS_NICE; `max_running` of limits.c and the plan's `yields` are for that case.
  */
+bool has_priority;
+
 static void raise_priority(bool real_time) {
   struct sched_param priority = {real_time ? 1 : 0};
-  if (sched_setscheduler(0, (real_time ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &priority) != 0) return;
-  setpriority(PRIO_PROCESS, 0, -20);
+  has_priority = sched_setscheduler(0, (real_time ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &priority) == 0 &&
+                 setpriority(PRIO_PROCESS, 0, -20) == 0;
 }
 
 /* The agent's request to end: SIGINT first, as by Ctrl-C, on which test runners write their reports; then SIGTERM to all. */
@@ -156,6 +158,7 @@ int supervise(const struct plan *given) {
   plan.protected[plan.protected_count++] = getpid();
   plan.protected[plan.protected_count++] = -getpgrp();
   raise_priority(false);
+  plan.yields = !has_priority && plan.programs_at_once > 0;
   struct started started;
   if (!start_program(&plan, &started)) return 127;
   report_event("running");

@@ -24,19 +24,50 @@ struct process {
   pid_t group;
   bool ours;
   char state;
-  unsigned long ticks;
   unsigned long threads;
-  long rss_pages;
-  unsigned long long began; /* ticks since the machine started */
+  unsigned long rss_kilobytes;
 };
 
 static struct process *table;
 static size_t table_size, table_room;
 
+/*
+ * From /proc/PID/status, not from stat: since Linux 6.18 a reader of stat waits while the process is in an exec. Among the
+ * hundreds of a fork bomb an exec may get no processor for seconds, and the one who should end the bomb would wait for it.
+ */
 static bool read_process(int proc, const char *name, struct process *process) {
-  char path[32], text[1024];
-  snprintf(path, sizeof path, "%.16s/stat", name);
+  char path[32], text[4096];
+  snprintf(path, sizeof path, "%.16s/status", name);
   int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t length = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (length <= 0) return false;
+  text[length] = '\0';
+  *process = (struct process){.pid = (pid_t)atoi(name), .threads = 1};
+  bool has_parent = false;
+  /* The program chose the name in the first line, in which the kernel escapes line ends. */
+  for (char *line = strchr(text, '\n'); line != NULL; line = strchr(line, '\n')) {
+    line++;
+    if (sscanf(line, "State: %c", &process->state) == 1) continue;
+    if (sscanf(line, "PPid: %d", &process->parent) == 1) has_parent = true;
+    else if (sscanf(line, "NSpgid: %d", &process->group) == 1) continue;
+    else if (sscanf(line, "VmRSS: %lu", &process->rss_kilobytes) == 1) continue;
+    else if (sscanf(line, "Threads: %lu", &process->threads) == 1) break;
+  }
+  return has_parent;
+}
+
+/* What only stat has; see above. False = not known. */
+struct times {
+  unsigned long ticks; /* of the processor, those of children included that it has waited for */
+  unsigned long long began; /* in ticks since the machine started */
+};
+
+static bool read_times(pid_t pid, struct times *times) {
+  char path[32], text[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ssize_t length = read(fd, text, sizeof text - 1);
   close(fd);
@@ -47,15 +78,20 @@ static bool read_process(int proc, const char *name, struct process *process) {
   if (rest == NULL) return false;
   unsigned long user, system;
   long waited_user, waited_system;
-  process->pid = (pid_t)atoi(name);
-  process->ours = false;
-  if (sscanf(rest + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld %*d %*d %lu %*d %llu %*u %ld",
-             &process->state, &process->parent, &process->group, &user, &system, &waited_user, &waited_system, &process->threads,
-             &process->began, &process->rss_pages) != 10) {
+  if (sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld %*d %*d %*d %*d %llu", &user, &system,
+             &waited_user, &waited_system, &times->began) != 5) {
     return false;
   }
-  process->ticks = user + system + (unsigned long)waited_user + (unsigned long)waited_system;
+  times->ticks = user + system + (unsigned long)waited_user + (unsigned long)waited_system;
   return true;
+}
+
+/* Its own processor time, which nobody has to wait for. */
+static double seconds_of(pid_t pid) {
+  clockid_t clock;
+  struct timespec time;
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 /* One bit per process id, so that a fork bomb's thousands cost one step each. Ids end below 2^22 on every Linux. */
@@ -64,26 +100,36 @@ static unsigned char ours_bits[most_ids / 8];
 
 static bool is_ours(pid_t pid) { return pid > 0 && pid < most_ids && (ours_bits[pid / 8] & (1U << (pid % 8))) != 0; }
 
-static void mark_descendants(void) {
-  pid_t self = getpid();
-  bool grew = true;
-  memset(ours_bits, 0, sizeof ours_bits);
-  /* /proc lists by id, and parents mostly have the lower one: two passes as a rule. */
-  while (grew) {
-    grew = false;
-    for (size_t at = 0; at < table_size; at++) {
-      struct process *process = &table[at];
-      if (process->ours || process->pid >= most_ids || (process->parent != self && !is_ours(process->parent))) continue;
-      process->ours = grew = true;
-      ours_bits[process->pid / 8] |= (unsigned char)(1U << (process->pid % 8));
-    }
-  }
+static bool mark(struct process *process, pid_t self) {
+  if (process->ours || process->pid >= most_ids || (process->parent != self && !is_ours(process->parent))) return false;
+  ours_bits[process->pid / 8] |= (unsigned char)(1U << (process->pid % 8));
+  return process->ours = true;
 }
 
-static void read_table(void) {
+/* The descendants that a pass has stopped, until release_descendants. */
+enum { most_held = 8192 };
+static pid_t held[most_held];
+static size_t held_count;
+
+static bool hold(const struct process *process) {
+  /* The program may have stopped some itself: those stay as they are. */
+  if (held_count == most_held || process->state == 'T' || process->state == 'Z') return false;
+  if (kill(process->pid, SIGSTOP) != 0) return false;
+  held[held_count++] = process->pid;
+  return true;
+}
+
+/*
+ * Reads all processes and marks the descendants. If there are more than `most_running` of them, they are stopped while the
+ * pass is still under way: each stopped one leaves its part of the processor to this pass. Returns how many were stopped.
+ */
+static size_t read_table(size_t most_running) {
+  pid_t self = getpid();
+  size_t ours = 0, stopped = 0;
   table_size = 0;
+  memset(ours_bits, 0, sizeof ours_bits);
   DIR *folder = opendir("/proc");
-  if (folder == NULL) return;
+  if (folder == NULL) return 0;
   struct dirent *entry;
   while ((entry = readdir(folder)) != NULL) {
     if (!isdigit((unsigned char)entry->d_name[0])) continue;
@@ -94,26 +140,46 @@ static void read_table(void) {
       table = larger;
       table_room = room;
     }
-    if (read_process(dirfd(folder), entry->d_name, &table[table_size])) table_size++;
+    if (!read_process(dirfd(folder), entry->d_name, &table[table_size])) continue;
+    struct process *process = &table[table_size++];
+    /* /proc lists by id, and parents mostly have the lower one. */
+    if (!mark(process, self) || ++ours <= most_running) continue;
+    for (size_t at = ours == most_running + 1 ? 0 : table_size - 1; at < table_size; at++) {
+      if (table[at].ours) stopped += hold(&table[at]);
+    }
   }
   closedir(folder);
-  mark_descendants();
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (size_t at = 0; at < table_size; at++) {
+      if (!mark(&table[at], self)) continue;
+      grew = true;
+      if (++ours > most_running) stopped += hold(&table[at]);
+    }
+  }
+  return stopped;
 }
 
-void measure_descendants(struct usage *usage) {
-  read_table();
+void release_descendants(void) {
+  for (size_t at = 0; at < held_count; at++) kill(held[at], SIGCONT);
+  held_count = 0;
+}
+
+void measure_descendants(struct usage *usage, size_t most_running, bool in_a_crowd) {
+  size_t stopped = read_table(most_running);
   struct rusage waited;
   getrusage(RUSAGE_CHILDREN, &waited);
   double ticks_per_second = (double)sysconf(_SC_CLK_TCK);
-  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-  *usage = (struct usage){0};
+  *usage = (struct usage){.stopped = stopped};
   usage->cpu_seconds = (double)(waited.ru_utime.tv_sec + waited.ru_stime.tv_sec);
   for (size_t at = 0; at < table_size; at++) {
     if (!table[at].ours) continue;
+    struct times times;
     usage->processes++;
     usage->threads += table[at].threads;
-    usage->rss_bytes += (uint64_t)(table[at].rss_pages < 0 ? 0 : table[at].rss_pages) * page;
-    usage->cpu_seconds += (double)table[at].ticks / ticks_per_second;
+    usage->rss_bytes += (uint64_t)table[at].rss_kilobytes * 1024;
+    if (in_a_crowd) usage->cpu_seconds += seconds_of(table[at].pid);
+    else if (read_times(table[at].pid, &times)) usage->cpu_seconds += (double)times.ticks / ticks_per_second;
   }
 }
 
@@ -131,7 +197,7 @@ unsigned long threads_of_machine(void) {
 
 /* Shared pages count once: a browser's processes share much. Dear, so only asked when the plain sum is too high. */
 uint64_t proportional_bytes_of_descendants(void) {
-  uint64_t sum = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
+  uint64_t sum = 0;
   for (size_t at = 0; at < table_size; at++) {
     if (!table[at].ours) continue;
     char path[40], line[128];
@@ -143,7 +209,7 @@ uint64_t proportional_bytes_of_descendants(void) {
       found = sscanf(line, "Pss: %lu kB", &kilobytes) == 1;
     }
     if (file != NULL) fclose(file);
-    sum += found ? (uint64_t)kilobytes * 1024 : (uint64_t)table[at].rss_pages * page;
+    sum += found ? (uint64_t)kilobytes * 1024 : (uint64_t)table[at].rss_kilobytes * 1024;
   }
   return sum;
 }
@@ -181,7 +247,7 @@ void kill_descendants(void) {
   pid_t own = getpgrp();
   for (long patience = 1;; patience = patience < 10 ? patience * 2 : 10) {
     if (reap_within(0)) return;
-    read_table();
+    read_table(SIZE_MAX);
     size_t killed = 0;
     pid_t last = 0;
     for (size_t at = 0; at < table_size; at++) {
@@ -198,7 +264,7 @@ void kill_descendants(void) {
 }
 
 void signal_descendants(int number, pid_t except) {
-  read_table();
+  read_table(SIZE_MAX);
   for (size_t at = 0; at < table_size; at++) {
     if (table[at].ours && table[at].pid != except && table[at].state != 'Z') kill(table[at].pid, number);
   }
@@ -206,10 +272,14 @@ void signal_descendants(int number, pid_t except) {
 
 /* 0 = it has none. The first process of a namespace starts the program before it can adopt anyone. */
 pid_t oldest_child_of(pid_t parent) {
-  const struct process *oldest = NULL;
-  read_table();
+  pid_t oldest = 0;
+  struct times times, of_oldest = {0};
+  read_table(SIZE_MAX);
   for (size_t at = 0; at < table_size; at++) {
-    if (table[at].parent == parent && (oldest == NULL || table[at].began < oldest->began)) oldest = &table[at];
+    if (table[at].parent != parent || !read_times(table[at].pid, &times)) continue;
+    if (oldest != 0 && times.began >= of_oldest.began) continue;
+    oldest = table[at].pid;
+    of_oldest = times;
   }
-  return oldest == NULL ? 0 : oldest->pid;
+  return oldest;
 }

@@ -11,7 +11,7 @@ import { jobScrubbers } from '../../../src/agent/scrubbing/own-secrets.ts';
 import { createWorkDirs } from '../../../src/agent/folders/work-dir.ts';
 import type { Scripts } from '../../../src/script/interface/scripts.ts';
 import { createScrubber } from '../../../src/secrets/scrubber/scrubber.ts';
-import { apiJob } from '../../helpers/http.ts';
+import { apiJob } from '../../helpers/network/http.ts';
 
 let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'attempt-files-'))));

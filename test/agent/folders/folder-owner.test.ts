@@ -14,7 +14,7 @@ let root = '';
 let program = '';
 let children: ChildProcess[] = [];
 beforeAll(async () => {
-  program = join(dirname(await builtProgram()), 'agent', 'folder-owner.js');
+  program = join(dirname(await builtProgram()), 'agent', 'folders', 'owner.js');
 }, 180_000);
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'folder-owner-'));

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
 import { createTransport, type StreamedCall, type Transport } from '../../../src/agent/link/transport.ts';
 import { Secret } from '../../../src/secrets/secret.ts';
-import { makeCertificate } from '../../helpers/dns-server.ts';
+import { makeCertificate } from '../../helpers/network/dns-server.ts';
 
 /** Streams, and proxies that behave badly. */
 

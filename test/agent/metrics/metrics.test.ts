@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAgent, type Agent } from '../../../src/agent/agent.ts';
 import { agentMetrics, processMetrics } from '../../../src/agent/metrics/catalogue.ts';
 import { metricPrefix } from '../../../src/agent/metrics/definition.ts';
@@ -25,12 +25,15 @@ import {
 let folder: string;
 let peer: ProtocolPeer;
 let agent: Agent;
-const held = new Set<net.Socket>();
-const target = net.createServer((socket) => void socket.on('error', () => undefined).end('hello'));
-const hanging = net.createServer((socket) => void held.add(socket.on('error', () => undefined)));
+let held: Set<net.Socket>;
+let target: net.Server;
+let hanging: net.Server;
 const portOf = (server: net.Server) => (server.address() as AddressInfo).port; // it listens on a TCP port
 
-beforeAll(async () => {
+beforeEach(async () => {
+  held = new Set();
+  target = net.createServer((socket) => void socket.on('error', () => undefined).end('hello'));
+  hanging = net.createServer((socket) => void held.add(socket.on('error', () => undefined)));
   folder = mkdtempSync(join(tmpdir(), 'metrics-'));
   peer = await startProtocolPeer();
   for (const server of [target, hanging]) {
@@ -51,7 +54,7 @@ beforeAll(async () => {
   });
   await agent.start();
 });
-afterAll(async () => {
+afterEach(async () => {
   await agent.stop();
   await peer.close();
   for (const socket of held) socket.destroy();
@@ -76,7 +79,8 @@ const valueOf = (page: Map<string, Family>, name: string, labels: Record<string,
   )?.value;
 };
 
-test('names, types, units and labels of a running agent are those of the catalogue, and the reverse', async () => {
+/** Four jobs, one of which has two attempts: one passes, one fails, one has no runtime here, one has an unknown type. */
+async function runFourJobs(): Promise<void> {
   peer.add(tcpJob(portOf(target)));
   peer.add(tcpJob(80, { checkType: 'BROWSER' }));
   peer.add(tcpJob(80, { checkType: 'NEWER_TYPE' }));
@@ -87,6 +91,10 @@ test('names, types, units and labels of a running agent are those of the catalog
     }),
   );
   await expect.poll(() => finals().length, { timeout: 30_000 }).toBe(4);
+}
+
+test('names, types, units and labels of a running agent are those of the catalogue, and the reverse', async () => {
+  await runFourJobs();
   const page = await scrape();
 
   const own = [...page.keys()].filter((name) => name.startsWith(metricPrefix));
@@ -124,6 +132,7 @@ test('names, types, units and labels of a running agent are those of the catalog
 });
 
 test('it counts what happened: types, waits, runs with their retries, results and what was scrubbed', async () => {
+  await runFourJobs();
   await expect
     .poll(async () => valueOf(await scrape(), 'results_sent_total'), { timeout: 30_000 })
     .toBe(peer.results.length);
@@ -184,6 +193,7 @@ test('while the service does not answer the age of the poll grows, and the outbo
     response.writeHead(503).end();
     return true;
   };
+  await expect.poll(() => peer.waiting(), { timeout: 30_000 }).toBe(1);
   peer.misbehave('results', away);
   // The claim that stands brings the job; the next one fails.
   peer.misbehave('claim', away);

@@ -3,7 +3,7 @@ import { maskLikelySecrets } from '../../../src/agent/run/detect-secrets.ts';
 import { jobScrubbers } from '../../../src/agent/scrubbing/own-secrets.ts';
 import type { Job } from '../../../src/protocol/job.ts';
 import { createScrubber } from '../../../src/secrets/scrubber/scrubber.ts';
-import { scriptJob } from '../../helpers/script-jobs.ts';
+import { scriptJob } from '../../helpers/scripts/script-jobs.ts';
 
 const token = 'ghp_16CharsAndSomeMore1234';
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { describeNetwork } from '../../../src/service/analyses/network-evidence.ts';
-import { readPcap } from '../../helpers/pcap.ts';
-import { canRouteHere, runRouted, type RoutedResult } from '../../helpers/routed-network.ts';
+import { readPcap } from '../../helpers/network/pcap.ts';
+import { canRouteHere, runRouted, type RoutedResult } from '../../helpers/network/routed-network.ts';
 
 /** Failures of a real network, through the daemon's own code path: what results tell of the way and of the packets. */
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { jobScrubbers, ownSecrets } from '../../../src/agent/scrubbing/own-secrets.ts';
 import { readAgentSettings } from '../../../src/config.ts';
 import { createScrubber } from '../../../src/secrets/scrubber/scrubber.ts';
-import { apiJob } from '../../helpers/http.ts';
+import { apiJob } from '../../helpers/network/http.ts';
 
 test('passwords and locked values that stand in a check are secrets of its job', () => {
   const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];

@@ -16,7 +16,7 @@ import { enginesRemedy, runtimeRemedy } from '../../../src/commands/doctor/insta
 import { nodeVersion } from '../../../src/commands/doctor/machine.ts';
 import { createAuthority } from '../../../src/targets/certificates.ts';
 import { startHttpTarget, type HttpTarget } from '../../../src/targets/http-target.ts';
-import { runtimesHere } from '../../helpers/runtimes.ts';
+import { runtimesHere } from '../../helpers/scripts/runtimes.ts';
 
 let folder: string;
 let service: HttpTarget;

@@ -7,7 +7,7 @@ import { run } from '../../../src/commands/run/run.ts';
 import { exitCodes, FatalError } from '../../../src/errors.ts';
 import type { Result } from '../../../src/protocol/result.ts';
 import { builtProgram } from '../../helpers/build.ts';
-import { hasSuites, layBuilds, makeProject } from '../../helpers/suites.ts';
+import { hasSuites, layBuilds, makeProject } from '../../helpers/suites/suites.ts';
 
 let folder: string;
 beforeAll(() => {

@@ -71,11 +71,9 @@ describe('a pattern or path without end', () => {
     [`${'a?'.repeat(18)}${'a'.repeat(18)}b`, 'a'.repeat(60)],
     [`${'x{0,300}'.repeat(4)}y`, 'x'.repeat(400)],
   ])('%s is stopped', (pattern, text) => {
-    const started = performance.now();
     expect(applyPattern(pattern, text)).toEqual({
       error: expect.stringMatching(/took longer than \d+ ms and was stopped$/) as unknown,
     });
-    expect(performance.now() - started).toBeLessThan(2000);
   });
 
   it.each([

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { evaluateAssertions, type AssertionSources } from '../../../src/executors/assertions/evaluate.ts';
 import { parseJsonDocument } from '../../../src/executors/assertions/json-path-document.ts';
 import { comparisons, type Assertion, type Comparison } from '../../../src/protocol/assertions.ts';
+import { processorMs } from '../../helpers/processor-time.ts';
 
 const json = (document: unknown): AssertionSources => ({ JSON_BODY: () => ({ value: document }) });
 
@@ -222,13 +223,14 @@ describe('comparisons on one value', () => {
   });
 
   it('takes endless digits for no number, without reading them', () => {
-    const started = performance.now();
-    const [result] = evaluateAssertions(
-      [assertion({ source: 'TEXT_BODY', comparison: 'GREATER_THAN', target: '5', property: '' })],
-      { TEXT_BODY: () => ({ value: '9'.repeat(10_000_000) }) },
-    );
-    expect(result?.error).toMatch(/\(it is not a number\)$/);
-    expect(performance.now() - started).toBeLessThan(1000);
+    const ms = processorMs(() => {
+      const [result] = evaluateAssertions(
+        [assertion({ source: 'TEXT_BODY', comparison: 'GREATER_THAN', target: '5', property: '' })],
+        { TEXT_BODY: () => ({ value: '9'.repeat(10_000_000) }) },
+      );
+      expect(result?.error).toMatch(/\(it is not a number\)$/);
+    });
+    expect(ms).toBeLessThan(1000);
   });
 
   it('says what it expected and what it found', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseJsonDocument } from '../../../src/executors/assertions/json-path-document.ts';
 import { findByPath } from '../../../src/executors/assertions/json-path.ts';
+import { processorMs } from '../../helpers/processor-time.ts';
 
 describe('findByPath', () => {
   it('tells a path to one place from a path to several', () => {
@@ -47,9 +48,10 @@ describe('parseJsonDocument', () => {
     ]) {
       expect(typeof parseJsonDocument(text)).toBe('object');
     }
-    const started = performance.now();
-    expect(parseJsonDocument(`[${'9'.repeat(4_000_000)}]`)).toEqual([Infinity]);
-    expect(performance.now() - started).toBeLessThan(1000);
+    const ms = processorMs(() => {
+      expect(parseJsonDocument(`[${'9'.repeat(4_000_000)}]`)).toEqual([Infinity]);
+    });
+    expect(ms).toBeLessThan(1000);
   });
 
   it('refuses what is no JSON', () => {

@@ -15,9 +15,9 @@ import {
 } from '../../../src/executors/evidence/capture-filter.ts';
 import { openCapture, type Capture } from '../../../src/executors/evidence/capture.ts';
 import type { AttemptTraffic } from '../../../src/executors/evidence/packets.ts';
-import { startDnsServer } from '../../helpers/dns-server.ts';
+import { startDnsServer } from '../../helpers/network/dns-server.ts';
 import { hasIpv6Loopback } from '../../helpers/machine.ts';
-import { readPcap } from '../../helpers/pcap.ts';
+import { readPcap } from '../../helpers/network/pcap.ts';
 
 /** Captures over loopback: what of real packets is kept, counted, cut away. */
 

@@ -10,7 +10,7 @@ import { withNames } from '../../../src/executors/evidence/hop-names.ts';
 import { errorWords, hopRow } from '../../../src/executors/evidence/trace-hops.ts';
 import { traceroute, type TraceTarget } from '../../../src/executors/evidence/traceroute.ts';
 import { loadNative } from '../../../src/native/native.ts';
-import { startDnsServer } from '../../helpers/dns-server.ts';
+import { startDnsServer } from '../../helpers/network/dns-server.ts';
 import { hasIpv6Loopback } from '../../helpers/machine.ts';
 
 const native = loadNative();

@@ -5,7 +5,14 @@ import { JobAborted } from '../../../src/errors.ts';
 import { executeApi } from '../../../src/executors/api.ts';
 import { executeUrl } from '../../../src/executors/url.ts';
 import { selfSigned } from '../../../src/targets/certificates.ts';
-import { apiJob, listening, rawServer, testContext, urlJob, type Running } from '../../helpers/http.ts';
+import {
+  apiJob,
+  listening,
+  rawServer,
+  testContext,
+  urlJob,
+  type Running,
+} from '../../helpers/network/http.ts';
 
 const running: Running[] = [];
 afterEach(async () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { executeApi } from '../../../src/executors/api.ts';
 import { decodeBody } from '../../../src/executors/http/body.ts';
 import type { Assertion } from '../../../src/protocol/assertions.ts';
-import { apiJob, listening, pair, testContext, type Running } from '../../helpers/http.ts';
+import { apiJob, listening, pair, testContext, type Running } from '../../helpers/network/http.ts';
 
 type Answer = { headers: Record<string, string>; body: Buffer; status?: number };
 

@@ -17,8 +17,8 @@ import {
   testContext,
   urlJob,
   variable,
-} from '../../helpers/http.ts';
-import type { Running, TestNetwork } from '../../helpers/http.ts';
+} from '../../helpers/network/http.ts';
+import type { Running, TestNetwork } from '../../helpers/network/http.ts';
 import { hasIpv6Loopback } from '../../helpers/machine.ts';
 
 let target: Running;

@@ -13,8 +13,8 @@ import {
   sumOfPhases,
   testContext,
   urlJob,
-} from '../../helpers/http.ts';
-import type { Running, TestNetwork } from '../../helpers/http.ts';
+} from '../../helpers/network/http.ts';
+import type { Running, TestNetwork } from '../../helpers/network/http.ts';
 
 type Seen = {
   method: string;

@@ -12,8 +12,8 @@ import {
   type Authority,
   type Certificate,
 } from '../../../src/targets/certificates.ts';
-import { apiJob, listening, startTestNetwork, testContext, urlJob } from '../../helpers/http.ts';
-import type { Running, TestNetwork } from '../../helpers/http.ts';
+import { apiJob, listening, startTestNetwork, testContext, urlJob } from '../../helpers/network/http.ts';
+import type { Running, TestNetwork } from '../../helpers/network/http.ts';
 
 const day = 86_400_000;
 /** The context's clock stands at 2026-03-31, Node's own runs; both lie within. */

@@ -15,7 +15,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Order } from './ping-child.ts';
 
-const root = resolve(import.meta.dirname, '..', '..');
+const root = resolve(import.meta.dirname, '..', '..', '..');
 const addon = join(root, 'build', 'native', 'location_agent.node');
 const helper = join(root, 'build', 'native', 'raw-socket');
 
@@ -118,7 +118,7 @@ export async function inNamespace(run: Run): Promise<unknown[]> {
     ? `setpriv --reuid 65534 --regid 65534 --clear-groups ${never} --inh-caps -all `
     : '';
   lines.push(`${user}"$0" "$1" "$2"`);
-  const child = join(run.folder, 'test', 'executors', 'ping-child.js');
+  const child = join(run.folder, 'test', 'executors', 'icmp', 'ping-child.js');
   const { stdout } = await promisify(execFile)(
     'unshare',
     ['-n', 'sh', '-c', lines.join('\n'), process.execPath, child, JSON.stringify(run.orders)],

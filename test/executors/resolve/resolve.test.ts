@@ -3,9 +3,8 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Answer } from 'dns-packet';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { AgentError, JobAborted } from '../../../src/errors.ts';
+import { JobAborted } from '../../../src/errors.ts';
 import type { IpFamily, Network } from '../../../src/executors/interface/network.ts';
-import type { PingSocket } from '../../../src/executors/interface/ping-socket.ts';
 import { parseResolvConf } from '../../../src/executors/resolve/resolv-conf.ts';
 import { createIpv6Routes, type Ipv6Routes } from '../../../src/executors/resolve/ipv6.ts';
 import { toAsciiName } from '../../../src/executors/interface/name.ts';
@@ -16,7 +15,7 @@ import {
   startDnsServer,
   type DnsServerOptions,
   type TestDnsServer,
-} from '../../helpers/dns-server.ts';
+} from '../../helpers/network/dns-server.ts';
 
 let folder: string;
 const servers = new Set<TestDnsServer>();
@@ -471,47 +470,5 @@ describe("the operating system's resolver", () => {
     const pending = resolve(os, 'localhost', 4, controller.signal);
     controller.abort(reason);
     await expect(pending).rejects.toBe(reason);
-  });
-});
-
-describe('ping sockets', () => {
-  const socketOf = (closed: IpFamily[], family: IpFamily): PingSocket => ({
-    way: 'ping',
-    echo: async () => null,
-    close: () => closed.push(family),
-  });
-
-  test('are opened once per family and closed with the network', async () => {
-    const opened: IpFamily[] = [];
-    const closed: IpFamily[] = [];
-    const from = createNetwork({
-      useOsDnsResolver: false,
-      openPingSocket: async (family) => {
-        opened.push(family);
-        return socketOf(closed, family);
-      },
-    });
-    const [first, second] = await Promise.all([from.icmp(4), from.icmp(4)]);
-    expect(first).toBe(second);
-    await from.icmp(6);
-    expect(opened).toEqual([4, 6]);
-    from.close();
-    await new Promise((done) => setImmediate(done));
-    expect(closed).toEqual([4, 6]);
-    await expect(from.icmp(4)).rejects.toMatchObject({ code: 'NETWORK_UNAVAILABLE' });
-  });
-
-  test('a refusal is not kept', async () => {
-    let granted = false;
-    const from = createNetwork({
-      useOsDnsResolver: false,
-      openPingSocket: async (family) => {
-        if (!granted) throw new AgentError('ICMP_UNAVAILABLE', 'grant it');
-        return socketOf([], family);
-      },
-    });
-    await expect(from.icmp(4)).rejects.toMatchObject({ code: 'ICMP_UNAVAILABLE' });
-    granted = true;
-    expect((await from.icmp(4)).way).toBe('ping');
   });
 });

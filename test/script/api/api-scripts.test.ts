@@ -6,9 +6,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { JobAborted } from '../../../src/errors.ts';
 import { createApiScriptHost } from '../../../src/script/api/run.ts';
 import { childSlots } from '../../../src/script/process/child-slots.ts';
-import { scriptProcesses, startScripted, type Scripted } from '../../helpers/api-scripts.ts';
-import { listening } from '../../helpers/http.ts';
-import { runtimesHere } from '../../helpers/runtimes.ts';
+import { scriptProcesses, startScripted, type Scripted } from '../../helpers/scripts/api-scripts.ts';
+import { listening } from '../../helpers/network/http.ts';
+import { runtimesHere } from '../../helpers/scripts/runtimes.ts';
 
 /** Scripts that mean harm, or have gone wrong: one clear result each, the slot back, no process left. */
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createScripts } from '../../../src/script/create-scripts.ts';
 import type { Scripts } from '../../../src/script/interface/scripts.ts';
 import { builtProgram } from '../../helpers/build.ts';
-import { hasPlaywright, runtime } from '../../helpers/playwright.ts';
+import { hasPlaywright, runtime } from '../../helpers/scripts/playwright.ts';
 
 /** Runtimes and data that stand behind links and in folders with blanks, as volumes and package managers make them. */
 

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { JobAborted } from '../../../src/errors.ts';
 import { childSlots } from '../../../src/script/process/child-slots.ts';
 import { builtProgram } from '../../helpers/build.ts';
-import { hasPlaywright, startRunner, type TestRunner } from '../../helpers/playwright.ts';
+import { hasPlaywright, startRunner, type TestRunner } from '../../helpers/scripts/playwright.ts';
 
 const importTest = `import { test, expect } from '@playwright/test';\n`;
 const plainTest = `${importTest}test('one', async () => { BODY });\n`;

@@ -2,7 +2,7 @@ import { mkdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { builtProgram } from '../../helpers/build.ts';
-import { hasPlaywright, startRunner } from '../../helpers/playwright.ts';
+import { hasPlaywright, startRunner } from '../../helpers/scripts/playwright.ts';
 
 describe.runIf(hasPlaywright)('processes that wait for a run', { timeout: 60_000 }, () => {
   beforeAll(async () => void (await builtProgram()), 120_000);

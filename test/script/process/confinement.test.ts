@@ -18,7 +18,7 @@ import { confinement, type Confinement } from '../../../src/script/process/confi
 
 /** Bounds of a child and of all that it starts, and that nothing of it stays. */
 
-const evaluate = join(import.meta.dirname, '..', 'fixtures', 'confinement', 'evaluate.mjs');
+const evaluate = join(import.meta.dirname, '..', '..', 'fixtures', 'confinement', 'evaluate.mjs');
 const megabyte = 1024 ** 2;
 const roomy: ChildLimits = {
   memoryBytes: 512 * megabyte,

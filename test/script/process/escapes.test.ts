@@ -7,7 +7,7 @@ import { attempts, files, type Layers } from './escape-attempts.ts';
 
 /** Each way out is tried by a real child of a real process, with all layers of this host and with some taken away. */
 
-const fixtures = join(import.meta.dirname, '..', 'fixtures', 'confinement');
+const fixtures = join(import.meta.dirname, '..', '..', 'fixtures', 'confinement');
 const nobody = 65534;
 const isRoot = process.getuid?.() === 0;
 const hasCompiler = spawnSync('cc', ['--version']).status === 0;

@@ -18,7 +18,7 @@ import { runtimeProbes } from '../../../src/commands/doctor/runtimes.ts';
 import { runtimeIds } from '../../../src/protocol/script.ts';
 import { findRuntimes, installedRuntimes } from '../../../src/script/process/runtimes.ts';
 import { listRuntimes } from '../../../src/service/engine/runtimes.ts';
-import { runtimesFolder, runtimesHere } from '../../helpers/runtimes.ts';
+import { runtimesFolder, runtimesHere } from '../../helpers/scripts/runtimes.ts';
 
 const installer = resolve(runtimesFolder, '..', 'scripts', 'runtime.mjs');
 const provided = ['2026.04', '2025.04', '2024.09'];

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createChildSlots } from '../../../src/script/process/child-slots.ts';
 import { refusedVariables, scriptEnvironment } from '../../../src/script/process/script-environment.ts';
 import { writeScriptFiles } from '../../../src/script/process/script-files.ts';
-import { apiJob, variable } from '../../helpers/http.ts';
+import { apiJob, variable } from '../../helpers/network/http.ts';
 
 describe('files of a script', () => {
   let folder: string;

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { JobAborted } from '../../../src/errors.ts';
 import { builtProgram } from '../../helpers/build.ts';
-import { openFiles } from '../../helpers/suite-results.ts';
-import { reachesRegistry } from '../../helpers/suite-registry.ts';
-import { hasSuites, startSuites, suiteFixtures, type SuiteBench } from '../../helpers/suites.ts';
+import { openFiles } from '../../helpers/suites/suite-results.ts';
+import { reachesRegistry } from '../../helpers/suites/suite-registry.ts';
+import { hasSuites, startSuites, suiteFixtures, type SuiteBench } from '../../helpers/suites/suites.ts';
 
 /**
  * A suite that is cancelled, with the oldest and the newest release of Playwright that projects here have: SIGINT ends it as Ctrl-C

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SuiteRun } from '../../../src/script/interface/suite-run.ts';
-import { hasSuites, startSuites, type SuiteBench } from '../../helpers/suites.ts';
+import { hasSuites, startSuites, type SuiteBench } from '../../helpers/suites/suites.ts';
 
 /**
  * Suites that mean harm: each gets a clear result in a bounded time, what runs them stays awake and small, and nothing of them is

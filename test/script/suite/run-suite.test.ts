@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { JobAborted } from '../../../src/errors.ts';
 import { builtProgram } from '../../helpers/build.ts';
-import { reachesRegistry } from '../../helpers/suite-registry.ts';
-import { hasSuites, makeProject, startSuites, type SuiteBench } from '../../helpers/suites.ts';
+import { reachesRegistry } from '../../helpers/suites/suite-registry.ts';
+import { hasSuites, makeProject, startSuites, type SuiteBench } from '../../helpers/suites/suites.ts';
 
 const runs = hasSuites && (await reachesRegistry());
 

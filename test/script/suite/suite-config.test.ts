@@ -5,8 +5,8 @@ import { findConfigs } from '../../../src/script/suite/config-search.ts';
 import { injectConfig } from '../../../src/script/suite/config.ts';
 import type { SuitePlace } from '../../../src/script/suite/place/place.ts';
 import { builtProgram } from '../../helpers/build.ts';
-import { runtimesHere } from '../../helpers/runtimes.ts';
-import { makeProject, removeProject, runProject } from '../../helpers/suite-project.ts';
+import { runtimesHere } from '../../helpers/scripts/runtimes.ts';
+import { makeProject, removeProject, runProject } from '../../helpers/suites/suite-project.ts';
 
 const places: SuitePlace[] = [];
 const project = (files: { [path: string]: string }): SuitePlace => {

@@ -8,7 +8,7 @@ import { scrubFile as scrubFileFromSource } from '../../../src/secrets/files/scr
 
 /** Both ways to run: as a build, on a thread of its own, and as sources, as every other test runs it. */
 
-const root = resolve(import.meta.dirname, '../..');
+const root = resolve(import.meta.dirname, '../../..');
 const folder = mkdtempSync(join(tmpdir(), 'scrub-file-'));
 const secrets = [{ name: 'TOKEN', value: 'walnut-tree' }];
 const source = join(folder, 'source.txt');
@@ -49,7 +49,7 @@ afterAll(() => {
 
 type ScrubFile = typeof scrubFileFromSource;
 async function built(): Promise<ScrubFile> {
-  const url = pathToFileURL(join(build, 'secrets/scrub-file.js')).href;
+  const url = pathToFileURL(join(build, 'secrets/files/scrub-file.js')).href;
   const module = (await import(/* @vite-ignore */ url)) as { scrubFile: ScrubFile }; // the build of the module imported above
   return module.scrubFile;
 }

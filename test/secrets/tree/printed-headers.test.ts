@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { maskPrintedHeaders } from '../../../src/secrets/tree/sensitive-headers.ts';
+import { processorMs } from '../../helpers/processor-time.ts';
 
 const headers = {
   authorization: `Bearer it's-"a-value"-1`,
@@ -51,7 +52,8 @@ test('takes a time that grows with the text alone', () => {
     `'cookie': [`.repeat(10_000),
     `\\"cookie\\":\\"`.repeat(10_000),
   ];
-  const began = performance.now();
-  for (const text of texts) maskPrintedHeaders(text);
-  expect(performance.now() - began).toBeLessThan(2000);
+  const ms = processorMs(() => {
+    for (const text of texts) maskPrintedHeaders(text);
+  });
+  expect(ms).toBeLessThan(2000);
 });

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { runtimeIds } from '../../../src/protocol/script.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { minimalBody } from '../checks/check-bodies.ts';
 
 /** Snippets, variables of the account, runtimes. */
@@ -26,6 +26,8 @@ describe.each(databases)('what scripts share ($name)', (database) => {
     service.call<Fields & { id: number }>(method, path, { body, ...(key === undefined ? {} : { key }) });
 
   describe.skipIf(database.unavailable)('with a database', () => {
+    beforeEach(() => service.renewAccounts());
+
     test('a snippet is created, read, listed, changed and deleted', async () => {
       const created = await call('POST', '/v1/snippets', { name: 'log in', script: 'exports.a = 1;' });
       const { id } = created.body;

@@ -17,11 +17,11 @@ import type { Db } from '../../../src/service/db/database.ts';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import { createEncryption } from '../../../src/service/engine/encryption.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
-import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
+import { addCheck, createClock, silent } from '../../helpers/service/agent-service.ts';
 import { builtProgram } from '../../helpers/build.ts';
-import { anyDatabase } from '../../helpers/database.ts';
-import { startModel, type TestModel } from '../../helpers/model-endpoint.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
+import { startModel, type TestModel } from '../../helpers/service/model-endpoint.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { addWindow } from '../maintenance/window-rows.ts';
 
 /** Agentic checks from the schedule to the result: a real page in a real browser, and a peer for the model. */

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { statusFields } from '../../helpers/error-body.ts';
+import { statusFields } from '../../helpers/service/error-body.ts';
 import { Compile } from 'typebox/compile';
 import { UrlJob } from '../../../src/protocol/job.ts';
 import type { Db } from '../../../src/service/db/database.ts';
@@ -19,8 +19,8 @@ import {
   type AgentService,
   type TestAgent,
   type TestJob,
-} from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
 
 const minute = 60_000;
 

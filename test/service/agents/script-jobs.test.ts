@@ -10,9 +10,9 @@ import {
   encryption,
   type AgentService,
   type TestJob,
-} from '../../helpers/agent-service.ts';
-import { databases, emptyTables } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases, emptyTables } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** From what the API stores of checks with code, groups, snippets and variables to the jobs that agents get. */
 

@@ -21,9 +21,9 @@ import {
   type AgentService,
   type TestAgent,
   type TestJob,
-} from '../../helpers/agent-service.ts';
-import { databases, emptyTables } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases, emptyTables } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** Suites from the API to the jobs that agents get, and when they run. */
 

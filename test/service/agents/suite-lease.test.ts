@@ -14,9 +14,9 @@ import {
   encryption,
   resultOf,
   type AgentService,
-} from '../../helpers/agent-service.ts';
-import { databases, emptyTables } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases, emptyTables } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /**
  * A suite that lasts for many leases, as the service sees it: it stays its agent's, other lanes have their work all the while, and

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { channelsOf } from '../../../src/service/alert-channels/subscription-statements.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { minimalBody } from '../checks/check-bodies.ts';
 
 /** Alert channels and who is subscribed to them: from the channel's side, the check's and the group's. */

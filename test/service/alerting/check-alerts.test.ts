@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Db } from '../../../src/service/db/database.ts';
 import { insertAlerts, type AlertRow } from '../../../src/service/alerting/statements.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
@@ -11,10 +11,10 @@ import {
   encryption,
   resultOf,
   silent,
-} from '../../helpers/agent-service.ts';
-import { addChannel, createAlertReplica, endRuns, idleBackground } from '../../helpers/alert-runs.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+} from '../../helpers/service/agent-service.ts';
+import { addChannel, createAlertReplica, endRuns, idleBackground } from '../../helpers/service/alert-runs.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 const [embedded] = databases;
 if (embedded === undefined) throw new Error('no embedded database');
@@ -31,13 +31,14 @@ afterAll(async () => {
   await service.close();
   await embedded.close();
 });
+beforeEach(() => service.renewAccounts());
 
 const list = (path: string, key?: string) =>
   service.call<Fields[]>('GET', path, key === undefined ? {} : { key });
 
 describe('GET /v1/check-alerts', () => {
-  const ids: string[] = [];
-  let other = '';
+  let ids: string[];
+  let other: string;
   const alert = (fields: Partial<AlertRow>): AlertRow => ({
     id: uuidv7(start),
     accountId: service.account.id,
@@ -67,7 +68,8 @@ describe('GET /v1/check-alerts', () => {
     ...fields,
   });
 
-  beforeAll(async () => {
+  beforeEach(async () => {
+    ids = [];
     for (const { id: accountId } of [service.account, service.account, service.foreign]) {
       ids.push(await addCheck(db, { accountId, now: start }));
     }
@@ -157,9 +159,14 @@ describe('GET /v1/check-alerts', () => {
       );
     }
     await createRetention({ db, now: () => start, log: silent }).tick();
-    const rows = await db.query<{ count: number }>('select count(*)::integer as count from alerts');
+    const rows = await db.query<{ count: number }>(
+      'select count(*)::integer as count from alerts where account_id = any ($1)',
+      [[service.account.id, service.foreign.id]],
+    );
     expect(rows).toEqual([{ count: 7 }]);
-    expect(await db.query('select channel_id::integer as id from ssl_notices')).toEqual([{ id: 1 }]);
+    expect(
+      await db.query('select channel_id::integer as id from ssl_notices where check_id = $1', [ids[0]]),
+    ).toEqual([{ id: 1 }]);
   });
 });
 

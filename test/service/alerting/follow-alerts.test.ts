@@ -13,9 +13,9 @@ import {
   idleBackground,
   type Part,
   type Status,
-} from '../../helpers/alert-runs.ts';
-import { addAccount, addCheck, addLocation, createClock } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+} from '../../helpers/service/alert-runs.ts';
+import { addAccount, addCheck, addLocation, createClock } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
 
 const start = Date.parse('2026-03-01T12:00:00Z');
 const minute = 60_000;

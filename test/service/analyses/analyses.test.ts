@@ -12,11 +12,11 @@ import type { Db } from '../../../src/service/db/database.ts';
 import { createEncryption } from '../../../src/service/engine/encryption.ts';
 import { createErrorFollower } from '../../../src/service/error-groups/follow-errors.ts';
 import { createFinishedRuns } from '../../../src/service/results/finished-runs.ts';
-import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
-import { endRuns } from '../../helpers/alert-runs.ts';
-import { anyDatabase } from '../../helpers/database.ts';
-import { startModel, type TestModel } from '../../helpers/model-endpoint.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { addCheck, createClock, silent } from '../../helpers/service/agent-service.ts';
+import { endRuns } from '../../helpers/service/alert-runs.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
+import { startModel, type TestModel } from '../../helpers/service/model-endpoint.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** Root cause analyses from the request to the answer, by the rules and by a model. */
 

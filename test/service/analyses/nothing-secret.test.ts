@@ -5,7 +5,7 @@ import type { Facts } from '../../../src/service/analyses/facts.ts';
 import { secretsOfCheck } from '../../../src/service/analyses/secrets-of-check.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { createEncryption } from '../../../src/service/engine/encryption.ts';
-import { anyDatabase } from '../../helpers/database.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
 
 /** What a model is told, with secrets in every place where a result or a check may hold one: an oracle looks for them. */
 

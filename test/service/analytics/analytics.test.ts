@@ -4,10 +4,10 @@ import { metricsOf } from '../../../src/service/analytics/metric-names.ts';
 import { serviceCheckTypes } from '../../../src/service/checks/types/table.ts';
 import { createRollupLoop, handleRollups } from '../../../src/service/analytics/rollup-work.ts';
 import { createBackground, type Background } from '../../../src/service/engine/background.ts';
-import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
-import { storeRuns, type Run } from '../../helpers/stored-results.ts';
+import { addCheck, createClock, silent } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
+import { storeRuns, type Run } from '../../helpers/service/stored-results.ts';
 import { hourMs } from '../../../src/durations.ts';
 
 type Point = { timestamp: string; [metric: string]: number | string | null };

@@ -4,11 +4,11 @@ import { createLocationSampling, createQueueWaits } from '../../../src/service/l
 import { prometheusText } from '../../../src/service/analytics/prometheus-text.ts';
 import { updateStatuses } from '../../../src/service/results/store-result.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
-import { createClock, silent } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+import { createClock, silent } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
 import { parsePrometheus } from '../../helpers/prometheus-text.ts';
-import { startTestService, type TestService } from '../../helpers/service.ts';
-import { storeRuns } from '../../helpers/stored-results.ts';
+import { startTestService, type TestService } from '../../helpers/service/service.ts';
+import { storeRuns } from '../../helpers/service/stored-results.ts';
 import { minimalBody } from '../checks/check-bodies.ts';
 
 test('labels are escaped as the text format says', async () => {

@@ -4,10 +4,10 @@ import { createRollupLoop, handleRollups } from '../../../src/service/analytics/
 import { createBackground, type Background } from '../../../src/service/engine/background.ts';
 import type { Db } from '../../../src/service/db/database.ts';
 import { dropRollupPartitions } from '../../../src/service/analytics/rollup-statements.ts';
-import { createClock, silent } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type TestService } from '../../helpers/service.ts';
-import { storeRuns, type Run } from '../../helpers/stored-results.ts';
+import { createClock, silent } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type TestService } from '../../helpers/service/service.ts';
+import { storeRuns, type Run } from '../../helpers/service/stored-results.ts';
 import { minimalBody } from '../checks/check-bodies.ts';
 import { hourMs } from '../../../src/durations.ts';
 

@@ -19,9 +19,9 @@ import {
   type AgentService,
   type TestAgent,
   type TestJob,
-} from '../../helpers/agent-service.ts';
-import { databases, emptyTables } from '../../helpers/database.ts';
-import { startTestService, type TestService } from '../../helpers/service.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases, emptyTables } from '../../helpers/service/database.ts';
+import { startTestService, type TestService } from '../../helpers/service/service.ts';
 
 /** Files of runs, from the first byte to the download, over real connections. */
 

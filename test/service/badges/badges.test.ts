@@ -6,6 +6,7 @@ import {
   stateOf,
   type Badge,
 } from '../../../src/service/badges/badge.ts';
+import { beforeEach } from 'vitest';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import {
   insertResults,
@@ -13,9 +14,9 @@ import {
   type ResultToStore,
 } from '../../../src/service/results/store-result.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
-import { createClock } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type TestService } from '../../helpers/service.ts';
+import { createClock } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type TestService } from '../../helpers/service/service.ts';
 
 /** Badges: what they show, that nothing breaks out of them, and who may see them. */
 
@@ -74,6 +75,8 @@ describe('routes', () => {
   beforeAll(async () => {
     if (embedded === undefined) throw new Error('no embedded database');
     service = await startTestService(await embedded.open(), { now: clock.now });
+  });
+  beforeEach(async () => {
     const group = await service.call<{ id: number }>('POST', '/v2/check-groups', { body: { name: 'All' } });
     groupId = group.body.id;
     const check = await service.call<{ id: string }>('POST', '/v1/checks/url', {
@@ -161,6 +164,9 @@ describe('routes', () => {
     const path = `/v1/badges/groups/${groupId}`;
     expect((await image(path)).status).toBe(404);
     const bearer = ({ key }: { key: string }) => ({ authorization: `Bearer ${key}` });
+    expect((await image(path, bearer(service.account))).title).toBe('All: no data');
+    await store('failed', 900);
+    await store('passed', 100);
     expect((await image(path, bearer(service.account))).title).toBe('All: passing');
     expect((await image(path, bearer(service.foreign))).status).toBe(404);
     expect((await image(path, { authorization: 'Bearer wrong' })).status).toBe(401);

@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { statusFields } from '../../helpers/error-body.ts';
+import { statusFields } from '../../helpers/service/error-body.ts';
 import { bundleLimits } from '../../../src/protocol/suite.ts';
 import { createArtifactFiles, type ArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import { bundlesOfAccount, sweepBundleFiles } from '../../../src/service/bundles/bundles.ts';
@@ -23,9 +23,9 @@ import {
   createClock,
   encryption,
   type AgentService,
-} from '../../helpers/agent-service.ts';
-import { databases, emptyTables } from '../../helpers/database.ts';
-import { startTestService, type CallOptions, type TestService } from '../../helpers/service.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases, emptyTables } from '../../helpers/service/database.ts';
+import { startTestService, type CallOptions, type TestService } from '../../helpers/service/service.ts';
 
 /** Code bundles, from the upload to what an agent fetches, over real connections. */
 

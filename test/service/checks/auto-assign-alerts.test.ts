@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkPaths } from '../../../src/service/checks/fields/paths.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { minimalBody } from './check-bodies.ts';
 
 /** `autoAssignAlerts`: checks and groups that are subscribed to the account's alert channels when they are written. */

@@ -1,6 +1,6 @@
 import type { ProbeType } from '../../../src/protocol/check-types.ts';
 import { insertService } from '../../../src/service/status-pages/service-statements.ts';
-import type { TestService } from '../../helpers/service.ts';
+import type { TestService } from '../../helpers/service/service.ts';
 
 /** Bodies of checks, and what the service makes of the smallest ones. */
 

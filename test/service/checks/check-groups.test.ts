@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { statusFields } from '../../helpers/error-body.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { statusFields } from '../../helpers/service/error-body.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { minimalBody } from './check-bodies.ts';
 
 /** Check groups of both generations, and their checks with the group's settings applied. */

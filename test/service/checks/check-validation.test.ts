@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dataCenterLocations, probeTypes, type ProbeType } from '../../../src/protocol/check-types.ts';
 import { assertionGrammar } from '../../../src/protocol/assertions.ts';
 import { recordTypes } from '../../../src/protocol/requests.ts';
-import { anyDatabase } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { addShopService, fullFields, minimalBody, minimalRequests } from './check-bodies.ts';
 
 /** What is refused, and with which words: nothing here reaches the storage, so one database is enough. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { statusFields } from '../../helpers/error-body.ts';
+import { statusFields } from '../../helpers/service/error-body.ts';
 import { probeTypes, type ProbeType } from '../../../src/protocol/check-types.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { addShopService, fullFields, minimalBody, storedMinimal } from './check-bodies.ts';
 
 type Check = Fields & { id: string };

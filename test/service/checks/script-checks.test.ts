@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scriptTypes, type ScriptType } from '../../../src/protocol/check-types.ts';
 import { checkPaths } from '../../../src/service/checks/fields/paths.ts';
-import { anyDatabase, databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { anyDatabase, databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { storedMinimal } from './check-bodies.ts';
 
 /** Checks that are scripts: what is stored and returned, and what is refused. */

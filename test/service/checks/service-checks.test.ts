@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createClock, createAgentService } from '../../helpers/agent-service.ts';
-import { databases, emptyTables } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createClock, createAgentService } from '../../helpers/service/agent-service.ts';
+import { databases, emptyTables } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** Checks that the service runs itself: HEARTBEAT and AGENTIC, as the API stores and refuses them. */
 
@@ -16,12 +16,15 @@ describe('checks of the service itself', () => {
   beforeAll(async () => {
     if (embedded === undefined) throw new Error('no embedded database');
     service = await startTestService(await embedded.open(), { now: clock.now });
-    const office = { name: 'Office', slugName: 'office' };
-    expect((await service.call('POST', '/v1/private-locations', { body: office })).status).toBe(201);
   });
   afterAll(async () => {
     await service.close();
     await embedded?.close();
+  });
+  beforeEach(async () => {
+    await service.renewAccounts();
+    const office = { name: 'Office', slugName: 'office' };
+    expect((await service.call('POST', '/v1/private-locations', { body: office })).status).toBe(201);
   });
 
   const heartbeat = { name: 'Backup', heartbeat: { period: 1, periodUnit: 'hours' } };
@@ -81,7 +84,7 @@ describe('checks of the service itself', () => {
     });
     expect(changed.body['name']).toBe('Backup');
     expect((await service.call('DELETE', `/v1/checks/${id}`)).status).toBe(204);
-    expect(await service.db.query('select * from heartbeats')).toEqual([]);
+    expect(await service.db.query('select * from heartbeats where check_id = $1', [id])).toEqual([]);
   });
 
   test.each([

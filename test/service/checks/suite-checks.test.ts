@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { storedMinimal } from './check-bodies.ts';
 
 /** Checks that are Playwright suites: what is stored and returned, and what is refused. */

@@ -11,7 +11,7 @@ import { sqlState, type Db } from '../../../src/service/db/database.ts';
 import { openDatabase } from '../../../src/service/db/open-database.ts';
 import { migrate } from '../../../src/service/db/migrate.ts';
 import { Secret } from '../../../src/secrets/secret.ts';
-import { databases } from '../../helpers/database.ts';
+import { databases } from '../../helpers/service/database.ts';
 
 describe.each(databases)('database: $name', (database) => {
   describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
@@ -222,7 +222,7 @@ describe('lock of the embedded database', () => {
   });
 
   it('a database can be opened once, and again when it is closed', async () => {
-    const { emptyDataDir } = await import('../../helpers/database.ts');
+    const { emptyDataDir } = await import('../../helpers/service/database.ts');
     const dataDir = await emptyDataDir();
     const first = await openDatabase({ databaseUrl: null, dataDir });
     await first.exec('create table kept (n integer); insert into kept values (7)');

@@ -13,8 +13,8 @@ import {
   createClock,
   resultOf,
   urlRequest,
-} from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
 
 /** The embedded database runs on the program's own thread, so no statement may take long, however much there is. */
 const limitMs = 20;

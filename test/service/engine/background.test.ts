@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createBackground, type BackgroundItem } from '../../../src/service/engine/background.ts';
 import type { Db } from '../../../src/service/db/database.ts';
-import { silent } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+import { silent } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
 
 const queue = { retryLimit: 2, retryDelaySeconds: 0, expireSeconds: 30, concurrency: 4 };
 type Item = { text: string };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { cleanMessage, hashOfMessage, noMessage } from '../../../src/service/error-groups/clean-message.ts';
 import { rawMessageOf } from '../../../src/service/error-groups/raw-message.ts';
+import { processorMs } from '../../helpers/processor-time.ts';
 
 /** What is taken out of messages, so that errors of one kind are one group. */
 
@@ -112,13 +113,14 @@ describe('cleaned messages', () => {
       '\\"'.repeat(9000),
       '\n'.repeat(9000),
     ];
-    const begun = performance.now();
-    for (const raw of hostile) {
-      const cleaned = cleanMessage(raw);
-      expect(cleaned.length).toBeLessThanOrEqual(500);
-      expect(cleaned).not.toMatch(/\p{Surrogate}/u);
-    }
-    expect(performance.now() - begun).toBeLessThan(2000);
+    const ms = processorMs(() => {
+      for (const raw of hostile) {
+        const cleaned = cleanMessage(raw);
+        expect(cleaned.length).toBeLessThanOrEqual(500);
+        expect(cleaned).not.toMatch(/\p{Surrogate}/u);
+      }
+    });
+    expect(ms).toBeLessThan(2000);
   });
 });
 

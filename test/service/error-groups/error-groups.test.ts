@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Db } from '../../../src/service/db/database.ts';
 import { createErrorFollower, mostGroups } from '../../../src/service/error-groups/follow-errors.ts';
 import { createFinishedRuns } from '../../../src/service/results/finished-runs.ts';
-import { addCheck, createClock, silent } from '../../helpers/agent-service.ts';
-import { endRuns, type Part } from '../../helpers/alert-runs.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { addCheck, createClock, silent } from '../../helpers/service/agent-service.ts';
+import { endRuns, type Part } from '../../helpers/service/alert-runs.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** Error groups from runs that fail to the public API, on both databases. */
 

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vit
 import type { Db } from '../../../src/service/db/database.ts';
 import { sourceOf, stateOfPing, successRatio, userAgentOf } from '../../../src/service/heartbeats/rules.ts';
 import { createHeartbeatTimers } from '../../../src/service/heartbeats/timers.ts';
-import { createClock, silent } from '../../helpers/agent-service.ts';
-import { databases, emptyTables } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { createClock, silent } from '../../helpers/service/agent-service.ts';
+import { databases, emptyTables } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** Heartbeats from the ping to the failure: rules, timers on both databases, routes. */
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contentRange } from '../../../src/service/http/content-range.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type TestService } from '../../helpers/service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type TestService } from '../../helpers/service/service.ts';
 import { minimalBody } from '../checks/check-bodies.ts';
 
 /** `content-range` of lists. */

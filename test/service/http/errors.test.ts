@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildApp } from '../../../src/service/app.ts';
 import { createBackground } from '../../../src/service/engine/background.ts';
-import { encryption, silent } from '../../helpers/agent-service.ts';
-import { anyDatabase } from '../../helpers/database.ts';
-import { startTestService, type TestService } from '../../helpers/service.ts';
+import { encryption, silent } from '../../helpers/service/agent-service.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
+import { startTestService, type TestService } from '../../helpers/service/service.ts';
 
 /** Every error has `statusCode`, `error`, `message` and `attributes`. Other tests look at each error's own texts. */
 

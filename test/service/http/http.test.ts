@@ -2,10 +2,10 @@ import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { statusFields } from '../../helpers/error-body.ts';
+import { statusFields } from '../../helpers/service/error-body.ts';
 import { openApiText } from '../../../src/service/openapi-document.ts';
-import { anyDatabase } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { minimalBody } from '../checks/check-bodies.ts';
 
 /** What holds for every route: authentication, errors, the document, the page. One database is enough. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { statusFields } from '../../helpers/error-body.ts';
-import { startServiceWithEverything, type Everything } from '../../helpers/one-of-everything.ts';
-import type { Fields, TestService } from '../../helpers/service.ts';
+import { statusFields } from '../../helpers/service/error-body.ts';
+import { startServiceWithEverything, type Everything } from '../../helpers/service/one-of-everything.ts';
+import type { Fields, TestService } from '../../helpers/service/service.ts';
 
 /** What holds for the path of every route: methods that it lacks, and ids in capitals. */
 

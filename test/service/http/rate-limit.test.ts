@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { statusFields } from '../../helpers/error-body.ts';
+import { statusFields } from '../../helpers/service/error-body.ts';
+import { beforeEach } from 'vitest';
 import { readServiceConfig } from '../../../src/config/service.ts';
-import { anyDatabase } from '../../helpers/database.ts';
-import { startTestService, type TestService } from '../../helpers/service.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
+import { startTestService, type TestService } from '../../helpers/service/service.ts';
 
 /** Requests of one API key in a minute, and the page of the document. */
 
@@ -16,6 +17,7 @@ afterAll(async () => {
   await service.close();
   await anyDatabase.close();
 });
+beforeEach(() => service.renewAccounts());
 
 describe('rate limits', () => {
   test('an answer says how many are left; each key has its own', async () => {

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createBackground } from '../../../src/service/engine/background.ts';
 import { createEncryption } from '../../../src/service/engine/encryption.ts';
 import { handleSubscriberMails } from '../../../src/service/public-pages/subscriber-mails.ts';
-import { createClock, silent } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { createClock, silent } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** Services, status pages and both kinds of incidents, as clients see them. */
 
@@ -62,6 +62,11 @@ describe.each(databases)('status pages and incidents ($name)', (database) => {
   const first = { status: 'INVESTIGATING', description: 'We look into it.' };
 
   describe.skipIf(database.unavailable)('with a database', () => {
+    beforeEach(async () => {
+      clock.set(start);
+      await service.renewAccounts();
+    });
+
     test('services: fields, changes, what was read may be sent back', async () => {
       clock.set(start);
       const created = await addService('Shop');

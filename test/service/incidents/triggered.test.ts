@@ -11,9 +11,9 @@ import {
 import { addUpdate } from '../../../src/service/incidents/updates.ts';
 import { incidentMessagesQueue } from '../../../src/service/incidents/messages.ts';
 import { notificationsQueue } from '../../../src/service/alert-channels/queue.ts';
-import { addAccount, addCheck, createClock, silent } from '../../helpers/agent-service.ts';
-import { createAlertReplica, endRuns, type Status } from '../../helpers/alert-runs.ts';
-import { databases } from '../../helpers/database.ts';
+import { addAccount, addCheck, createClock, silent } from '../../helpers/service/agent-service.ts';
+import { createAlertReplica, endRuns, type Status } from '../../helpers/service/alert-runs.ts';
+import { databases } from '../../helpers/service/database.ts';
 
 /** Incidents that checks open and resolve, through the runs that alerting follows. */
 

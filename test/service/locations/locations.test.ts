@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { statusFields } from '../../helpers/error-body.ts';
+import { statusFields } from '../../helpers/service/error-body.ts';
+import { beforeEach } from 'vitest';
 import { dataCenterLocations } from '../../../src/protocol/check-types.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { minimalBody } from '../checks/check-bodies.ts';
 
 type Location = Fields & { id: string; slugName: string; keys: { id: string; maskedKey: string }[] };
@@ -49,6 +50,8 @@ describe.each(databases)('locations ($name)', (database) => {
   }
 
   describe.skipIf(database.unavailable)('with a database', () => {
+    beforeEach(() => service.renewAccounts());
+
     test('create, read, change, list, delete', async () => {
       const created = await create({ name: 'Cellar', slugName: 'Cellar-1' });
       expect(created).toEqual({
@@ -240,7 +243,7 @@ describe.each(databases)('locations ($name)', (database) => {
 
     describe.each(['private', 'data-center'])('keys of a %s location', (kind) => {
       let path = '';
-      beforeAll(async () => {
+      beforeEach(async () => {
         path =
           kind === 'private' ? `/v1/private-locations/${(await create()).id}` : '/v1/locations/me-south-1';
       });
@@ -301,12 +304,12 @@ describe.each(databases)('locations ($name)', (database) => {
       });
 
       test('five at once make two', async () => {
-        for (const { id } of await keysNow()) await service.call('DELETE', `${path}/keys/${id}`);
         const answers = await Promise.all(Array.from({ length: 5 }, () => addKey(path)));
         expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([201, 201, 409, 409, 409]);
       });
 
       test('another account neither sees nor touches them', async () => {
+        expect((await addKey(path)).status).toBe(201);
         const [key] = await keysNow();
         const foreign = { key: service.foreign.key };
         expect((await service.call('DELETE', `${path}/keys/${key?.id}`, foreign)).status).toBe(404);

@@ -5,10 +5,10 @@ import type { StatusPageVisibility } from '../../../src/service/maintenance/effe
 import { createMaintenanceLoop } from '../../../src/service/maintenance/advance.ts';
 import { handleMaintenanceEvents } from '../../../src/service/maintenance/events.ts';
 import { visibleMaintenances } from '../../../src/service/maintenance/maintenances.ts';
-import { createClock, silent } from '../../helpers/agent-service.ts';
+import { createClock, silent } from '../../helpers/service/agent-service.ts';
 import { deleteOldMaintenances } from '../../../src/service/maintenance/occurrence-statements.ts';
-import { databases } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { databases } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** Occurrences of visible windows, over time: two replicas, and a clock that the test moves. */
 

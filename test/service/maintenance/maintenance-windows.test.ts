@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createBackground } from '../../../src/service/engine/background.ts';
 import { handleMaintenanceEvents } from '../../../src/service/maintenance/events.ts';
-import { createClock, silent } from '../../helpers/agent-service.ts';
-import { anyDatabase } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { createClock, silent } from '../../helpers/service/agent-service.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** Maintenance windows and their occurrences, as clients see them. */
 
@@ -57,6 +57,10 @@ describe('maintenance windows', () => {
     await service.close();
     await service.background.stop();
     await anyDatabase.close();
+  });
+  beforeEach(async () => {
+    clock.set(start);
+    await service.renewAccounts();
   });
 
   const call = <Body = Window>(method: string, url: string, body?: unknown, key?: string) =>

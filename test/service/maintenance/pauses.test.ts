@@ -12,8 +12,8 @@ import {
   createClock,
   emptyAccounts,
   type AgentService,
-} from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
 import { addWindow } from './window-rows.ts';
 
 const minute = 60_000;

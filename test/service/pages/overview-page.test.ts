@@ -1,12 +1,12 @@
 import type { Browser } from 'playwright';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Db } from '../../../src/service/db/database.ts';
-import { addCheck, encryption } from '../../helpers/agent-service.ts';
-import { hasChromium, startChromium, watchedPage } from '../../helpers/chromium.ts';
-import { anyDatabase } from '../../helpers/database.ts';
+import { addCheck, encryption } from '../../helpers/service/agent-service.ts';
+import { hasChromium, startChromium, watchedPage } from '../../helpers/scripts/chromium.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
 
-import { startTestService, type TestService } from '../../helpers/service.ts';
-import { storeRuns } from '../../helpers/stored-results.ts';
+import { startTestService, type TestService } from '../../helpers/service/service.ts';
+import { storeRuns } from '../../helpers/service/stored-results.ts';
 
 /** The page with its checks and their runs, in a Chromium. */
 

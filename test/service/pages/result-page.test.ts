@@ -236,8 +236,8 @@ describe('page', () => {
     // By their URLs: the types of these modules are those of browsers.
     const load = (name: string): Promise<unknown> =>
       import(new URL(`../../../src/service/pages/browser/${name}.ts`, import.meta.url).href);
-    ({ resultDetail } = (await load('result-detail')) as { resultDetail: typeof resultDetail });
-    ({ suiteGraphs } = (await load('suite-graphs')) as { suiteGraphs: Graphs });
+    ({ resultDetail } = (await load('result/detail')) as { resultDetail: typeof resultDetail });
+    ({ suiteGraphs } = (await load('result/suite-graphs')) as { suiteGraphs: Graphs });
   });
 
   /** The tools that the page gives, and what was made with them. */

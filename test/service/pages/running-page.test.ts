@@ -11,11 +11,11 @@ import {
   resultOf,
   type AgentService,
   type TestAgent,
-} from '../../helpers/agent-service.ts';
-import { hasChromium, startChromium, watchedPage } from '../../helpers/chromium.ts';
-import { anyDatabase } from '../../helpers/database.ts';
+} from '../../helpers/service/agent-service.ts';
+import { hasChromium, startChromium, watchedPage } from '../../helpers/scripts/chromium.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
 
-import { startTestService, type TestService } from '../../helpers/service.ts';
+import { startTestService, type TestService } from '../../helpers/service/service.ts';
 
 /** The page while a suite runs: what its data says, and the page itself in a Chromium. */
 
@@ -50,6 +50,8 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
+  if (hasChromium) await browser.close();
+  await agents.app.close();
   await api.close();
   await anyDatabase.close();
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startServiceWithEverything, type Everything } from '../../helpers/one-of-everything.ts';
-import type { Fields, TestService } from '../../helpers/service.ts';
+import { startServiceWithEverything, type Everything } from '../../helpers/service/one-of-everything.ts';
+import type { Fields, TestService } from '../../helpers/service/service.ts';
 
 /** One account never sees another's data: every route of the document, tried with a key of another account. */
 
@@ -177,6 +177,9 @@ describe('a key of another account', () => {
       if (body === undefined) continue;
       const answer = await service.call('POST', path, { key: service.foreign.key, body });
       expect([path, answer.status]).toEqual([path, 201]);
+      // Other tests list what this account has.
+      const made = `${path}/${String(answer.body['id'] ?? answer.body['key'])}`;
+      expect((await service.call('DELETE', made, { key: service.foreign.key })).status).toBe(204);
     }
   });
 });

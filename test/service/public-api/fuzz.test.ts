@@ -9,8 +9,8 @@ import {
   type Components,
   type Schema,
 } from '../../helpers/fuzz-input.ts';
-import { startServiceWithEverything, type Everything } from '../../helpers/one-of-everything.ts';
-import type { TestService } from '../../helpers/service.ts';
+import { startServiceWithEverything, type Everything } from '../../helpers/service/one-of-everything.ts';
+import type { TestService } from '../../helpers/service/service.ts';
 
 /**
  * Every route of the document with inputs made from its schemas: no 5xx, no answer later than 5 s, none that the document does

@@ -1,4 +1,4 @@
-import type { Fields } from '../../helpers/service.ts';
+import type { Fields } from '../../helpers/service/service.ts';
 
 /** The limits of the specification as requests and the status and field of their answers. */
 

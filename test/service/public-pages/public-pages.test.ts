@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { statusFields } from '../../helpers/error-body.ts';
+import { statusFields } from '../../helpers/service/error-body.ts';
 import PostalMime from 'postal-mime';
 import { readNotificationConfig } from '../../../src/config/notifications.ts';
 import { buildApp } from '../../../src/service/app.ts';
@@ -15,10 +15,10 @@ import {
   tellOfMaintenances,
 } from '../../../src/service/public-pages/subscriber-mails.ts';
 import { mailAddress } from '../../../src/service/public-pages/subscriptions.ts';
-import { createClock, silent } from '../../helpers/agent-service.ts';
-import { startMailServer, type MailServer } from '../../helpers/notification-targets.ts';
-import { anyDatabase } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+import { createClock, silent } from '../../helpers/service/agent-service.ts';
+import { startMailServer, type MailServer } from '../../helpers/service/notification-targets.ts';
+import { anyDatabase } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** What everybody sees of status pages, and what subscribers are told. */
 
@@ -53,8 +53,10 @@ describe('status pages in public', () => {
     await background.prepare();
     service = await startTestService(db, { now: clock.now, background, encryption });
   });
-  beforeEach(() => {
+  beforeEach(async () => {
     clock.set(start);
+    // Mails that another test has left in the queue are none of this one's.
+    await service.background.tick();
     mailServer.mails.length = 0;
   });
   afterAll(async () => {

@@ -14,8 +14,8 @@ import {
   silent,
   type AgentService,
   type TestAgent,
-} from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
 
 const start = '2026-03-04T05:06:07.000Z';
 const minute = 60_000;

@@ -11,8 +11,8 @@ import {
   createAgentService,
   createClock,
   silent,
-} from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
 import { dayMs } from '../../../src/durations.ts';
 
 /** What the service's own work does when the database was away, is in use, or has grown. */

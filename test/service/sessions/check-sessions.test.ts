@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createArtifactFiles } from '../../../src/service/artifacts/files.ts';
 import type { Db } from '../../../src/service/db/database.ts';
+import { createPartitions } from '../../../src/service/db/partitions.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { planSessionRuns, startSessions } from '../../../src/service/sessions/sessions.ts';
 import {
@@ -17,9 +18,9 @@ import {
   type AgentService,
   type TestAgent,
   type TestJob,
-} from '../../helpers/agent-service.ts';
-import { databases, emptyTables } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases, emptyTables } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** Check sessions from the trigger through an agent to their end, and how they are cancelled. */
 
@@ -61,6 +62,8 @@ describe.each(databases)('check sessions: $name', (database) => {
         db,
         'check_results, finished_jobs, check_sessions, run_logs, playwright_bundles, account_variables, check_groups, checks, locations',
       );
+      // The retention of another test has dropped those of its time.
+      await createPartitions(db).make([clock.now()]);
       const { id: accountId } = api.account;
       office = await addLocation(db, { accountId, slug: 'office' });
       home = await addLocation(db, { accountId, slug: 'home' });

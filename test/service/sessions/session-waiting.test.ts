@@ -6,8 +6,8 @@ import type { Db } from '../../../src/service/db/database.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { createSessionWaiting } from '../../../src/service/sessions/waiting.ts';
 import { startSessions } from '../../../src/service/sessions/sessions.ts';
-import { addAccount, addCheck, addLocation } from '../../helpers/agent-service.ts';
-import { databases } from '../../helpers/database.ts';
+import { addAccount, addCheck, addLocation } from '../../helpers/service/agent-service.ts';
+import { databases } from '../../helpers/service/database.ts';
 
 /** What a long poll for the end of a session costs. */
 

@@ -14,9 +14,9 @@ import {
   resultOf,
   type AgentService,
   type TestAgent,
-} from '../../helpers/agent-service.ts';
-import { databases, emptyTables } from '../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service.ts';
+} from '../../helpers/service/agent-service.ts';
+import { databases, emptyTables } from '../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
 /** Test sessions: what their jobs have besides, and what their results leave alone. */
 

@@ -4,7 +4,7 @@
  * test/library-internals/playwright.test.ts fails when a runtime does otherwise.
  */
 import childProcess, { type ChildProcess } from 'node:child_process';
-import type { Tell } from './hooks.ts';
+import type { Tell } from './tell.ts';
 
 /** Tells by which signal a browser ended: a file that grew too large is the script's doing, a crash is not. */
 export function watchBrowserProcess(tell: Tell): void {

@@ -1,17 +1,9 @@
+import type { Tell } from './tell.ts';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { watchBrowserProcess } from './browser-process.ts';
 import { hideFrames } from './frames.ts';
 import { hasOwnSettings, type LaunchOptions } from './launch-options.ts';
-
-/**
- * What every process of a Playwright run tells the host: secrets that the script sets, and how the browser fares. Whoever
- * runs in the process can forge these messages; they decide about this run alone.
- */
-export type Tell = (message: {
-  type: 'secret' | 'browser';
-  [field: string]: string | number | boolean | null;
-}) => void;
 
 type BrowserLike = {
   on: (event: 'disconnected', listener: () => void) => void;

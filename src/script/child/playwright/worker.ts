@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { ScriptType } from '../../../protocol/check-types.ts';
 import { deferModules, unusedPaths } from './deferred.ts';
 import { install } from './fixtures.ts';
-import { watchBrowser, watchSecrets, type Tell } from './hooks.ts';
+import { watchBrowser, watchSecrets } from './hooks.ts';
+import { type Tell } from './tell.ts';
 
 /**
  * The process in which tests run: Playwright's own worker, with its modules loaded before it is needed. It knows nothing of

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasPlaywright } from '../../../helpers/playwright.ts';
+import { hasPlaywright } from '../../../helpers/scripts/playwright.ts';
 import { captureRun, removeRuns, runtimeNamed, type CaptureRun } from './capture-run.ts';
 
 /** What a run shows of pages and API calls: real pages in a real Chromium, all in one run. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isPlainScript, plainScriptFile } from '../../../../src/script/playwright/plain-script.ts';
-import { hasPlaywright, startRunner, type TestRunner } from '../../../helpers/playwright.ts';
+import { hasPlaywright, startRunner, type TestRunner } from '../../../helpers/scripts/playwright.ts';
 
 /** Scripts that use Playwright as a library, by the agent's own runner. */
 

@@ -15,7 +15,7 @@ import { readPlaywrightReport } from '../../../../src/script/playwright/report.t
 import type { PlaywrightRun } from '../../../../src/script/interface/playwright-run.ts';
 import type { Runtime } from '../../../../src/script/process/runtimes.ts';
 import { builtProgram } from '../../../helpers/build.ts';
-import { runtimesHere } from '../../../helpers/runtimes.ts';
+import { runtimesHere } from '../../../helpers/scripts/runtimes.ts';
 
 /** Runs scripts by `playwright test` of a runtime with our reporter and capture, without the agent's own process handling. */
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { childFile } from '../../../../src/script/process/child-file.ts';
 import { deferModules, unusedModules } from '../../../../src/script/child/playwright/deferred.ts';
 import { builtProgram } from '../../../helpers/build.ts';
-import { runtimesHere } from '../../../helpers/runtimes.ts';
+import { runtimesHere } from '../../../helpers/scripts/runtimes.ts';
 
 let folder: string;
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { SuitePlace } from '../../../../src/script/suite/place/place.ts';
 import { builtProgram } from '../../../helpers/build.ts';
-import { runtimesHere } from '../../../helpers/runtimes.ts';
-import { makeProject, removeProject, runProject } from '../../../helpers/suite-project.ts';
+import { runtimesHere } from '../../../helpers/scripts/runtimes.ts';
+import { makeProject, removeProject, runProject } from '../../../helpers/suites/suite-project.ts';
 
 /** What a real Playwright tells: runs without a browser, for it is the same for all tests. */
 

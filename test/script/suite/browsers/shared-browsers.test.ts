@@ -17,8 +17,8 @@ import { findEngines } from '../../../../src/script/suite/install/engines.ts';
 import { prepareBrowsers } from '../../../../src/script/suite/browsers/browsers.ts';
 import type { SuitePlace } from '../../../../src/script/suite/place/place.ts';
 import { programRunner, suiteLimits } from '../../../../src/script/suite/program.ts';
-import { coreRegistry, downloads, type Host } from '../../../helpers/playwright-hosts.ts';
-import { runtimesHere } from '../../../helpers/runtimes.ts';
+import { coreRegistry, downloads, type Host } from '../../../helpers/scripts/playwright-hosts.ts';
+import { runtimesHere } from '../../../helpers/scripts/runtimes.ts';
 
 /** The browsers that suites of several customers share: what a hostile project can not put there. */
 

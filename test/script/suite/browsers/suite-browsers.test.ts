@@ -8,8 +8,8 @@ import { browserFault, prepareBrowsers } from '../../../../src/script/suite/brow
 import type { SuitePlace } from '../../../../src/script/suite/place/place.ts';
 import { wantedBrowsers } from '../../../../src/script/suite/browsers/wanted.ts';
 import { runPlainly } from '../../../helpers/plain-program.ts';
-import { coreRegistry, type Host } from '../../../helpers/playwright-hosts.ts';
-import { runtimesHere } from '../../../helpers/runtimes.ts';
+import { coreRegistry, type Host } from '../../../helpers/scripts/playwright-hosts.ts';
+import { runtimesHere } from '../../../helpers/scripts/runtimes.ts';
 
 let root: string;
 let registry: Host | undefined;

@@ -18,7 +18,7 @@ import { dirname, join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CachedFolders } from '../../../../src/script/suite/install/dependency-cache.ts';
-import { cacheIn, dataFolder } from '../../../helpers/suite-install.ts';
+import { cacheIn, dataFolder } from '../../../helpers/suites/suite-install.ts';
 
 /** Installed dependencies kept from run to run: whole or not at all, bounded, and shared safely. */
 

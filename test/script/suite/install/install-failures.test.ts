@@ -13,8 +13,9 @@ import {
   placeOf,
   runOf,
   type RunOf,
-} from '../../../helpers/suite-install.ts';
-import { reachesRegistry } from '../../../helpers/suite-registry.ts';
+} from '../../../helpers/suites/suite-install.ts';
+import { closedPort } from '../../../helpers/network/closed-port.ts';
+import { reachesRegistry } from '../../../helpers/suites/suite-registry.ts';
 
 /** Installs that do not end well: whose fault it is, and what the run says of it. */
 
@@ -32,14 +33,6 @@ async function failure(options: RunOf): Promise<{ error: unknown; log: string[] 
 function reasonOf(error: unknown): { code: string; message: string } {
   if (!(error instanceof SuiteFailed)) throw error;
   return error.reason;
-}
-
-async function closedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address() as { port: number }; // it listens on TCP
-  await new Promise((closed) => server.close(closed));
-  return port;
 }
 
 const managers = ['npm', 'pnpm', 'yarn-classic', 'yarn-modules', 'bun'];

@@ -9,8 +9,8 @@ import {
   managersFolder,
   placeOf,
   runOf,
-} from '../../../helpers/suite-install.ts';
-import { reachesRegistry } from '../../../helpers/suite-registry.ts';
+} from '../../../helpers/suites/suite-install.ts';
+import { reachesRegistry } from '../../../helpers/suites/suite-registry.ts';
 
 /** Installs with the real managers, from the real registry: what is in the project then, with the cache and without. */
 

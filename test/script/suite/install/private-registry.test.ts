@@ -8,7 +8,7 @@ import {
   startPrivateRegistry,
   type PrivateRegistry,
   type RegistryMood,
-} from '../../../helpers/private-registry.ts';
+} from '../../../helpers/suites/private-registry.ts';
 import {
   cacheIn,
   dataFolder,
@@ -16,7 +16,7 @@ import {
   placeOf,
   runOf,
   type RunOf,
-} from '../../../helpers/suite-install.ts';
+} from '../../../helpers/suites/suite-install.ts';
 
 /**
  * Packages that only who shows a token gets, from a registry that only who trusts the agent's authorities reaches: every manager

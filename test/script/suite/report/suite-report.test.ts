@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { SuitePlace } from '../../../../src/script/suite/place/place.ts';
 import { readSuiteReport } from '../../../../src/script/suite/report/report.ts';
-import { makeProject, removeProject } from '../../../helpers/suite-project.ts';
+import { makeProject, removeProject } from '../../../helpers/suites/suite-project.ts';
 
 /** What is read of lines as the reporter writes them, and as a customer's code may write them. */
 

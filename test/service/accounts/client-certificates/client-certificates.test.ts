@@ -1,13 +1,18 @@
 import { createPrivateKey } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { executeApi } from '../../../../src/executors/api.ts';
 import { createAuthority, type Certificate } from '../../../../src/targets/certificates.ts';
-import { connectAgent, createAgentService, createClock, encryption } from '../../../helpers/agent-service.ts';
-import { anyDatabase } from '../../../helpers/database.ts';
-import { apiJob, listening, startTestNetwork, testContext } from '../../../helpers/http.ts';
-import { startTestService, type Fields, type TestService } from '../../../helpers/service.ts';
+import {
+  connectAgent,
+  createAgentService,
+  createClock,
+  encryption,
+} from '../../../helpers/service/agent-service.ts';
+import { anyDatabase } from '../../../helpers/service/database.ts';
+import { apiJob, listening, startTestNetwork, testContext } from '../../../helpers/network/http.ts';
+import { startTestService, type Fields, type TestService } from '../../../helpers/service/service.ts';
 
 /** Client certificates: stored, shown without their keys, and offered by the API checks whose hosts they are for. */
 
@@ -37,6 +42,10 @@ describe('client certificates', () => {
   afterAll(async () => {
     await service.close();
     await anyDatabase.close();
+  });
+  beforeEach(async () => {
+    clock.set(start);
+    await service.renewAccounts();
   });
 
   const post = (body: Fields) =>
@@ -75,7 +84,8 @@ describe('client certificates', () => {
       hasPassphrase: true,
     });
     const [row] = await service.db.query<{ text: string }>(
-      'select c::text as text from client_certificates c',
+      'select c::text as text from client_certificates c where id = $1',
+      [created.body.id],
     );
     expect(row?.text).not.toMatch(/PRIVATE KEY|sesame/);
     // The old passphrase does not belong to a new key.

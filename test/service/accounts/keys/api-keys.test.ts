@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createClock } from '../../../helpers/agent-service.ts';
-import { anyDatabase } from '../../../helpers/database.ts';
-import { startTestService, type Fields, type TestService } from '../../../helpers/service.ts';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createClock } from '../../../helpers/service/agent-service.ts';
+import { anyDatabase } from '../../../helpers/service/database.ts';
+import { startTestService, type Fields, type TestService } from '../../../helpers/service/service.ts';
 
 /** The account's API keys: made, shown once, renamed, ended. */
 
@@ -10,14 +10,17 @@ const clock = createClock(start);
 let service: TestService;
 
 beforeAll(async () => {
-  const db = await anyDatabase.open();
-  service = await startTestService(db, { now: clock.now });
-  // Those of the helper are as old as the clock that it knows.
-  await db.query('update api_keys set created_at = $1', [new Date(clock.now() - 1000)]);
+  service = await startTestService(await anyDatabase.open(), { now: clock.now });
 });
 afterAll(async () => {
   await service.close();
   await anyDatabase.close();
+});
+beforeEach(async () => {
+  clock.set(start);
+  await service.renewAccounts();
+  // The database's clock has given the accounts' own keys their times: here they are older than all others.
+  await service.db.query('update api_keys set created_at = $1', [new Date(clock.now() - 1000)]);
 });
 
 type Key = Fields & { id: string; rawKey: string; name: string };
@@ -84,8 +87,7 @@ test('an end that was set counts at once, and is told', async () => {
 });
 
 test('a key is deleted with another one, and one that does not expire stays', async () => {
-  const listed = (await service.call<Key[]>('GET', path)).body;
-  const [own] = listed;
+  const [own] = (await service.call<Key[]>('GET', path)).body;
   const ownPath = `${path}/${own?.id ?? ''}`;
   const { id, rawKey } = await make({ name: 'Second' });
   const refused = await service.call('DELETE', ownPath);
@@ -93,9 +95,6 @@ test('a key is deleted with another one, and one that does not expire stays', as
     409,
     { id: ['names the key of this request'] },
   ]);
-  for (const key of listed) {
-    if (key.id !== own?.id) expect((await service.call('DELETE', `${path}/${key.id}`)).status).toBe(204);
-  }
   expect(await statusWith(rawKey)).toBe(200);
   const soon = new Date(clock.now() + 60_000).toISOString();
   expect((await service.call('PUT', ownPath, { body: { expiresAt: soon } })).status).toBe(200);
