@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Confinement } from './confinement.ts';
 import type { Reach } from './program.ts';
 
@@ -80,10 +80,15 @@ function fileRules(options: Reach): string[] {
   return [proc, ...devices.map((path) => `--use=${path}`), ...readable.map((path) => `--read=${path}`)];
 }
 
-/** The child's own code: the folder of its file, and the package.json that tells Node what kind of module it is. */
+/**
+ * The child's own code, and the package.json that tells Node what kind of module it is. A program below a folder `child` may
+ * read that whole folder, because the programs there share modules; any other program reads its own folder.
+ */
 export function ownFiles(file: string): string[] {
-  const folder = dirname(realpathSync(file));
-  for (let at = folder; at !== dirname(at); at = dirname(at)) {
+  const own = dirname(realpathSync(file));
+  let folder = own;
+  for (let at = own; at !== dirname(at); at = dirname(at)) {
+    if (basename(at) === 'child') folder = at;
     const description = join(at, 'package.json');
     if (existsSync(description)) return [folder, description];
   }
