@@ -13,18 +13,21 @@ import { createLanes, type Lanes } from './run/lanes.ts';
 import { browserSlots, machine } from './link/machine.ts';
 import type { ScriptHost } from './script-host.ts';
 
-/** What this agent can run. It grows while the agent lives: a runtime or an engine may be installed meanwhile. */
+/**
+ * What this agent can run. Abilities can grow while the agent runs, because a runtime or an engine may be installed
+ * later.
+ */
 export type Abilities = {
-  /** Check types that it runs at present. */
+  /** Check types that the agent can run now. */
   types: () => readonly JobType[];
   /**
-   * Check types that the service is told of: those of scripts also while no runtime is there, which the service then names
-   * as what a run lacks.
+   * Check types that the agent reports to the service. Script types are included even while no runtime is installed,
+   * so that the service can report the missing runtime.
    */
   announced: () => readonly JobType[];
-  /** The lanes that it has opened so far; one that is open stays open. */
+  /** The lanes that are open. A lane that has been opened stays open. */
   readonly lanes: Lanes;
-  /** Opens each lane of which there is a type by now; says which ones. */
+  /** Opens each lane that now has at least one check type; returns the lanes that it opened. */
   openLanes: () => readonly Lane[];
 };
 
@@ -53,10 +56,10 @@ export function createAbilities(
   };
 }
 
-/** 0 = the lane is switched off: it never opens, and its types are none of this agent's. */
+/** 0 = the lane is switched off: it never opens, and the agent does not offer its types. */
 export type LaneSlots = { readonly [L in Lane]: number };
 
-/** Slots of each lane, whether this agent has a check type for it or not. */
+/** Slots of each lane, even if this agent has no check type for it. */
 export function slotsOf(
   config: Pick<AgentConfig, 'uptimeConcurrency' | 'jobConcurrency' | 'suiteConcurrency'>,
 ): LaneSlots {

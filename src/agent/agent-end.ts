@@ -15,29 +15,29 @@ import type { ScriptHost } from './script-host.ts';
 import type { ServiceClient } from './link/client.ts';
 import type { WorkDirs } from './folders/work-dir.ts';
 
-/** How an agent ends: in order, within its grace period, or at once. */
+/** Stops an agent: in order, within its grace period, or immediately. */
 export type AgentEnd = {
   /**
-   * Takes nothing more, lets running jobs finish within the grace period, hands back the others, sends what is in the
-   * outbox, stops. `cut` counts jobs that had to be aborted.
+   * Stops claiming, lets running jobs finish within the grace period, hands back the others, sends the outbox and
+   * stops. `cut` is the number of jobs that were aborted.
    */
   drain: () => Promise<{ cut: number }>;
   /** Shortens a drain: running jobs are aborted and handed back now. */
   cancel: () => void;
-  /** Ends at once. Results that were not sent stay in the outbox. */
+  /** Stops immediately. Results that were not sent stay in the outbox. */
   stop: () => Promise<void>;
 };
 
-/** What does not settle when its end is asked for is left behind after this time. */
+/** Parts that have not stopped after this time are abandoned. */
 const unsettledMs = 10_000;
 const lastSendMs = 3000;
 
 export function createAgentEnd(parts: {
   graceSeconds: number;
   log: Log;
-  /** Called as soon as the end begins: readiness is gone from then on. */
+  /** Called when the agent starts to stop: the readiness probe fails from then on. */
   onEnding: () => void;
-  /** Aborted when the agent stops: hello is not waited for any more. */
+  /** Aborted when the agent stops, so that it no longer waits for hello. */
   stopped: AbortController;
   intake: Intake;
   claiming: Claiming;
@@ -65,7 +65,7 @@ export function createAgentEnd(parts: {
 
   const stop = async () => {
     takeNothingMore();
-    parts.stopped.abort(new Error('the agent stops'));
+    parts.stopped.abort(new Error('the agent is stopping'));
     claiming.cut();
     leases.cancel();
     await atMost(leases.whenIdle(), unsettledMs);
@@ -80,7 +80,7 @@ export function createAgentEnd(parts: {
     parts.tools.close();
     parts.client.close();
     await parts.health.close();
-    log.info('agent ended');
+    log.info('agent stopped');
   };
 
   const drain = async () => {
@@ -91,17 +91,17 @@ export function createAgentEnd(parts: {
     leases.drain();
     await Promise.race([leases.whenIdle(), pause(graceEnd - performance.now(), cancelled.signal)]);
     const cut = leases.cancel();
-    if (cut > 0) log.warn({ jobs: cut }, 'jobs cut off: they are handed back');
+    if (cut > 0) log.warn({ jobs: cut }, 'jobs aborted at the end of the grace period and handed back');
     await atMost(leases.whenIdle(), unsettledMs);
-    // A claim that stood open meanwhile may have brought jobs, which go back.
+    // A claim that was still open may have brought jobs; they are handed back too.
     claiming.cut();
     await loopsEnded;
     await atMost(leases.whenIdle(), unsettledMs);
     await sender.flush(Math.max(graceEnd, performance.now() + lastSendMs), cancelled.signal);
-    if (!outbox.isEmpty()) log.warn({ ...outbox.status() }, 'results not delivered: they stay in the outbox');
+    if (!outbox.isEmpty()) log.warn({ ...outbox.status() }, 'results not delivered; they stay in the outbox');
     await artifacts.flush(graceEnd, cancelled.signal);
     const { count } = artifacts.status();
-    if (count > 0) log.warn({ artifacts: count }, 'artifacts not delivered: they stay on disk');
+    if (count > 0) log.warn({ artifacts: count }, 'artifacts not delivered; they stay on disk');
     await stopOnce();
     return { cut };
   };

@@ -33,13 +33,16 @@ import { createTransport } from './link/transport.ts';
 import { createTurnWatch } from './metrics/turn-watch.ts';
 import { createWorkDirs } from './folders/work-dir.ts';
 
-/** The daemon: claims jobs of its private location, runs them, and brings the results to the service. */
+/** The daemon: claims jobs of its private location, runs them and sends the results to the service. */
 export type Agent = AgentEnd & {
-  /** Resolves when the health port is open and the loops turn; the service may still be away. FatalError otherwise. */
+  /**
+   * Resolves when the health port is open and the loops are running, even if the service is unreachable. Rejects with
+   * FatalError otherwise.
+   */
   start: () => Promise<void>;
-  /** Where probes and metrics are; known after `start`. */
+  /** Address of the probes and metrics; known after `start`. */
   readonly healthUrl: string;
-  /** Resolves, if ever, with why the agent cannot go on; `stop` it then. */
+  /** Resolves with the reason if the agent cannot continue; call `stop` then. */
   readonly failed: Promise<FatalError>;
 };
 
@@ -49,18 +52,21 @@ export type AgentOptions = {
   version: string;
   /** Milliseconds since the epoch. */
   now?: () => number;
-  /** From 0 to 1. */
+  /** Returns a number from 0 to 1. */
   random?: () => number;
   outboxLimits?: OutboxLimits;
-  /** The folder whose subfolders are runtimes; the package's own unless a test names another. */
+  /** The folder with one subfolder per runtime; the package's own unless a test names another. */
   runtimesFolder?: string;
-  /** The folder of what suites run on; the package's own unless a test names another. */
+  /** The folder of the suite engines; the package's own unless a test names another. */
   enginesFolder?: string;
-  /** How often both are looked for, in milliseconds: one may be installed while the agent runs. */
+  /**
+   * How often the agent searches for runtimes and engines, in milliseconds. One may be installed while the agent
+   * runs.
+   */
   runtimesEveryMs?: number;
 };
 
-/** Jobs that the agent holds at a time; one renewal carries no more leases. */
+/** Maximum number of jobs that the agent holds at a time. One renewal cannot carry more leases. */
 const maxHeldJobs = 10_000;
 
 export function createAgent(options: AgentOptions): Agent {
@@ -68,7 +74,7 @@ export function createAgent(options: AgentOptions): Agent {
   let healthUrl = '';
   let fail: (error: FatalError) => void = () => undefined;
   const failed = new Promise<FatalError>((resolve) => (fail = resolve));
-  // Whoever ends the agent while it starts waits for the start: half an agent can't be ended in order.
+  // Wait for the start to finish: a half-started agent cannot be stopped in order.
   const started = () => starting?.catch(() => null) ?? null;
   return {
     start: async () => {
@@ -85,9 +91,9 @@ export function createAgent(options: AgentOptions): Agent {
   };
 }
 
-/** Everything the agent is made of, in the order in which it comes to life. */
+/** All parts of the agent, in the order in which they start. */
 async function startParts(options: AgentOptions, fail: (error: FatalError) => void) {
-  // eslint-disable-next-line no-restricted-properties -- this is where chance comes from
+  // eslint-disable-next-line no-restricted-properties -- the only source of random numbers
   const { config, log, version, now = Date.now, random = Math.random } = options;
   const { dataDir, serviceUrl } = config;
   const instanceId = randomUUID();
@@ -95,14 +101,14 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const stopped = new AbortController();
   let state: AgentState = 'starting';
 
-  // Who it is to the service, and what it must not let out.
+  // Identity, and secrets to scrub.
   const secrets = ownSecrets(config);
   const scrubber = createScrubber(secrets);
   for (const warning of scrubber.warnings) log.warn(warning);
   const transport = await openTransport(config, version);
   const client = createServiceClient({ transport, serviceUrl, now, onKeyRefused: fail });
 
-  // What it can run.
+  // Check types and lanes.
   const slots = slotsOf(config);
   const host = createScriptHost({
     runtimesFolder: options.runtimesFolder ?? packageRuntimes(),
@@ -157,7 +163,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   };
   const common = { client, session, log, metrics, fault, now, random, instanceId };
 
-  // The ways out: results, and the files that belong to them.
+  // Delivery of results and artifacts.
   const limits = options.outboxLimits ?? outboxLimits;
   const outbox = await Outbox.open({ ...common, folder: join(dataDir, 'outbox'), limits }).catch(
     (error: unknown) => {
@@ -167,7 +173,8 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const sender = createResultSender({ ...common, outbox, ending: stopped.signal });
   const artifacts = createArtifactDelivery({ ...common, dataDir, serviceUrl, transport, onKeyRefused: fail });
 
-  // What there is by now; more may come. Engines have folders in the data directory, which is known to be good from here on.
+  // Runtimes and engines may be installed later too. Engines use folders in the data directory, which has been
+  // checked by now.
   await host.refresh();
   const lanesAtStart = abilities.openLanes();
 
@@ -182,7 +189,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     now,
   });
 
-  // The way in: claimed jobs are taken in, and run with tools that are loaded with the first.
+  // Claiming. The tools that run jobs are loaded with the first job.
   const working = { version, lanes, leases, host, workDirs, artifacts, outbox, secrets, scrubber };
   const tools = createToolLoader({ ...working, config, session, metrics, fault, now });
   const intake = createIntake({ load: tools.load, available: abilities.types, leases, log, metrics, fault });
@@ -218,7 +225,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   claiming.start(lanesAtStart);
   if (host.carriesScripts) {
     await workDirs.removeDead();
-    // An agent of another machine counts as dead after a silence only.
+    // An agent on another machine counts as dead only after a period of silence.
     setTimeout(() => void workDirs.removeDead(), 2 * silentOwnerMs).unref();
     runtimeWatch.start();
     await artifacts.start();
@@ -254,7 +261,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
 
 /** The connection to the service. Throws FatalError for a proxy or a CA file that cannot be used. */
 function openTransport({ serviceUrl, proxy, extraCaFile, apiKey }: AgentConfig, version: string) {
-  // Targets are to trust them as well, so a file that is none must not wait for an https service to be noticed.
+  // Targets use the same CA file, so an unusable file must be reported even if the service uses plain http.
   if (extraCaFile !== null) readAuthorities(extraCaFile);
   return createTransport({
     serviceUrl,
@@ -268,7 +275,7 @@ function openTransport({ serviceUrl, proxy, extraCaFile, apiKey }: AgentConfig, 
   });
 }
 
-/** The page of metrics, whose library is loaded when it is first asked for. */
+/** The metrics page. Its library is loaded at the first request. */
 function laterMetricsPage(sources: MetricsSources): () => Promise<{ contentType: string; body: string }> {
   let page: ReturnType<typeof laterMetricsPage> | null = null;
   return async () => {

@@ -4,8 +4,8 @@ import { executors } from '../executors/table.ts';
 import type { JobType } from '../protocol/check-types.ts';
 
 /**
- * Loads the executors of all types at once: loading one while another measures would bend what it measures. A type that
- * cannot be loaded costs its own jobs only.
+ * Loads the executors of all types at once, because loading one during a measurement would distort it. If a type
+ * cannot be loaded, only its own jobs fail.
  */
 export async function loadExecutors(
   types: readonly JobType[],
@@ -15,7 +15,7 @@ export async function loadExecutors(
   await Promise.all(
     types.map(async (type) => {
       try {
-        // Each row takes jobs of its own type; the type of the job chooses the row.
+        // The row was chosen by the job's own type.
         loaded.set(type, (await executors[type]()) as Executor<JobType>);
       } catch (error) {
         fault(toError(error), `executor of ${type} cannot be loaded`);

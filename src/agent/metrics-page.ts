@@ -14,7 +14,7 @@ import type { Outbox, OutboxLimits } from './outbox/outbox.ts';
 import type { ScriptHost } from './script-host.ts';
 import type { Session } from './link/session.ts';
 
-/** What the page is made of. */
+/** The sources of the page. */
 export type MetricsSources = {
   metrics: AgentMetrics;
   lanes: Lanes;
@@ -29,7 +29,7 @@ export type MetricsSources = {
   now: () => number;
 };
 
-/** Metrics whose values are read when somebody asks for the page. */
+/** Metrics whose values are read when the page is requested. */
 type ReadName = Exclude<AgentMetricName, HistogramName>;
 type LabelOf<N extends ReadName> = keyof (typeof agentMetrics)[N]['labels'] & string;
 
@@ -39,19 +39,19 @@ type Sample<L extends string = string> = {
   readonly value: number;
 };
 
-/** Reads one metric: a bare value where it has no labels. */
+/** Reads one metric: a plain number if it has no labels. */
 type Reader<N extends ReadName> = (
   sources: MetricsSources,
 ) => LabelOf<N> extends never ? number : readonly Sample<LabelOf<N>>[];
 
-/** Prometheus text of everything that the agent counts. Loaded, with its library, when it is first asked for. */
+/** All metrics of the agent in Prometheus text format. This module and its library are loaded at the first request. */
 export function createMetricsPage(
   sources: MetricsSources,
 ): () => Promise<{ contentType: string; body: string }> {
-  // The process itself: the library knows where each system tells of it.
+  // Metrics of the process: the library finds them on each operating system.
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  // The agent tells its own of the event loop, and these may hold a `Nan` that strict readers refuse.
+  // The agent has its own event-loop metric; those of the library may be `Nan`, which strict readers reject.
   for (const { name } of registry.getMetricsAsArray()) {
     if (name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name);
   }
@@ -65,7 +65,7 @@ export function createMetricsPage(
   return async () => ({ contentType: registry.contentType, body: await registry.metrics() });
 }
 
-/** Puts a histogram of the agent, whatever its labels, on the page of `registry`. */
+/** Adds a histogram of the agent to the page of `registry`. */
 export function registerHistogram<L extends string>(
   registry: Registry,
   histogram: Histogram<L> | JoinedHistogram<L>,
@@ -74,7 +74,7 @@ export function registerHistogram<L extends string>(
   else registry.registerMetric(histogram);
 }
 
-/** A counter or gauge that takes its values from `read` whenever the page is made. */
+/** A counter or gauge that reads its values with `read` when the page is rendered. */
 function registerReader(registry: Registry, name: ReadName, read: () => number | readonly Sample[]): void {
   const { type, help, labels } = agentMetrics[name];
   const configuration = {
@@ -106,13 +106,13 @@ function registerReader(registry: Registry, name: ReadName, read: () => number |
   });
 }
 
-/** Samples of a map by one label. */
+/** Samples from a map by one label. */
 function by<L extends string>(label: L, values: ReadonlyMap<string, number>): readonly Sample<L>[] {
-  // One label, named by the type.
+  // The type guarantees one label.
   return [...values].map(([text, value]) => ({ labels: { [label]: text } as Record<L, string>, value }));
 }
 
-/** A value of each lane that the agent has at present: one opens when a runtime comes. */
+/** One value for each open lane; a lane opens when a runtime is installed. */
 function ofLanes({ lanes }: MetricsSources, value: (lane: Lane) => number): readonly Sample<'lane'>[] {
   return allLanes
     .filter((lane) => lanes.slots[lane] !== undefined)

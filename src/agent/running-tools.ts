@@ -13,12 +13,12 @@ import type { ScriptHost } from './script-host.ts';
 import type { Session } from './link/session.ts';
 import type { WorkDirs } from './folders/work-dir.ts';
 
-/** The settings that change how jobs run. */
+/** The settings that affect how jobs run. */
 export type RunSettings = Pick<AgentConfig, 'useOsDnsResolver' | 'detectSecrets' | 'networkEvidence'>;
 
 /**
- * What running jobs needs from its surroundings. The daemon passes its leases, outbox and artifact delivery; the command `run`
- * passes local leases, a list of results and a folder.
+ * What running jobs needs from its environment. The daemon passes its leases, outbox and artifact delivery. The
+ * command `run` passes local leases, a list of results and a folder.
  */
 export type RunPorts = Pick<
   RunParts,
@@ -37,15 +37,16 @@ export type RunPorts = Pick<
   settings: RunSettings;
   /** Types whose executors are loaded, and those that are warmed up before the first job. */
   types: { readonly loaded: readonly JobType[]; readonly warm: readonly JobType[] };
-  /** Null where no customer code can run. */
+  /** Null if no customer code can run. */
   scripts: Scripts | null;
   workDirs: WorkDirs;
   keepArtifacts: KeepArtifacts;
 };
 
 /**
- * Makes the parts of `runJob`: loads the executors, opens the network and warms both up. `close` closes the network. Modules
- * are imported here, not at the top: an agent without jobs must not load them. Rejects if a module cannot be loaded.
+ * Creates the parts of `runJob`: loads the executors, opens the network and warms both up. `close` closes the
+ * network. Modules are imported here, not at the top, because an agent without jobs must not load them. Rejects if a
+ * module cannot be loaded.
  */
 export async function createRunParts(ports: RunPorts): Promise<{ parts: RunParts; close: () => void }> {
   const { settings, types, scripts, workDirs, keepArtifacts, ...shared } = ports;
@@ -79,7 +80,7 @@ export async function createRunParts(ports: RunPorts): Promise<{ parts: RunParts
 
 /** Loads the modules that an agent needs only once it has work: schemas, executors, network and grading. */
 export type ToolLoader = {
-  /** Loads and warms up; includes the executors of scripts if the agent carries script code. */
+  /** Loads and warms up; includes the executors of scripts if the agent has script code. */
   load: () => Promise<RunningTools>;
   close: () => void;
 };
@@ -134,7 +135,7 @@ export function createToolLoader(
   };
 }
 
-/** The duration of hello can explain a difference below one second, so it counts as none. Milliseconds. */
+/** Smaller clock differences may be caused by the duration of hello, so they count as none. Milliseconds. */
 function substantial(skewMs: number | null): number {
   return skewMs === null || Math.abs(skewMs) < 1000 ? 0 : skewMs;
 }

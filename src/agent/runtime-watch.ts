@@ -6,7 +6,10 @@ import type { Session } from './link/session.ts';
 
 const usualEveryMs = 5000;
 
-/** Finds runtimes and engines that are installed or removed while the agent runs, and reports the agent's new abilities. */
+/**
+ * Detects runtimes and engines that are installed or removed while the agent runs, and reports the agent's new
+ * abilities.
+ */
 export type RuntimeWatch = { start: () => void; stop: () => void };
 
 export function createRuntimeWatch(options: {
@@ -20,7 +23,7 @@ export function createRuntimeWatch(options: {
 }): RuntimeWatch {
   const { host, abilities, session, claiming, log, everyMs = usualEveryMs } = options;
   let timer: NodeJS.Timeout | undefined;
-  // A look that was under way when the agent began to end must neither change it nor start the next.
+  // A search that was in progress when the agent began to stop must neither change it nor start the next search.
   let ended = false;
 
   const look = async () => {
@@ -28,7 +31,7 @@ export function createRuntimeWatch(options: {
     log.info({ runtimes: host.runtimes(), engines: host.engines() }, 'runtimes or engines have changed');
     const opened = abilities.openLanes();
     await session.renew();
-    // The service hands out jobs of lanes and types that it was told of, no others.
+    // The service hands out only jobs of lanes and types that the agent has reported.
     if (!ended) claiming.start(opened);
   };
   const next = () => {

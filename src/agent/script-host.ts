@@ -7,16 +7,15 @@ import type { ScriptsOptions } from '../script/create-scripts.ts';
 import type { Scripts } from '../script/interface/scripts.ts';
 
 /**
- * Customer code, as far as this agent has it: which runtimes and which engines of suites stand in the package, looked at
- * again and again (one may be installed while the agent runs), and the processes that run it, which are loaded with the first
- * job that has a script.
+ * Support for customer code in this agent: the installed runtimes and suite engines, searched for at intervals, and
+ * the processes that run scripts. The latter are loaded with the first job that has a script.
  */
 export type ScriptHost = {
-  /** False where the package has no runtimes at all (the uptime image): nothing of scripts is ever loaded. */
+  /** False if the package has no runtimes at all (the uptime image): no script code is ever loaded. */
   readonly carriesScripts: boolean;
-  /** Names of the runtimes that can be used, newest first, as last looked at. */
+  /** Usable runtimes, newest first, as of the last search. */
   runtimes: () => readonly string[];
-  /** What suites run on, such as `node 22.23.3`, the default first, as last looked at. */
+  /** Suite engines, such as `node 22.23.3`, the default first, as of the last search. */
   engines: () => readonly string[];
   /** Reads the installed runtimes and engines again; true if they have changed. Never rejects. */
   refresh: () => Promise<boolean>;
@@ -28,22 +27,22 @@ export function packageRuntimes(): string {
   return packageFolder('runtimes');
 }
 
-/** False where the package has no runtimes at all, not even their lists: the uptime image. */
+/** False if the package has no runtimes at all, not even their package lists: the uptime image. */
 export function carriesScripts(runtimesFolder: string = packageRuntimes()): boolean {
   return existsSync(runtimesFolder);
 }
 
-/** `engines/` of the package: what suites run on and install with. */
+/** `engines/` of the package: the suite engines and their installers. */
 export function packageEngines(): string {
   return packageFolder('engines');
 }
 
 function packageFolder(name: string): string {
-  // From src/agent as from dist/agent, package.json is two folders up.
+  // package.json is two folders up from both src/agent and dist/agent.
   return join(fileURLToPath(new URL('../..', import.meta.url)), name);
 }
 
-/** The options of scripts that the settings of an agent decide. */
+/** The script options that the agent's settings determine. */
 export function scriptSettings({
   dataDir,
   dependencyCache,
@@ -69,7 +68,7 @@ export function createScriptHost(options: ScriptsOptions & { enginesFolder: stri
   const { runtimesFolder, enginesFolder, dataFolder } = options;
   const carried = carriesScripts(runtimesFolder);
   const warned = new Set<string>();
-  // They are looked at often, and what is wrong with one stays wrong.
+  // Warn once: the search is repeated, and a broken runtime stays broken.
   const warn = (line: string) => {
     if (!warned.has(line)) options.warn(line);
     warned.add(line);
@@ -80,9 +79,9 @@ export function createScriptHost(options: ScriptsOptions & { enginesFolder: stri
   let closed = false;
 
   const open = async (): Promise<Scripts> => {
-    if (closed) throw new AgentError('INTERNAL', 'the agent stops');
+    if (closed) throw new AgentError('INTERNAL', 'the agent is stopping');
     const { createScripts } = await import('../script/create-scripts.ts').catch((error: unknown) => {
-      throw new AgentError('INTERNAL', `this agent carries no script code (${toError(error).message})`);
+      throw new AgentError('INTERNAL', `this agent has no script code (${toError(error).message})`);
     });
     return createScripts({ ...options, warn });
   };
@@ -96,13 +95,13 @@ export function createScriptHost(options: ScriptsOptions & { enginesFolder: stri
       names = found;
       return true;
     } catch (error) {
-      warn(`runtimes cannot be looked for: ${toError(error).message}`);
+      warn(`cannot search for runtimes: ${toError(error).message}`);
       return false;
     }
   };
   const refreshEngines = async (): Promise<boolean> => {
     try {
-      // Most hosts that have no engines have no such folder either, and load nothing for them.
+      // Most hosts without engines have no such folder either, so nothing is loaded for them.
       const found = existsSync(enginesFolder)
         ? (await import('../script/suite/install/engines.ts')).findEngines(dataFolder, enginesFolder)
         : [];
@@ -111,7 +110,7 @@ export function createScriptHost(options: ScriptsOptions & { enginesFolder: stri
       engines = titles;
       return true;
     } catch (error) {
-      warn(`engines of suites cannot be looked for: ${toError(error).message}`);
+      warn(`cannot search for suite engines: ${toError(error).message}`);
       return false;
     }
   };

@@ -8,7 +8,7 @@ import type { JobType } from '../protocol/check-types.ts';
 import { agentJobTypes } from './job-types/table.ts';
 import type { WarmUp } from './job-types/warm-up-jobs.ts';
 
-/** Rounds of each executor: what is compiled lazily has been by then. */
+/** Rounds of each executor, enough to compile lazily compiled code. */
 const rounds = 3;
 const giveUpAfterMs = 2000;
 
@@ -21,9 +21,10 @@ const peers: { readonly [P in WarmUp['peer']]: () => Promise<Peer> } = {
 };
 
 /**
- * Runs the executors of `types` against peers of our own on loopback, so that the first real check does not pay for
- * loading, compiling (several milliseconds of an HTTP check's `firstByte`) and reading the TLS roots. One after the other,
- * and over within two seconds. Never rejects: where something is missing, the first check pays, and tells better.
+ * Runs the executors of `types` against our own servers on loopback. Otherwise the first real check would pay for
+ * loading, compiling (several milliseconds of an HTTP check's `firstByte`) and reading the TLS roots. They run one
+ * after the other, for two seconds at most. Never rejects: if something is missing, the first check reports it
+ * better.
  */
 export async function warmUp(
   types: readonly JobType[],
@@ -43,7 +44,7 @@ export async function warmUp(
       (await import('../executors/http/tls.ts')).defaultSecureContext();
     }
   } catch {
-    // An executor that could not be loaded has been told already.
+    // An executor that could not be loaded has already been reported.
   } finally {
     clearTimeout(timer);
   }
@@ -74,7 +75,7 @@ async function streamPeer(answer: string): Promise<Peer> {
   return { port, close: () => server.close() };
 }
 
-/** Answers each question by itself with the bit that makes it an answer (RFC 1035, section 4.1.1): no such records. */
+/** Answers each query with itself and the response bit set (RFC 1035, section 4.1.1): no records. */
 async function dnsPeer(): Promise<Peer> {
   const socket = createSocket('udp4', (question, { port, address }) => {
     const answer = Buffer.from(question);

@@ -126,7 +126,7 @@ describe('a service in trouble', () => {
     await until(() => peer.events.length === 1, 'the event', 15_000);
     expect(peer.events[0]).toMatchObject({
       message:
-        'result refused by the service: set aside: results: the service answered 400: results.0 is odd',
+        'result refused by the service and set aside: results: the service answered 400: results.0 is odd',
       version: '1.2.3',
       platform: `${process.platform} ${process.arch}`,
       runtime: `node ${process.version}`,

@@ -111,7 +111,7 @@ test.each([
   [
     { NODE_EXTRA_CA_CERTS: '/etc/hostname' },
     78,
-    'location-agent: NODE_EXTRA_CA_CERTS: cannot use /etc/hostname (it holds no certificate in PEM form)\n',
+    'location-agent: NODE_EXTRA_CA_CERTS: cannot use /etc/hostname (it contains no PEM certificate)\n',
   ],
 ] as const)('%j is one line', async (env, code, line) => {
   const program = start(env);

@@ -1,175 +1,21 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createArtifactKeeper } from '../../src/agent/artifacts/keep.ts';
-import { createLanes } from '../../src/agent/run/lanes.ts';
-import { createLeases, type Leases } from '../../src/agent/run/leases.ts';
-import { createMetrics } from '../../src/agent/metrics/counters.ts';
-import { jobScrubbers } from '../../src/agent/scrubbing/own-secrets.ts';
-import { parseJob } from '../../src/agent/claiming/parse-job.ts';
-import { runJob, type RunParts } from '../../src/agent/run/run-job.ts';
-import { createServiceClient } from '../../src/agent/link/client.ts';
-import { createTransport } from '../../src/agent/link/transport.ts';
-import { createWorkDirs } from '../../src/agent/folders/work-dir.ts';
-import type { JobAborted } from '../../src/errors.ts';
-import type { Executor } from '../../src/executors/interface/executor.ts';
-import { executePlaywright } from '../../src/executors/playwright.ts';
-import { createNetwork } from '../../src/executors/system-network.ts';
-import { executeTcp } from '../../src/executors/tcp.ts';
-import { createLog } from '../../src/log.ts';
-import type { JobType } from '../../src/protocol/check-types.ts';
-import type { Job } from '../../src/protocol/job.ts';
-import { reasonOf } from '../../src/protocol/reasons.ts';
-import type { Result } from '../../src/protocol/result.ts';
+import { expect, test } from 'vitest';
+import { runJob } from '../../src/agent/run/run-job.ts';
 import type { RequestOf } from '../../src/protocol/routes.ts';
-import type { Scripts } from '../../src/script/interface/scripts.ts';
-import type { SuiteDetails, SuiteOptions, SuiteRun } from '../../src/script/interface/suite-run.ts';
-import { createScrubber } from '../../src/secrets/scrubber/scrubber.ts';
-import {
-  peerKey,
-  startProtocolPeer,
-  suiteJob,
-  tcpJob,
-  type PeerJob,
-  type ProtocolPeer,
-} from './link/protocol-peer.ts';
+import type { SuiteDetails } from '../../src/script/interface/suite-run.ts';
+import { suiteJob, tcpJob } from './link/protocol-peer.ts';
+import { suiteJobsBench } from './suite-jobs-bench.ts';
 import { details, passed, totals } from './suite-outcomes.ts';
 
-/**
- * What an agent makes of suites: their live log, their cancellation, their files. Leases, lanes, folders and the executor are
- * the agent's, the service is a strict peer; what a suite does is the test's own.
- */
+/** How an agent reports suites: their live log, files, large results, lanes and metrics. */
 
-let folder: string;
-let peer: ProtocolPeer;
-let leases: Leases;
-let parts: RunParts;
-let run: (options: SuiteOptions) => Promise<SuiteRun>;
-let results: Result[];
-let faults: string[];
-let closers: (() => unknown)[];
-
-const secrets = [{ name: 'TOKEN', value: 'very-secret-word' }];
-const log = createLog({ level: 'ERROR', scrub: (line) => line, destination: { write: () => undefined } });
-
-async function start(options: { renewSeconds?: number; leaseSeconds?: number; limitBytes?: number } = {}) {
-  const { renewSeconds = 0.03, leaseSeconds = 30 } = options;
-  peer = await startProtocolPeer({ renewSeconds, leaseSeconds });
-  const transport = await createTransport({
-    serviceUrl: peer.url,
-    proxy: { httpProxy: null, httpsProxy: null, noProxy: '' },
-    extraCaFile: null,
-    headers: { authorization: `Bearer ${peerKey}` },
-  });
-  const client = createServiceClient({
-    transport,
-    serviceUrl: peer.url,
-    now: Date.now,
-    onKeyRefused: (error) => faults.push(error.message),
-  });
-  const metrics = createMetrics();
-  leases = createLeases({ client, log, metrics, random: () => 0 });
-  const hello = await client.call(
-    'hello',
-    {
-      instanceId: 'i',
-      version: '1',
-      protocolMinor: 3,
-      host: { hostname: 'h', platform: 'linux', arch: 'x64', nodeVersion: 'v20', cores: 1, memoryBytes: 1 },
-      checkTypes: ['PLAYWRIGHT'],
-      runtimes: [],
-      engines: ['node 22.23.3'],
-      lanes: { suite: 1 },
-    },
-    { timeoutMs: 5000 },
-  );
-  leases.begin({ agentId: hello?.agentId ?? '', renewSeconds, leaseSeconds });
-  const workDirs = createWorkDirs(join(folder, 'runs'), 'instance');
-  const network = createNetwork({ useOsDnsResolver: false });
-  const unused = () => Promise.reject(new Error('no part of this test'));
-  const scripts: Scripts = {
-    runtimes: [],
-    openApiScripts: unused,
-    runPlaywright: unused,
-    runSuite: (given) => run(given),
-    close: () => Promise.resolve(),
-  };
-  parts = {
-    version: '1',
-    lanes: createLanes({ uptime: 2, suite: 1 }),
-    leases,
-    metrics,
-    network,
-    executorOf: (type) => (type === 'TCP' ? executeTcp : executePlaywright) as Executor<JobType>, // of that type
-    scrubberOf: jobScrubbers(secrets, createScrubber(secrets)),
-    forFiles: {
-      scripts,
-      workDirs,
-      keepArtifacts: createArtifactKeeper({
-        metrics,
-        limitBytes: () => options.limitBytes ?? Infinity,
-        place: {
-          place: (_bytes, name) => Promise.resolve(join(folder, `kept-${name}`)),
-          keep: () => Promise.resolve({ state: 'pending', url: null }),
-        },
-      }),
-    },
-    deliver: (json) => {
-      results.push(JSON.parse(json) as Result); // what runJob has just serialised
-      return Promise.resolve();
-    },
-    resultBytes: () => 2 * 1024 * 1024,
-    clockSkewMs: () => 0,
-    fault: (error, message) => faults.push(`${message}: ${error.message}`),
-    now: Date.now,
-  };
-  closers.push(
-    () => leases.stop(),
-    () => client.close(),
-    () => network.close(),
-    () => workDirs.close(),
-    () => peer.close(),
-  );
-}
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'suite-jobs-'));
-  results = [];
-  faults = [];
-  closers = [];
-});
-afterEach(async () => {
-  for (const close of closers) await close();
-  rmSync(folder, { recursive: true, force: true });
-  expect(peer.violations).toEqual([]);
-});
-
-/** A job that the peer has handed out. */
-function claimed(given: PeerJob): Job {
-  peer.add(given);
-  const entry = peer.jobs.get(given.jobId);
-  if (entry !== undefined) entry.state = 'leased';
-  const parsed = parseJob(given);
-  if (parsed.job === null) throw parsed.error;
-  return parsed.job;
-}
-
-/** Resolves when the signal fires, with its reason. */
-const aborted = (signal: AbortSignal) =>
-  new Promise<JobAborted>((resolve) =>
-    signal.addEventListener('abort', () => resolve(signal.reason as JobAborted)),
-  );
-
-const renewals = () =>
-  peer.calls
-    .flatMap(({ route, body }) => (route === 'renew' ? [body as RequestOf<'renew'>] : []))
-    .flatMap(({ leases: held }) => held);
-const toldLines = () => renewals().flatMap((lease) => lease.log ?? []);
+const bench = suiteJobsBench();
+const { start, claimed, renewals, toldLines, results, faults } = bench;
 
 test('stage and log lines ride along with the renewals, scrubbed; the result has the whole log', async () => {
-  await start();
-  run = async ({ log: say, onStage, addSecret }) => {
+  const { parts } = await start();
+  bench.run = async ({ log: say, onStage, addSecret }) => {
     onStage('install');
     say('info', 'added 3 packages with very-secret-word');
     await expect.poll(toldLines, { timeout: 10_000 }).toEqual(['added 3 packages with *********']);
@@ -190,8 +36,8 @@ test('stage and log lines ride along with the renewals, scrubbed; the result has
 });
 
 test('lines of a renewal that failed come again; a service that refuses them keeps the lease alive without', async () => {
-  await start();
-  run = async ({ log: say }) => {
+  const { peer, parts } = await start();
+  bench.run = async ({ log: say }) => {
     let refused = 0;
     peer.misbehave('renew', (_request, response) => {
       refused += 1;
@@ -229,7 +75,7 @@ test('lines of a renewal that failed come again; a service that refuses them kee
 });
 
 test('other types send no lines', async () => {
-  await start();
+  const { parts } = await start();
   parts.executorOf = () => async (_job, context) => {
     context.log('info', 'a line');
     const before = renewals().length;
@@ -240,140 +86,9 @@ test('other types send no lines', async () => {
   expect(renewals().every((lease) => lease.stage === 'running' && lease.log === undefined)).toBe(true);
 });
 
-test('a cancelled suite tells what it did by then, with its files, and is not repeated', async () => {
-  await start();
-  const job = claimed(
-    suiteJob({ environmentVariables: [{ key: 'A', value: 'secret-of-the-check', secret: true }] }),
-  );
-  let cancelledAt = 0;
-  run = async ({ signal, workDir, log: say }) => {
-    say('info', 'running 20 tests');
-    peer.cancel.add(job.jobId);
-    const reason = await aborted(signal);
-    cancelledAt = performance.now();
-    const path = join(workDir, 'trace.txt');
-    writeFileSync(path, 'a trace with secret-of-the-check');
-    say('warn', 'ended because it was cancelled');
-    expect(reason.code).toBe('cancelled');
-    // Longer than any other executor may take.
-    await new Promise((resolve) => setTimeout(resolve, 5500));
-    return passed({
-      failure: reasonOf('CANCELLED', 'The run was cancelled.'),
-      details: details({ runStatus: 'interrupted', totals: { ...totals, interrupted: 19 } }),
-      files: [{ path, name: 'trace.txt', type: 'trace', contentType: 'text/plain' }],
-    });
-  };
-  await runJob(job, parts);
-  expect(performance.now() - cancelledAt).toBeLessThan(10_000);
-  expect(results).toHaveLength(1);
-  expect(results[0]).toMatchObject({
-    status: 'cancelled',
-    resultType: 'FINAL',
-    isCancelled: true,
-    hasErrors: false,
-    hasFailures: false,
-    reason: { code: 'CANCELLED', owner: 'ours' },
-    details: { runStatus: 'interrupted', totals: { interrupted: 19 } },
-    artifacts: [{ name: 'trace.txt', type: 'trace', state: 'pending' }],
-  });
-  expect(results[0]?.log.map(({ msg }) => msg)).toEqual([
-    'running 20 tests',
-    'ended because it was cancelled',
-  ]);
-  expect(readFileSync(join(folder, 'kept-trace.txt'), 'utf8')).toBe('a trace with *********');
-  expect(faults).toEqual([]);
-  expect(peer.releases).toEqual([]);
-}, 20_000);
-
-test('a suite that is cancelled before it has anything to tell is cancelled with its log', async () => {
-  await start();
-  const job = claimed(suiteJob());
-  run = async ({ signal, log: say }) => {
-    say('info', 'fetching the code bundle');
-    peer.cancel.add(job.jobId);
-    throw await aborted(signal);
-  };
-  await runJob(job, parts);
-  expect(results).toMatchObject([
-    { status: 'cancelled', isCancelled: true, log: [{ msg: 'fetching the code bundle' }], artifacts: [] },
-  ]);
-});
-
-test('a suite whose time is over keeps its files and its details', async () => {
-  await start();
-  run = async ({ signal, workDir }) => {
-    const reason = await aborted(signal);
-    expect(reason.code).toBe('deadline');
-    const path = join(workDir, 'output.log');
-    writeFileSync(path, 'so far');
-    return passed({
-      failure: reasonOf('SCRIPT_TIMEOUT', 'too long'),
-      details: details({ runStatus: 'interrupted' }),
-      files: [{ path, name: 'output.log', type: 'log', contentType: 'text/plain' }],
-    });
-  };
-  const deadline = new Date(Date.now() + 300).toISOString();
-  await runJob(claimed(suiteJob({ deadline })), parts);
-  expect(results).toMatchObject([
-    {
-      status: 'failed',
-      reason: { code: 'SCRIPT_TIMEOUT' },
-      details: { runStatus: 'interrupted' },
-      artifacts: [{ name: 'output.log', state: 'pending' }],
-    },
-  ]);
-});
-
-test('a draining agent hands a suite back that does not end in time', async () => {
-  await start();
-  run = async ({ signal }) => {
-    leases.drain();
-    leases.cancel();
-    signal.throwIfAborted();
-    throw await aborted(signal);
-  };
-  const job = claimed(suiteJob());
-  await runJob(job, parts);
-  expect(results).toEqual([]);
-  expect(peer.releases).toMatchObject([{ jobId: job.jobId, reason: 'draining', nextAttempt: 1 }]);
-});
-
-test('a suite that has ended by the end of a drain keeps its verdict, and the files that were taken by then', async () => {
-  await start();
-  const { keepArtifacts } = parts.forFiles ?? { keepArtifacts: () => Promise.resolve([]) };
-  parts.forFiles = {
-    ...(parts.forFiles as NonNullable<RunParts['forFiles']>), // start has just made it
-    keepArtifacts: async (attempt, files, options) => {
-      const kept = await keepArtifacts(attempt, files.slice(0, 1), options);
-      leases.drain();
-      leases.cancel();
-      return [...kept, ...(await keepArtifacts(attempt, files.slice(1), options))];
-    },
-  };
-  run = ({ workDir }) => {
-    const files = ['report.txt', 'trace.txt', 'video.txt'].map((name) => {
-      const path = join(workDir, name);
-      writeFileSync(path, 'content');
-      return { path, name, type: 'file' as const, contentType: 'text/plain' };
-    });
-    return Promise.resolve(passed({ files }));
-  };
-  await runJob(claimed(suiteJob()), parts);
-  expect(peer.releases).toEqual([]);
-  expect(results).toMatchObject([{ status: 'passed', resultType: 'FINAL' }]);
-  expect(results[0]?.artifacts.map(({ name, state }) => [name, state])).toEqual([
-    ['report.txt', 'pending'],
-    ['trace.txt', 'lost'],
-    ['video.txt', 'lost'],
-  ]);
-  expect(results[0]?.log.map(({ msg }) => msg)).toEqual([
-    '2 files are not sent: the time for files was over',
-  ]);
-});
-
 test('an oversized report is named with its size, and the rest arrives', async () => {
-  await start({ limitBytes: 1000 });
-  run = ({ workDir }) => {
+  const { parts } = await start({ limitBytes: 1000 });
+  bench.run = ({ workDir }) => {
     const files = [
       { name: 'report.zip', type: 'report' as const, bytes: 5000 },
       { name: 'output.log', type: 'log' as const, bytes: 10 },
@@ -392,13 +107,13 @@ test('an oversized report is named with its size, and the rest arrives', async (
     ['screenshot.png', 1000, 'pending'],
   ]);
   expect(results[0]?.log.map(({ msg }) => msg)).toEqual([
-    'report.zip is not sent: it has 5000 bytes, more than the 1000 that an artifact may have',
+    'report.zip was not sent: it has 5000 bytes; an artifact may have at most 1000',
   ]);
   expect(results[0]?.status).toBe('passed');
 });
 
 test('a result of many tests that is too large keeps its totals and the tests that failed', async () => {
-  await start();
+  const { parts } = await start();
   const one = (status: 'passed' | 'failed', index: number) => ({
     title: `test ${index}`,
     titlePath: ['a.spec.ts', `test ${index}`],
@@ -418,7 +133,7 @@ test('a result of many tests that is too large keeps its totals and the tests th
     one(index % 100 === 0 ? 'failed' : 'passed', index),
   );
   parts.resultBytes = () => 200_000;
-  run = () => Promise.resolve(passed({ details: details({ tests, testsLeftOut: 7 }) }));
+  bench.run = () => Promise.resolve(passed({ details: details({ tests, testsLeftOut: 7 }) }));
   await runJob(claimed(suiteJob()), parts);
   const [result] = results;
   const kept = result?.details as unknown as SuiteDetails; // what went in, shorter
@@ -431,7 +146,7 @@ test('a result of many tests that is too large keeps its totals and the tests th
 });
 
 test('the result of 1,000 tests is scrubbed as a whole, and other work goes on meanwhile', async () => {
-  await start();
+  const { parts } = await start();
   const tests = Array.from({ length: 1000 }, (_, index) => ({
     title: `test ${index} of very-secret-word`,
     steps: Array.from({ length: 8 }, (__, step) => ({
@@ -439,7 +154,7 @@ test('the result of 1,000 tests is scrubbed as a whole, and other work goes on m
     })),
     errors: [],
   })) as never[];
-  run = ({ log: say }) => {
+  bench.run = ({ log: say }) => {
     for (let index = 0; index < 2000; index += 1)
       say('info', `line ${index} with very-secret-word `.repeat(3));
     return Promise.resolve(passed({ details: details({ tests, errors: ['very-secret-word'] }) }));
@@ -458,10 +173,10 @@ test('the result of 1,000 tests is scrubbed as a whole, and other work goes on m
 });
 
 test('a suite that fills its lane holds up no other lane, and keeps its lease the while', async () => {
-  await start({ leaseSeconds: 1 });
+  const { peer, parts } = await start({ leaseSeconds: 1 });
   let end: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => (end = resolve));
-  run = async () => {
+  bench.run = async () => {
     await ended;
     return passed();
   };
@@ -486,8 +201,8 @@ test('a suite that fills its lane holds up no other lane, and keeps its lease th
 }, 30_000);
 
 test('metrics tell the stages of suites and where their dependencies came from', async () => {
-  await start();
-  run = () => Promise.resolve(passed());
+  const { parts } = await start();
+  bench.run = () => Promise.resolve(passed());
   await runJob(claimed(suiteJob()), parts);
   const { suiteDependencies, histograms } = parts.metrics;
   expect(suiteDependencies).toEqual(new Map([['hit', 1]]));

@@ -109,7 +109,7 @@ describe.runIf(runs)('files that are too large', { timeout: 120_000 }, () => {
     expect(refused.find(({ type }) => type === 'report')?.size).toBeGreaterThan(5_000_000);
     for (const { name, size: bytes } of refused)
       expect(log).toContain(
-        `${name} is not sent: it has ${bytes} bytes, more than the ${limit} that an artifact may have`,
+        `${name} was not sent: it has ${bytes} bytes; an artifact may have at most ${limit}`,
       );
     expect(log.join('\n')).toMatch(/report\.zip has \d+(\.\d)? MiB, more than is accepted/);
 

@@ -7,21 +7,21 @@ import { artifactNames, plainContentType } from './names.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
 import type { WorkDirs } from '../folders/work-dir.ts';
 
-/** What attempts need for their files and for customer code: who runs it, where, and where the files go. */
+/** What attempts need to keep files and to run customer code. */
 export type FileParts = {
-  /** Null in an agent that carries none of it. */
+  /** Null in an agent without script code. */
   scripts: Scripts | null;
   workDirs: WorkDirs;
   keepArtifacts: KeepArtifacts;
 };
 
-/** A file of an attempt under the name by which the service will know it. */
+/** A file of an attempt, under the name that the service gets. */
 export type AttemptFile = Parameters<ArtifactSink['add']>[0];
 
 /**
- * Takes the files of an attempt that has ended, scrubbed; tells what became of each, in order. `note` writes into the
- * result's log. When the signal fires with JobAborted `deadline` the files that are left are lost; rejects with any other
- * reason of the signal, and with nothing else.
+ * Scrubs and stores the files of a finished attempt; returns the state of each, in order. `note` writes to the
+ * result's log. If the signal fires with JobAborted `deadline`, the remaining files are lost. Rejects only with
+ * another reason of the signal.
  */
 export type KeepArtifacts = (
   attempt: { job: Pick<Job, 'jobId' | 'leaseToken'>; attempt: number; workDir: string },
@@ -33,20 +33,20 @@ export type KeepArtifacts = (
   },
 ) => Promise<Artifact[]>;
 
-/** Most files of one attempt. */
+/** Maximum number of files of one attempt. */
 export const attemptFiles = 100;
 
 /** The folder and the artifacts of one attempt. */
 export type AttemptFiles = {
-  /** What the executor gets. */
+  /** The interface for the executor. */
   context: Pick<ExecutionContext, 'scripts' | 'workDir' | 'artifacts' | 'addSecret'>;
   isEmpty: () => boolean;
-  /** Takes the files that were handed over; what became of them. */
+  /** Processes the files that were handed over; returns the state of each. */
   keep: (
     attempt: { job: Pick<Job, 'jobId' | 'leaseToken'>; attempt: number },
     options: Omit<Parameters<KeepArtifacts>[2], 'secrets'>,
   ) => Promise<Artifact[]>;
-  /** Removes the folder. Rejects with what the file system says. */
+  /** Removes the folder. Rejects with the file system's error. */
   remove: () => Promise<void>;
 };
 
@@ -72,7 +72,10 @@ export function openAttemptFiles(parts: FileParts, scrubber: JobScrubber): Attem
     keep: async (attempt, options) => {
       closed = true;
       if (leftOut > 0) {
-        options.note('warn', `${leftOut} files are left out: an attempt may have ${attemptFiles} artifacts`);
+        options.note(
+          'warn',
+          `${leftOut} files were skipped: an attempt may have at most ${attemptFiles} artifacts`,
+        );
       }
       if (files.length === 0 || folder === null) return [];
       const secrets = scrubber.secrets();

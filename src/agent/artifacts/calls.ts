@@ -5,16 +5,19 @@ import type { StoredArtifact } from './store.ts';
 import { classify } from '../link/client.ts';
 import type { Transport } from '../link/transport.ts';
 
-/** The two calls that bring artifacts: how much of one the service has, and the rest of it. */
+/** The two calls that upload artifacts: one asks how many bytes the service has, the other sends the rest. */
 export type ArtifactCalls = {
-  /** Bytes that the service has; null when it does not tell. Rejects with ServiceError or the signal's reason. */
+  /**
+   * Bytes that the service has; null if the answer does not contain it. Rejects with ServiceError or the signal's
+   * reason.
+   */
   stored: (
     artifact: StoredArtifact,
     signal: AbortSignal,
   ) => Promise<{ length: number; isStored: boolean } | null>;
   /**
-   * Sends from byte `from` on; true = the service has all of it. Rejects with ServiceError (SERVICE_REFUSED with its
-   * status where the service itself said no), FatalError KEY_REFUSED, or the signal's reason.
+   * Sends the file from byte `from`; true = the service has all of it. Rejects with ServiceError (SERVICE_REFUSED
+   * with its status if the service itself refused), FatalError KEY_REFUSED, or the signal's reason.
    */
   send: (
     artifact: StoredArtifact,
@@ -23,7 +26,7 @@ export type ArtifactCalls = {
   ) => Promise<boolean>;
 };
 
-/** A connection over which nothing moves for so long is given up. */
+/** A connection without any progress for this time is closed. */
 const stalledMs = 60_000;
 const answerBytes = 64 * 1024;
 const readBytes = 256 * 1024;
@@ -52,7 +55,7 @@ export function createArtifactCalls(options: {
         signal,
       });
       const { [artifactHeaders.length]: length, [artifactHeaders.state]: state } = answer.headers;
-      // Whatever else an answer without a body means, the answer to the PUT will say.
+      // Other statuses without a body are ignored here: the answer to the PUT reports the error.
       if (answer.status !== 200 || typeof length !== 'string' || !/^\d+$/.test(length)) return null;
       return { length: Number(length), isStored: state === 'stored' };
     },
@@ -86,12 +89,12 @@ export function createArtifactCalls(options: {
 
 function isStored(body: Buffer): boolean {
   try {
-    const answer = JSON.parse(body.toString('utf8')) as { state?: unknown }; // looked at next
+    const answer = JSON.parse(body.toString('utf8')) as { state?: unknown }; // checked below
     if (answer.state === 'stored') return true;
     if (answer.state === 'pending') return false;
   } catch {
-    // Not the service's.
+    // Not JSON, so not from the service.
   }
-  const message = 'artifact: what came back is no answer of the service';
+  const message = 'artifact: the response does not come from the service';
   throw new ServiceError('SERVICE_UNREACHABLE', message, { retryable: true });
 }

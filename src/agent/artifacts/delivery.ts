@@ -12,12 +12,12 @@ import type { Session } from '../link/session.ts';
 import type { Transport } from '../link/transport.ts';
 import { createUploader, type Uploader } from './upload.ts';
 
-/** The way of artifacts in a daemon: from an attempt's folder into the store, from there to the service. */
+/** Delivery of artifacts in a daemon: from an attempt's folder to the store, from there to the service. */
 export type ArtifactDelivery = Pick<Uploader, 'flush'> & {
   keep: KeepArtifacts;
-  /** Sends what earlier agents left, and from now on what comes. */
+  /** Sends the files that earlier agents left, then new files as they are stored. */
   start: () => Promise<void>;
-  /** Files that wait, and their bytes. */
+  /** Files that wait to be sent, and their bytes. */
   status: () => { count: number; bytes: number };
   stop: () => Promise<void>;
 };
@@ -49,7 +49,7 @@ export function createArtifactDelivery(options: {
       metrics.artifactsLost += 1;
       log.error(
         { artifact: artifact.name, jobId: artifact.jobId, bytes: artifact.size },
-        'artifact dropped: more wait for the service than this agent keeps',
+        'artifact dropped: too many artifacts wait for the service',
       );
       uploader.reportLost(artifact);
     },

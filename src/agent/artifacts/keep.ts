@@ -9,21 +9,21 @@ import type { AgentMetrics } from '../metrics/counters.ts';
 import { codeOf } from '../../system-errors.ts';
 import type { StoredArtifact } from './store.ts';
 
-/** Where scrubbed files go: the agent's store, or a folder of `run`. */
+/** Where scrubbed files are stored: the agent's store, or a folder of `run`. */
 export type ArtifactPlace = {
   place: (bytes: number, name: string) => Promise<string>;
-  /** Takes the scrubbed file; what its result says of it from now on. */
+  /** Stores the scrubbed file; returns its entry for the result. */
   keep: (
     path: string,
     file: Omit<StoredArtifact, 'id' | 'path' | 'createdAt'>,
   ) => Promise<Pick<Artifact, 'state' | 'url'>>;
 };
 
-/** Takes the files of attempts: looked at, scrubbed, measured, and handed to `place`, one after the other. */
+/** Processes the files of attempts one after the other: checks, scrubs and measures each, then hands it to `place`. */
 export function createArtifactKeeper(options: {
   place: ArtifactPlace;
   metrics: Pick<AgentMetrics, 'artifactsRefused' | 'artifactsLost' | 'scrubbedArtifactBytes'>;
-  /** Bytes that one artifact may have. */
+  /** Maximum size of one artifact, in bytes. */
   limitBytes?: () => number;
 }): KeepArtifacts {
   const { place, metrics } = options;
@@ -48,22 +48,22 @@ export function createArtifactKeeper(options: {
         if (refused) metrics.artifactsRefused += 1;
         else metrics.artifactsLost += 1;
         if (isOutOfTime(signal)) tooLate += 1;
-        else note('warn', `${name} is not sent: ${toError(error).message}`);
+        else note('warn', `${name} was not sent: ${toError(error).message}`);
         const size = refused ? error.size : 0;
         artifacts.push({ name, type, size, state: refused ? 'refused' : 'lost', url: null });
       }
     }
-    if (tooLate > 0) note('warn', `${tooLate} files are not sent: the time for files was over`);
+    if (tooLate > 0) note('warn', `${tooLate} files were not sent: there was no time left to process them`);
     return artifacts;
   };
 }
 
-/** The files that were taken by then are kept; any other end of the attempt is one of its files, too. */
+/** Only the deadline keeps the files processed so far; any other reason discards them all. */
 function isOutOfTime({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof JobAborted && reason.code === 'deadline';
 }
 
-/** A file that this agent does not send, whatever the disk or the service say. */
+/** A file that this agent never sends, even if the disk and the service could take it. */
 class Refused extends Error {
   readonly size: number;
   constructor(size: number, message: string) {
@@ -85,9 +85,9 @@ async function scrubbedFile(
   const { limit, secrets, signal } = options;
   const size = await ownFileSize(source, options.workDir);
   const tooLarge = (bytes: number) =>
-    new Refused(bytes, `it has ${bytes} bytes, more than the ${limit} that an artifact may have`);
+    new Refused(bytes, `it has ${bytes} bytes; an artifact may have at most ${limit}`);
   if (size > limit) throw tooLarge(size);
-  // Loaded with the first file: most agents have none.
+  // Loaded with the first file, because most agents have none.
   const { scrubArtifact } = await import('../../secrets/files/scrub-artifact.ts');
   const path = await options.place.place(size, name);
   try {
@@ -101,7 +101,7 @@ async function scrubbedFile(
       const code = codeOf(error);
       throw code === 'UNSCRUBBABLE' ? new Refused(size, toError(error).message) : error;
     });
-    // Masks may be longer than what they stand for.
+    // Masks may be longer than the secrets that they replace.
     if (bytesOut > limit) throw tooLarge(bytesOut);
     return {
       path,
@@ -117,14 +117,14 @@ async function scrubbedFile(
 }
 
 /**
- * The size of a file that is truly the attempt's own. Customer code made it: a link in its place would have the agent
- * send whatever it may read itself.
+ * The size of a regular file in the attempt's own folder. Customer code created it: through a link, the agent would
+ * send any file that it may read.
  */
 export async function ownFileSize(path: string, workDir: string): Promise<number> {
   const found = await fs.lstat(path).catch(() => null);
-  if (found === null) throw new Error('there is no such file');
+  if (found === null) throw new Error('the file does not exist');
   const within = relative(await fs.realpath(workDir), await fs.realpath(path));
   const isOwn = found.isFile() && found.nlink === 1 && within !== '' && !/^\.\.(\/|$)/.test(within);
-  if (!isOwn) throw new Refused(0, 'it is no plain file of the attempt’s own folder');
+  if (!isOwn) throw new Refused(0, 'it is not a regular file in the attempt’s own folder');
   return found.size;
 }

@@ -2,14 +2,14 @@ import type { ArtifactType } from '../../protocol/result.ts';
 import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
 
 const longestName = 200;
-/** Shorter than any secret that is looked for: an ending tells none. */
+/** Shorter than any secret that is searched for, so that an extension reveals none. */
 const longestEnding = 6;
-/** A secret shorter than this is in too many names by chance. */
+/** Shorter secrets occur in too many names by chance. */
 const shortestSecret = 6;
 
 /**
- * Gives the files of one attempt names that the service takes, `[A-Za-z0-9._-]{1,200}`, each once, with no secret in
- * them: not even in the form that a tool makes of a text for a file name.
+ * Creates unique file names for one attempt, in the form that the service accepts: `[A-Za-z0-9._-]{1,200}`. Names
+ * contain no secret, not even in the form that tools use for file names.
  */
 export function artifactNames(
   secrets: readonly NamedSecret[],
@@ -28,13 +28,13 @@ export function artifactNames(
   };
 }
 
-/** A content type as a header of the upload may carry it. Scripts name any: with a secret, a line end, a novel in it. */
+/** A content type that is safe in an upload header. Scripts may set any text: secrets, line ends, very long values. */
 export function plainContentType(contentType: string, scrub: (text: string) => string): string {
   const isPlain = /^[\w.+-]{1,80}\/[\w.+-]{1,80}(?:; ?charset=[\w-]{1,30})?$/.test(contentType);
   return isPlain && scrub(contentType) === contentType ? contentType : 'application/octet-stream';
 }
 
-/** A text without what tools leave out of file names. */
+/** A text without the characters that tools drop from file names. */
 function plain(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '');
 }
@@ -60,7 +60,7 @@ function uniqueName(name: string, taken: ReadonlySet<string>): string {
   for (let count = 1; ; count += 1) {
     const candidate =
       count === 1 ? name : `${shortened(stem, longestName - 4 - ending.length)}-${count}${ending}`;
-    // Two names that differ in case only are one file where the service keeps them on such a disk, or a user does.
+    // Names that differ only in case are one file on some disks.
     if (![...taken].some((other) => other.toLowerCase() === candidate.toLowerCase())) return candidate;
   }
 }

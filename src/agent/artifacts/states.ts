@@ -8,17 +8,20 @@ import type { Session } from '../link/session.ts';
 
 type State = NonNullable<RequestOf<'artifactStates'>['artifacts'][number]>;
 
-/** Reports to the service which files will not come. Best effort: without a report the service concludes it a day later. */
+/**
+ * Reports to the service which files will not be sent. Best effort: without a report the service marks them as lost a
+ * day later.
+ */
 export type StateReports = {
   add: (artifact: StoredArtifact, state: State['state']) => void;
   isIdle: () => boolean;
-  /** Resolves when no report is under way; never rejects. */
+  /** Resolves when no report is in progress; never rejects. */
   whenIdle: () => Promise<void>;
 };
 
 const maxUnreported = 1000;
 
-/** `random`: from 0 to 1; `stopped` ends reports that are under way. */
+/** `random` returns a number from 0 to 1; `stopped` aborts reports that are in progress. */
 export function createStateReports(options: {
   client: Pick<ServiceClient, 'call'>;
   session: Pick<Session, 'get'>;

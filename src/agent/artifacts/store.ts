@@ -13,10 +13,10 @@ import {
 } from '../folders/owner.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 
-/** A scrubbed file on its way to the service. */
+/** A scrubbed file that waits to be sent to the service. */
 export type StoredArtifact = {
   id: string;
-  /** Where its bytes are. */
+  /** The file with its bytes. */
   path: string;
   jobId: string;
   attempt: number;
@@ -26,16 +26,16 @@ export type StoredArtifact = {
   contentType: string;
   /** Bytes. */
   size: number;
-  /** Of the whole, in base64. */
+  /** SHA-256 of the complete file, in base64. */
   sha256: string;
   /** Milliseconds since the epoch. */
   createdAt: number;
 };
 
 export type ArtifactLimits = {
-  /** Of all files together, in bytes. Above it the oldest is dropped, counted and reported. */
+  /** Maximum size of all files together, in bytes. Above it the oldest file is dropped, counted and reported. */
   capBytes: number;
-  /** Left free for results, in bytes. */
+  /** Free disk space that is reserved for results, in bytes. */
   reserveBytes: number;
 };
 
@@ -45,19 +45,19 @@ export const artifactLimits: ArtifactLimits = {
 };
 
 /**
- * Scrubbed files of this agent on disk, each with a file beside it that says what it is. Every process has its folder
- * below `artifacts/`, made with its first file; what a dead one left is adopted, folder by folder, by a living one.
+ * Scrubbed files of this agent on disk, each with a JSON file that describes it. Every process has its own folder
+ * below `artifacts/`, created with its first file. A running agent adopts the folders of dead processes.
  */
 export type ArtifactStore = {
-  /** A path for a new file of about `bytes`. Rejects with an error of code ENOSPC where the disk has no room for it. */
+  /** A path for a new file of about `bytes`. Rejects with an ENOSPC error if the disk has no room for it. */
   place: (bytes: number) => Promise<string>;
-  /** Keeps the file at a path that `place` gave; it survives a kill from now on. */
+  /** Stores the file at a path that `place` returned. From then on it survives a crash. */
   keep: (path: string, about: Omit<StoredArtifact, 'id' | 'path' | 'createdAt'>) => Promise<void>;
-  /** All that wait, oldest first. */
+  /** All files that wait, oldest first. */
   waiting: () => readonly StoredArtifact[];
-  /** Forgets a file, and removes it. */
+  /** Removes a file from the list and from the disk. */
   remove: (artifact: StoredArtifact) => Promise<void>;
-  /** Takes over what dead agents left. Never rejects. */
+  /** Adopts the files of dead agents. Never rejects. */
   adopt: () => Promise<void>;
   onFilled: (listener: () => void) => void;
   close: () => Promise<void>;
@@ -67,7 +67,7 @@ const binary = '.bin';
 const about = '.about';
 const adoptedPrefix = 'from-';
 const adoptEveryMs = 60_000;
-/** However small they are: each takes memory, and an entry of the disk. */
+/** Even small files take memory and a directory entry. */
 const maxFiles = 20_000;
 
 export function createArtifactStore(options: {
@@ -78,7 +78,7 @@ export function createArtifactStore(options: {
   metrics: AgentMetrics;
   log: Log;
   now: () => number;
-  /** Hears of files that were dropped because there were too many. */
+  /** Called with files that were dropped because there were too many. */
   onDropped: (artifact: StoredArtifact) => void;
 }): ArtifactStore {
   const { root, limits, log } = options;
@@ -95,7 +95,7 @@ export function createArtifactStore(options: {
     beat ??= setInterval(() => void beatFolder(home).catch(() => undefined), ownerBeatMs).unref();
   };
   const signed = async () => {
-    // Whoever stood still for long enough was taken for dead, and its folder for left behind.
+    // An agent that was suspended for a long time was considered dead, and its folder was adopted.
     if (signing !== null && (await sizeOf(join(home, ownerFiles.owner))) === null) signing = null;
     signing ??= sign();
     await signing.catch((error: unknown) => {
@@ -106,7 +106,7 @@ export function createArtifactStore(options: {
 
   const remove = async (artifact: StoredArtifact) => {
     known.delete(artifact.id);
-    // Without what says what it is, a file is nobody's: it goes with the next adoption at the latest.
+    // A file without its description cannot be sent; the next adoption removes it.
     await fs.rm(join(home, artifact.id + about), { force: true });
     await fs.rm(artifact.path, { force: true });
   };
@@ -122,7 +122,7 @@ export function createArtifactStore(options: {
     }
   };
 
-  /** Moves what is in a folder of this agent's own to where this agent keeps it. */
+  /** Moves a folder's files to this agent's folder. */
   const flatten = async (folder: string) => {
     const names = await fs.readdir(folder, { withFileTypes: true });
     for (const entry of names) {
@@ -130,7 +130,7 @@ export function createArtifactStore(options: {
     }
     for (const { name } of names.filter((entry) => entry.name.endsWith(about))) {
       const artifact = await read(join(folder, name), home);
-      // The bytes first: what says what they are stands for their being there.
+      // Move the bytes first: a description implies that the bytes exist.
       const bytes = name.slice(0, -about.length) + binary;
       // An adopter that was killed between the two moves has left the bytes one folder above.
       for (const source of [join(folder, bytes), join(dirname(folder), bytes)]) {
@@ -153,7 +153,7 @@ export function createArtifactStore(options: {
     const before = known.size;
     for (const { name } of others) {
       if (!(await isOwnerGone(join(root, name), clock, holdsArtifacts).catch(() => false))) continue;
-      // Another agent may adopt at the same moment: a folder goes to exactly one of them.
+      // Another agent may adopt at the same moment; only one rename of a folder succeeds.
       const mine = join(home, adoptedPrefix + name);
       const won = await fs.rename(join(root, name), mine).then(
         () => true,
@@ -162,7 +162,7 @@ export function createArtifactStore(options: {
       if (won) await flatten(mine);
     }
     if (known.size === before) return;
-    log.info({ artifacts: known.size - before }, 'artifacts of an earlier agent found: they are sent');
+    log.info({ artifacts: known.size - before }, 'found artifacts of an earlier agent; sending them');
     await bound();
     filled();
   };
@@ -175,7 +175,7 @@ export function createArtifactStore(options: {
       await signed();
       const { bavail, bsize } = await fs.statfs(home);
       if (bavail * bsize - bytes < limits.reserveBytes) {
-        throw Object.assign(new Error('the disk of the agent is full'), { code: 'ENOSPC' });
+        throw Object.assign(new Error('the agent's disk is full'), { code: 'ENOSPC' });
       }
       return join(home, randomUUID() + binary);
     },
@@ -220,7 +220,7 @@ async function sizeOf(path: string): Promise<number | null> {
   );
 }
 
-/** What a file beside an artifact says; null when it is damaged. The bytes will lie in `home`. */
+/** Reads the description of an artifact; null if it is damaged. The bytes will be in `home`. */
 async function read(file: string, home: string): Promise<StoredArtifact | null> {
   try {
     const found = JSON.parse(await fs.readFile(file, 'utf8')) as Partial<StoredArtifact>; // checked below
@@ -229,7 +229,7 @@ async function read(file: string, home: string): Promise<StoredArtifact | null> 
     if (typeof id !== 'string' || !/^[0-9a-f-]{36}$/.test(id)) return null;
     if (texts.some((text) => typeof text !== 'string')) return null;
     if (![attempt, size, createdAt].every((number) => Number.isSafeInteger(number))) return null;
-    return { ...(found as StoredArtifact), path: join(home, id + binary) }; // every field has been looked at
+    return { ...(found as StoredArtifact), path: join(home, id + binary) }; // every field has been checked
   } catch {
     return null;
   }

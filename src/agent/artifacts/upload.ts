@@ -9,10 +9,13 @@ import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
 import { dayMs } from '../../durations.ts';
 
-/** Brings artifacts to the service: a few at a time, each until it is stored, refused for good, or a day old. */
+/**
+ * Uploads artifacts to the service, a few at a time. Retries each until it is stored, refused permanently, or a day
+ * old.
+ */
 export type Uploader = {
   start: () => void;
-  /** Reports to the service that this file will not come. */
+  /** Reports to the service that this file will not be sent. */
   reportLost: (artifact: StoredArtifact, state?: 'lost' | 'refused') => void;
   /** Waits until nothing is left, until `until` (performance.now), until 5 s brought nothing, or until `hurry` fires. */
   flush: (until: number, hurry: AbortSignal) => Promise<void>;
@@ -22,10 +25,10 @@ export type Uploader = {
 const atOnce = 2;
 const giveUpAfterMs = dayMs;
 const fruitlessFlushMs = 5000;
-/** How often a file is sent again from its start because the service received other bytes. */
+/** How often a file is sent again from its start because the service received different bytes. */
 const maxRestarts = 3;
 
-/** The delivery of one file so far; `notBefore`: performance.now of the next try. */
+/** The upload state of one file; `notBefore`: performance.now of the next attempt. */
 type Delivery = { failures: number; restarts: number; notBefore: number; storedBytes: number };
 
 export function createUploader(options: {
@@ -55,7 +58,7 @@ export function createUploader(options: {
     return delivery;
   };
 
-  /** Starts what may start now, and comes back when something else may. */
+  /** Starts all uploads that may start now; resolves when others may start. */
   const pump = (): void => {
     clearTimeout(timer);
     if (!started || stopped.signal.aborted) return;
@@ -99,18 +102,18 @@ export function createUploader(options: {
     }
   };
 
-  /** True = the service has all of it. */
+  /** True = the service has the complete file. */
   const sendRest = async (artifact: StoredArtifact, delivery: Delivery): Promise<boolean> => {
     const found = await calls.stored(artifact, stopped.signal);
     if (found?.isStored === true) return true;
     const storedBytes = Math.min(found?.length ?? 0, artifact.size);
     if (storedBytes > delivery.storedBytes) {
-      // It moves, however often it breaks.
+      // It makes progress, even if the connection breaks often.
       delivery.failures = 0;
       progressAt = performance.now();
     }
     delivery.storedBytes = storedBytes;
-    // A file that is there but for its last act: one byte again brings it about.
+    // The service has all bytes but has not finished the file; sending the last byte again makes it finish.
     const from = Math.min(storedBytes, Math.max(0, artifact.size - 1));
     const onProgress = () => (progressAt = performance.now());
     const isComplete = await calls.send(artifact, from, { signal: stopped.signal, onProgress });
@@ -122,19 +125,23 @@ export function createUploader(options: {
     delivery.failures += 1;
     const refused = error instanceof ServiceError && error.code === 'SERVICE_REFUSED' ? error.status : null;
     const fields = { artifact: artifact.name, jobId: artifact.jobId, err: toError(error) };
-    if (refused === 413) return giveUp(artifact, 'refused', { ...fields, why: 'too large for the service' });
+    if (refused === 413)
+      return giveUp(artifact, 'refused', { ...fields, why: 'larger than the service accepts' });
     if (refused === 422) {
       delivery.restarts += 1;
       if (delivery.restarts >= maxRestarts)
-        return giveUp(artifact, 'lost', { ...fields, why: 'its bytes do not come out right' });
+        return giveUp(artifact, 'lost', {
+          ...fields,
+          why: 'the service repeatedly received different bytes',
+        });
     } else if (refused !== null && refused !== 416 && !isRetryable(error)) {
-      return giveUp(artifact, 'lost', { ...fields, why: 'the service does not take it' });
+      return giveUp(artifact, 'lost', { ...fields, why: 'the service refused it' });
     }
     if (options.now() - artifact.createdAt > giveUpAfterMs) {
-      return giveUp(artifact, 'lost', { ...fields, why: 'it could not be sent for a day' });
+      return giveUp(artifact, 'lost', { ...fields, why: 'it could not be sent within a day' });
     }
-    const { code } = (toError(error).cause ?? {}) as NodeJS.ErrnoException; // absent on anything but system errors
-    if (code === 'ENOENT') return giveUp(artifact, 'lost', { ...fields, why: 'its file is gone' });
+    const { code } = (toError(error).cause ?? {}) as NodeJS.ErrnoException; // only system errors have a code
+    if (code === 'ENOENT') return giveUp(artifact, 'lost', { ...fields, why: 'its file no longer exists' });
     const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
     const waitMs = Math.max(asked, backoffMs(delivery.failures, options.random));
     delivery.notBefore = performance.now() + waitMs;
@@ -174,7 +181,7 @@ export function createUploader(options: {
     },
     stop: async () => {
       clearTimeout(timer);
-      stopped.abort(new Error('the agent stops'));
+      stopped.abort(new Error('the agent is stopping'));
       await Promise.all([...running.values(), reports.whenIdle()]);
     },
   };

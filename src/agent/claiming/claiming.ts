@@ -2,15 +2,15 @@ import type { Lane } from '../../protocol/check-types.ts';
 import { createPoller, type Poller } from './poller.ts';
 import { createTurnWatch, type TurnWatch } from '../metrics/turn-watch.ts';
 
-/** The loops that ask the service for jobs: one for each lane. */
+/** The loops that ask the service for jobs, one for each lane. */
 export type Claiming = {
-  /** From now on there are jobs of these lanes, too. */
+  /** Starts to claim jobs of these lanes too. */
   start: (lanes: readonly Lane[]) => void;
-  /** True when one of the loops has stopped turning. */
+  /** True if one of the loops is stuck. */
   isStuck: () => boolean;
-  /** No new claims; those under way may still be answered. Resolves when all loops have ended. */
+  /** Stops new claims; open claims may still be answered. Resolves when all loops have ended. */
   finish: () => Promise<void>;
-  /** Cuts off the claims under way as well. */
+  /** Aborts open claims as well. */
   cut: () => void;
 };
 

@@ -6,16 +6,16 @@ import type { AgentMetrics } from '../metrics/counters.ts';
 import type { ParsedJob } from './parse-job.ts';
 import type { reportInvalid, runJob, RunParts } from '../run/run-job.ts';
 
-/** The door through which claimed jobs come in: each is read on its own, then run, answered or handed back. */
+/** Entry point of claimed jobs. Each job is parsed separately, then run, answered or handed back. */
 export type Intake = {
-  /** Takes the jobs of one claim. Resolves once all stand in their lane; never rejects. */
+  /** Takes the jobs of one claim. Resolves once all are queued in their lanes; never rejects. */
   accept: (jobs: unknown[]) => Promise<void>;
-  /** From now on jobs are handed back unread. */
+  /** From now on, jobs are handed back without being parsed. */
   close: () => void;
   isClosed: () => boolean;
 };
 
-/** What an agent loads with its first job, and not before. */
+/** Modules that an agent loads only with its first job. */
 export type RunningTools = {
   parseJob: (raw: unknown, available: readonly JobType[]) => ParsedJob;
   runJob: typeof runJob;
@@ -25,7 +25,7 @@ export type RunningTools = {
 
 export function createIntake(options: {
   load: () => Promise<RunningTools>;
-  /** Types that this agent runs at present. */
+  /** Types that this agent can run now. */
   available: () => readonly JobType[];
   leases: Leases;
   log: Log;
@@ -46,7 +46,7 @@ export function createIntake(options: {
   };
 
   const handBack = (raw: unknown): void => {
-    const { jobId, leaseToken } = (raw ?? {}) as { jobId?: unknown; leaseToken?: unknown }; // looked at next
+    const { jobId, leaseToken } = (raw ?? {}) as { jobId?: unknown; leaseToken?: unknown }; // checked below
     if (typeof jobId !== 'string' || typeof leaseToken !== 'string') return;
     void leases.release({ jobId, leaseToken }, { reason: 'draining' });
   };
@@ -58,7 +58,7 @@ export function createIntake(options: {
           tools = await (loading ??= options.load());
         } catch (error) {
           loading = null;
-          options.fault(toError(error), 'executors cannot be loaded: jobs are handed back');
+          options.fault(toError(error), 'executors cannot be loaded; jobs are handed back');
         }
       }
       for (const raw of jobs) {
@@ -69,7 +69,7 @@ export function createIntake(options: {
               options.fault(toError(error), 'running a job failed'),
             );
           } catch (error) {
-            options.fault(toError(error), 'job could not be begun');
+            options.fault(toError(error), 'job could not be started');
           }
         }
       }

@@ -3,19 +3,22 @@ import { InvalidJobError } from '../../errors.ts';
 import { jobTypes, type JobType } from '../../protocol/check-types.ts';
 import { JobEnvelope, jobSchemas, type Job } from '../../protocol/job.ts';
 
-/** What came of reading one job: the job, or why it can't be run and, if at all readable, whom to answer. */
+/**
+ * The result of parsing one job: the job, or why it cannot be run. The envelope is present if it is readable, so that
+ * the agent can answer.
+ */
 export type ParsedJob =
   | { job: Job }
   | { job: null; envelope: JobEnvelope; raw: Record<string, unknown>; error: InvalidJobError }
   | { job: null; envelope: null; error: InvalidJobError };
 
-// Compiled when the first job of a type comes.
+// Compiled when the first job of a type arrives.
 const validators = new Map<JobType, Validator>();
 const envelopes = Compile(JobEnvelope);
 
 /**
- * Reads a job as it came from the service. Unknown fields are left alone: a newer service may send them. Fields that
- * have a default may be missing: an older service may not know them.
+ * Parses a job from the service. Unknown fields are ignored, because a newer service may send them. Fields with a
+ * default may be missing, because an older service may not send them.
  */
 export function parseJob(raw: unknown, available: readonly string[] = jobTypes): ParsedJob {
   const type = jobTypes.find((candidate) => (raw as { checkType?: unknown } | null)?.checkType === candidate);
@@ -35,14 +38,14 @@ export function parseJob(raw: unknown, available: readonly string[] = jobTypes):
 
 function refused(raw: unknown, error: InvalidJobError): ParsedJob {
   if (envelopes.Check(raw)) return { job: null, envelope: raw, raw: raw as Record<string, unknown>, error }; // an object
-  const text = `the job is not readable: ${firstError(envelopes, raw)}`;
+  const text = `the job cannot be parsed: ${firstError(envelopes, raw)}`;
   return { job: null, envelope: null, error: new InvalidJobError('INVALID_JOB', text) };
 }
 
 function validatorOf(type: JobType): Validator {
   let validator = validators.get(type);
   if (validator === undefined) {
-    validator = Compile(jobSchemas[type]) as Validator; // one of several schemas; what it checks is said by `type`
+    validator = Compile(jobSchemas[type]) as Validator; // one of several schemas, chosen by `type`
     validators.set(type, validator);
   }
   return validator;

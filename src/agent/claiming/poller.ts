@@ -10,27 +10,30 @@ import type { Session } from '../link/session.ts';
 import type { TurnWatch } from '../metrics/turn-watch.ts';
 
 /**
- * Asks for jobs of one lane while it has free slots. Each lane has its own loop, so that a lane without free slots does
- * not hold back the question of another, and one that gets a slot asks at once.
+ * Claims jobs of one lane while it has free slots. Each lane has its own loop, so that a full lane does not delay
+ * another one, and a lane with a free slot claims at once.
  */
 export type Poller = {
   start: () => void;
-  /** No new claims; the one under way may still be answered. Resolves when the loop has ended. */
+  /** Stops new claims; the open one may still be answered. Resolves when the loop has ended. */
   finish: () => Promise<void>;
-  /** Cuts off the claim under way as well. */
+  /** Aborts the open claim as well. */
   cut: () => void;
 };
 
 const answerMarginMs = 15_000;
-/** A claim may bring 500 jobs, each with bodies and certificates. */
+/** An answer may contain 500 jobs, each with bodies and certificates. */
 const answerBytes = 256 * 1024 * 1024;
 /**
- * While jobs keep coming, the next claim waits this long, so that it brings several: a call costs more than a job does.
- * Where the last one brought all that was asked for, it goes out as soon as half of the slots are free.
+ * While jobs keep arriving, the next claim waits this long so that it gets several, because a call costs more than a
+ * job. If the last claim was filled, the next one is sent as soon as half of the slots are free.
  */
 const gatherMs = 20;
 const blockedMs = 1000;
-/** An empty answer sooner than this did not wait: asking again at once would only make heat. */
+/**
+ * An empty answer that arrives sooner than this did not wait for jobs. The loop then pauses instead of asking again
+ * at once.
+ */
 const hastyAnswerMs = 500;
 
 export function createPoller(options: {
@@ -42,7 +45,7 @@ export function createPoller(options: {
   metrics: AgentMetrics;
   watch: TurnWatch;
   random: () => number;
-  /** True while the agent must not take more work. */
+  /** True while the agent must not accept more work. */
   blocked: () => boolean;
   accept: (jobs: unknown[]) => Promise<void>;
 }): Poller {
@@ -51,10 +54,10 @@ export function createPoller(options: {
   const cutOff = new AbortController();
   let running: Promise<void> = Promise.resolve();
   let claimMost: number = protocolLimits.claimJobs;
-  /** What the last claim brought of what it asked for. */
+  /** Jobs received and jobs requested in the last claim. */
   let brought: 'nothing' | 'some' | 'all' = 'nothing';
 
-  /** Resolves when `count` slots are free, after `atMostMs` at the latest, or when the loop is to end. */
+  /** Resolves when `count` slots are free, after at most `atMostMs`, or when the loop is about to end. */
   const slotsFree = (count: number, atMostMs?: number) =>
     new Promise<void>((resolve) => {
       const done = () => {
@@ -106,7 +109,7 @@ export function createPoller(options: {
     metrics.claimsFailed += 1;
     const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
     const waitMs = Math.max(asked, backoffMs(failures, options.random));
-    // An answer too long to read: fewer jobs at a time make a shorter one.
+    // The answer was too long to read; fewer jobs at a time make a shorter one.
     claimMost = Math.max(1, Math.floor(claimMost / 2));
     log.warn({ lane, err: toError(error), retryInMs: Math.round(waitMs) }, 'jobs not claimed');
     watch.turn(waitMs + 30_000);
@@ -155,12 +158,12 @@ export function createPoller(options: {
       });
     },
     finish: () => {
-      finishing.abort(new Error('the agent takes no more jobs'));
+      finishing.abort(new Error('the agent accepts no more jobs'));
       return running;
     },
     cut: () => {
-      finishing.abort(new Error('the agent takes no more jobs'));
-      cutOff.abort(new Error('the agent stops'));
+      finishing.abort(new Error('the agent accepts no more jobs'));
+      cutOff.abort(new Error('the agent is stopping'));
     },
   };
 }

@@ -3,7 +3,7 @@ import { exitCodes, FatalError, toError } from '../../errors.ts';
 import { remedyForFolder } from '../../config/folder-remedy.ts';
 import { makeFolder } from './owner.ts';
 
-/** Why nobody can live in a data directory. */
+/** The error for a data directory that cannot be used. */
 export function uselessDataDir(dataDir: string, error: unknown): FatalError {
   const { code, message } = toError(error) as NodeJS.ErrnoException; // the file system's errors have a code
   const text = `AGENT_DATA_DIR: cannot write in ${dataDir} (${code ?? message}): ${remedyForFolder(code, dataDir)}`;
@@ -11,8 +11,8 @@ export function uselessDataDir(dataDir: string, error: unknown): FatalError {
 }
 
 /**
- * Makes the data directory where it is missing. To be called before anything else makes folders below it: Node's own `mkdir` may
- * never return where none can be made. Throws FatalError.
+ * Creates the data directory if it is missing. Call it before anything creates folders below it: Node's own `mkdir`
+ * may never return if the folder cannot be created. Throws FatalError.
  */
 export function openDataDir(dataDir: string): void {
   try {

@@ -2,18 +2,21 @@ import { promises as fs } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 
 /**
- * A lock that the kernel lets go of with its process, however that ends, and that shows through the walls between containers
- * of one machine: a UNIX socket in the folder. Whoever connects reaches its owner, or nobody (unix(7)); the owner need
- * not do anything for it, so that one that stands still holds it as well.
+ * A lock that the kernel releases when its process ends, and that is visible across containers on the same machine: a
+ * UNIX socket in the folder. A connection succeeds only while the owner lives (unix(7)). The owner does not have to
+ * respond, so a suspended process keeps its lock.
  */
 
 const held = new Map<string, Server>();
 
-/** unix(7): sun_path holds no more. Longer ones would be cut silently. */
+/** unix(7): the maximum length of sun_path. Longer paths would be cut silently. */
 const longestPath = 107;
 const isTooLong = (path: string) => Buffer.byteLength(path) > longestPath;
 
-/** Locks by a socket at `path`, or says that this can't be had: no room, a path too long, a file system without sockets. */
+/**
+ * Creates a lock with a socket at `path`. Returns false if that is impossible: no room, a path too long, a file
+ * system without sockets.
+ */
 export async function holdLock(path: string): Promise<boolean> {
   await dropLock(path);
   if (isTooLong(path)) return false;
@@ -28,7 +31,7 @@ export async function holdLock(path: string): Promise<boolean> {
   return true;
 }
 
-/** Lets go of this process's own lock, if it has it, and removes the socket, whoever's it was. */
+/** Releases this process's lock, if it holds it, and removes the socket of any owner. */
 export async function dropLock(path: string): Promise<void> {
   const server = held.get(path);
   held.delete(path);
@@ -37,8 +40,8 @@ export async function dropLock(path: string): Promise<void> {
 }
 
 /**
- * Whether a process of this machine has the lock; null where that can't be told. The path must be on the very mount of a file system
- * (st_dev) on which the owner locked it: through another one of the same files nobody seems to have it.
+ * Whether a process on this machine holds the lock; null if unknown. The path must be on the same mount (st_dev) on
+ * which the owner locked it. Through another mount of the same files the lock looks free.
  */
 export function isLockHeld(path: string): Promise<boolean | null> {
   if (isTooLong(path)) return Promise.resolve(null);
@@ -49,7 +52,7 @@ export function isLockHeld(path: string): Promise<boolean | null> {
       resolve(true);
     });
     socket.once('error', ({ code }: NodeJS.ErrnoException) => {
-      // EAGAIN: its queue of connections is full.
+      // EAGAIN: the owner's connection queue is full.
       resolve(code === 'ECONNREFUSED' ? false : code === 'EAGAIN' ? true : null);
     });
   });

@@ -3,17 +3,17 @@ import { dirname, join } from 'node:path';
 import { dropLock, holdLock, isLockHeld } from './lock.ts';
 
 /**
- * Folders that belong to one agent process, below a data directory that agents may share (replicas on one volume, or an
- * old agent that still drains beside a new one). The owner signs its folder, holds a lock in it and touches a file in it
- * every few seconds.
+ * Folders that belong to one agent process, below a data directory that agents may share (replicas on one volume, or
+ * an old agent that still drains next to a new one). The owner signs its folder, holds a lock in it and touches
+ * a file in it every few seconds.
  */
 
-/** Owners of another machine can't be looked at; they are dead after this silence. */
+/** Processes on another machine cannot be inspected; an owner there counts as dead after this silence. */
 export const silentOwnerMs = 20_000;
 /** How often an owner touches its folder. */
 export const ownerBeatMs = 5000;
 
-/** Names of the files by which an owner is known. */
+/** Names of the files that identify an owner. */
 export const ownerFiles = { owner: 'owner.json', alive: 'alive', lock: 'lock' } as const;
 
 type Owner = {
@@ -21,11 +21,11 @@ type Owner = {
   namespace: string;
   pid: number;
   startedAt: string;
-  /** The kernel's number of the file system on which it could lock its folder; null = it could not. */
+  /** Device number (st_dev) of the file system on which the owner locked its folder; null = it could not. */
   lockedOn: number | null;
 };
 
-/** Makes the folder where it is missing and puts this process's name to it. */
+/** Creates the folder if it is missing and signs it as this process's. */
 export async function signFolder(folder: string): Promise<void> {
   makeFolder(folder);
   const lockedOn = (await holdLock(join(folder, ownerFiles.lock))) ? deviceOf(folder) : null;
@@ -33,12 +33,12 @@ export async function signFolder(folder: string): Promise<void> {
   await fs.writeFile(join(folder, ownerFiles.owner), JSON.stringify(owner));
 }
 
-/** Says that the owner of `folder`, this process, lives. */
+/** Records that the owner of `folder`, this process, is alive. */
 export async function beatFolder(folder: string): Promise<void> {
   await fs.writeFile(join(folder, ownerFiles.alive), '');
 }
 
-/** Takes its owner's name off the folder: this process's, or that of a dead one. */
+/** Removes the signature from the folder, either this process's or a dead owner's. */
 export async function unsignFolder(folder: string): Promise<void> {
   await dropLock(join(folder, ownerFiles.lock));
   await fs.rm(join(folder, ownerFiles.alive), { force: true });
@@ -47,7 +47,7 @@ export async function unsignFolder(folder: string): Promise<void> {
 
 /**
  * Whether the owner of `folder` is dead. `ownBeat` is a file that this process has just touched on the same volume.
- * `isAbandoned` judges by the names in it a folder that nobody has signed.
+ * For a folder without a signature, `isAbandoned` decides from the names in it.
  */
 export async function isOwnerGone(
   folder: string,
@@ -57,14 +57,15 @@ export async function isOwnerGone(
   const silentMs = async (path: string) => (await fs.stat(ownBeat)).mtimeMs - (await fs.stat(path)).mtimeMs;
   const owner = readOwner(join(folder, ownerFiles.owner));
   if (owner === null) {
-    // Given up by its owner; or made this very moment by one that has not signed it yet.
+    // The owner gave it up, or has just created it and not signed it yet.
     return isAbandoned(await fs.readdir(folder)) || (await silentMs(folder)) > silentOwnerMs;
   }
   const self = thisProcess();
   if (self.boot !== '' && owner.boot === self.boot && owner.namespace === self.namespace) {
     return processStart(owner.pid) !== owner.startedAt;
   }
-  // In another container of this machine. A network volume that was mounted a second time has sockets, but not their owners.
+  // In another container on this machine. On a network volume that was mounted a second time, sockets exist without
+  // their owners.
   const isLockSeen = owner.lockedOn !== null && owner.lockedOn === deviceOf(folder);
   if (isLockSeen && self.boot !== '' && owner.boot === self.boot) {
     const held = await isLockHeld(join(folder, ownerFiles.lock));
@@ -74,8 +75,8 @@ export async function isOwnerGone(
 }
 
 /**
- * Makes a folder and those above it that are missing. Not by mkdir's own `recursive`, which never returns where a parent
- * exists but holds no folders (/proc).
+ * Creates a folder and its missing parents. mkdir's own `recursive` never returns if a parent exists but cannot hold
+ * folders (/proc).
  */
 export function makeFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
@@ -83,7 +84,7 @@ export function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    // Another agent may have made it meanwhile.
+    // Another agent may have created it at the same time.
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
   }
 }
@@ -112,10 +113,10 @@ function thisProcess(): Omit<Owner, 'lockedOn'> {
   };
 }
 
-/** When a process began, in clock ticks since boot (field 22 of its stat); empty when there is no such process. */
+/** Start time of a process in clock ticks since boot (field 22 of its stat); empty if the process does not exist. */
 function processStart(pid: number): string {
   const stat = readOr(`/proc/${pid}/stat`);
-  // The command's name, in parentheses, may hold blanks.
+  // The command's name, in parentheses, may contain spaces.
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }
 

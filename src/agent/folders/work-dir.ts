@@ -5,23 +5,24 @@ import { removeTree } from '../../script/process/remove-tree.ts';
 import { beatFolder, isOwnerGone, ownerBeatMs, ownerFiles, signFolder, unsignFolder } from './owner.ts';
 
 /**
- * Folders in which scripts run, one per attempt (mode 0700), below `runs/<agent>` of the data directory. They are gone
- * when the attempt is; what a killed agent left goes at the next start, but never what belongs to a living one.
+ * Folders in which scripts run, one per attempt (mode 0700), below `runs/<agent>` of the data directory. They are
+ * removed after the attempt. The next agent start removes the folders of killed agents, but never those of running
+ * ones.
  */
 export type WorkDirs = {
   /** Removes the folders of dead agents. Never rejects. */
   removeDead: () => Promise<void>;
-  /** A new folder of an attempt. Rejects with what the file system says. */
+  /** Creates a folder for an attempt. Rejects with the file system's error. */
   make: () => Promise<string>;
-  /** Removes a folder with all that is in it, whatever its modes. */
+  /** Removes a folder and its contents, whatever their modes. */
   remove: (folder: string) => Promise<void>;
-  /** Removes everything of this agent. */
+  /** Removes all folders of this agent. */
   close: () => Promise<void>;
 };
 
-/** `root`: the folder that all agents of a data directory share. Nothing is made in it before the first attempt. */
+/** `root`: the folder that all agents of a data directory share. It stays empty until the first attempt. */
 export function createWorkDirs(root: string, instanceId: string): WorkDirs {
-  // Short: sockets that browsers and tools make below it may have paths of 108 bytes only.
+  // Keep it short: browsers and tools create sockets below it, whose paths are limited to 108 bytes.
   const home = join(root, instanceId.slice(0, 13));
   let signing: Promise<void> | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -49,7 +50,7 @@ export function createWorkDirs(root: string, instanceId: string): WorkDirs {
       await fs.rm(clock, { force: true }).catch(() => undefined);
     },
     make: async () => {
-      // Whoever stood still for long enough was taken for dead, and its folder is gone.
+      // An agent that was suspended for a long time was considered dead, and its folder was removed.
       if (signing !== null && !existsSync(join(home, ownerFiles.owner))) signing = null;
       signing ??= sign();
       await signing.catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import type { JobOf } from '../../protocol/job.ts';
 import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
 
-/** Secrets that a job holds outside of its variables. */
+/** Secrets of a job outside its variables. */
 
 /** The passphrases, the password and the locked values of an API job's request, and the password in its URL. */
 export function secretsOfApi({ clientCertificates, request }: JobOf<'API'>): NamedSecret[] {
@@ -23,7 +23,10 @@ export function secretsOfUrl({ request }: { request: { url: string } }): NamedSe
   return passwordsOf('request.url', request.url);
 }
 
-/** The password in `url`, decoded; none where the text is no URL or has no password. `name`: where the URL was found. */
+/**
+ * The decoded password in `url`; an empty list if the text is not a URL or has no password. `name` names the field of
+ * the URL.
+ */
 export function passwordsOf(name: string, url: string): NamedSecret[] {
   if (!URL.canParse(url)) return [];
   const { password } = new URL(url);
@@ -31,7 +34,7 @@ export function passwordsOf(name: string, url: string): NamedSecret[] {
   return [{ name: `${name} password`, value: decoded(password) }];
 }
 
-/** A value that is in the job itself. A value made from variables is as secret as those are. */
+/** A value that the job itself contains. A value rendered from variables is as secret as they are. */
 function literal(name: string, value: string): NamedSecret[] {
   return value === '' || value.includes('{{') ? [] : [{ name, value }];
 }

@@ -1,15 +1,15 @@
 import type { Result } from '../../protocol/result.ts';
 
 /**
- * Details of a suite's run as they are and in shorter and shorter forms, for a result that is too large as a whole: steps go
- * first, then what tests that did well brought, then long texts, then tests, failed ones last. Totals always stay. Empty where
- * the run did not come to its tests.
+ * Shorter and shorter forms of a suite's details, for a result that is too large. Steps are removed first, then the
+ * output of passed tests, then long texts, then tests, with failed tests last. Totals always stay. Empty if the run
+ * did not reach its tests.
  */
 export function* shorterDetails(details: Result['details']): Generator<Result['details']> {
   const { tests } = details;
   if (!Array.isArray(tests)) return;
   yield details;
-  let kept = (tests as unknown[]).map((test) => test as Test); // objects, as the agent's own runner makes them
+  let kept = (tests as unknown[]).map((test) => test as Test); // objects, created by the agent's own runner
   yield { ...details, tests: kept.map((test) => (isGood(test) ? { ...test, steps: [] } : test)) };
   kept = kept.map((test) => ({ ...test, steps: [] }));
   yield { ...details, tests: kept };

@@ -12,36 +12,39 @@ import { shorterDetails } from './shorten-suite.ts';
 import { warmUpApi, warmUpDns, warmUpTcp, warmUpUrl, type WarmUp } from './warm-up-jobs.ts';
 
 /**
- * Everything in which job types differ for this agent; lane and time limit, which the service needs too, are in
- * protocol/check-types.ts. It is loaded with the agent, so it imports nothing large.
+ * All differences between job types in the agent. The lane and the time limit, which the service needs too, are in
+ * protocol/check-types.ts. This file is loaded at start-up, so it imports nothing large.
  */
 export type AgentJobType<T extends JobType> = {
-  /** Time in which an executor must return after its signal fired; then the agent abandons it. */
+  /** Time in which an executor must return after its signal fired. The agent abandons it after that. */
   settleMs: number;
-  /** Time in which the files of an attempt must be scrubbed and on their way; the others are lost then. */
+  /** Time limit for scrubbing and storing the files of an attempt. Files that are not done by then are lost. */
   keepMs: number;
-  /** True: a cancelled run reports its work so far, with its files. False: it just ends. */
+  /** True: a cancelled run reports its results and files so far. False: it reports nothing. */
   reportsWhenCancelled: boolean;
-  /** True: the lines of the run's log also go to the service while it runs, and its stage. */
+  /** True: the run's log and stage are also sent to the service while it runs. */
   hasLiveLog: boolean;
   logBounds: LogBounds;
-  /** `in turns`: for results that are so large that scrubbing them at once would delay other jobs' measurements. */
+  /** `in turns`: for large results. Scrubbing them at once would delay the measurements of other jobs. */
   scrubbing: 'at once' | 'in turns';
-  /** The details of a result that is too large, in shorter and shorter forms; null = texts and lists are cut. */
+  /** Shorter and shorter forms of the details of a result that is too large; null = long texts and lists are cut. */
   shorterDetails: ((details: Result['details']) => Iterable<Result['details']>) | null;
   /** Bounds of the histogram of attempts. */
   attemptBounds: AttemptBounds;
   /** Counts the type's own metrics from the details of an attempt. */
   countDetails: ((metrics: AgentMetrics, details: Result['details']) => void) | null;
-  /** Secrets in the job besides its variables and the location's proxy. */
+  /** Secrets of the job besides its variables and the location's proxy. */
   secretsOf: (job: JobOf<T>) => NamedSecret[];
-  /** Texts of customer code, in which DETECT_SECRETS looks for credentials. */
+  /** Texts of customer code in which DETECT_SECRETS searches for credentials. */
   scriptTextsOf: (job: JobOf<T>) => string[];
-  /** True: a failure by the network gets a traceroute and, where permitted, a packet capture. */
+  /** True: a network failure gets a traceroute and, where permitted, a packet capture. */
   hasNetworkEvidence: boolean;
-  /** Null where nothing in this process is measured: the kernel has ICMP's times, scripts have processes. */
+  /**
+   * Null if nothing is measured in this process: the kernel measures ICMP times, and scripts have their own
+   * processes.
+   */
   warmUp: WarmUp | null;
-  /** Warns at the start if this host cannot run jobs of the type. */
+  /** Logs a warning at start-up if this host cannot run jobs of the type. */
   warnAtStart: ((log: Log) => Promise<void>) | null;
 };
 
@@ -94,7 +97,7 @@ export const agentJobTypes: { readonly [T in JobType]: AgentJobType<T> } = {
 
 /** The row of a job's type. */
 export function jobTypeOf({ checkType }: { checkType: JobType }): AgentJobType<JobType> {
-  // Each row takes jobs of its own type; the type of the job chooses the row.
+  // The row was chosen by the job's own type.
   return agentJobTypes[checkType] as AgentJobType<JobType>;
 }
 

@@ -1,9 +1,9 @@
 import type { Lane } from '../../protocol/check-types.ts';
 import type { Job, JobOf } from '../../protocol/job.ts';
 
-/** Jobs that warm the executors up, each against a peer of our own on loopback (see warm-up.ts). */
+/** Jobs that warm up the executors, each against our own server on loopback (see warm-up.ts). */
 export type WarmUp = {
-  /** `http` also reads the TLS roots; `stream` answers the first bytes; `dns` has no records. */
+  /** `http` also loads the TLS roots; `stream` answers the first bytes; `dns` has no records. */
   peer: 'http' | 'stream' | 'dns';
   job: (port: number) => Job;
 };

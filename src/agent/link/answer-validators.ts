@@ -1,7 +1,7 @@
 import { Compile } from 'typebox/compile';
 import { agentRoutes } from '../../protocol/routes.ts';
 
-/** Compiled checks of the service's answers. Loaded with the first answer that has something to check. */
+/** Compiled validators of the service's answers. Loaded with the first answer that needs one. */
 export const answerValidators = {
   claim: Compile(agentRoutes.claim.response),
   renew: Compile(agentRoutes.renew.response),

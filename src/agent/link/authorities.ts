@@ -2,16 +2,16 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { exitCodes, FatalError, toError } from '../../errors.ts';
 
-/** The PEM text of NODE_EXTRA_CA_CERTS. Throws FatalError (78) when it can't be read or holds no certificate. */
+/** The PEM text of NODE_EXTRA_CA_CERTS. Throws FatalError (78) if it cannot be read or contains no certificate. */
 export function readAuthorities(file: string): string {
   try {
     const text = readFileSync(file, 'utf8');
     const blocks = text.match(
       /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]*-----END (?:TRUSTED )?CERTIFICATE-----/g,
     );
-    if (blocks === null) throw new Error('it holds no certificate in PEM form');
-    // One that this OpenSSL can't read is passed over, as Node does.
-    if (!blocks.some(isCertificate)) throw new Error('no certificate in it is readable');
+    if (blocks === null) throw new Error('it contains no PEM certificate');
+    // Certificates that this OpenSSL cannot read are skipped, as Node does.
+    if (!blocks.some(isCertificate)) throw new Error('none of its certificates can be read');
     return text;
   } catch (error) {
     const message = `NODE_EXTRA_CA_CERTS: cannot use ${file} (${toError(error).message})`;
@@ -19,10 +19,10 @@ export function readAuthorities(file: string): string {
   }
 }
 
-/** What TLS trusts with those of the file beside the usual ones. Throws as `readAuthorities`. */
+/** The default roots with those of the file. Throws as `readAuthorities`. */
 export async function trusting(file: string) {
   const tls = await import('node:tls');
-  // Replacing `ca` drops the built-in roots, so they are named again.
+  // Setting `ca` replaces the built-in roots, so they are listed again.
   return tls.createSecureContext({ ca: [...tls.rootCertificates, readAuthorities(file)] });
 }
 

@@ -1,4 +1,4 @@
-/** Waits that grow with each failure, spread by chance so that many agents do not come back in step. */
+/** Random delays that grow with each failure, so that many agents do not retry at the same time. */
 
 const firstMs = 500;
 const longestMs = 15_000;
@@ -9,7 +9,7 @@ export function backoffMs(failures: number, random: () => number): number {
   return ceiling * (0.5 + random() / 2);
 }
 
-/** Waits; ends early, without an error, when the signal fires. */
+/** Waits `ms`; returns early, without an error, if the signal fires. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

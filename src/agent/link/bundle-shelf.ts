@@ -19,20 +19,20 @@ import { hourMs } from '../../durations.ts';
 import { codeOf } from '../../system-errors.ts';
 
 /**
- * Code bundles on disk, each under its digest, which is checked before it gets that name and whenever it is used. Several
- * agents may share the folder: what one removes, another brings again.
+ * Code bundles on disk, each named by its digest. The digest is verified before a bundle gets that name and before
+ * each use. Several agents may share the folder; a bundle that one removes is downloaded again.
  */
 export type BundleShelf = {
   has: (bundle: Bundle) => Promise<boolean>;
-  /** Copies a bundle to `path`; false = it was not there, or is spoilt and has been removed. */
+  /** Copies a bundle to `path`; false = it is missing, or was damaged and has been removed. */
   copy: (bundle: Bundle, path: string) => Promise<boolean>;
-  /** A file for the bytes of a bundle. Rejects with AgentError DISK_FULL where there is no room for them. */
+  /** A file for the bytes of a bundle. Rejects with AgentError DISK_FULL if there is no room for them. */
   openDraft: (bundle: Bundle) => Promise<Draft>;
 };
 
 export type Draft = {
   file: FileHandle;
-  /** Rejects with AgentError BUNDLE_UNAVAILABLE when the bytes are not those of the bundle. */
+  /** Rejects with AgentError BUNDLE_UNAVAILABLE if the bytes do not match the bundle's digest. */
   keep: () => Promise<void>;
   discard: () => Promise<void>;
 };
@@ -40,14 +40,14 @@ export type Draft = {
 type Bundle = Pick<Suite['bundle'], 'digest' | 'size'>;
 
 const maxBytes = 1024 ** 3;
-/** Longer than any download takes: whoever wrote it is gone. */
+/** Longer than any download takes, so the writer of an older draft is dead. */
 const deadDraftMs = hourMs;
-/** Left to everything else on the disk. */
+/** Free disk space that bundles leave to everything else. */
 const spareBytes = 64 * 1024 * 1024;
 const draftName = /^\.draft-[0-9a-f-]+$/;
 const bundleName = /^[0-9a-f]{64}\.tgz$/;
 
-/** `capBytes`: what the folder may hold; the least recently used ones go first. */
+/** `capBytes`: maximum size of the folder; the least recently used bundles are removed first. */
 export function createBundleShelf(options: {
   folder: string;
   /** Milliseconds since the epoch. */
@@ -58,7 +58,7 @@ export function createBundleShelf(options: {
   const capBytes = options.capBytes ?? maxBytes;
   const pathOf = ({ digest }: Bundle) => join(folder, `${digest}.tgz`);
 
-  /** What stands in the folder, oldest use first. */
+  /** The files in the folder, least recently used first. */
   const entries = async (name: RegExp) => {
     const names = (await readdir(folder)).filter((each) => name.test(each));
     const found = await Promise.all(
@@ -81,10 +81,10 @@ export function createBundleShelf(options: {
       await rm(path, { force: true });
       bytes -= size;
     }
-    // Once here, once where the run wants it.
+    // One copy here, one where the run needs it.
     const { bavail, bsize } = await statfs(folder);
     if (bavail * bsize < 2 * bundle.size + spareBytes)
-      throw new AgentError('DISK_FULL', `no room on the disk for a code bundle of ${bundle.size} bytes`);
+      throw new AgentError('DISK_FULL', `not enough disk space for a code bundle of ${bundle.size} bytes`);
   };
 
   return {
@@ -92,7 +92,7 @@ export function createBundleShelf(options: {
     copy: async (bundle, path) => {
       const time = new Date(now());
       try {
-        // It counts as used from now on, so that nobody makes room with it.
+        // Mark it as used now, so that no agent removes it to make room.
         await utimes(pathOf(bundle), time, time);
         await copyFile(pathOf(bundle), path, constants.COPYFILE_FICLONE);
       } catch (error) {
@@ -116,7 +116,7 @@ export function createBundleShelf(options: {
           if ((await digestOf(path)) !== bundle.digest)
             throw new AgentError(
               'BUNDLE_UNAVAILABLE',
-              'the code bundle that came has another SHA-256 than the job says',
+              'the SHA-256 of the downloaded code bundle differs from the one in the job',
             );
           await rename(path, pathOf(bundle));
         },

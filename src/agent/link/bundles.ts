@@ -10,35 +10,37 @@ import { classify } from './client.ts';
 import type { Transport } from './transport.ts';
 import { codeOf } from '../../system-errors.ts';
 
-/** Code bundles of suites, from the service to the disk: each once for all runs of this agent, resumed when it breaks off. */
+/** Downloads code bundles of suites. All runs of this agent share one download, which is resumed if it breaks. */
 
 type Bundle = Parameters<FetchBundle>[0];
 
-/** From the first byte asked for to the last one on the disk. */
+/** Time limit of a download, from its request to its last byte on disk. */
 const longestMs = 5 * 60_000;
-/** A connection over which nothing moves for so long is given up. */
+/** A connection without any progress for this time is closed. */
 const stalledMs = 30_000;
 const maxFailures = 8;
 
 export type BundleFetcherOptions = {
   transport: Pick<Transport, 'send'>;
   serviceUrl: URL;
-  /** Kept across runs and starts. */
+  /** Folder that is kept across runs and restarts. */
   folder: string;
   onKeyRefused: (error: FatalError) => void;
   now: () => number;
   random: () => number;
-  /** Bytes that the folder may hold, and times that a download may take: for tests. */
+  /** Maximum size of the folder in bytes, and time limit of a download; set by tests. */
   capBytes?: number;
   timeoutMs?: number;
 };
 
-/** Makes what brings bundles. What it rejects with: AgentError BUNDLE_UNAVAILABLE or DISK_FULL, or the signal's reason. */
+/** Creates the bundle fetcher. It rejects with AgentError BUNDLE_UNAVAILABLE or DISK_FULL, or the signal's reason. */
 export function createBundleFetcher(options: BundleFetcherOptions): FetchBundle {
   const shelf = createBundleShelf(options);
   const downloads = new Map<string, { done: Promise<void>; waiting: number; abort: AbortController }>();
 
-  /** Waits for a download that all who want the bundle share; it ends early when nobody wants it any more. */
+  /**
+   * Waits for a download that all runs with the same bundle share; the download is aborted when no run waits for it.
+   */
   const share = async (bundle: Bundle, signal: AbortSignal): Promise<void> => {
     let download = downloads.get(bundle.digest);
     if (download === undefined) {
@@ -46,7 +48,7 @@ export function createBundleFetcher(options: BundleFetcherOptions): FetchBundle 
       const done = downloadOnce(bundle, { ...options, shelf, signal: abort.signal }).finally(() =>
         downloads.delete(bundle.digest),
       );
-      done.catch(() => undefined); // whoever waits hears of it
+      done.catch(() => undefined); // reported to those who wait
       download = { done, waiting: 0, abort };
       downloads.set(bundle.digest, download);
     }
@@ -56,7 +58,7 @@ export function createBundleFetcher(options: BundleFetcherOptions): FetchBundle 
     } finally {
       download.waiting -= 1;
       if (download.waiting === 0) {
-        download.abort.abort(new AgentError('INTERNAL', 'nobody waits for the bundle'));
+        download.abort.abort(new AgentError('INTERNAL', 'no run waits for the bundle'));
         if (downloads.get(bundle.digest) === download) downloads.delete(bundle.digest);
       }
     }
@@ -67,9 +69,9 @@ export function createBundleFetcher(options: BundleFetcherOptions): FetchBundle 
       for (let tries = 0; ; tries++) {
         signal.throwIfAborted();
         if (!(await shelf.has(bundle))) await share(bundle, signal);
-        // Another agent may have made room by removing it just now, or the disk has spoilt it.
+        // Another agent may have just removed it to make room, or the disk may have damaged it.
         if (await shelf.copy(bundle, path)) return;
-        if (tries === 2) throw unavailable('it is damaged again and again on the disk of this agent');
+        if (tries === 2) throw unavailable('it is repeatedly damaged on this agent's disk');
       }
     } catch (error) {
       signal.throwIfAborted();
@@ -92,7 +94,7 @@ type DownloadOptions = BundleFetcherOptions & {
   signal: AbortSignal;
 };
 
-/** Brings a bundle into the folder, or rejects. */
+/** Downloads a bundle to the folder, or rejects. */
 async function downloadOnce(bundle: Bundle, options: DownloadOptions): Promise<void> {
   const { shelf, random } = options;
   const timeoutMs = options.timeoutMs ?? longestMs;
@@ -110,7 +112,7 @@ async function downloadOnce(bundle: Bundle, options: DownloadOptions): Promise<v
         options.signal.throwIfAborted();
         if (signal.aborted)
           throw unavailable(
-            `it did not come within ${timeoutMs / 1000} s${last === '' ? '' : `; last: ${last}`}`,
+            `it was not downloaded within ${timeoutMs / 1000} s${last === '' ? '' : `; last: ${last}`}`,
           );
         if (!(error instanceof ServiceError) || !error.retryable) throw error;
         there = (await draft.file.stat()).size;
@@ -127,7 +129,7 @@ async function downloadOnce(bundle: Bundle, options: DownloadOptions): Promise<v
   }
 }
 
-/** One call, from byte `there` on; tells how much of the bundle is in the file then. */
+/** One call, from byte `there`; returns how many bytes of the bundle are in the file afterwards. */
 async function receive(
   bundle: Bundle,
   options: DownloadOptions & { file: FileHandle; there: number },
@@ -137,14 +139,14 @@ async function receive(
   const failures: AgentError[] = [];
   const take = async (status: number, range: string | undefined, body: Readable) => {
     try {
-      // Without a range that goes on where this file ends, it is the whole bundle.
+      // An answer that does not continue at byte `there` contains the complete bundle.
       if (status === 200 || !range?.startsWith(`bytes ${there}-`)) {
-        if (status === 206) throw unavailable('the service sent another range than was asked for');
+        if (status === 206) throw unavailable('the service sent a different range from the one requested');
         await file.truncate(0);
         there = 0;
       }
       for await (const part of body) {
-        const chunk = part as Buffer; // an answer's body has no encoding
+        const chunk = part as Buffer; // a response body has no encoding
         if (there + chunk.length > bundle.size) throw unavailable(`it is longer than ${bundle.size} bytes`);
         await writeAll(file, chunk, there);
         there += chunk.length;
@@ -171,7 +173,7 @@ async function receive(
     if (answer.status === 200 || answer.status === 206) return there;
     if (answer.status === 416 && there > 0) {
       await file.truncate(0);
-      throw new ServiceError('SERVICE_UNREACHABLE', 'the service has no such part of the bundle', {
+      throw new ServiceError('SERVICE_UNREACHABLE', 'the service does not have this range of the bundle', {
         retryable: true,
       });
     }
@@ -191,17 +193,17 @@ async function writeAll(file: FileHandle, bytes: Buffer, position: number): Prom
 }
 
 function unavailable(why: string, cause?: unknown): AgentError {
-  return new AgentError('BUNDLE_UNAVAILABLE', `the code bundle can't be had: ${why}`, { cause });
+  return new AgentError('BUNDLE_UNAVAILABLE', `the code bundle is not available: ${why}`, { cause });
 }
 
 function diskFull(cause: unknown): AgentError {
-  return new AgentError('DISK_FULL', 'no room on the disk for the code bundle', { cause });
+  return new AgentError('DISK_FULL', 'not enough disk space for the code bundle', { cause });
 }
 
 function ownError(error: unknown): AgentError {
   if (error instanceof AgentError) return error;
-  const { code, message } = toError(error) as NodeJS.ErrnoException; // the system's errors have a code
+  const { code, message } = toError(error) as NodeJS.ErrnoException; // system errors have a code
   if (error instanceof ServiceError || error instanceof FatalError) return unavailable(message, error);
   if (code === 'ENOSPC' || code === 'EDQUOT') return diskFull(error);
-  return new AgentError('INTERNAL', `the code bundle can't be kept: ${message}`, { cause: error });
+  return new AgentError('INTERNAL', `the code bundle cannot be stored: ${message}`, { cause: error });
 }

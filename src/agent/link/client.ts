@@ -3,18 +3,21 @@ import { agentCalls } from '../../protocol/agent-calls.ts';
 import type { AgentRoute, RequestOf, ResponseOf } from '../../protocol/routes.ts';
 import type { Answer, Transport } from './transport.ts';
 
-/** The agent's side of `/agent/v1`: one call at a time, typed by the table of routes, with every failure classified. */
+/**
+ * The agent's client of `/agent/v1`: one function for all calls, typed by the route table. Every failure is
+ * classified.
+ */
 export type ServiceClient = {
   /**
    * Makes one call; null = 204. Rejects with ServiceError (see `classify`), with FatalError KEY_REFUSED, or with the
-   * signal's reason. A `Buffer` body is a request that is serialised already.
+   * signal's reason. A `Buffer` body is an already serialised request.
    */
   call: <R extends AgentRoute>(
     route: R,
     body: RequestOf<R> | Buffer,
     options: CallOptions,
   ) => Promise<ResponseOf<R> | null>;
-  /** Milliseconds of the clock `now` since which no call has succeeded; null while calls succeed. */
+  /** Time of the clock `now` since which no call has succeeded, in milliseconds; null while calls succeed. */
   failingSince: () => number | null;
   close: () => void;
 };
@@ -29,7 +32,10 @@ export type CallOptions = {
 
 const defaultAnswerBytes = 4 * 1024 * 1024;
 
-/** Makes the client; `onKeyRefused` hears of a refused key first, whichever part of the agent made the call. */
+/**
+ * Creates the client. `onKeyRefused` is called first when a key is refused, whichever part of the agent made the
+ * call.
+ */
 export function createServiceClient(options: {
   transport: Transport;
   serviceUrl: URL;
@@ -53,7 +59,7 @@ export function createServiceClient(options: {
     if (answer.status !== 200 && answer.status !== 201) throw classify(route, answer, options.serviceUrl);
     const json = parsedJson(answer.body);
     if (!(await isAnswerOf(route, json))) {
-      const message = `${route}: what came back is no answer of the service`;
+      const message = `${route}: the response does not come from the service`;
       throw new ServiceError('SERVICE_UNREACHABLE', message, { status: answer.status, retryable: true });
     }
     return json;
@@ -77,11 +83,11 @@ export function createServiceClient(options: {
 }
 
 /**
- * What an answer other than 200, 201 and 204 means.
+ * Classifies an answer other than 200, 201 and 204.
  *
- * SERVICE_REFUSED: the service itself said no, in its own error shape. SERVICE_UNREACHABLE: something on the way (a
- * proxy, a captive portal, a load balancer) answered in its place, which passes with time and says nothing about the
- * request or the key. Only a 401 of the service itself is fatal.
+ * SERVICE_REFUSED: the service itself refused, in its own error shape. SERVICE_UNREACHABLE: an intermediary (a proxy,
+ * a captive portal, a load balancer) answered instead. That is temporary and not caused by the request or the key.
+ * Only a 401 of the service itself is fatal.
  */
 export function classify(
   route: AgentRoute | 'artifact' | 'bundle',
@@ -91,7 +97,7 @@ export function classify(
   const { status } = answer;
   const message = ownMessage(answer.body);
   if (message === null) {
-    const text = `${route}: status ${status} from something that is not the service`;
+    const text = `${route}: status ${status} from something other than the service`;
     return new ServiceError('SERVICE_UNREACHABLE', text, { status, retryable: true, ...retryAfter(answer) });
   }
   if (status === 401) {
@@ -106,7 +112,7 @@ export function classify(
   });
 }
 
-/** Whether the service refused the content of a request (and would refuse it again), rather than the caller. */
+/** Whether the service refused the content of a request, and would refuse it again, rather than the caller. */
 export function isRefusedContent(error: unknown): boolean {
   return (
     error instanceof ServiceError &&
@@ -115,7 +121,7 @@ export function isRefusedContent(error: unknown): boolean {
   );
 }
 
-/** The message of the service's error shape `{message, attributes}`; null when the body is something else. */
+/** The message of the service's error shape `{message, attributes}`; null if the body has another form. */
 function ownMessage(body: Buffer): string | null {
   const json = parsedJson(body);
   if (typeof json !== 'object' || json === null || !('message' in json) || !('attributes' in json))
@@ -142,7 +148,7 @@ function retryAfter(answer: Answer): { retryAfterMs?: number } {
     : {};
 }
 
-/** Hello is looked at by hand, so that an agent that has nothing to do never loads the schema library. */
+/** Hello is validated by hand, so that an idle agent never loads the schema library. */
 async function isAnswerOf(route: AgentRoute, json: unknown): Promise<boolean> {
   if (route === 'hello') return isHello(json);
   const { answerValidators } = await import('./answer-validators.ts');
@@ -151,7 +157,7 @@ async function isAnswerOf(route: AgentRoute, json: unknown): Promise<boolean> {
 
 function isHello(json: unknown): json is ResponseOf<'hello'> {
   if (typeof json !== 'object' || json === null) return false;
-  const hello = json as Partial<ResponseOf<'hello'>>; // every field is still looked at below
+  const hello = json as Partial<ResponseOf<'hello'>>; // every field is checked below
   return (
     typeof hello.agentId === 'string' &&
     hello.agentId.length <= 64 &&

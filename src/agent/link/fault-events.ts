@@ -5,7 +5,7 @@ import { hourMs } from '../../durations.ts';
 
 type AgentEvent = RequestOf<'events'>['events'][number];
 
-/** Tells the service of the agent's own faults, so that they are seen where results are missing. */
+/** Reports the agent's own faults to the service, so that users see them when results are missing. */
 export type FaultEvents = {
   report: (error: Error, message: string) => void;
   stop: () => void;
@@ -13,12 +13,12 @@ export type FaultEvents = {
 
 const flushMs = 5000;
 const maxQueued = 50;
-/** Events per hour; a fault that repeats says nothing new. */
+/** Events per hour; a repeated fault adds no information. */
 const maxPerHour = 60;
 
 /**
- * Collects and posts error-level events: message, stack, version, platform, runtime; never a key, a URL, an address, a
- * name of a host or a piece of content (`withoutParticulars`). Losing one is no harm, so nothing is retried.
+ * Collects and posts error-level events: message, stack, version, platform, runtime. They never contain a key, a URL,
+ * an address, a host name or content (see `withoutParticulars`). Losing one is harmless, so nothing is retried.
  */
 export function createFaultEvents(options: {
   client: ServiceClient;
@@ -72,7 +72,7 @@ export function createFaultEvents(options: {
   };
 }
 
-/** The frames alone: the first lines repeat the message. Folders of the machine are left out. */
+/** Only the frames, because the first lines repeat the message. Folders of the machine are removed. */
 function stackFrames(stack: string): string {
   return stack
     .split('\n')
@@ -81,7 +81,7 @@ function stackFrames(stack: string): string {
     .join('\n');
 }
 
-/** A text without what may tell of a customer: URLs, quoted pieces, addresses, names of hosts and files. */
+/** A text without anything that may identify a customer: URLs, quoted pieces, addresses, host names and file names. */
 export function withoutParticulars(text: string): string {
   return text
     .replace(/\b[a-z][a-z0-9+.-]*:\/\/\S+/gi, '[url]')

@@ -1,9 +1,9 @@
 import { availableParallelism, totalmem } from 'node:os';
 
-/** A browser with a page open, in bytes: what the field reckons per browser check. */
+/** Memory of a browser with an open page, in bytes: the usual estimate per browser check. */
 const browserJobBytes = 1.5 * 1024 ** 3;
 
-/** Cores and memory that this process may use: the cgroup's where it has a limit, else the machine's. */
+/** Cores and memory that this process may use: the cgroup's limits if there are any, else the machine's. */
 export function machine(): { cores: number; memoryBytes: number } {
   const constrained = process.constrainedMemory();
   const limited = constrained !== undefined && constrained > 0;
@@ -13,7 +13,7 @@ export function machine(): { cores: number; memoryBytes: number } {
   };
 }
 
-/** Slots of the browser lane for JOB_CONCURRENCY=auto: what memory holds, at most one browser per core. */
+/** Slots of the browser lane for JOB_CONCURRENCY=auto: what fits in memory, at most one browser per core. */
 export function browserSlots(host: { cores: number; memoryBytes: number }): number {
   return Math.max(1, Math.min(host.cores, Math.floor(host.memoryBytes / browserJobBytes)));
 }

@@ -2,8 +2,8 @@ import { BlockList, isIP } from 'node:net';
 import type { ProxyConfig } from '../../config.ts';
 
 /**
- * The proxy for the agent's traffic to `target`, or null for a direct way. An https target uses HTTPS_PROXY, else
- * HTTP_PROXY; an http target HTTP_PROXY alone.
+ * The proxy for the agent's traffic to `target`; null = a direct connection. An https target uses HTTPS_PROXY, else
+ * HTTP_PROXY. An http target uses only HTTP_PROXY.
  */
 export function proxyFor(target: URL, proxy: ProxyConfig): URL | null {
   const chosen = target.protocol === 'https:' ? (proxy.httpsProxy ?? proxy.httpProxy) : proxy.httpProxy;
@@ -12,9 +12,9 @@ export function proxyFor(target: URL, proxy: ProxyConfig): URL | null {
 }
 
 /**
- * Whether NO_PROXY exempts `target`. Entries are separated by commas or blanks: `*`, a host or address, `.domain` and
- * `*.domain`, a CIDR block, each with an optional scheme and port. A bare domain means its subdomains too; a suffix
- * that is not at a dot never matches.
+ * Whether NO_PROXY exempts `target`. Entries are separated by commas or spaces: `*`, a host or address, `.domain` and
+ * `*.domain`, or a CIDR block, each with an optional scheme and port. A bare domain includes its subdomains. A suffix
+ * must start at a dot to match.
  */
 export function isExempt(target: URL, noProxy: string): boolean {
   const port = target.port === '' ? (target.protocol === 'https:' ? '443' : '80') : target.port;
@@ -39,7 +39,7 @@ function entryMatches(entry: string, host: string, port: string): boolean {
   return (!subdomainsOnly && host === domain) || host.endsWith(`.${domain}`);
 }
 
-/** Host without brackets and root dot; an address in its one canonical form. */
+/** The host without brackets and trailing dot; an address in its canonical form. */
 function bareHost(host: string): string {
   const bare = host
     .toLowerCase()

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { toError } from '../../errors.ts';
 
-/** Host (an IPv6 address without brackets) and port of a URL, as node:http wants them. */
+/** Host (an IPv6 address without brackets) and port of a URL, in the form that node:http expects. */
 export function destination(url: URL): { hostname: string; port: number } {
   return {
     hostname: url.hostname.replace(/^\[|\]$/g, ''),
@@ -12,7 +12,7 @@ export function destination(url: URL): { hostname: string; port: number } {
   };
 }
 
-/** The header that tells a proxy who asks, from the user and password of its URL; none where it has neither. */
+/** The header that authenticates to a proxy, from the user and password of its URL; empty if the URL has neither. */
 export function proxyAuthorization(proxy: URL): OutgoingHttpHeaders {
   if (proxy.username === '' && proxy.password === '') return {};
   const userinfo = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
@@ -21,7 +21,7 @@ export function proxyAuthorization(proxy: URL): OutgoingHttpHeaders {
 
 type Connected = (error: Error | null, socket?: Socket) => void;
 
-/** Connections to `target` through CONNECT (RFC 9110, section 9.3.6), with `connectInside` making the TLS within. */
+/** Connections to `target` through CONNECT (RFC 9110, section 9.3.6). `connectInside` starts TLS inside the tunnel. */
 export function tunnelThrough(way: {
   proxy: URL;
   target: URL;
@@ -49,15 +49,15 @@ export function tunnelThrough(way: {
       connect.on('response', (response) => connect.destroy(refusedTunnel(response)));
       connect.on('connect', (response, socket) => {
         if (response.statusCode !== 200) {
-          // The request has let go of its socket by now, so destroying the request would leave the error to nobody.
+          // The request no longer owns its socket, so destroying the request would leave an error without a listener.
           socket.destroy();
           return connected(refusedTunnel(response));
         }
         socket.setTimeout(0);
         const inner = connectInside(socket);
-        // The call that wants the connection may be over by now: then nobody else would end it.
+        // The call that needs the connection may have ended; then nobody else would close the connection.
         inner.setTimeout(connectTimeoutMs, () =>
-          inner.destroy(new Error(`no TLS through the proxy within ${connectTimeoutMs} ms`)),
+          inner.destroy(new Error(`no TLS connection through the proxy within ${connectTimeoutMs} ms`)),
         );
         inner.once('error', connected);
         inner.once('secureConnect', () => {

@@ -11,29 +11,32 @@ import type { TurnWatch } from '../metrics/turn-watch.ts';
 
 export type Hello = ResponseOf<'hello'>;
 
-/** Who the agent is to the service: says hello until it is accepted, and again when the service has forgotten it. */
+/**
+ * The agent's session with the service: sends hello until it is accepted, and again if the service has forgotten the
+ * agent.
+ */
 export type Session = {
   /** The answer to the last accepted hello; null before it, and after `forget`. */
   current: () => Hello | null;
   /** Waits for an accepted hello. Rejects with FatalError, or with the signal's reason. */
   get: (signal: AbortSignal) => Promise<Hello>;
-  /** The service does not know `agentId` any more. */
+  /** The service no longer recognises `agentId`. */
   forget: (agentId: string) => void;
-  /** Says hello again at once, for the agent can do something else than before. Never rejects. */
+  /** Sends hello again at once, because the agent's abilities have changed. Never rejects. */
   renew: () => Promise<void>;
-  /** Our clock minus the service's in milliseconds, as far as known since the last hello; null before it. */
+  /** Our clock minus the service's in milliseconds, as measured at the last hello; null before it. */
   clockSkewMs: () => number | null;
 };
 
 export type Abilities = {
   checkTypes: readonly string[];
   runtimes: readonly string[];
-  /** What suites run on. */
+  /** Suite engines. */
   engines: readonly string[];
   lanes: { readonly [L in Lane]?: number };
 };
 
-/** A clock that was set by more than this is compared with the service's again. */
+/** If the clock was set by more than this, it is compared with the service's again. */
 const toleratedStepMs = 1000;
 
 export function createSession(options: {
@@ -42,10 +45,10 @@ export function createSession(options: {
   watch: TurnWatch;
   instanceId: string;
   version: string;
-  /** What the agent can do at present. */
+  /** The agent's current abilities. */
   abilities: () => Abilities;
   now: () => number;
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds of a monotonic clock. */
   steadyNow?: () => number;
   random: () => number;
   stopped: AbortSignal;
@@ -55,7 +58,7 @@ export function createSession(options: {
   let current: Hello | null = null;
   const { steadyNow = () => performance.now() } = options;
   let clockSkewMs: number | null = null;
-  /** Our clock minus the steady one at the last hello. */
+  /** Our clock minus the monotonic one at the last hello. */
   let clockOffset = 0;
   const stepMs = () => Math.round(options.now() - steadyNow() - clockOffset);
   let asking: Promise<Hello> | null = null;
@@ -90,7 +93,7 @@ export function createSession(options: {
       try {
         const sentAt = options.now();
         const hello = await client.call('hello', request(), { timeoutMs: 15_000, signal: stopped });
-        if (hello === null) throw new Error('hello: an answer without content');
+        if (hello === null) throw new Error('hello: the answer is empty');
         const serviceTime = Date.parse(hello.time);
         clockSkewMs = Number.isNaN(serviceTime)
           ? null
@@ -122,13 +125,13 @@ export function createSession(options: {
   return {
     current: () => current,
     renew: async () => {
-      // One under way may have been sent before the change.
+      // A hello that is in progress may have been sent before the change.
       await asking?.catch(() => undefined);
       await ask().catch(() => undefined);
     },
     get: async (signal) => {
       if (current !== null && Math.abs(stepMs()) > toleratedStepMs) {
-        log.warn({ stepMs: stepMs() }, 'the clock was set: it is compared with the service again');
+        log.warn({ stepMs: stepMs() }, 'the clock was set; comparing it with the service's clock again');
         current = null;
       }
       if (current !== null) return current;
@@ -139,7 +142,7 @@ export function createSession(options: {
     forget: (agentId) => {
       if (current?.agentId === agentId) current = null;
     },
-    // Until the next hello a step is taken for ours, so that jobs in hand keep their time.
+    // Until the next hello the agent assumes that its own clock was stepped, so that running jobs keep their time.
     clockSkewMs: () => (clockSkewMs === null ? null : clockSkewMs + stepMs()),
   };
 }

@@ -9,21 +9,21 @@ import { proxyFor } from './proxy-choice.ts';
 import { destination, proxyAuthorization, tunnelThrough } from './proxy-tunnel.ts';
 
 /**
- * Bytes to and from the service over a few kept-alive connections, through the proxy where there is one. Plain
- * node:http: the agent makes few calls, and a smaller client keeps an idle agent small.
+ * Bytes to and from the service over a few kept-alive connections, through a proxy if one is set. It uses node:http:
+ * the agent makes few calls, and a small client keeps an idle agent small.
  */
 export type Transport = {
   /** Posts JSON. Rejects with ServiceError SERVICE_UNREACHABLE, or with the signal's reason. */
   post: (path: string, body: Buffer | string, options: PostOptions) => Promise<Answer>;
-  /** Makes a call of another kind; rejects as `post` does. A body that is a stream is sent once, and destroyed at the end. */
+  /** Makes a streamed call; rejects as `post` does. A stream body is sent once and destroyed at the end. */
   send: (call: StreamedCall) => Promise<Answer>;
   close: () => void;
 };
 
 export type PostOptions = {
-  /** For the whole call, connection to last byte. */
+  /** For the complete call, from connection to last byte. */
   timeoutMs: number;
-  /** Longest answer that is read. */
+  /** Maximum length of an answer that is read. */
   answerBytes: number;
   signal?: AbortSignal;
 };
@@ -34,10 +34,10 @@ export type StreamedCall = {
   headers: OutgoingHttpHeaders;
   /** Null = none. */
   body: Readable | null;
-  /** Longest time in which nothing moves. */
+  /** Maximum time without any progress. */
   idleMs: number;
   answerBytes: number;
-  /** Takes the body of an answer as it comes; null = it is collected, at most `answerBytes` of it. */
+  /** Receives the body of an answer as a stream; null = the body is collected, up to `answerBytes`. */
   receive?: (answer: Omit<Answer, 'body'>, body: Readable) => Promise<void> | null;
   signal: AbortSignal;
 };
@@ -46,13 +46,13 @@ export type Answer = { status: number; headers: IncomingMessage['headers']; body
 
 const longestConnectMs = 15_000;
 
-/** Makes the transport. Throws FatalError (78) when the file of extra certificates can't be read. */
+/** Creates the transport. Throws FatalError (78) if the file of extra certificates cannot be read. */
 export async function createTransport(options: {
   serviceUrl: URL;
   proxy: ProxyConfig;
   extraCaFile: string | null;
   headers: OutgoingHttpHeaders;
-  /** For each of the two steps through a proxy: its answer to CONNECT, and the handshake inside. */
+  /** Limit of each of the two steps through a proxy: its answer to CONNECT, and the TLS handshake inside. */
   connectTimeoutMs?: number;
 }): Promise<Transport> {
   const { serviceUrl } = options;
@@ -73,7 +73,7 @@ export async function createTransport(options: {
       const tls = await import('node:tls');
       const connectInside = (socket: Socket) =>
         tls.connect({ socket, servername: isIP(base.hostname) === 0 ? base.hostname : '', ...trust });
-      // The types leave out that an agent's connections may be made by a callback (documented: "agent.createConnection").
+      // The types do not include the callback of `createConnection` (documented under "agent.createConnection").
       Object.assign(base.agent, {
         createConnection: tunnelThrough({
           proxy,
@@ -90,7 +90,7 @@ export async function createTransport(options: {
     send = client.request;
     base.agent = new client.Agent({ keepAlive: true });
     const way = destination(proxy);
-    // TLS names the proxy; node:https would name the Host header, which is the service's.
+    // TLS must verify the proxy's name; node:https would use the Host header, which names the service.
     Object.assign(base, way, { servername: isIP(way.hostname) === 0 ? way.hostname : '' });
     headers = { ...headers, ...proxyAuthorization(proxy) };
     absolute = serviceUrl.origin;
@@ -109,7 +109,7 @@ export async function createTransport(options: {
         },
       });
       let answered = false;
-      // A request that still waits for its connection reports its end only when that is there or has failed.
+      // A request that still waits for its connection closes only when the connection is made or has failed.
       const cut = (error: Error) => {
         request.destroy(error);
         fail(error);
@@ -127,7 +127,7 @@ export async function createTransport(options: {
       const fail = (error: NodeJS.ErrnoException) => {
         settle();
         if (post.signal?.aborted) return reject(toError(post.signal.reason));
-        // A kept-alive connection that the other side closed just now: the call never arrived.
+        // The other side just closed a kept-alive connection, so the call never arrived.
         const stale =
           request.reusedSocket && !answered && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
         if (stale && again) return resolve(attempt(path, body, post, false));
@@ -169,16 +169,14 @@ export async function createTransport(options: {
         settle();
         reject(call.signal.aborted ? toError(call.signal.reason) : unreachable(error));
       };
-      request.setTimeout(call.idleMs, () =>
-        request.destroy(new Error(`nothing moved for ${call.idleMs} ms`)),
-      );
+      request.setTimeout(call.idleMs, () => request.destroy(new Error(`no progress for ${call.idleMs} ms`)));
       request.on('error', fail);
       request.on('response', (response) => {
         const answer = { status: response.statusCode ?? 0, headers: response.headers };
         const received = call.receive?.(answer, response)?.then(() => Buffer.alloc(0));
         (received ?? collect(response, call.answerBytes)).then((body) => {
           settle();
-          // Answered before all was sent: the rest is not wanted, and the connection of no use.
+          // Answered before everything was sent: stop sending, and do not reuse the connection.
           if (!request.writableFinished) request.destroy();
           resolve({ ...answer, body });
         }, fail);
@@ -213,6 +211,6 @@ function collect(response: IncomingMessage, limit: number): Promise<Buffer> {
     });
     response.on('end', () => resolve(Buffer.concat(chunks, size)));
     response.on('error', reject);
-    response.on('close', () => reject(new Error('the answer broke off')));
+    response.on('close', () => reject(new Error('the answer is incomplete')));
   });
 }

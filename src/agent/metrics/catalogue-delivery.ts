@@ -3,7 +3,7 @@ import { histograms } from './histograms.ts';
 
 const places = ['disk', 'memory'] as const;
 
-/** The part of the catalogue about what leaves the agent: results with their outbox, and the files of runs. */
+/** The part of the catalogue about delivery: results with their outbox, and artifacts. */
 export const deliveryMetrics = {
   results_sent_total: {
     type: 'counter',

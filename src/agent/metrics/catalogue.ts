@@ -8,8 +8,8 @@ import { deliveryMetrics } from './catalogue-delivery.ts';
 import { otherType } from './counters.ts';
 
 /**
- * Every metric on the page of an agent. `metrics-page.ts` has a reader for each that is no histogram; docs/metrics.md, the alert rules
- * and the dashboard (scripts/observability.mjs) are made from it.
+ * All metrics of an agent. `metrics-page.ts` has a reader for each one that is not a histogram. docs/metrics.md, the
+ * alert rules and the dashboard are generated from it (scripts/observability.mjs).
  */
 
 const types = [...jobTypes, otherType] as const;
@@ -168,7 +168,7 @@ export const agentMetrics = {
 
 export type AgentMetricName = keyof typeof agentMetrics;
 
-/** What the library adds about the process, as far as rules and dashboard look at it; there is more on the page. */
+/** Process metrics from the library that the alert rules and the dashboard use; the page has more of them. */
 export const processMetrics = {
   process_cpu_seconds_total: { type: 'counter', labels: none },
   process_resident_memory_bytes: { type: 'gauge', labels: none },

@@ -4,21 +4,21 @@ import type { ResultStatus } from '../../protocol/result.ts';
 import type { SuiteDetails } from '../../script/interface/suite-run.ts';
 import { createHistograms, type AgentHistograms } from './histograms.ts';
 
-/** What a check type is called that no agent knows. */
+/** The label of check types that no agent knows. */
 export const otherType = 'other';
 
 /**
- * Everything that the agent counts while it works: plain numbers, and histograms of the library. `metrics-page.ts` turns them into
- * Prometheus text when somebody asks.
+ * Everything that the agent counts while it works: plain numbers, and histograms of the library. `metrics-page.ts`
+ * converts them to Prometheus text on request.
  */
 export type AgentMetrics = {
-  /** Results by `type status resultType`, each of which is one word. */
+  /** Results by `type status resultType`, each of them one word. */
   readonly results: Map<string, number>;
-  /** Durations and waits, in seconds, by the name of the metric. */
+  /** Durations and waiting times in seconds, by metric name. */
   readonly histograms: AgentHistograms;
-  /** Suites by where their dependencies came from: hit, miss, refreshed, off. */
+  /** Suites by the source of their dependencies: hit, miss, refreshed, off. */
   readonly suiteDependencies: Map<string, number>;
-  /** When the service last answered a claim of a lane whose loop turns (performance.now). */
+  /** When the service last answered a claim of an active lane (performance.now). */
   readonly polledAt: Map<Lane, number>;
   jobsClaimed: number;
   jobsReleased: number;
@@ -33,12 +33,12 @@ export type AgentMetrics = {
   resultsDropped: number;
   resultsTrimmed: number;
   artifactsSent: number;
-  /** Above a limit, or of a kind that can't be scrubbed. */
+  /** Too large, or of a kind that cannot be scrubbed. */
   artifactsRefused: number;
-  /** To bounds, to the disk, or because the service did not take them within a day. */
+  /** Lost to size limits, to the disk, or because the service did not accept them within a day. */
   artifactsLost: number;
   artifactBytesSent: number;
-  /** Looked through for secrets. */
+  /** Bytes that were searched for secrets. */
   scrubbedResultBytes: number;
   scrubbedArtifactBytes: number;
   outboxDamaged: number;
@@ -76,23 +76,23 @@ export function createMetrics(): AgentMetrics {
   };
 }
 
-/** A wait of a run: from due to claimed, from there to its first attempt, or both together. */
+/** A waiting time of a run: from due to claimed, from claimed to its first attempt, or both together. */
 type Wait = 'claim_delay_seconds' | 'slot_wait_seconds' | 'start_delay_seconds';
 
-/** Counts how long a run waited in one way or another. */
+/** Counts a waiting time of a run. */
 export function countWait({ histograms }: AgentMetrics, wait: Wait, lane: Lane, milliseconds: number): void {
   observe(histograms[wait], { lane }, Math.max(0, milliseconds) / 1000);
 }
 
-/** Counts a whole run: attempts, and the waits between them. */
+/** Counts a complete run: its attempts and the waits between them. */
 export function countRun({ histograms }: AgentMetrics, type: JobType, seconds: number): void {
   observe(histograms.run_duration_seconds, { type }, seconds);
 }
 
-/** Bounds of a type's attempts: for attempts that take seconds, or minutes. */
+/** Histogram buckets of a type's attempts: for attempts that take seconds, or minutes. */
 export type AttemptBounds = 'seconds' | 'minutes';
 
-/** Counts one attempt. `bounds`: those of its type's series. */
+/** Counts one attempt. `bounds`: the buckets of its type. */
 export function countAttempt(
   { histograms }: AgentMetrics,
   type: JobType,
@@ -102,7 +102,7 @@ export function countAttempt(
   observe(bounds === 'minutes' ? attempts.second : attempts.first, { type }, seconds);
 }
 
-/** Counts what the details of a suite's run tell of its stages and its dependencies. */
+/** Counts the stages and the dependency source in the details of a suite's run. */
 export function countSuite(
   metrics: AgentMetrics,
   { stages = [], dependencyCache = null }: Partial<Pick<SuiteDetails, 'stages' | 'dependencyCache'>>,
@@ -114,7 +114,7 @@ export function countSuite(
   metrics.suiteDependencies.set(dependencyCache, (metrics.suiteDependencies.get(dependencyCache) ?? 0) + 1);
 }
 
-/** The library throws for a value that is not finite, and a metric must not cost a run. */
+/** The library throws for values that are not finite, and a metric must not break a run. */
 function observe<L extends string>(
   histogram: Histogram<L>,
   labels: { readonly [N in L]: string },
@@ -125,7 +125,7 @@ function observe<L extends string>(
 
 const knownTypes: ReadonlySet<string> = new Set(jobTypes);
 
-/** A type that no agent knows counts as `other`: whatever a service sends must not grow the page. */
+/** A type that no agent knows counts as `other`, so that a service cannot make the page grow. */
 export function countResult(
   metrics: AgentMetrics,
   result: { checkType: string; status: ResultStatus; resultType: 'FINAL' | 'ATTEMPT' },

@@ -1,11 +1,11 @@
-/** One metric of an agent, as its page shows it and as docs/metrics.md, the alert rules and the dashboard describe it. */
+/** One metric of an agent, used for its page, docs/metrics.md, the alert rules and the dashboard. */
 export type MetricDefinition = {
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** The part of docs/metrics.md that it belongs to. */
+  /** Its section in docs/metrics.md. */
   readonly about: (typeof metricSubjects)[number];
   readonly help: string;
   readonly unit: 'seconds' | 'bytes' | 'count' | 'boolean' | 'info';
-  /** Each label with all values that it can have; null: any text, of which one agent has one at a time. */
+  /** Each label with all its possible values; null: any text, but only one at a time per agent. */
   readonly labels: { readonly [label: string]: readonly string[] | null };
 };
 
@@ -19,8 +19,8 @@ export const metricSubjects = [
   'The agent itself',
 ] as const;
 
-/** All names of an agent's own metrics begin with it. */
+/** The prefix of all names of an agent's own metrics. */
 export const metricPrefix = 'location_agent_';
 
-/** The labels of a metric without labels. */
+/** The labels type of a metric without labels. */
 export const none = {} as const;

@@ -1,24 +1,24 @@
 import { promises as fs } from 'node:fs';
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
 
-/** Something of the agent's own that stands in the way of good work: shown in health and metrics. */
+/** A problem of the agent itself that affects its work; shown in health and metrics. */
 export type Guard = { name: GuardName; message: string };
 export const guardNames = ['disk', 'memory', 'event-loop', 'service', 'clock', 'outbox'] as const;
 export type GuardName = (typeof guardNames)[number];
 
-/** Guards that stop claiming: more work could not be reported. The others only tell. */
+/** Guards that stop claiming, because the agent could not report more results. The others are warnings only. */
 const stopsClaiming: ReadonlySet<GuardName> = new Set<GuardName>(['disk', 'memory', 'outbox']);
 
 export type Guards = {
   start: () => void;
   raised: () => readonly Guard[];
   stopClaiming: () => boolean;
-  /** Milliseconds, of the time since the last look. */
+  /** Milliseconds, measured since the last reading. */
   eventLoopDelayMs: () => { p99: number; max: number };
   stop: () => void;
 };
 
-/** What the guards look at. */
+/** The values that the guards check. */
 export type GuardSources = {
   dataDir: string;
   memoryLimitBytes: number;
@@ -69,7 +69,7 @@ export function createGuards(sources: GuardSources): Guards {
   };
 }
 
-/** The guards that the present state raises. */
+/** The guards that are raised now. */
 export function judge(
   state: GuardSources & { freeBytes: number | null; lateByMs: number; rssBytes: number },
 ): Guard[] {
@@ -77,23 +77,29 @@ export function judge(
   const raise = (name: GuardName, message: string) => guards.push({ name, message });
   const outbox = state.outbox();
   if (outbox.diskError !== null) {
-    raise('disk', `results cannot be written to disk (${outbox.diskError.message}): no more jobs are taken`);
+    raise(
+      'disk',
+      `results cannot be written to disk (${outbox.diskError.message}); the agent takes no more jobs`,
+    );
   } else if (state.freeBytes !== null && state.freeBytes < leastFreeBytes) {
-    raise('disk', `${megabytes(state.freeBytes)} MB are free for results: no more jobs are taken`);
+    raise('disk', `${megabytes(state.freeBytes)} MB are free for results; the agent takes no more jobs`);
   }
   if (outbox.memoryBytes > state.outboxMemoryBytes / 2) {
-    raise('outbox', `${megabytes(outbox.memoryBytes)} MB of results wait in memory: no more jobs are taken`);
+    raise(
+      'outbox',
+      `${megabytes(outbox.memoryBytes)} MB of results wait in memory; the agent takes no more jobs`,
+    );
   } else if (outbox.diskBytes > state.outboxCapBytes * 0.9) {
     raise(
       'outbox',
-      `${megabytes(outbox.diskBytes)} MB of results wait for the service: no more jobs are taken`,
+      `${megabytes(outbox.diskBytes)} MB of results wait for the service; the agent takes no more jobs`,
     );
   }
   if (state.rssBytes > state.memoryLimitBytes * maxMemory) {
     raise('memory', `the agent uses ${megabytes(state.rssBytes)} of ${megabytes(state.memoryLimitBytes)} MB`);
   }
   if (state.lateByMs > lateMs)
-    raise('event-loop', `the event loop is late by ${Math.round(state.lateByMs)} ms`);
+    raise('event-loop', `the event loop is delayed by ${Math.round(state.lateByMs)} ms`);
   const failingSince = state.serviceFailingSince();
   if (failingSince !== null && state.now() - failingSince > serviceAwayMs) {
     const seconds = Math.round((state.now() - failingSince) / 1000);

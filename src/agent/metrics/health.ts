@@ -6,18 +6,18 @@ import { codeOf } from '../../system-errors.ts';
 
 export type AgentState = 'starting' | 'running' | 'draining';
 
-/** What the health page shows. */
+/** The content of the health page. */
 export type HealthView = {
   state: AgentState;
   version: string;
   guards: readonly Guard[];
   /** Our clock minus the service's; null before the first hello. */
   clockSkewMs: number | null;
-  /** False when a loop of the agent has stopped turning. */
+  /** False if a loop of the agent is stuck. */
   alive: boolean;
 };
 
-/** Probes and metrics for whoever runs the agent: plain node:http on all interfaces. */
+/** Probes and metrics for operators: plain node:http on all interfaces. */
 export type HealthServer = { url: string; close: () => Promise<void> };
 
 /** Opens the port (0 = any free one). Throws FatalError PORT_IN_USE. */
@@ -30,7 +30,7 @@ export async function startHealthServer(options: {
     const path = (request.url ?? '/').split('?', 1)[0];
     const view = options.view();
     const status = statusOf(path, view);
-    if (status === null) return json(response, 404, { message: 'there is no such page' });
+    if (status === null) return json(response, 404, { message: 'page not found' });
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD');
       return json(response, 405, { message: 'only GET is allowed' });

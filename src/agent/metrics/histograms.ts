@@ -5,10 +5,11 @@ import { HistogramClass, JoinedHistogram } from './histogram-class.ts';
 import { metricPrefix, none, type MetricDefinition } from './definition.ts';
 
 /**
- * The agent's histograms, apart from the rest of the catalogue: they count from the start, and the rest loads the schema library.
+ * The agent's histograms, separate from the rest of the catalogue: they count from the start, and the rest loads the
+ * schema library.
  */
 
-// Not suiteStages itself: the uptime image carries nothing of scripts.
+// suiteStages is not imported: the uptime image contains no script code.
 const stages = ['bundle', 'install', 'browsers', 'test', 'report'] as const satisfies readonly SuiteStage[];
 
 /** Upper bounds of buckets, in seconds. */
@@ -16,7 +17,7 @@ const waitBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 360];
 const uploadBounds = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const attemptBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const runBounds = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
-/** Of suites, and of their stages: from a cached install to the longest run. */
+/** For suites and their stages: from a cached install to the longest run. */
 const suiteBounds = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 
 type HistogramDefinition = MetricDefinition & {
@@ -95,15 +96,15 @@ export type HistogramName = keyof typeof histograms;
 
 type LabelOf<N extends HistogramName> = keyof (typeof histograms)[N]['labels'] & string;
 
-/** What an agent measures: a histogram of the library for each name, in seconds. */
+/** What an agent measures: one histogram per name, in seconds. */
 export type AgentHistograms = {
   readonly [N in Exclude<HistogramName, 'attempt_duration_seconds'>]: Histogram<LabelOf<N>>;
 } & {
-  /** Its `second` counts the attempts of suites, which take much longer than others. */
+  /** `second` counts the attempts of suites, which take much longer than others. */
   readonly attempt_duration_seconds: JoinedHistogram<'type'>;
 };
 
-/** Makes them without values, and in no registry. */
+/** Creates them empty, without a registry. */
 export function createHistograms(): AgentHistograms {
   const of = <N extends HistogramName>(name: N) => ({
     name: metricPrefix + name,

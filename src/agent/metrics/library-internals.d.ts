@@ -1,4 +1,7 @@
-/** Files of libraries that the agent enters without their front doors; see the one file that imports each of them. */
+/**
+ * Library files that the agent imports directly instead of the package's main entry; see the file that imports each
+ * of them.
+ */
 declare module 'prom-client/lib/histogram.js' {
   import { Histogram } from 'prom-client';
   export default Histogram;

@@ -1,18 +1,18 @@
 /**
- * Knows whether a loop still turns: before each step the loop says how long the step may take at most. A loop that rests
- * (all slots busy, nothing to ask) is not stuck, however long it lasts.
+ * Detects a loop that is stuck: before each step the loop sets the maximum duration of the step. A loop that rests
+ * (all slots busy, nothing to claim) is not stuck, however long it rests.
  *
- * A stuck event loop needs no watch of its own: the probe is then not answered at all, which fails it. Once the event
- * loop turns again there is nothing a restart would mend.
+ * A stuck event loop needs no watch: the probe is then not answered, which fails it. Once the event loop runs again,
+ * a restart would fix nothing.
  */
 export type TurnWatch = {
-  /** A step begins that ends within `milliseconds`. */
+  /** Starts a step that takes at most `milliseconds`. */
   turn: (milliseconds: number) => void;
   rest: () => void;
   isStuck: () => boolean;
 };
 
-/** `clock` counts milliseconds and never jumps (performance.now). */
+/** `clock` counts monotonic milliseconds (performance.now). */
 export function createTurnWatch(clock: () => number = () => performance.now()): TurnWatch {
   let dueBy: number | null = null;
   return {

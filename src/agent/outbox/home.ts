@@ -4,28 +4,34 @@ import { beatFolder, isOwnerGone, ownerFiles, signFolder, unsignFolder } from '.
 import { isOutOfSpace } from '../../system-errors.ts';
 
 /**
- * The folder in which one agent process keeps its outbox. Every process has its own below `outbox/`, so that agents may
- * share a data directory (replicas on one volume, or an old agent that still drains beside a new one). What a dead
- * process left behind is adopted, file by file, by whichever living one comes first.
+ * The folder in which one agent process keeps its outbox. Every process has its own below `outbox/`, so that agents
+ * can share a data directory (replicas on one volume, or an old agent that still drains next to a new one). Running
+ * agents adopt the files of dead processes, one file at a time.
  */
 export type OutboxHome = {
   readonly folder: string;
-  /** Puts this process's name to the folder, once. Nothing may be kept in it before: it would be taken for abandoned. */
+  /**
+   * Signs the folder for this process, once. Sign it before any file is written, or the folder would count as
+   * abandoned.
+   */
   sign: () => Promise<void>;
-  /** Says that this process lives; must be called every few seconds. */
+  /** Records that this process is alive; call it every few seconds. */
   beat: () => Promise<void>;
-  /** Moves the segments of dead owners into `folder`; names of the files that came, oldest first. */
+  /** Moves the segments of dead owners to `folder`; returns the names of the moved files, oldest first. */
   adopt: () => Promise<string[]>;
-  /** Keeps a result that the service refuses for good, for a person to look at; nothing above a bound. */
+  /** Keeps a result that the service refuses permanently, for inspection; no more than a fixed size in total. */
   setAside: (payload: Buffer) => Promise<void>;
-  /** Gives the folder up: removed when empty, else free for the next agent. */
+  /** Releases the folder: an empty one is removed, another is left to the next agent. */
   close: () => Promise<void>;
 };
 
 const segmentEnding = '.seg';
 const quarantineBytes = 16 * 1024 * 1024;
 
-/** Opens the folder. On a full disk it is made and signed later: what older agents left must be sent for room to come. */
+/**
+ * Opens the folder. On a full disk it is created and signed later, because results of older agents must be sent first
+ * to free space.
+ */
 export async function openOutboxHome(root: string, instanceId: string): Promise<OutboxHome> {
   const folder = join(root, instanceId);
   const alive = join(folder, ownerFiles.alive);
@@ -48,7 +54,7 @@ export async function openOutboxHome(root: string, instanceId: string): Promise<
     const files = (await fs.readdir(other)).filter((file) => file.endsWith(segmentEnding)).sort();
     const moved: string[] = [];
     for (const file of files) {
-      // Another agent may adopt at the same moment: each file goes to exactly one of them.
+      // Another agent may adopt at the same moment; only one rename of a file succeeds.
       const won = await fs.rename(join(other, file), join(folder, file)).then(
         () => true,
         () => false,
@@ -56,7 +62,7 @@ export async function openOutboxHome(root: string, instanceId: string): Promise<
       if (won) moved.push(file);
     }
     await unsignFolder(other);
-    // Quarantined results and damaged files stay for a person to look at.
+    // Quarantined results and damaged files stay for inspection.
     await fs.rmdir(other).catch(() => undefined);
     return moved;
   };

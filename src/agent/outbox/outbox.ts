@@ -6,12 +6,12 @@ import { openOutboxHome, type OutboxHome } from './home.ts';
 import { PendingResults } from './pending.ts';
 import { SegmentStore, type Batch } from './segments.ts';
 
-/** Bounds of the outbox, in bytes; tests make them small. */
+/** Limits of the outbox, in bytes; tests make them small. */
 export type OutboxLimits = {
   segmentBytes: number;
   /** On disk. Above it the oldest segment is dropped, counted and reported. */
   capBytes: number;
-  /** Held in memory while the disk refuses to take anything. Above it the oldest result is dropped. */
+  /** In memory, while writing to disk fails. Above it the oldest result is dropped. */
   memoryBytes: number;
 };
 
@@ -27,7 +27,7 @@ export type OutboxOptions = {
   instanceId: string;
   log: Log;
   metrics: AgentMetrics;
-  /** Hears of every fault of the agent itself. */
+  /** Called with every fault of the agent itself. */
   fault: (error: Error, message: string) => void;
   now: () => number;
   limits?: OutboxLimits;
@@ -38,23 +38,23 @@ export type OutboxStatus = {
   memoryBytes: number;
   diskResults: number;
   memoryResults: number;
-  /** When the oldest result that waits came; null = none waits. */
+  /** Time of the oldest result that waits; null = none waits. */
   oldestAt: number | null;
-  /** Why the disk takes nothing at present. */
+  /** The last error if writing to disk currently fails. */
   diskError: Error | null;
 };
 
-/** Results that finish within this time share one write, and so one wait for the disk. */
+/** Results that finish within this time share one write. */
 const commitDelayMs = 10;
 const commitBytes = 4 * 1024 * 1024;
 const diskRetryMs = 1000;
 
 /**
- * Results on their way to the service: on disk before they are sent, off it once the service has them.
+ * Results that wait to be sent: written to disk before they are sent, removed once the service has them.
  *
- * Appends are committed in groups by synchronous writes while the next group gathers, so the disk's latency bounds how
- * late a result is sent, not how many are. Sending reads back what was written, strictly oldest first, so memory does
- * not grow with a backlog. When the disk takes nothing, results wait in memory and are sent from there.
+ * Appends are committed in groups by synchronous writes while the next group gathers, so the disk's latency limits
+ * how late a result is sent, not how many are sent. Results are read back from disk and sent oldest first, so memory
+ * does not grow with a backlog. If writing to disk fails, results wait in memory and are sent from there.
  */
 export class Outbox {
   readonly #home: OutboxHome;
@@ -78,21 +78,18 @@ export class Outbox {
     this.#store = new SegmentStore({ ...options, home, segmentBytes, capBytes, lost });
   }
 
-  /** Opens this process's outbox below `folder` and adopts what dead agents left there. */
+  /** Opens this process's outbox below `folder` and adopts the results of dead agents. */
   static async open(options: OutboxOptions): Promise<Outbox> {
     const home = await openOutboxHome(options.folder, options.instanceId);
     const outbox = new Outbox(home, options);
     await outbox.#store.adopt().catch((error: unknown) => {
-      options.log.warn({ err: toError(error) }, 'results of earlier agents cannot be looked for yet');
+      options.log.warn({ err: toError(error) }, 'cannot search for results of earlier agents yet');
     });
     outbox.#beatTimer = setInterval(() => void outbox.#beat(), ownerBeatMs);
     return outbox;
   }
 
-  /**
-   * Takes one serialised result. Resolves when it is on disk, or when the disk refused and it is held in memory;
-   * never rejects.
-   */
+  /** Takes one serialised result. Resolves when it is on disk, or in memory if the write failed; never rejects. */
   add(json: string): Promise<void> {
     return new Promise((resolve) => {
       const payload = Buffer.from(json);
@@ -107,9 +104,9 @@ export class Outbox {
     });
   }
 
-  /** The oldest results, as many as fit; null when there is none. One batch at a time. */
+  /** The oldest results that fit in one batch; null if there are none. Only one batch at a time. */
   async nextBatch(maxItems: number, maxBytes: number): Promise<Batch | null> {
-    if (this.#batchOut !== null) throw new Error('the batch before has not been settled');
+    if (this.#batchOut !== null) throw new Error('the previous batch has not been settled');
     const batch = (await this.#store.next(maxItems, maxBytes)) ?? this.#memoryBatch(maxItems, maxBytes);
     if (batch === null) return null;
     this.#batchOut ??= 'disk';
@@ -128,7 +125,7 @@ export class Outbox {
     this.#filled = listener;
   }
 
-  /** Sets a result aside that the service refuses for good, for a person to look at. */
+  /** Sets aside, for inspection, a result that the service refuses permanently. */
   async quarantine(payload: Buffer): Promise<void> {
     await this.#home.setAside(payload).catch((error: unknown) => {
       this.#options.log.warn({ err: toError(error) }, 'refused result could not be set aside');
@@ -151,7 +148,7 @@ export class Outbox {
     return this.#pending.count === 0 && this.#flushing === null && this.#store.status().bytes === 0;
   }
 
-  /** Writes what can be written and closes the files. What was not sent stays on disk for the next agent. */
+  /** Writes the remaining results and closes the files. Unsent results stay on disk for the next agent. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#beatTimer);
@@ -160,7 +157,7 @@ export class Outbox {
     await this.#flush();
     await this.#store.close();
     if (this.#pending.count > 0)
-      this.#lost(this.#pending.count, 'the disk refused them until the agent ended');
+      this.#lost(this.#pending.count, 'they could not be written to disk before the agent stopped');
     await this.#home.close();
   }
 
@@ -182,7 +179,7 @@ export class Outbox {
     }, delayMs);
   }
 
-  /** Commits everything pending; a call while one is under way waits for that one. */
+  /** Commits everything pending. During a commit, further calls wait for the same one. */
   #flush(): Promise<void> {
     this.#flushing ??= this.#commitAll().finally(() => {
       this.#flushing = null;
@@ -191,7 +188,7 @@ export class Outbox {
   }
 
   async #commitAll(): Promise<void> {
-    // A batch that is being sent from memory must not be on disk as well once it is acknowledged.
+    // A batch that is sent from memory must not also be on disk once it is acknowledged.
     while (this.#pending.count > 0 && this.#batchOut !== 'memory') {
       const group = this.#pending.takeGroup(commitBytes);
       try {
@@ -204,7 +201,7 @@ export class Outbox {
         this.#diskRefused(toError(error));
         return;
       }
-      if (this.#diskError !== null) this.#options.log.info('the disk takes results again');
+      if (this.#diskError !== null) this.#options.log.info('results are written to disk again');
       this.#diskError = null;
       for (const { settle } of group) settle?.();
       this.#notify();
@@ -214,12 +211,12 @@ export class Outbox {
   #diskRefused(error: Error): void {
     if (this.#diskError === null) {
       this.#options.metrics.outboxDiskErrors += 1;
-      this.#options.fault(error, 'results cannot be written to disk: they are held in memory');
+      this.#options.fault(error, 'results cannot be written to disk and are held in memory');
     }
     this.#diskError = error;
     this.#pending.settleAll();
     this.#flushSoon(diskRetryMs);
-    // Not before this flush is over: a batch is only taken from memory while nothing is being written.
+    // Only after this flush: batches are taken from memory only while no write is in progress.
     setImmediate(() => this.#notify());
   }
 
@@ -238,7 +235,7 @@ export class Outbox {
   }
 
   #dropped(count: number): void {
-    if (count > 0) this.#lost(count, 'the disk refuses results and memory for them is used up');
+    if (count > 0) this.#lost(count, 'they could not be written to disk, and the memory for them is full');
   }
 
   #lost(count: number, why: string): void {
@@ -249,7 +246,8 @@ export class Outbox {
   async #beat(): Promise<void> {
     try {
       await this.#home.beat();
-      // Others may have died meanwhile, or have been silent for long enough: their runs are done again if that lasts.
+      // Other agents may have died, or may have been silent long enough to be adopted; their runs are repeated if
+      // that continues.
       if (await this.#store.adopt()) this.#notify();
     } catch (error) {
       this.#options.log.warn({ err: toError(error) }, 'outbox folder could not be touched');

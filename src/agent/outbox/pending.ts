@@ -1,7 +1,7 @@
-/** A result that is not on disk yet. `settle` resolves the call that added it; null = it was resolved already. */
+/** A result that is not on disk yet. `settle` resolves the call that added it; null = already resolved. */
 export type Pending = { readonly payload: Buffer; readonly time: number; settle: (() => void) | null };
 
-/** Results in memory, oldest first: until they are written, or as long as the disk takes nothing. */
+/** Results in memory, oldest first, until they are written to disk. They stay here while the disk cannot be written. */
 export class PendingResults {
   readonly #capBytes: number;
   #entries: Pending[] = [];
@@ -23,14 +23,14 @@ export class PendingResults {
     return this.#entries[0];
   }
 
-  /** Adds one at the end; returns how many of the oldest it drops to stay within the cap. */
+  /** Adds one at the end; returns how many of the oldest were dropped to stay within the cap. */
   add(entry: Pending): number {
     this.#entries.push(entry);
     this.#bytes += entry.payload.length;
     return this.#dropExcess();
   }
 
-  /** Takes out the oldest, `maxBytes` at most but at least one. */
+  /** Removes and returns the oldest, up to `maxBytes` but at least one. */
   takeGroup(maxBytes: number): Pending[] {
     let bytes = 0;
     let count = 0;
@@ -43,14 +43,14 @@ export class PendingResults {
     return this.#entries.splice(0, count);
   }
 
-  /** Puts a group back in front; returns how many it drops to stay within the cap. */
+  /** Puts a group back at the front; returns how many were dropped to stay within the cap. */
   putBack(group: readonly Pending[]): number {
     this.#entries.unshift(...group);
     for (const { payload } of group) this.#bytes += payload.length;
     return this.#dropExcess();
   }
 
-  /** The oldest, without taking them out: `maxBytes` with a separator each, but at least one. */
+  /** The oldest without removing them: up to `maxBytes` with a separator each, but at least one. */
   peek(maxItems: number, maxBytes: number): Pending[] {
     let bytes = 0;
     const entries: Pending[] = [];

@@ -9,12 +9,12 @@ import type { Batch } from './segments.ts';
 import { isRefusedContent, type ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
 
-/** Brings the outbox's results to the service: one batch in flight, oldest first, until each is acknowledged. */
+/** Sends the outbox's results to the service: one batch in flight, oldest first, until each is acknowledged. */
 export type ResultSender = {
   start: () => void;
   /**
-   * Sends without delay until the outbox is empty, `until` (performance.now) has come, or 5 s brought nothing. `hurry`
-   * leaves it 3 s more.
+   * Sends without delay until the outbox is empty, until `until` (performance.now), or until 5 s passed without
+   * progress. After `hurry` fires, 3 s remain.
    */
   flush: (until: number, hurry: AbortSignal) => Promise<void>;
   stop: () => Promise<void>;
@@ -25,9 +25,9 @@ const gatherMs = 50;
 const callTimeoutMs = 60_000;
 const fruitlessFlushMs = 5000;
 const hurriedRetryMs = 500;
-/** What a second signal leaves for results that could not be sent so far; they are safe on disk. */
+/** Time that remains after a second signal. Results that were not sent are safe on disk. */
 const lastSendMs = 3000;
-/** What the request adds around its results, at most. */
+/** Maximum size of a request without its results. */
 const envelopeBytes = 4096;
 
 export function createResultSender(options: {
@@ -38,17 +38,17 @@ export function createResultSender(options: {
   metrics: AgentMetrics;
   fault: (error: Error, message: string) => void;
   random: () => number;
-  /** Aborted when the agent stops: nothing that fails from then on is a fault. */
+  /** Aborted when the agent stops; later failures are not reported as faults. */
   ending: AbortSignal;
 }): ResultSender {
   const { outbox, client, session, log, metrics } = options;
   const stopped = new AbortController();
   let running: Promise<void> = Promise.resolve();
   let wake: (() => void) | null = null;
-  /** Something came since the outbox was last looked into. */
+  /** Results were added since the outbox was last read. */
   let hasNews = false;
   let hurrying = false;
-  /** Fires when a wait is to be cut short: the agent drains, or stops. */
+  /** Fires when a wait must be cut short: the agent drains, or stops. */
   const waitsEnded = new AbortController();
   let progressAt = performance.now();
 
@@ -66,7 +66,7 @@ export function createResultSender(options: {
     wake?.();
   });
 
-  /** Sends one request; the number of results in it that the service has dealt with is all of them, or it rejects. */
+  /** Sends one request. Returns the number of results in it, which the service has then processed, or rejects. */
   const send = async (agentId: string, payloads: Buffer[]): Promise<void> => {
     const sentAt = performance.now();
     const answer = await client.call('results', requestBody(agentId, payloads), {
@@ -94,8 +94,8 @@ export function createResultSender(options: {
   };
 
   /**
-   * Sends a batch and says how many of its first results are dealt with. A refused request is halved until the one
-   * result that the service can't read is found and set aside, so that it does not hold up the others.
+   * Sends a batch; returns how many of its first results are done. A refused request is halved until the one result
+   * that the service cannot read is found and set aside, so that it does not block the others.
    */
   const deliver = async (agentId: string, payloads: Buffer[]): Promise<{ count: number; error: unknown }> => {
     let count = 0;
@@ -114,7 +114,7 @@ export function createResultSender(options: {
         const unreadable = payloads[count];
         if (unreadable !== undefined) await outbox.quarantine(unreadable);
         metrics.resultsQuarantined += 1;
-        options.fault(toError(error), 'result refused by the service: set aside');
+        options.fault(toError(error), 'result refused by the service and set aside');
         count += 1;
         size = payloads.length - count;
       }
@@ -154,7 +154,7 @@ export function createResultSender(options: {
     if (!stopped.signal.aborted) {
       log.warn(
         { err: toError(error), retryInMs: Math.round(waitMs) },
-        'results not delivered: they stay in the outbox',
+        'results not delivered; they stay in the outbox',
       );
     }
     await (hurrying ? pause(hurriedRetryMs, stopped.signal) : pause(waitMs, waitsEnded.signal));
@@ -192,13 +192,13 @@ export function createResultSender(options: {
       }
     },
     stop: async () => {
-      stopped.abort(new Error('the agent stops'));
+      stopped.abort(new Error('the agent is stopping'));
       await running;
     },
   };
 }
 
-/** The request around results that are serialised already. */
+/** The request around already serialised results. */
 function requestBody(agentId: string, payloads: Buffer[]): Buffer {
   const parts: Buffer[] = [Buffer.from(`{"agentId":${JSON.stringify(agentId)},"results":[`)];
   const comma = Buffer.from(',');

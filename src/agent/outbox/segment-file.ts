@@ -2,22 +2,22 @@ import { constants, promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import { header, headerBytes, readFrames } from './segment.ts';
 
-/** One segment of the store: a file, and how far its results are sent. Sizes and places in bytes. */
+/** One segment of the store: a file, and how many of its results are sent. Sizes and positions in bytes. */
 export type Segment = {
   path: string;
   size: number;
   acknowledged: number;
-  /** For reading and acknowledging; opened when the segment's turn comes. */
+  /** For reading and acknowledging; opened when the segment is the next to send. */
   file: fs.FileHandle | null;
-  /** Time of its oldest frame that is not acknowledged, as far as known. */
+  /** Time of its oldest unacknowledged frame, if known. */
   oldestAt: number;
-  /** Frames that are not acknowledged; null = an earlier agent wrote them, and nobody has counted yet. */
+  /** Unacknowledged frames; null = an earlier agent wrote them, and they have not been counted yet. */
   frames: number | null;
 };
 
 /**
- * Creates an empty segment in `folder`. Names sort by time (milliseconds since the epoch), then by `number`. Rejects with the
- * error of the file system; no file remains then. Every write to the returned file waits for the disk.
+ * Creates an empty segment in `folder`. Names sort by time (milliseconds since the epoch), then by `number`. Rejects
+ * with the file system's error and leaves no file then. Every write to the returned file waits for the disk.
  */
 export async function createSegment(
   folder: string,
@@ -46,19 +46,19 @@ export async function createSegment(
   return { segment, file };
 }
 
-/** Counts the frames that are not acknowledged, by reading all of them. */
+/** Counts the unacknowledged frames by reading all of them. */
 export async function countLeft({ file, acknowledged, size }: Segment): Promise<number> {
   if (file === null) return 0;
   const range = { from: acknowledged, to: size, maxItems: Infinity, maxBytes: size };
   return (await readFrames(file, range)).frames.length;
 }
 
-/** True when every result in it is acknowledged. */
+/** True if every result in it is acknowledged. */
 export function isDrained(segment: Segment): boolean {
   return segment.acknowledged >= segment.size;
 }
 
-/** Makes the name of a new file survive a power cut too. */
+/** Makes the name of a new file survive a power failure too. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await fs.open(folder, 'r');
   try {

@@ -2,8 +2,8 @@ import { constants, promises as fs, type PathLike } from 'node:fs';
 import { crc32 } from 'node:zlib';
 
 /**
- * One file of the outbox: a header, then frames, each with its length and checksum. Frames are only appended; how many
- * bytes the service has acknowledged stands in the header, so that after a crash little is sent twice.
+ * One file of the outbox: a header, then frames, each with its length and checksum. Frames are only appended. The
+ * header holds how many bytes the service has acknowledged, so that little is sent twice after a crash.
  *
  * Header, 32 bytes: magic (8), acknowledged end (uint64 LE), zeroes. Frame: payload length (uint32 LE), CRC-32 of the
  * payload (uint32 LE), time of appending in ms since the epoch (float64 LE), payload.
@@ -12,12 +12,12 @@ import { crc32 } from 'node:zlib';
 const magic = Buffer.from('LAOUTBX1');
 export const headerBytes = 32;
 export const frameHeaderBytes = 16;
-/** A length above this is no length but damage. */
+/** A larger length means damage. */
 export const longestPayload = 64 * 1024 * 1024;
 
 export type Frame = { payload: Buffer; time: number; end: number };
 
-/** Frames that could be read, and what stopped the reading: nothing, a torn last frame, or damage at `at`. */
+/** The readable frames, and why reading stopped: at the end, at a torn last frame, or at damage at `at`. */
 export type FramesRead = {
   frames: Frame[];
   stop: null | { kind: 'torn' } | { kind: 'damaged'; at: number; resumeAt: number | null };
@@ -30,7 +30,7 @@ export function header(): Buffer {
   return bytes;
 }
 
-/** Payloads as frames, in one piece that one write can append; in `scratch` where that is long enough. */
+/** Payloads as frames in one buffer for a single write; in `scratch` if it is long enough. */
 export function framed(payloads: readonly Buffer[], time: number, scratch?: Buffer): Buffer {
   let size = 0;
   for (const payload of payloads) size += frameHeaderBytes + payload.length;
@@ -48,8 +48,8 @@ export function framed(payloads: readonly Buffer[], time: number, scratch?: Buff
 }
 
 /**
- * Opens a segment for reading and for its acknowledgements. 'empty' when it holds no frame, as after a crash before its
- * header was written; 'damaged' when its header is not one of ours.
+ * Opens a segment for reading and acknowledging. 'empty' if it contains no frame, as after a crash before its header
+ * was written; 'damaged' if its header is not valid.
  */
 export async function openSegment(
   path: PathLike,
@@ -57,7 +57,7 @@ export async function openSegment(
   const file = await fs.open(path, constants.O_RDWR);
   const { size } = await file.stat();
   const { buffer, bytesRead } = await file.read(Buffer.alloc(headerBytes), 0, headerBytes, 0);
-  // Cut short while it was written: no frame has ever stood behind it.
+  // Cut short while it was written, so no frame follows.
   if (size <= headerBytes && buffer.subarray(0, size).equals(header().subarray(0, size))) {
     await file.close();
     return 'empty';
@@ -71,7 +71,9 @@ export async function openSegment(
   return { file, size, acknowledged };
 }
 
-/** Notes how far the service has acknowledged. Not synced: losing the note means sending twice, not losing. */
+/**
+ * Records how far the service has acknowledged. Not synced: if the record is lost, results are sent twice, not lost.
+ */
 export async function writeAcknowledged(file: fs.FileHandle, offset: number): Promise<void> {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64LE(BigInt(offset), 0);
@@ -79,8 +81,8 @@ export async function writeAcknowledged(file: fs.FileHandle, offset: number): Pr
 }
 
 /**
- * Frames from `from` up to `to`, at most `maxItems` and about `maxBytes` (but at least one). A last frame that does not end at
- * `to` was torn by a crash.
+ * Frames from `from` up to `to`, at most `maxItems` and about `maxBytes` (but at least one). A last frame that does
+ * not end at `to` was torn by a crash.
  */
 export async function readFrames(
   file: fs.FileHandle,
@@ -111,7 +113,7 @@ export async function readFrames(
     }
     const payload = bytes.subarray(offset + frameHeaderBytes, end);
     if (crc32(payload) !== bytes.readUInt32LE(offset + 4)) {
-      // The last frame of all: it was being written when the machine stopped.
+      // The last frame of all, which was being written when the machine stopped.
       if (from + end === to) return { frames, stop: { kind: 'torn' } };
       return { frames, stop: { kind: 'damaged', at, resumeAt: from + end } };
     }

@@ -9,10 +9,10 @@ import { framed, openSegment, readFrames, writeAcknowledged, type Frame } from '
 import { isOutOfSpace } from '../../system-errors.ts';
 import { countLeft, createSegment, isDrained, type Segment } from './segment-file.ts';
 
-/** Results that are to be sent next, oldest first. */
+/** Results to send next, oldest first. */
 export type Batch = {
   payloads: Buffer[];
-  /** The service has taken charge of the first `count`; they leave the outbox, the others come again. */
+  /** The service has accepted the first `count`: they are removed from the outbox, and the others are sent again. */
   acknowledge: (count: number) => Promise<void>;
 };
 
@@ -24,29 +24,29 @@ type StoreOptions = {
   log: Log;
   metrics: AgentMetrics;
   fault: (error: Error, message: string) => void;
-  /** Results had to be dropped. */
+  /** Called when results had to be dropped. */
   lost: (count: number, why: string) => void;
   now: () => number;
 };
 
 const damagedFilesKept = 8;
 
-/** The outbox's files: appended to at one end, read and acknowledged at the other, bounded by dropping the oldest. */
+/** The outbox's files: appended to at one end, read and acknowledged at the other, limited by dropping the oldest. */
 export class SegmentStore {
   readonly #options: StoreOptions;
   #segments: Segment[] = [];
   #writing: { segment: Segment; file: fs.FileHandle } | null = null;
   #names = 0;
-  /** Most groups fit; appends follow one another, so one is enough. */
+  /** Large enough for most groups. Appends run one after another, so one buffer is enough. */
   readonly #scratch = Buffer.allocUnsafeSlow(128 * 1024);
-  /** Where the batch came from that has not been settled yet. */
+  /** The segment of the batch that has not been settled yet. */
   #out: Segment | null = null;
 
   constructor(options: StoreOptions) {
     this.#options = options;
   }
 
-  /** Writes payloads as one synchronous write. Rejects when the disk refuses; nothing of them is kept then. */
+  /** Writes payloads in one synchronous write. Rejects if the write fails and keeps none of them then. */
   async append(payloads: readonly Buffer[], time: number): Promise<void> {
     const bytes = framed(payloads, time, this.#scratch);
     await this.#makeRoom(bytes.length);
@@ -58,7 +58,8 @@ export class SegmentStore {
         written += step.bytesWritten;
       }
     } catch (error) {
-      // Half a frame must not stay behind the last whole one. Anything but a full disk casts doubt on the file itself.
+      // No partial frame may remain after the last complete one. Any error except a full disk means that the file
+      // itself may be bad.
       const cut = await file.truncate(segment.size).then(
         () => true,
         () => false,
@@ -72,7 +73,7 @@ export class SegmentStore {
     if (segment.size >= this.#options.segmentBytes) await this.#finishSegment();
   }
 
-  /** The oldest results, as many as fit; null when there is none. One batch at a time. */
+  /** The oldest results that fit in one batch; null if there are none. Only one batch at a time. */
   async next(maxItems: number, maxBytes: number): Promise<Batch | null> {
     for (;;) {
       for (const done of this.#segments.filter(isDrained)) {
@@ -93,7 +94,7 @@ export class SegmentStore {
           const last = frames[count - 1];
           if (last === undefined) return;
           segment.acknowledged = last.end;
-          // Damage that was stepped over may have hidden some.
+          // Damage that was skipped may have hidden some results.
           if (segment.frames !== null) segment.frames = Math.max(0, segment.frames - count);
           if (isDrained(segment) && segment !== this.#writing?.segment) await this.#discard(segment);
           else if (segment.file !== null) {
@@ -104,7 +105,7 @@ export class SegmentStore {
     }
   }
 
-  /** Takes over what dead agents left behind, in front of everything of its own. True when there was something. */
+  /** Adopts the segments of dead agents and puts them before its own. True if there were any. */
   async adopt(): Promise<boolean> {
     const adopted: Segment[] = [];
     for (const name of await this.#options.home.adopt()) {
@@ -132,7 +133,10 @@ export class SegmentStore {
     return adopted.length > 0;
   }
 
-  /** Bytes and results that wait (adopted ones as far as counted), and the time of the oldest; null = none waits. */
+  /**
+   * Bytes and results that wait (adopted ones as far as they are counted), and the time of the oldest; null = none
+   * waits.
+   */
   status(): { bytes: number; results: number; oldestAt: number | null } {
     const waiting = this.#segments.filter((segment) => !isDrained(segment));
     const bytes = waiting.reduce((sum, segment) => sum + segment.size - segment.acknowledged, 0);
@@ -164,11 +168,11 @@ export class SegmentStore {
     await file?.close().catch(() => undefined);
   }
 
-  /** Drops the oldest segments until `bytes` more fit below the cap. */
+  /** Drops the oldest segments until `bytes` more fit within the cap. */
   async #makeRoom(bytes: number): Promise<void> {
     let total = this.#segments.reduce((sum, segment) => sum + segment.size, bytes);
     while (total > this.#options.capBytes) {
-      // A segment that is on its way to the service at this moment is spared.
+      // A segment that is being sent is kept.
       const candidate = this.#segments.find((segment) => segment !== this.#out);
       if (candidate === undefined) return;
       if (candidate === this.#writing?.segment) await this.#finishSegment();
@@ -193,7 +197,7 @@ export class SegmentStore {
     return count;
   }
 
-  /** Frames of a segment that are not acknowledged yet. Steps over what can't be read, so that it may return none. */
+  /** Unacknowledged frames of a segment. Skips unreadable ones, so it may return none. */
   async #framesOf(segment: Segment, maxItems: number, maxBytes: number): Promise<Frame[]> {
     try {
       segment.file ??= await fs.open(segment.path, constants.O_RDWR);
@@ -201,26 +205,26 @@ export class SegmentStore {
       this.#segments = this.#segments.filter((other) => other !== segment);
       if (segment === this.#writing?.segment) await this.#finishSegment();
       this.#options.metrics.outboxDamaged += 1;
-      this.#options.fault(toError(error), 'outbox segment cannot be opened: its results are lost');
+      this.#options.fault(toError(error), 'outbox segment cannot be opened; its results are lost');
       return [];
     }
     const range = { from: segment.acknowledged, to: segment.size, maxItems, maxBytes };
     const { frames, stop } = await readFrames(segment.file, range);
     if (frames.length > 0 || stop === null) return frames;
     if (stop.kind === 'torn') {
-      // A crash cut the write short: nobody was told that this result was safe.
+      // A crash cut the write short; this result was never reported as safe.
       segment.size = segment.acknowledged;
     } else {
       await this.#setAside(
         segment.path,
-        stop.resumeAt === null ? 'everything behind one place' : 'one result',
+        stop.resumeAt === null ? 'everything after one position' : 'one result',
       );
       segment.acknowledged = stop.resumeAt ?? segment.size;
     }
     return [];
   }
 
-  /** Keeps a copy of a damaged segment for a person to look at; the readable results in it are still sent. */
+  /** Keeps a copy of a damaged segment for inspection; its readable results are still sent. */
   async #setAside(path: string, cost: string): Promise<void> {
     this.#options.metrics.outboxDamaged += 1;
     this.#options.fault(new Error(`damaged outbox segment; lost: ${cost}`), 'outbox segment is damaged');

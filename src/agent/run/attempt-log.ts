@@ -1,14 +1,14 @@
 import type { LogBounds } from '../job-types/log-bounds.ts';
 import type { LogEntry } from '../../protocol/result.ts';
 
-/** The log of one attempt: the first lines and the last ones, when there are more than a result can have. */
+/** The log of one attempt: its first and its last lines if it has more than a result can hold. */
 export type AttemptLog = {
   add: (entry: LogEntry) => void;
-  /** What the result gets; a line between says how many are left out. */
+  /** The lines for the result; a line in the middle reports how many were omitted. */
   entries: () => LogEntry[];
 };
 
-/** Keeps lines as they come; `onLog` hears each of them, up to ten times as many as are kept. */
+/** Collects lines; `onLog` receives each of them, up to ten times as many as are kept. */
 export function createAttemptLog(
   bounds: LogBounds,
   onLog: ((entry: LogEntry) => void) | undefined,
@@ -26,7 +26,7 @@ export function createAttemptLog(
       if (forwarded <= maxForwarded) onLog?.(entry);
       const { length } = entry.msg;
       const fits = first.length < bounds.first && firstLength + length <= bounds.characters;
-      // Once one had no room, all that come later are later lines.
+      // Once a line did not fit in the first half, all later lines go to the second half.
       if (leftOut === 0 && last.length === 0 && fits) {
         first.push(entry);
         firstLength += length;
@@ -45,7 +45,7 @@ export function createAttemptLog(
       const between: LogEntry = {
         time: next.time,
         level: 'info',
-        msg: `… ${leftOut} lines are left out here`,
+        msg: `… ${leftOut} lines omitted`,
       };
       return [...first, between, ...last];
     },

@@ -21,16 +21,16 @@ import { within } from './within.ts';
 
 /** What one attempt needs of the agent. */
 export type AttemptParts = {
-  /** The executor of a type; all are loaded by the time a job runs. */
+  /** The executor of a type; all are loaded before a job runs. */
   executorOf: (type: JobType) => Executor<JobType>;
   network: Network;
-  /** What customer code and files of attempts need; absent where no attempt leaves any. */
+  /** What customer code and files of attempts need; absent if attempts leave no files. */
   forFiles?: FileParts;
-  /** Looks at what the network does to attempts; absent = nobody does. */
+  /** Collects network evidence of attempts; absent = none is collected. */
   evidence?: Pick<NetworkEvidence, 'watch' | 'traces'>;
-  /** Mask in runs of scripts what looks like a credential, too. */
+  /** Also mask text in script runs that looks like a credential. */
   detectSecrets?: boolean;
-  /** Hears each line of the run's log as it comes, before it is scrubbed. */
+  /** Receives each line of the run's log before it is scrubbed. */
   onLog?: (entry: LogEntry) => void;
   fault: (error: Error, message: string) => void;
   /** Milliseconds since the epoch. */
@@ -45,7 +45,7 @@ type AttemptOptions = {
   parts: AttemptParts;
 };
 
-/** One attempt: the executor under its deadline, the verdict, the files. Rejects with JobAborted only. */
+/** One attempt: the executor under its deadline, the grade, the files. Rejects only with JobAborted. */
 export async function attemptOnce(job: Job, options: AttemptOptions): Promise<Attempted> {
   const { parts, scrubber } = options;
   const files = parts.forFiles === undefined ? null : openAttemptFiles(parts.forFiles, scrubber);
@@ -63,12 +63,15 @@ export async function attemptOnce(job: Job, options: AttemptOptions): Promise<At
     options.hold.stage = null;
     watch?.end();
     await files?.remove().catch((error: unknown) => {
-      parts.fault(toError(error), 'the folder of an attempt cannot be removed');
+      parts.fault(toError(error), 'an attempt's folder cannot be removed');
     });
   }
 }
 
-/** Takes the artifacts while the slot is still held: what they need of the disk and the processors is bounded by it. */
+/**
+ * Processes the artifacts while the slot is still held, so that the slots also limit the disk and processor time for
+ * them.
+ */
 async function keptFiles(
   job: Job,
   { attempt, hold, parts }: AttemptOptions,
@@ -80,9 +83,9 @@ async function keptFiles(
   const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), keepMs);
   const onAbort = () => {
     const { aborted } = hold;
-    // A cancelled run may still be cut off.
+    // A cancelled run may still be aborted.
     if (aborted === null || (reportsWhenCancelled && aborted.code === 'cancelled')) hold.onAbort = onAbort;
-    // The verdict of half an hour is not given up for some of its files.
+    // Keep the result of a long run even if some of its files fail.
     else if (reportsWhenCancelled && aborted.code === 'shutdown')
       controller.abort(new JobAborted('deadline'));
     else controller.abort(aborted);
@@ -96,7 +99,7 @@ async function keptFiles(
     );
   } catch (error) {
     const { aborted } = hold;
-    // A cancelled run that is reported is over, with its files or without.
+    // A cancelled run that is reported ends here, with or without its files.
     if (aborted !== null && controller.signal.reason === aborted && verdict.status !== 'cancelled')
       throw aborted;
     const { message } = toError(error);
@@ -109,7 +112,7 @@ async function keptFiles(
   }
 }
 
-/** The executor under its deadline, then the verdict. */
+/** Runs the executor under its deadline, then grades the outcome. */
 async function execution(
   job: Job,
   { hold, deadline, parts, scrubber }: AttemptOptions,
@@ -123,7 +126,7 @@ async function execution(
     return unseen(erroredGrade(reason), { startedAt, stoppedAt: startedAt });
   }
   const own = jobTypeOf(job);
-  // A person who waits for a suite wants to see its progress.
+  // Users who wait for a suite want to see its progress.
   if (own.hasLiveLog) {
     hold.lines = createLiveLog((line) => {
       if (parts.detectSecrets === true) maskLikelyIn(line, scrubber);
@@ -155,7 +158,7 @@ async function execution(
     const isAbort = error instanceof JobAborted;
     if (isAbort && error.code === 'deadline') {
       const elapsed = performance.now() - began;
-      const where = hold.stage === null ? '' : `; it was in its stage ${hold.stage}`;
+      const where = hold.stage === null ? '' : `; the current stage was ${hold.stage}`;
       const outcome = nothingSeen(elapsed, `no result within ${Math.round(limitMs)} ms${where}`);
       return { outcome, grade: grade(job, outcome), artifacts: [], ...times };
     }
@@ -164,7 +167,7 @@ async function execution(
     if (aborted?.code === 'cancelled' && own.reportsWhenCancelled) return unseen(cancelledGrade(), times);
     if (aborted !== null) throw aborted;
     if (error instanceof AgentError || error instanceof InvalidJobError) {
-      if (error.code === 'INTERNAL') parts.fault(error, 'attempt ended by a fault of the agent');
+      if (error.code === 'INTERNAL') parts.fault(error, 'attempt ended by an agent fault');
       return unseen(erroredGrade(reasonOf(error.code, error.message)), times);
     }
     const thrown = toError(error);
@@ -178,7 +181,7 @@ function nothingSeen(responseTime: number, message: string): Outcome {
   return { base, responseTime, timings: null, assertions: [], details: {} };
 }
 
-/** An attempt that the executor had no part in: nothing was measured, the verdict alone stands. */
+/** An attempt in which the executor did not run: it has a grade but no measurements. */
 export function unseen(
   verdict: Grade,
   times: { startedAt: number; stoppedAt: number; log?: LogEntry[] },

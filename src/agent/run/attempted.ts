@@ -4,7 +4,7 @@ import type { Outcome } from '../../executors/interface/executor.ts';
 import type { Artifact, LogEntry } from '../../protocol/result.ts';
 import type { Grade } from './grade.ts';
 
-/** One attempt that has ended: what was seen, or why there was nothing to see, and the verdict. */
+/** One finished attempt: the outcome, or why there is none, and the grade. */
 export type Attempted = {
   outcome: Outcome;
   grade: Grade;
@@ -12,14 +12,14 @@ export type Attempted = {
   log: LogEntry[];
   startedAt: number;
   stoppedAt: number;
-  /** Where the network failed; absent when it did not. */
+  /** Where the network failed; absent if it did not. */
   traceTo?: NetworkFailure['traceTo'];
 };
 
-/** What there is to tell of an attempt that the network failed. */
+/** Evidence of an attempt that failed because of the network. */
 export type NetworkFailure = {
-  /** Where the way broke off, as far as that can be traced. */
+  /** Where to trace to, if a trace is possible. */
   traceTo: TraceTarget | Unavailable;
-  /** Absent when no packets were captured because nobody knew that it would fail. */
+  /** Absent if no packets were captured, because no failure was expected. */
   capture?: { pcap: Buffer; summary: CaptureSummary } | Unavailable;
 };

@@ -2,23 +2,26 @@ import type { RetryStrategy } from '../../protocol/job.ts';
 import type { Reason, ReasonCode } from '../../protocol/reasons.ts';
 import type { ResultStatus } from '../../protocol/result.ts';
 
-/** What the decision about another attempt needs to know of the attempts so far. */
+/** What the retry decision needs to know about the attempts so far. */
 export type AttemptHistory = {
-  /** The attempt that has just ended; counts from 1, over all locations. */
+  /** Number of the attempt that has just ended; counts from 1, over all locations. */
   attempt: number;
   status: ResultStatus;
   reason: Reason | null;
-  /** Start of attempt 1, and now: milliseconds since the epoch. */
+  /** Start of attempt 1, and the current time: milliseconds since the epoch. */
   firstAttemptAt: number;
   now: number;
   /** No attempt may start at or after this moment. */
   deadline: number;
 };
 
-/** The next attempt: which, how long to wait before it, and whether another location is to make it. */
+/** The next attempt: its number, the delay before it, and whether another location makes it. */
 export type NextAttempt = { attempt: number; delayMs: number; elsewhere: boolean };
 
-/** Failures of names, routes and connections: what `onlyOn: NETWORK_ERROR` retries. An answer of the target is none. */
+/**
+ * Failures of names, routes and connections, which `onlyOn: NETWORK_ERROR` retries. An answer from the target is not
+ * one.
+ */
 const networkCodes: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -40,7 +43,7 @@ export function isNetworkFailure(reason: Reason | null): boolean {
   return reason !== null && networkCodes.has(reason.code);
 }
 
-/** Seconds to wait before retry `n` (from 1). EXPONENTIAL is the base to the power of n, as the strategy's name says. */
+/** Seconds to wait before retry `n` (from 1). EXPONENTIAL is the base to the power of n. */
 export function backoffSeconds(
   strategy: Pick<RetryStrategy, 'type' | 'baseBackoffSeconds'>,
   n: number,
@@ -58,11 +61,10 @@ export function backoffSeconds(
 }
 
 /**
- * Whether and when a job gets another attempt; null = the one that ended was the last.
+ * Whether and when a job gets another attempt; null = the last attempt is final.
  *
- * Only a failure is retried: an errored attempt is our own fault, and says nothing about the target. A retry that would
- * begin after maxDurationSeconds (counted from the start of attempt 1, running time included) or after the job's
- * deadline does not begin at all.
+ * Only failures are retried: an errored attempt is our own fault and does not reflect the target. A retry is skipped
+ * if it would start later than maxDurationSeconds after the start of attempt 1, or after the job's deadline.
  */
 export function nextAttempt(strategy: RetryStrategy | null, history: AttemptHistory): NextAttempt | null {
   if (strategy === null || history.status !== 'failed') return null;
@@ -72,7 +74,7 @@ export function nextAttempt(strategy: RetryStrategy | null, history: AttemptHist
   const delayMs = backoffSeconds(strategy, history.attempt) * 1000;
   const startsAt = history.now + delayMs;
   if (startsAt >= history.deadline) return null;
-  // SINGLE_RETRY has no such limit: the specification accepts none for it.
+  // SINGLE_RETRY has no such limit: the specification does not accept one for it.
   if (!single && startsAt - history.firstAttemptAt > strategy.maxDurationSeconds * 1000) return null;
   return { attempt: history.attempt + 1, delayMs, elsewhere: !strategy.sameRegion };
 }

@@ -4,13 +4,13 @@ import type { Attempted } from './attempted.ts';
 import { jobTypeOf } from '../job-types/table.ts';
 import type { JobScrubber } from '../scrubbing/own-secrets.ts';
 
-/** What is looked through at most, in characters: it costs time of the main thread. */
+/** Maximum number of characters to search, because the search runs on the main thread. */
 const maxText = 1024 * 1024;
 const maxLine = 16 * 1024;
 
 /**
- * Has what looks like a credential masked although nobody named it one (DETECT_SECRETS): in the script, its files and
- * variables, and in what the attempt saw and logged. Called before anything of the attempt is scrubbed.
+ * Masks text that looks like a credential even if no variable declares it (DETECT_SECRETS): in the script, its files
+ * and variables, and in the outcome and log of the attempt. Call it before anything of the attempt is scrubbed.
  */
 export function maskLikelySecrets(
   job: Job,
@@ -26,11 +26,11 @@ export function maskLikelySecrets(
   for (const text of jobTypeOf(job).scriptTextsOf(job)) look(text);
   for (const { key, value } of job.environmentVariables) look(`${key}=${value}`);
   for (const { msg } of log) look(msg);
-  // As text of the values themselves: in JSON a quote would end a password early.
+  // Search the values' own text: in JSON an escaped quote would end a password early.
   for (const text of textsIn(outcome.details, 0)) look(text);
 }
 
-/** Has what looks like a credential in one line masked from now on: for lines that leave while the run goes on. */
+/** Masks credential-like text in one line from now on, for lines that are sent while the run is in progress. */
 export function maskLikelyIn(line: string, scrubber: Pick<JobScrubber, 'add'>): void {
   for (const { kind, value } of likelySecrets(line.slice(0, maxLine))) scrubber.add(kind, value);
 }

@@ -5,10 +5,10 @@ import { reasonOf, type Reason, type ReasonCode } from '../../protocol/reasons.t
 import type { ResultStatus } from '../../protocol/result.ts';
 import { rounded } from '../../rounding.ts';
 
-/** What a job says about grading. Limits are milliseconds; null = no limit. */
+/** The grading settings of a job. Limits are milliseconds; null = no limit. */
 export type GradingRules = Pick<Job, 'shouldFail' | 'degradedResponseTime' | 'maxResponseTime'>;
 
-/** The verdict on one attempt. */
+/** The grade of one attempt. */
 export type Grade = {
   status: ResultStatus;
   reason: Reason | null;
@@ -19,7 +19,10 @@ export type Grade = {
   isCancelled: boolean;
 };
 
-/** Nothing was asked of the target: the check itself, or the way to the target, is at fault, so shouldFail has nothing to invert. */
+/**
+ * No request was sent to the target: the check itself or the network path is at fault, so shouldFail has nothing to
+ * invert.
+ */
 const neverAsked: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'INVALID_URL',
   'INVALID_REQUEST',
@@ -42,7 +45,7 @@ function gradeOf(status: ResultStatus, reason: Reason | null, overMaxResponseTim
 
 function inverted(base: Outcome['base']): Outcome['base'] {
   if (base.ok) {
-    const message = 'the check is to fail, but the target answered as if all were well';
+    const message = 'the check expects a failure, but the request succeeded';
     return { ok: false, reason: reasonOf('SHOULD_HAVE_FAILED', message) };
   }
   const { code, owner } = base.reason;
@@ -59,8 +62,8 @@ function assertionReason(assertions: AssertionResult[]): Reason | null {
 }
 
 /**
- * Status and reason of an attempt: the base verdict (inverted by shouldFail), then the assertions, then the limits, in
- * this order. A limit is reached at a response time equal to it. An attempt is degraded only if nothing failed.
+ * Status and reason of an attempt: the base result (inverted by shouldFail), then the assertions, then the limits, in
+ * this order. A response time equal to a limit reaches it. An attempt is degraded only if nothing failed.
  */
 export function grade(rules: GradingRules, outcome: Outcome): Grade {
   const { responseTime } = outcome;
@@ -79,18 +82,18 @@ export function grade(rules: GradingRules, outcome: Outcome): Grade {
   }
   if (base.degraded !== undefined) return gradeOf('degraded', base.degraded);
   if (degradedResponseTime !== null && responseTime >= degradedResponseTime) {
-    const message = `the response took ${rounded(responseTime, 1)} ms; degraded from ${degradedResponseTime} ms on`;
+    const message = `the response took ${rounded(responseTime, 1)} ms; it counts as degraded from ${degradedResponseTime} ms`;
     return gradeOf('degraded', reasonOf('RESPONSE_TOO_SLOW', message));
   }
   return gradeOf('passed', null);
 }
 
-/** Verdict on an attempt that ended by our own fault, or for lack of a valid job. */
+/** Grade of an attempt that ended by our own fault, or because the job is invalid. */
 export function erroredGrade(reason: Reason): Grade {
   return gradeOf('errored', reason);
 }
 
-/** Verdict on an attempt that the service called off. */
+/** Grade of an attempt that the service cancelled. */
 export function cancelledGrade(): Grade {
   return gradeOf('cancelled', reasonOf('CANCELLED', 'the service cancelled the run'));
 }

@@ -1,44 +1,49 @@
 import { JobAborted } from '../../errors.ts';
 import type { LiveLog } from './live-log.ts';
 
-/** A job and the lease by which this agent holds it. */
+/** A job and the lease with which this agent holds it. */
 export type LeasedJob = { readonly jobId: string; readonly leaseToken: string };
 
-/** One job in this agent's hands, from its claim until its final result is safe or it is handed back. */
+/** One job that this agent holds, from its claim until its final result is safe or it is handed back. */
 export type Hold = LeasedJob & {
   phase: 'queued' | 'running' | 'waiting';
-  /** The agent drains: the current attempt may end, but the job starts no other attempt and does not wait. */
+  /** The agent drains: the current attempt may finish, but the job does not wait for or start another attempt. */
   leaving: boolean;
-  /** Of a running suite: the stage that it is in; null = `phase` says all. */
+  /** Stage of a running suite; null = only `phase` applies. */
   stage: string | null;
-  /** Of a running suite: log lines that were not sent yet; null = no lines are sent. */
+  /** Log lines of a running suite that were not sent yet; null = no lines are sent. */
   lines: LiveLog | null;
-  /** The agent is handing the job back. It must not be renewed meanwhile: the service would answer that the lease is lost. */
+  /** The agent is handing the job back and must not renew it, or the service would report a lost lease. */
   released: boolean;
-  /** Why the job has to end; null while it may go on. */
+  /** Why the job has to end; null while it may continue. */
   aborted: JobAborted | null;
   /** Set by the code that waits for the job or runs it; `abort` calls it once. */
   onAbort: (() => void) | null;
-  /** Takes effect once. A cancelled suite still reports its results, so a second abort with another code may cut it off. */
+  /**
+   * Takes effect once. A cancelled suite still reports its results, so a second abort with another code can stop it.
+   */
   abort: (code: JobAborted['code']) => void;
-  /** The job is no longer ours; its lease is not renewed any more. */
+  /** The job is no longer held, and its lease is no longer renewed. */
   end: () => void;
 };
 
-/** All jobs that run or wait in this process, by their ids. */
+/** All jobs that run or wait in this process, by id. */
 export type Holds = {
   hold: (job: LeasedJob) => Hold;
   held: () => readonly Hold[];
   size: () => number;
   /** The current hold of a job, if there is one. */
   find: (jobId: string) => Hold | undefined;
-  /** Aborts every job that does not run; each running job ends instead of waiting for another attempt. */
+  /**
+   * Aborts every job that is not running. Running jobs finish their attempt and then end instead of waiting for
+   * another.
+   */
   drain: () => void;
-  /** Aborts every job with this code; returns how many jobs there were. */
+  /** Aborts every job with this code; returns the number of jobs. */
   abortAll: (code: JobAborted['code']) => number;
 };
 
-/** An empty set of holds. `onEnd` is called after each end of a hold. */
+/** Creates an empty set of holds. `onEnd` is called after each hold ends. */
 export function createHolds(onEnd: () => void = () => undefined): Holds {
   const holds = new Map<string, Hold>();
   let leaving = false;
@@ -66,7 +71,7 @@ export function createHolds(onEnd: () => void = () => undefined): Holds {
         onEnd();
       },
     };
-    // The service handed the same job out again: the older lease is void, even if the older run continues.
+    // The service handed out the same job again: the older lease is void, even if the older run continues.
     holds.get(jobId)?.abort('lease-lost');
     holds.set(jobId, entry);
     return entry;

@@ -2,18 +2,18 @@ import PQueue from 'p-queue';
 import { lanes as allLanes, type Lane } from '../../protocol/check-types.ts';
 
 /**
- * Slots of each lane. One p-queue per lane, so that no lane delays another; p-queue gives concurrency only (its
- * `timeout` would free the slot while the work goes on).
+ * Slots of each lane. Each lane has its own p-queue, so that no lane delays another. Only p-queue's concurrency is
+ * used; its `timeout` would free the slot while the work continues.
  */
 export type Lanes = {
   /** Slots of each lane that this agent has. */
   readonly slots: { readonly [L in Lane]?: number };
-  /** Slots that neither run nor are waited for. */
+  /** Slots that are not in use and not waited for. */
   free: (lane: Lane) => number;
   running: (lane: Lane) => number;
-  /** Runs `task` in a slot of the lane, in the order of asking. */
+  /** Runs `task` in a slot of the lane, first come, first served. */
   run: <T>(lane: Lane, task: () => Promise<T>) => Promise<T>;
-  /** Calls `listener` whenever a slot of the lane becomes free; returns the way to stop that. */
+  /** Calls `listener` whenever a slot of the lane becomes free; returns a function that removes it. */
   onFree: (lane: Lane, listener: () => void) => () => void;
   /** Adds a lane that this agent did not have. */
   open: (lane: Lane, slots: number) => void;

@@ -9,23 +9,23 @@ import type { ServiceClient } from '../link/client.ts';
 
 export type ReleaseBody = Omit<RequestOf<'release'>, 'leaseToken'>;
 
-/** What running a job needs of leases: to hold the job, and to hand it back. */
+/** What running a job needs: to hold the job, and to hand it back. */
 export type LeaseSource = {
   hold: (job: LeasedJob) => Hold;
-  /** Hands a job back. Retries until the lease would have run out anyway; never rejects. */
+  /** Hands a job back. Retries until the lease would have expired anyway; never rejects. */
   release: (job: LeasedJob, body: ReleaseBody) => Promise<void>;
 };
 
-/** The leases of all jobs that run or wait: renewed together, lost or cancelled one by one. */
+/** The leases of all jobs that run or wait: renewed together, lost or cancelled individually. */
 export type Leases = LeaseSource &
   Pick<Holds, 'held' | 'size'> & {
     /** Called with the answer of each hello. */
     begin: (terms: LeaseTerms) => void;
-    /** Hands back every job that does not run, at once; and each of the others as soon as it would have to wait. */
+    /** Hands back every job that is not running at once, and each of the others as soon as it would have to wait. */
     drain: () => void;
-    /** Aborts all jobs; returns how many jobs that were. */
+    /** Aborts all jobs; returns their number. */
     cancel: () => number;
-    /** Resolves when nothing is held and no hand-back is under way. */
+    /** Resolves when no job is held and no hand-back is in progress. */
     whenIdle: () => Promise<void>;
     stop: () => void;
   };
@@ -82,7 +82,10 @@ export function createLeases(options: LeaseOptions): Leases {
   };
 }
 
-/** Sends the release until the service takes it, refuses it for good, or the lease would have run out. Never rejects. */
+/**
+ * Sends the release until the service accepts it, refuses it permanently, or the lease would have expired. Never
+ * rejects.
+ */
 async function handBack(
   { jobId, leaseToken }: LeasedJob,
   body: ReleaseBody,
@@ -100,7 +103,7 @@ async function handBack(
       const waitMs = backoffMs(failures, random);
       if (error instanceof FatalError) return;
       if (!again || performance.now() + waitMs > giveUpAt) {
-        log.warn({ jobId, err: toError(error) }, 'job not handed back: its lease will run out');
+        log.warn({ jobId, err: toError(error) }, 'job not handed back; its lease will expire');
         return;
       }
       await pause(waitMs, stopped);

@@ -1,30 +1,34 @@
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 
 /**
- * Lines of a run's log that the service has not heard yet: they ride along with the renewals of its lease, so that somebody
- * can watch a long run. Bounded: of what comes faster than it can be told, the oldest goes, and its number is told instead.
- * (The whole log is a file of the run.)
+ * Lines of a run's log that were not sent yet. They are sent with the lease renewals, so that users can watch a long
+ * run. The amount is limited: if lines arrive faster than they can be sent, the oldest are dropped and their number
+ * is sent instead. (The complete log is a file of the run.)
  */
 export type LiveLog = {
-  /** Takes a line of the run's log; it is scrubbed before it is kept. */
+  /** Adds a line of the run's log; it is scrubbed before it is stored. */
   add: (line: string) => void;
   /**
-   * Takes out what one call may carry, of at most `chars` characters. `putBack` is for a call that failed: the lines come
-   * again with the next, should there still be room for them. (Where only the answer was lost, the service hears them twice.)
+   * Removes and returns lines for one call, at most `chars` characters. Call `putBack` if the call failed: the lines
+   * are sent again with the next call if there is still room for them. (If only the answer was lost, the service gets
+   * them twice.)
    */
   take: (chars: number) => { lines: string[]; putBack: () => void };
 };
 
-/** What is kept at most. */
+/** Maximum size of the stored lines. */
 const maxLines = 1000;
 const maxChars = 512 * 1024;
-/** What is scrubbed at most between two calls, in some 25 ms: a flood of lines must not bend what other jobs measure. */
+/**
+ * Characters scrubbed between two calls at most, in about 25 ms: many lines must not distort other jobs'
+ * measurements.
+ */
 const scrubLines = 300;
 const scrubChars = 96 * 1024;
 
-/** `scrub` makes of a line what may leave. */
+/** `scrub` returns the masked form of a line. */
 export function createLiveLog(scrub: (line: string) => string): LiveLog {
-  /** Lines in order; a number = so many are left out here. */
+  /** Lines in order; a number = that many lines were omitted. */
   let kept: (string | number)[] = [];
   let lines = 0;
   let chars = 0;
@@ -40,7 +44,7 @@ export function createLiveLog(scrub: (line: string) => string): LiveLog {
   };
   const makeRoom = () => {
     while (lines > maxLines || chars > maxChars) {
-      const before = typeof kept[0] === 'number' ? (kept.shift() as number) : 0; // just looked at
+      const before = typeof kept[0] === 'number' ? (kept.shift() as number) : 0; // checked above
       const line = kept.shift();
       if (typeof line === 'string') {
         lines -= 1;
@@ -76,7 +80,7 @@ export function createLiveLog(scrub: (line: string) => string): LiveLog {
         kept.shift();
       }
       return {
-        lines: taken.map((each) => (typeof each === 'string' ? each : `… ${each} lines left out`)),
+        lines: taken.map((each) => (typeof each === 'string' ? each : `… ${each} lines omitted`)),
         putBack: () => {
           kept = [...taken, ...kept];
           for (const each of taken) {

@@ -18,36 +18,39 @@ import type { Hold } from './holds.ts';
 import { createTraces, traceLimitMs, type Traces } from './traces.ts';
 
 /**
- * Evidence of failures of the network: a trace of the way to the target, made after the attempt, and the packets of an attempt
- * that follows a failed one (a capture must stand before the attempt begins).
+ * Evidence of network failures: a traceroute to the target, made after the attempt, and the packets of an attempt
+ * that follows a failed one (a capture must be open before the attempt starts).
  */
 export type NetworkEvidence = {
   readonly traces: Traces;
-  /** Begins to watch an attempt that is about to begin; null for check types that have no such evidence. */
+  /** Starts to watch an attempt that is about to start; null for check types without network evidence. */
   watch: (job: Job) => Promise<AttemptWatch | null>;
   close: () => void;
 };
 
 export type AttemptWatch = {
-  /** The network that the attempt is to use. */
+  /** The network that the attempt uses. */
   network: Network;
   /**
-   * What there is to tell once the verdict is known; null when the network did not fail. `hasSecret` knows names that must not be
-   * shown. Never rejects.
+   * The evidence once the grade is known; null if the network did not fail. `hasSecret` detects names that must not
+   * be shown. Never rejects.
    */
   conclude: (verdict: Grade, hasSecret?: (name: string) => boolean) => Promise<NetworkFailure | null>;
-  /** Ends the watch, whatever became of the attempt. More than once is fine. */
+  /** Stops watching, whatever the attempt's outcome. Repeated calls are harmless. */
   end: () => void;
 };
 
-/** What `details.packetCapture` of a result says. */
+/** The value of `details.packetCapture` of a result. */
 export type PacketCapture = (CaptureSummary & { artifact: string | null }) | Unavailable;
 
-/** Captures at once: each costs every packet of this host a look, and half a megabyte of the kernel's memory. */
+/**
+ * Maximum number of simultaneous captures: each slows down every packet of this host and takes half a megabyte of
+ * kernel memory.
+ */
 const maxCaptures = 8;
-/** A check that fails for days need not show its packets each time. */
+/** A check that fails for days does not need a capture each time. */
 const captureEveryMs = 60_000;
-/** Checks that are remembered as failing. */
+/** Maximum number of checks that are remembered as failing. */
 const maxSuspects = 2000;
 const maxAddresses = 16;
 
@@ -60,10 +63,10 @@ groups.addAddress('255.255.255.255', 'ipv4');
 groups.addSubnet('ff00::', 8, 'ipv6');
 const isIn = (list: BlockList, address: string): boolean =>
   list.check(address.replace(/%.*/, ''), isIPv6(address) ? 'ipv6' : 'ipv4');
-/** Why no way leads to an address and a port; null when one may. */
+/** Why an address and a port cannot be traced; null if they can. */
 function unreachable(subject: string, { address, port }: Endpoint): Unavailable | null {
   if (isIn(loopback, address)) return { unavailable: `${subject} is this host itself` };
-  if (isIn(groups, address)) return { unavailable: `${subject} is the address of many hosts` };
+  if (isIn(groups, address)) return { unavailable: `${subject} is a multicast or broadcast address` };
   if (port === 0) return { unavailable: 'nothing can listen on port 0' };
   return null;
 }
@@ -75,16 +78,19 @@ export function createNetworkEvidence(options: {
   times?: TraceTimes;
 }): NetworkEvidence {
   const { network, now } = options;
-  /** Checks whose latest attempt here ended by a failure of the network, and when packets of theirs were last captured. */
+  /**
+   * Checks whose latest attempt on this agent failed because of the network, and when their packets were last
+   * captured.
+   */
   const suspects = new Map<string, number>();
   let capturing = 0;
-  /** Why there was no capture the last time, and when: each attempt to open one may start a program. */
+  /** Why the last capture failed, and when. Each attempt to open one may start a program. */
   let refused: { at: number; why: Unavailable } | null = null;
 
   const arm = async (job: Job, nameServers: readonly Endpoint[]): Promise<Capture | Unavailable | null> => {
     const capturedAt = suspects.get(job.checkId);
     if (capturedAt === undefined || now() - capturedAt < captureEveryMs) return null;
-    if (capturing >= maxCaptures) return { unavailable: `${maxCaptures} other captures were under way` };
+    if (capturing >= maxCaptures) return { unavailable: `${maxCaptures} other captures were in progress` };
     if (refused !== null && now() - refused.at < captureEveryMs) return refused.why;
     capturing += 1;
     const capture = await openCapture(nameServers);
@@ -123,7 +129,7 @@ export function createNetworkEvidence(options: {
       const capture = armed !== null && 'take' in armed ? armed : null;
       const targets: Endpoint[] = [];
       const hostnames: string[] = [];
-      /** What was tried last: that is what failed, if anything did. */
+      /** The last target that was tried: if something failed, it is the one. */
       let last: LastStep = null;
       let ended = false;
       const end = () => {
@@ -151,13 +157,16 @@ export function createNetworkEvidence(options: {
           const failed = verdict.status === 'failed' && isNetworkFailure(verdict.reason);
           remember(job.checkId, failed, capture !== null);
           if (!failed) return null;
-          // At once: what comes later is no part of the attempt.
+          // Stop now: later packets are not part of the attempt.
           const hidesNames = hostnames.some((name) => hasSecret(name));
           const taken = (await capture?.take({ targets, nameServers, hostnames, hidesNames })) ?? null;
           const traceTo = await traceTargetOf(last, verdict, network);
           if (armed === null) return { traceTo };
           if (capture === null) return { traceTo, capture: armed as Unavailable }; // armed is one or the other
-          return { traceTo, capture: taken ?? { unavailable: 'the system did not hand out its packets' } };
+          return {
+            traceTo,
+            capture: taken ?? { unavailable: 'the system did not return the captured packets' },
+          };
         },
         end,
       };
@@ -168,7 +177,7 @@ export function createNetworkEvidence(options: {
 
 type LastStep = { addresses: readonly ResolvedAddress[]; port: number } | { hostname: string } | null;
 
-/** Where the way broke off: the first address that was tried, or the name server that did not help. */
+/** Where to trace to: the first address that was tried, or the name server that did not help. */
 async function traceTargetOf(
   last: LastStep,
   { reason }: Grade,
@@ -176,10 +185,9 @@ async function traceTargetOf(
 ): Promise<TraceTarget | Unavailable> {
   if (last === null) return { unavailable: 'nothing was sent to the target' };
   if ('hostname' in last) {
-    if (reason?.code === 'ENOTFOUND')
-      return { unavailable: 'the name has no address that a way could lead to' };
+    if (reason?.code === 'ENOTFOUND') return { unavailable: 'the name did not resolve' };
     const [server] = await network.nameServers().catch(() => []);
-    if (server === undefined) return { unavailable: 'the name has no address, and there is no name server' };
+    if (server === undefined) return { unavailable: 'the name did not resolve, and there is no name server' };
     const { address, port } = server;
     const none = unreachable('the name has no address, and the name server', { address, port });
     return none ?? { address, port, family: isIPv6(address) ? 6 : 4, way: 'udp' };
@@ -190,7 +198,7 @@ async function traceTargetOf(
   return unreachable('the target', target) ?? { ...target, way: 'tcp' };
 }
 
-/** The attempt with what was seen of its failure; its packets become a file of it. */
+/** The attempt with its network evidence; captured packets become a file of it. */
 export async function withFailure(
   attempted: Attempted,
   failure: NetworkFailure | null,
@@ -211,7 +219,7 @@ async function keptCapture(
 ): Promise<PacketCapture> {
   if (files === null || summary.packets === 0) return { ...summary, artifact: null };
   try {
-    // Scripts of the attempt may have had the same folder: a name that they can't have taken.
+    // Scripts of the attempt may use the same folder, so the name must be unpredictable.
     const path = join(await files.workDir(), `${randomUUID()}.pcap`);
     await writeFile(path, pcap, { mode: 0o600, flag: 'wx' });
     files.artifacts.add({
@@ -222,14 +230,18 @@ async function keptCapture(
     });
     return { ...summary, artifact: 'packets.pcap' };
   } catch (error) {
-    log.push({ time: stoppedAt, level: 'warn', msg: `the packets are lost: ${toError(error).message}` });
+    log.push({
+      time: stoppedAt,
+      level: 'warn',
+      msg: `the captured packets are lost: ${toError(error).message}`,
+    });
     return { ...summary, artifact: null };
   }
 }
 
 /**
- * The attempt with the trace of the way on which it failed, where it is to have one: waits for the trace, but no longer than
- * until the job is aborted or `untilMs` (epoch). Never rejects, so that no result is lost over it.
+ * The attempt with a traceroute, if it is to have one. Waits for the traceroute at most until the job is aborted or
+ * `untilMs` (epoch). Never rejects, so that no result is lost because of it.
  */
 export async function withTraceroute(
   attempted: Attempted,

@@ -6,14 +6,14 @@ import type { Hold, Holds } from './holds.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import { isRefusedContent, type ServiceClient } from '../link/client.ts';
 
-/** What hello answers about leases: the agent's id, how often to renew them, and how long they last. */
+/** The lease terms in the answer to hello: the agent's id, how often to renew leases, and how long they last. */
 export type LeaseTerms = {
   readonly agentId: string;
   readonly renewSeconds: number;
   readonly leaseSeconds: number;
 };
 
-/** Renews the leases of all holds on a timer, and aborts the jobs whose lease is lost or that the service cancels. */
+/** Renews the leases of all holds on a timer. Aborts jobs whose lease is lost or that the service cancels. */
 export type Renewals = {
   /** Starts the timer, or restarts it with new terms. */
   begin: (terms: LeaseTerms) => void;
@@ -23,13 +23,13 @@ export type Renewals = {
 /** The service's limit for one renewal. */
 const leasesPerCall = 10_000;
 /**
- * Characters of logs that one renewal carries, shared among the leases that have any, and the most of one lease: a renewal
- * must not take long on a slow line.
+ * Characters of log lines in one renewal, shared among the leases that have any, and the maximum of one lease. A
+ * renewal must not take long on a slow connection.
  */
 const logCharsPerCall = 512 * 1024;
 const logCharsPerLease = 128 * 1024;
 
-/** `stopped` ends calls that are under way. */
+/** `stopped` aborts calls that are in progress. */
 export function createRenewals(options: {
   holds: Pick<Holds, 'held' | 'size' | 'find'>;
   client: Pick<ServiceClient, 'call'>;
@@ -41,7 +41,7 @@ export function createRenewals(options: {
   let terms: LeaseTerms = { agentId: '', renewSeconds: 5, leaseSeconds: 30 };
   let timer: NodeJS.Timeout | undefined;
   let renewing = false;
-  /** False once the service has refused a renewal because of its log lines: the leases are more important. */
+  /** False once the service has refused a renewal because of its log lines; leases are more important. */
   let sendsLines = true;
 
   /** Renews some leases. If the call fails, the next call sends its log lines again. */
@@ -61,10 +61,7 @@ export function createRenewals(options: {
         throw error;
       }
       sendsLines = false;
-      log.warn(
-        { err: toError(error) },
-        'the service takes no log lines with renewals: none are sent any more',
-      );
+      log.warn({ err: toError(error) }, 'the service refused log lines in renewals; no more are sent');
       return await send(progress.leases.map(({ log: _lines, ...lease }) => lease));
     }
   };
@@ -78,7 +75,7 @@ export function createRenewals(options: {
       // The hold may have ended, or been replaced, during the call.
       if (entry === undefined || holds.find(jobId) !== entry) continue;
       metrics.leasesLost += 1;
-      log.warn({ jobId }, 'lease lost: the run is given up');
+      log.warn({ jobId }, 'lease lost; the run is aborted');
       entry.abort('lease-lost');
     }
     for (const jobId of answer.cancel) byId.get(jobId)?.abort('cancelled');
@@ -94,7 +91,7 @@ export function createRenewals(options: {
         await renewSome(all.slice(from, from + leasesPerCall));
       }
     } catch (error) {
-      // The jobs continue: if the leases run out, the service chooses among the results.
+      // The jobs continue: if leases expire, the service chooses among the results.
       metrics.renewalsFailed += 1;
       if (!stopped.aborted) log.warn({ err: toError(error), jobs: holds.size() }, 'leases not renewed');
     } finally {
@@ -113,10 +110,10 @@ export function createRenewals(options: {
   };
 }
 
-/** The entry of each lease in a renewal: its stage, and lines of its log as long as `chars` characters allow. */
+/** The entry of each lease in a renewal: its stage, and as many of its log lines as `chars` characters allow. */
 function progressOf(holds: readonly Hold[], chars: number) {
   const withLines = holds.filter(({ lines }) => lines !== null).length;
-  // One line always has room: otherwise that line, and all lines after it, would never be sent.
+  // One line is always sent, or that line would block all lines after it.
   const share = Math.max(
     protocolLimits.logLineChars,
     Math.min(logCharsPerLease, Math.floor(chars / withLines)),

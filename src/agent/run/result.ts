@@ -8,14 +8,14 @@ import { maskPrintedHeaders } from '../../secrets/tree/sensitive-headers.ts';
 import type { Attempted } from './attempted.ts';
 import type { AgentJobType } from '../job-types/table.ts';
 
-/** The part of a scrubber that results need. */
+/** The scrubber function that results need. */
 export type TreeScrubber = { json: <T>(tree: T) => T };
 
 type Reported = Pick<Job, 'jobId' | 'leaseToken' | 'sequenceId' | 'checkId' | 'runLocation'> & {
   checkType: string;
 };
 
-/** What is reported of one attempt. */
+/** The report of one attempt. */
 export function resultOf(
   job: Reported,
   end: { attempt: number; attempted: Attempted; resultType: Result['resultType']; version: string },
@@ -50,7 +50,7 @@ export function resultOf(
   };
 }
 
-/** The one door: everything in the result that the target, the check or an error may have put words into. */
+/** Scrubs everything in a result that the target, the check or an error may have put text into. */
 export function scrubbed(result: Result, scrubber: TreeScrubber): Result {
   const { reason, assertions, details, log } = result;
   const clean = scrubber.json(
@@ -76,8 +76,8 @@ const testsPerTurn = 10;
 const linesPerTurn = 50;
 
 /**
- * The same door for a suite's result, a hundred times as large as others: in many turns of the event loop, so that other jobs
- * measure no wait.
+ * The same for a suite's result, which is a hundred times as large: spread over many turns of the event loop, so that
+ * it does not distort other jobs' measurements.
  */
 export async function scrubbedInTurns(result: Result, scrubber: TreeScrubber): Promise<Result> {
   const { tests, ...others } = result.details;
@@ -99,18 +99,18 @@ export async function scrubbedInTurns(result: Result, scrubber: TreeScrubber): P
 /** How results of a type are scrubbed. */
 export const scrub = { 'at once': scrubbed, 'in turns': scrubbedInTurns } as const;
 
-/** The same door for one line of a run's log that leaves before its result does. */
+/** Scrubs one line of a run's log that is sent before its result. */
 export function scrubbedLine(line: string, scrubber: TreeScrubber): string {
   return scrubber.json(withoutArchives([maskPrintedHeaders(line)]))[0] ?? '';
 }
 
-/** Longest text that survives in a result which is too large as a whole. */
+/** Maximum length of a text in a result that is too large. */
 const keptText = 2048;
 const keptItems = 100;
 
 /**
- * The result as JSON of at most `limit` bytes; its log names the parts that were cut. Never loses the verdict.
- * `shorterDetails`: of the job's type; without them long texts and lists are cut.
+ * The result as JSON of at most `limit` bytes; its log names the parts that were cut. The status and reason are
+ * always kept. `shorterDetails` is that of the job's type; without it, long texts and lists are cut.
  */
 export function serialised(
   result: Result,
@@ -123,7 +123,7 @@ export function serialised(
   const note: LogEntry = {
     time: Date.parse(result.stoppedAt),
     level: 'warn',
-    msg: `the result had ${size} bytes, more than ${limit}: long texts and lists of it are cut`,
+    msg: `the result had ${size} bytes, more than ${limit}; its long texts and lists were cut`,
   };
   const shortLog = [...cutLog(result.log), note];
   for (const details of shorterDetails?.(result.details) ?? []) {
@@ -153,7 +153,7 @@ function fits(json: string, limit: number): boolean {
   return json.length * 3 <= limit || Buffer.byteLength(json) <= limit;
 }
 
-/** How it began and how it ended. */
+/** The first and the last lines of the log. */
 function cutLog(log: readonly LogEntry[]): LogEntry[] {
   const half = keptItems / 2;
   const kept = log.length <= keptItems ? log : [...log.slice(0, half), ...log.slice(-half)];

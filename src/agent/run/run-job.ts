@@ -29,11 +29,11 @@ export type RunParts = AttemptParts & {
   /** Hands a serialised result to the outbox; resolves when it is safe. */
   deliver: (json: string) => Promise<void>;
   resultBytes: () => number;
-  /** Our clock minus the service's, in milliseconds, as far as it matters. */
+  /** Our clock minus the service's in milliseconds; 0 if the difference is too small to matter. */
   clockSkewMs: () => number;
 };
 
-/** The whole story of one job in this agent: attempts until one is the last, each reported, or handed back. */
+/** Runs one job from start to end: attempts until one is final, each of them reported, or a hand-back. */
 export async function runJob(job: Job, parts: RunParts): Promise<void> {
   const { leases, metrics, now } = parts;
   const claimedAt = now();
@@ -47,7 +47,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   let firstAttemptAt =
     job.firstAttemptAt === null ? null : Date.parse(job.firstAttemptAt) + parts.clockSkewMs();
   const startedElsewhere = firstAttemptAt !== null;
-  /** Start of the first attempt here. */
+  /** Start of the first attempt on this agent. */
   let begunAt: number | null = null;
 
   const countWaits = (begun: number): void => {
@@ -102,7 +102,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
         return await report(await traced(attempted), 'FINAL');
       }
 
-      // A trace is no reason to try again later than the strategy says, and must not go on beside the next attempt.
+      // The trace must not delay a retry beyond the strategy, nor run during the next attempt.
       const hasTime = next.delayMs >= traceLimitMs || isTraced(attempted);
       await report(hasTime ? await traced(attempted) : attempted, 'ATTEMPT');
       attempt = next.attempt;
@@ -125,7 +125,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     hold.end();
   }
 
-  /** With the trace of the way where the network failed; the slot is free meanwhile, the lease renewed. */
+  /** Adds a traceroute if the network failed. The slot is free during that time, and the lease is renewed. */
   function traced(attempted: Attempted): Promise<Attempted> | Attempted {
     const { evidence } = parts;
     if (evidence === undefined) return attempted;
@@ -137,7 +137,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     return 'unavailable' in traceTo || parts.evidence?.traces.has(traceTo) === true;
   }
 
-  /** The end of a job of which there is nothing to tell but the verdict. */
+  /** Ends a job that has a grade but no outcome. */
   async function conclude(verdict: Grade): Promise<void> {
     const at = now();
     await report(unseen(verdict, { startedAt: at, stoppedAt: at }), 'FINAL');
@@ -156,7 +156,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   }
 }
 
-/** Answers for a job that can't be run: an errored result, so that the run does not just vanish. */
+/** Answers for a job that cannot be run: an errored result, so that the run does not vanish. */
 export async function reportInvalid(
   invalid: { envelope: JobEnvelope; raw: Record<string, unknown>; error: InvalidJobError },
   parts: RunParts,
@@ -186,7 +186,7 @@ export async function reportInvalid(
   }
 }
 
-/** Runs `task` when the lane has a slot; rejects at once when the job is aborted before. */
+/** Runs `task` when the lane has a slot; rejects at once if the job is aborted first. */
 function inSlot<T>(job: Job, hold: Hold, lanes: Lanes, task: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     if (hold.leaving) hold.abort('shutdown');
@@ -198,12 +198,12 @@ function inSlot<T>(job: Job, hold: Hold, lanes: Lanes, task: () => Promise<T>): 
       hold.phase = 'running';
       await task().then(resolve, reject);
     };
-    // The type's own lane, whatever the job says: a slot of another one is not meant for it, or not there.
+    // Use the type's own lane, not the job's: another lane may be missing or reserved.
     lanes.run(laneOf[job.checkType], run).catch(reject);
   });
 }
 
-/** Waits outside the queue, with the lease renewed. */
+/** Waits outside the queue while the lease is renewed. */
 function waiting(hold: Hold, milliseconds: number): Promise<void> {
   return new Promise((resolve, reject) => {
     if (hold.leaving) hold.abort('shutdown');

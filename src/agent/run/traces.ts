@@ -9,25 +9,25 @@ import {
   type Unavailable,
 } from '../../executors/evidence/traceroute.ts';
 
-/** Traces for all failing checks of an agent: one for each target and minute, a few at a time. */
+/** Traceroutes for all failing checks of an agent: one for each target and minute, a few at a time. */
 export type Traces = {
   /**
-   * The trace to a target, of this minute: made before, under way, or begun now. Never rejects; when the signal fires it says
-   * so instead, and the trace goes on for others that wait for it.
+   * The traceroute to a target for the current minute: finished, in progress, or started now. Never rejects. If the
+   * signal fires, it returns that as the reason, and the traceroute continues for other callers.
    */
   to: (target: TraceTarget, signal: AbortSignal) => Promise<Traceroute | Unavailable>;
-  /** Whether there is one that nobody has to wait for. */
+  /** Whether there is a finished one. */
   has: (target: TraceTarget) => boolean;
   close: () => void;
 };
 
 const freshMs = 60_000;
 const atOnce = 4;
-/** Traces that wait for their turn: more would come too late for the results that they belong to. */
+/** Traceroutes that wait for a slot; further ones would be too late for their results. */
 const maxWaiting = 8;
 const maxKept = 500;
-const tooMany: Unavailable = { unavailable: 'too many other traces were under way' };
-/** Longest time of one trace, its turn and its names. */
+const tooMany: Unavailable = { unavailable: 'too many other traces were in progress' };
+/** Maximum time of one traceroute, including its wait for a slot and its names. */
 export const traceLimitMs = 5000;
 
 type Kept = { at: number; done: boolean; trace: Promise<Traceroute | Unavailable> };
@@ -40,7 +40,7 @@ export function createTraces(options: {
 }): Traces {
   const { network, now, times } = options;
   const kept = new Map<string, Kept>();
-  /** Of traces that are under way or wait. */
+  /** Traceroutes that are in progress or wait. */
   const limits = new Set<AbortController>();
   let running = 0;
   const waiting: (() => void)[] = [];
@@ -69,7 +69,7 @@ export function createTraces(options: {
     await turn();
     try {
       if (limit.signal.aborted) {
-        // Nothing was tried: whoever asks next may have more luck.
+        // Nothing was sent, so do not remember it: the next caller may succeed.
         kept.delete(keyOf(target));
         return tooMany;
       }
@@ -77,7 +77,7 @@ export function createTraces(options: {
       const found = await traceroute(target, options);
       return 'unavailable' in found ? found : { ...found, hops: await withNames(found.hops, network) };
     } catch (error) {
-      // A rejection that nobody waits for any more would end the agent.
+      // A rejection without a listener would end the agent.
       return { unavailable: toError(error).message };
     } finally {
       clearTimeout(timer);
@@ -118,7 +118,7 @@ export function createTraces(options: {
 
 function stopped(signal: AbortSignal): Promise<Unavailable> {
   return new Promise((resolve) => {
-    const say = () => resolve({ unavailable: 'there was no time left for it' });
+    const say = () => resolve({ unavailable: 'there was no time left' });
     if (signal.aborted) say();
     else signal.addEventListener('abort', say, { once: true });
   });

@@ -2,9 +2,9 @@ import { AgentError, JobAborted } from '../../errors.ts';
 import type { Hold } from './holds.ts';
 
 /**
- * Runs `execute` with a signal that fires as JobAborted('deadline') after `limitMs`, or with the hold's own reason. One
- * that does not return `settleMs` after its signal is abandoned, so that its slot comes back. `stopped` is the signal's
- * reason, if it had fired by the time `execute` resolved.
+ * Runs `execute` with a signal that fires as JobAborted('deadline') after `limitMs`, or with the hold's own reason.
+ * If it does not return within `settleMs` after its signal, it is abandoned, so that its slot becomes free. `stopped`
+ * is the signal's reason, if it had fired by the time `execute` resolved.
  */
 export function within<T>(
   limits: { limitMs: number; settleMs: number },

@@ -8,8 +8,8 @@ import { jobTypeOf } from '../job-types/table.ts';
 const secretPrefix = 'SERVICE_SECRET_';
 
 /**
- * What the agent itself must not let out: its key if it has one, SERVICE_SECRET_* of its environment, passwords of its
- * proxies and of what installers of suites are handed.
+ * The agent's own secrets: its key if it has one, SERVICE_SECRET_* of its environment, and passwords of its proxies
+ * and in the installer environment of suites.
  */
 export function ownSecrets(
   config: Pick<AgentConfig, 'proxy' | 'secrets' | 'installEnvironment'> & {
@@ -24,31 +24,31 @@ export function ownSecrets(
     ...config.secrets.map((secret) => ({ name: `${secretPrefix}*`, value: secret.reveal() })),
     ...proxies,
     ...Object.entries(config.installEnvironment)
-      // The proxies are among the above.
+      // The proxies are included above.
       .filter(([name]) => !/^https?_proxy$/i.test(name))
       .flatMap(([name, value]) => passwordsOf(name, value.reveal())),
   ];
 }
 
-/** What masks everything of one job that leaves the agent. It learns of secrets that come up while the job runs. */
+/** Masks everything of one job that leaves the agent. Secrets can be added while the job runs. */
 export type JobScrubber = {
   text: (text: string) => string;
   json: <T>(tree: T) => T;
-  /** One line for each value that can't be looked for everywhere. */
+  /** One line for each value that cannot be masked everywhere. */
   readonly warnings: readonly string[];
-  /** All that is masked at present: for files, which are scrubbed on a thread of their own. */
+  /** All secrets that are masked now, for files, which are scrubbed on a separate thread. */
   secrets: () => readonly NamedSecret[];
   /** Masks a value from now on. */
   add: (name: string, value: string) => void;
 };
 
-/** Secrets that one job may add while it runs, and their bytes in all. */
+/** Maximum number of secrets that one job may add while it runs, and their total bytes. */
 const maxAdded = 1000;
 const maxAddedBytes = 1024 * 1024;
 
 /**
- * The scrubber of each job: the agent's own secrets, the job's, and those that come up. Jobs without secrets of their own
- * share `base`, the others one scrubber per set of secrets.
+ * The scrubber of each job: the agent's own secrets, the job's, and those added during the run. Jobs without secrets
+ * of their own share `base`, the others share one scrubber per set of secrets.
  */
 export function jobScrubbers(own: readonly NamedSecret[], base: Scrubber): (job: Job) => JobScrubber {
   const cache = createScrubberCache();
@@ -69,7 +69,7 @@ function growing(given: readonly NamedSecret[], scrubber: Scrubber): JobScrubber
     text: (text) => now().text(text),
     json: (tree) => now().json(tree),
     get warnings() {
-      const more = `more than ${maxAdded} secrets, or ${maxAddedBytes} bytes of them, came up in the run: the others are not masked`;
+      const more = `more than ${maxAdded} secrets, or ${maxAddedBytes} bytes of them, were added during the run; the others are not masked`;
       return tooMany ? [...now().warnings, more] : now().warnings;
     },
     secrets: () => [...given, ...added.values()],
@@ -86,7 +86,7 @@ function growing(given: readonly NamedSecret[], scrubber: Scrubber): JobScrubber
   };
 }
 
-/** Secret variables of a job, and the passwords that it hands to proxies, servers and keys. */
+/** Secret variables of a job, and the passwords in its proxies, servers and keys. */
 function secretsOf(job: Job): NamedSecret[] {
   const secrets: NamedSecret[] = [];
   for (const { key, value, secret } of job.environmentVariables) {

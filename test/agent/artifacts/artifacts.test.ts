@@ -209,7 +209,7 @@ test('a file above the limit, a link and a missing one are told, and the others 
     ['small.txt', 'pending', 3],
   ]);
   expect(notes[0]).toBe(
-    'large.bin is not sent: it has 157286401 bytes, more than the 157286400 that an artifact may have',
+    'large.bin was not sent: it has 157286401 bytes; an artifact may have at most 157286400',
   );
   expect(notes).toHaveLength(5);
   await isStored({ 'small.txt': 'stored 3' });

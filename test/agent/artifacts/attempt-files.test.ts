@@ -102,7 +102,7 @@ test('more files than an attempt may have are told', async () => {
   }
   const notes: string[] = [];
   expect(await files.keep({ job, attempt: 1 }, options(notes))).toHaveLength(100);
-  expect(notes).toEqual(['3 files are left out: an attempt may have 100 artifacts']);
+  expect(notes).toEqual(['3 files were skipped: an attempt may have at most 100 artifacts']);
   expect(taken).toHaveLength(1);
   await files.remove();
   await workDirs.close();

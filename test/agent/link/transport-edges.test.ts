@@ -81,7 +81,7 @@ test('a call in which nothing moves is given up', async () => {
   const body = new Readable({ read: () => undefined });
   await expect(transport.send(upload(body, { idleMs: 50 }))).rejects.toMatchObject({
     code: 'SERVICE_UNREACHABLE',
-    message: 'nothing moved for 50 ms',
+    message: 'no progress for 50 ms',
   });
   expect(body.destroyed).toBe(true);
 });

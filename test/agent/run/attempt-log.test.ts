@@ -14,7 +14,7 @@ it('keeps the first and the last lines, and says how many are not there', () => 
   const heard: string[] = [];
   const log = createAttemptLog({ first: 2, last: 2, characters: 100 }, ({ msg }) => heard.push(msg));
   for (let n = 0; n < 100; n++) log.add(entry(`${n}`));
-  expect(log.entries().map(({ msg }) => msg)).toEqual(['0', '1', '… 96 lines are left out here', '98', '99']);
+  expect(log.entries().map(({ msg }) => msg)).toEqual(['0', '1', '… 96 lines omitted', '98', '99']);
   // Whoever watches the run hears more, but not without end.
   expect(heard).toHaveLength(40);
 });
@@ -26,7 +26,7 @@ it('bounds the length of all lines together', () => {
   expect(log.entries().map(({ msg }) => msg)).toEqual([
     '12345',
     '12345',
-    '… 47 lines are left out here',
+    '… 47 lines omitted',
     '12345',
     'last',
   ]);

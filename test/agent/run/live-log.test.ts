@@ -48,10 +48,10 @@ test('while nothing can be told the oldest lines go, and their number is told', 
   }
   const { lines, putBack } = log.take(all);
   expect(lines).toHaveLength(200);
-  expect(lines.slice(0, 2)).toEqual(['… 2000 lines left out', '6/200']);
+  expect(lines.slice(0, 2)).toEqual(['… 2000 lines omitted', '6/200']);
   putBack();
   // As many as were let in; the ends of a gap grow together.
-  expect(log.take(all).lines.slice(0, 2)).toEqual(['… 2000 lines left out', '6/200']);
+  expect(log.take(all).lines.slice(0, 2)).toEqual(['… 2000 lines omitted', '6/200']);
 });
 
 test('a flood costs no more than a bound: what comes after it is counted, not scrubbed', () => {
@@ -64,7 +64,7 @@ test('a flood costs no more than a bound: what comes after it is counted, not sc
   expect(scrubbed).toBe(300);
   expect(log.take(all).lines).toHaveLength(200);
   log.add('after the flood');
-  expect(log.take(all).lines.slice(-3)).toEqual(['299', '… 999700 lines left out', 'after the flood']);
+  expect(log.take(all).lines.slice(-3)).toEqual(['299', '… 999700 lines omitted', 'after the flood']);
 });
 
 test('long lines are bounded by their length together', () => {

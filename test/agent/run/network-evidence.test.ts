@@ -135,9 +135,9 @@ const refusedThere = {
 
 test.each([
   ['192.0.2.1', 0, 'nothing can listen on port 0'],
-  ['224.0.0.1', 80, 'the target is the address of many hosts'],
-  ['255.255.255.255', 80, 'the target is the address of many hosts'],
-  ['ff02::1%lo', 80, 'the target is the address of many hosts'],
+  ['224.0.0.1', 80, 'the target is a multicast or broadcast address'],
+  ['255.255.255.255', 80, 'the target is a multicast or broadcast address'],
+  ['ff02::1%lo', 80, 'the target is a multicast or broadcast address'],
 ])('no probe goes to %s, port %i', async (address, port, unavailable) => {
   const evidence = createNetworkEvidence({ network, now: Date.now });
   const watch = await evidence.watch(job(1));
@@ -165,7 +165,7 @@ test.skipIf(!canCapture)('few captures run at once; the others say so', async ()
     reason: { code: 'ECONNREFUSED', owner: 'target', message: '' },
   } as never;
   const last = await watches.at(-1)?.conclude(verdict);
-  expect(last?.capture).toEqual({ unavailable: '8 other captures were under way' });
+  expect(last?.capture).toEqual({ unavailable: '8 other captures were in progress' });
   for (const watch of watches) watch?.end();
   const next = await evidence.watch(job(1));
   expect((await next?.conclude(verdict))?.capture).toHaveProperty('pcap');

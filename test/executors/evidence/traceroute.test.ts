@@ -107,7 +107,7 @@ describe.skipIf(native === null)('over loopback', () => {
     expect(await traces.to(target, signal)).not.toBe(found[0]);
     // Whoever has no time left does not wait.
     const late = await traces.to({ ...target, port: 1 }, AbortSignal.abort());
-    expect(late).toEqual({ unavailable: 'there was no time left for it' });
+    expect(late).toEqual({ unavailable: 'there was no time left' });
     traces.close();
     server.close();
   });
@@ -124,7 +124,7 @@ describe.skipIf(native === null)('over loopback', () => {
     );
     const made = found.filter((trace) => 'hops' in trace).length;
     expect(made).toBe(12);
-    expect(found.at(-1)).toEqual({ unavailable: 'too many other traces were under way' });
+    expect(found.at(-1)).toEqual({ unavailable: 'too many other traces were in progress' });
     traces.close();
   });
 });
