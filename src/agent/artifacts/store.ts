@@ -175,7 +175,7 @@ export function createArtifactStore(options: {
       await signed();
       const { bavail, bsize } = await fs.statfs(home);
       if (bavail * bsize - bytes < limits.reserveBytes) {
-        throw Object.assign(new Error('the agent's disk is full'), { code: 'ENOSPC' });
+        throw Object.assign(new Error('the disk of this agent is full'), { code: 'ENOSPC' });
       }
       return join(home, randomUUID() + binary);
     },

@@ -71,7 +71,7 @@ export function createBundleFetcher(options: BundleFetcherOptions): FetchBundle 
         if (!(await shelf.has(bundle))) await share(bundle, signal);
         // Another agent may have just removed it to make room, or the disk may have damaged it.
         if (await shelf.copy(bundle, path)) return;
-        if (tries === 2) throw unavailable('it is repeatedly damaged on this agent's disk');
+        if (tries === 2) throw unavailable('it was damaged repeatedly on disk');
       }
     } catch (error) {
       signal.throwIfAborted();

@@ -131,7 +131,7 @@ export function createSession(options: {
     },
     get: async (signal) => {
       if (current !== null && Math.abs(stepMs()) > toleratedStepMs) {
-        log.warn({ stepMs: stepMs() }, 'the clock was set; comparing it with the service's clock again');
+        log.warn({ stepMs: stepMs() }, 'the clock was set; comparing it with the service clock again');
         current = null;
       }
       if (current !== null) return current;

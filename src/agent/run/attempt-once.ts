@@ -63,7 +63,7 @@ export async function attemptOnce(job: Job, options: AttemptOptions): Promise<At
     options.hold.stage = null;
     watch?.end();
     await files?.remove().catch((error: unknown) => {
-      parts.fault(toError(error), 'an attempt's folder cannot be removed');
+      parts.fault(toError(error), 'cannot remove the folder of an attempt');
     });
   }
 }
