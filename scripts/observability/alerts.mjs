@@ -1,6 +1,6 @@
 /**
- * The alert rules: what is wrong, how long it must have been so, and what whoever is woken up should do. Metrics and labels are those
- * of the catalogues; a test reads every expression.
+ * The alert rules: condition, duration, and the steps for the person on call. Metrics and labels come from the catalogues; a test
+ * parses every expression.
  */
 
 const agent = (text) => `{{ $labels.instance }}: ${text}`;
@@ -9,17 +9,17 @@ const location = (text) => `{{ $labels.private_location_slug_name }}: ${text}`;
 export const agentAlerts = [
   {
     name: 'LocationAgentDown',
-    // Whatever has told of an agent within a day is one, however its job is called.
+    // Any target that exposed agent metrics within a day is an agent, whatever the name of its scrape job.
     expr: 'up == 0 and on (job, instance) max_over_time(location_agent_info[1d])',
     for: '5m',
     severity: 'warning',
     summary: agent('the agent cannot be scraped'),
     description:
-      'Its metrics have been out of reach for 5 minutes. The other agents of its location do its work.',
+      'Prometheus has not reached its metrics for 5 minutes. The other agents of its location do its work.',
     runbook: [
-      'The process has ended, hangs, or its port (`AGENT_HEALTH_PORT`) cannot be reached from Prometheus.',
-      'Look at the exit code: 77 is a refused key, 78 a configuration (the log says which variable), 137 a kill, most often for memory ([sizing](operations.md#sizing)).',
-      'Results that were not sent wait in `AGENT_DATA_DIR/outbox` and go out when an agent starts with that folder.',
+      'The process has exited or hangs, or Prometheus cannot reach its port (`AGENT_HEALTH_PORT`).',
+      'Check the exit code: 77 is a refused key, 78 a configuration error (the log names the variable), 137 a kill, usually because of memory ([sizing](operations.md#sizing)).',
+      'Unsent results are kept in `AGENT_DATA_DIR/outbox` and are sent when an agent starts with that folder.',
     ],
   },
   {
@@ -28,10 +28,10 @@ export const agentAlerts = [
     for: '5m',
     severity: 'warning',
     summary: agent('the service has not accepted the agent'),
-    description: 'The agent runs, but has had no answer to its hello for 5 minutes.',
+    description: 'The agent runs, but the service has not answered its hello for 5 minutes.',
     runbook: [
-      'Run `location-agent doctor` with the environment of the agent: it says whether the service is reached, through which proxy and with which authorities.',
-      'Nothing is lost meanwhile: results wait in the outbox.',
+      "Run `location-agent doctor` with the agent's environment. It reports whether it reaches the service, through which proxy and with which certificate authorities.",
+      'Nothing is lost: results are kept in the outbox.',
     ],
   },
   {
@@ -41,11 +41,11 @@ export const agentAlerts = [
     severity: 'critical',
     summary: agent('lane {{ $labels.lane }} gets no jobs'),
     description:
-      'There are free slots, but the service has not answered a question for jobs for {{ $value | humanizeDuration }}.',
+      'The lane has free slots, but the service has not answered a poll for {{ $value | humanizeDuration }}.',
     runbook: [
-      'Is a guard raised that stops the agent from taking jobs (`disk`, `memory`, `outbox`)? `GET /health` says so, with the reason: mend that first.',
-      'Do claims fail (`location_agent_claims_failed_total`)? Then the service is away or refuses them: the log has the reason, `location-agent doctor` the rest.',
-      'If neither, the loop is stuck: liveness fails, and a restart is right.',
+      'Is a guard active that stops the agent from taking jobs (`disk`, `memory`, `outbox`)? `GET /health` shows it with the reason. Fix that first.',
+      'Do claims fail (`location_agent_claims_failed_total`)? Then the service is down or refuses them. Read the reason in the log and run `location-agent doctor`.',
+      'If neither applies, the polling loop is stuck and the liveness probe fails. Restart the agent.',
     ],
   },
   {
@@ -53,11 +53,11 @@ export const agentAlerts = [
     expr: 'delta(location_agent_outbox_bytes{place="disk"}[15m]) > 0 and on (job, instance) location_agent_outbox_age_seconds > 120',
     for: '10m',
     severity: 'warning',
-    summary: agent('results come faster than they go out'),
-    description: 'The outbox grows, and its oldest result is more than two minutes old.',
+    summary: agent('the outbox grows faster than the agent can send'),
+    description: 'The outbox is growing, and its oldest result is more than two minutes old.',
     runbook: [
-      'The service is away, slow, or refuses results: look at `location_agent_result_upload_seconds` and the log.',
-      'On disk 512 MB have room (some 250,000 plain results). Beyond that the oldest are dropped.',
+      'The service is down, slow, or refuses results. Check `location_agent_result_upload_seconds` and the log.',
+      'The outbox holds 512 MB on disk (about 250,000 plain results). When it is full, the oldest results are dropped.',
     ],
   },
   {
@@ -67,10 +67,10 @@ export const agentAlerts = [
     severity: 'critical',
     summary: agent('results are {{ $value | humanizeDuration }} late'),
     description:
-      'Results have waited for the service for more than ten minutes: alerts on checks of this location are late.',
+      'Results have not reached the service for more than ten minutes, so alerts of checks at this location are late.',
     runbook: [
-      'The same as [LocationAgentOutboxGrowing](#locationagentoutboxgrowing). What waits is on disk and survives a restart.',
-      'Do not remove `AGENT_DATA_DIR`: the results are in it.',
+      'Follow the steps of [LocationAgentOutboxGrowing](#locationagentoutboxgrowing). Waiting results are on disk and survive a restart.',
+      'Do not delete `AGENT_DATA_DIR`, because it contains the results.',
     ],
   },
   {
@@ -79,9 +79,10 @@ export const agentAlerts = [
     for: '1m',
     severity: 'critical',
     summary: agent('the outbox ({{ $labels.place }}) is {{ $value | humanizePercentage }} full'),
-    description: 'When it is full the oldest results are dropped; before that the agent takes no more jobs.',
+    description:
+      'Before the outbox is full, the agent stops taking jobs. When it is full, the oldest results are dropped.',
     runbook: [
-      'Bring the service back. `place="memory"` means that the disk refuses results: see [LocationAgentGuardStopsWork](#locationagentguardstopswork).',
+      'Restore the service. With `place="memory"`, the disk refuses results: see [LocationAgentGuardStopsWork](#locationagentguardstopswork).',
     ],
   },
   {
@@ -91,10 +92,10 @@ export const agentAlerts = [
     severity: 'critical',
     summary: agent('results were lost'),
     description:
-      'The outbox was full and has dropped results within the last 15 minutes: those runs are missing from the service.',
+      'The outbox was full and dropped results within the last 15 minutes. Those runs are missing from the service.',
     runbook: [
-      'How many is in the log (`results dropped`) and in the counter. They cannot be had back; the checks will run again.',
-      'Find out why the outbox filled: [LocationAgentOutboxGrowing](#locationagentoutboxgrowing).',
+      'The log (`results dropped`) and the counter show how many. The results cannot be recovered; the checks will run again.',
+      'Find out why the outbox was full: [LocationAgentOutboxGrowing](#locationagentoutboxgrowing).',
     ],
   },
   {
@@ -103,10 +104,11 @@ export const agentAlerts = [
     for: '0m',
     severity: 'warning',
     summary: agent('the service refused results'),
-    description: 'Results were rejected, or set aside because the service cannot read them.',
+    description:
+      'The service rejected results, or the agent quarantined them because the service cannot read them.',
     runbook: [
-      'The log names job and reason. A proxy that changes or limits bodies is the usual culprit; so is a service much older than the agent ([upgrade](upgrade.md)).',
-      'What was set aside stands below `AGENT_DATA_DIR/outbox`, in files named `quarantine.ndjson`.',
+      'The log names the job and the reason. Usual causes are a proxy that changes or limits bodies, and a service much older than the agent ([upgrade](upgrade.md)).',
+      'Quarantined results are below `AGENT_DATA_DIR/outbox`, in files named `quarantine.ndjson`.',
     ],
   },
   {
@@ -114,11 +116,11 @@ export const agentAlerts = [
     expr: 'increase(location_agent_artifacts_lost_total[1h]) > 0',
     for: '0m',
     severity: 'warning',
-    summary: agent('files of runs were lost'),
+    summary: agent('artifacts were lost'),
     description:
-      'Traces, videos or reports of the last hour will not reach the service. Results are not concerned.',
+      'Traces, videos or reports of the last hour will not reach the service. Results are not affected.',
     runbook: [
-      'The log says why for each: no room on disk, more than 2 GiB waiting, or a day without the service.',
+      'The log has the reason for each file: a full disk, more than 2 GiB of waiting files, or a day without the service.',
     ],
   },
   {
@@ -126,11 +128,12 @@ export const agentAlerts = [
     expr: 'increase(location_agent_leases_lost_total[15m]) > 3',
     for: '0m',
     severity: 'warning',
-    summary: agent('runs are taken away from the agent'),
-    description: 'The service gave runs of this agent to another one: its renewals came later than 30 s.',
+    summary: agent('the agent lost the leases of its runs'),
+    description:
+      'The service gave runs of this agent to another agent, because it did not renew their leases within 30 s.',
     runbook: [
-      'The agent was stopped or starved for half a minute (processor limits, a suspended machine), or the way to the service is broken: compare `location_agent_renewals_failed_total` and `location_agent_event_loop_delay_seconds`.',
-      'A few after an outage of the service are normal.',
+      'The agent was stopped or starved for half a minute (processor limits, a suspended machine), or its connection to the service is broken. Compare `location_agent_renewals_failed_total` and `location_agent_event_loop_delay_seconds`.',
+      'A few lost leases after a service outage are normal.',
     ],
   },
   {
@@ -139,10 +142,11 @@ export const agentAlerts = [
     for: '5m',
     severity: 'warning',
     summary: agent('lane {{ $labels.lane }} is {{ $value | humanizePercentage }} busy'),
-    description: 'Nearly all slots of the lane have been busy for a quarter of an hour: runs begin to wait.',
+    description:
+      'More than 90 % of the slots have been busy for a quarter of an hour, so runs start to wait.',
     runbook: [
-      'Add an agent to the location: it takes its share at once.',
-      'Or raise `UPTIME_CONCURRENCY`, `JOB_CONCURRENCY` or `SUITE_CONCURRENCY`, if the machine has room ([sizing](operations.md#sizing)).',
+      'Add an agent to the location; it takes its share of the runs immediately.',
+      'Or raise `UPTIME_CONCURRENCY`, `JOB_CONCURRENCY` or `SUITE_CONCURRENCY`, if the machine has spare capacity ([sizing](operations.md#sizing)).',
     ],
   },
   {
@@ -150,13 +154,11 @@ export const agentAlerts = [
     expr: 'histogram_quantile(0.95, sum by (le, job, instance, lane) (rate(location_agent_start_delay_seconds_bucket[15m]))) > 30',
     for: '10m',
     severity: 'warning',
-    summary: agent(
-      'one run in twenty of lane {{ $labels.lane }} starts {{ $value | humanizeDuration }} late',
-    ),
-    description: 'Runs start more than 30 s after they were due.',
+    summary: agent('lane {{ $labels.lane }} starts runs {{ $value | humanizeDuration }} late (p95)'),
+    description: 'At least one run in twenty starts more than 30 s after its due time.',
     runbook: [
-      '`location_agent_slot_wait_seconds` high: this agent has too few slots ([LocationAgentSlotsSaturated](#locationagentslotssaturated)).',
-      '`location_agent_claim_delay_seconds` high: the location has too few agents, or the service hands runs out late.',
+      'If `location_agent_slot_wait_seconds` is high, this agent has too few slots ([LocationAgentSlotsSaturated](#locationagentslotssaturated)).',
+      'If `location_agent_claim_delay_seconds` is high, the location has too few agents, or the service assigns runs late.',
     ],
   },
   {
@@ -164,11 +166,13 @@ export const agentAlerts = [
     expr: 'location_agent_guard{guard=~"disk|memory|outbox"} == 1',
     for: '2m',
     severity: 'critical',
-    summary: agent('guard {{ $labels.guard }} keeps the agent from taking jobs'),
-    description: 'The agent protects its results: it takes no jobs until there is room again.',
+    summary: agent('guard {{ $labels.guard }} stops the agent from taking jobs'),
+    description: 'The agent takes no jobs until there is room again, to protect its results.',
     runbook: [
-      '`GET /health` of the agent has the guard with its reason.',
-      '`disk`: less than 64 MB are free in `AGENT_DATA_DIR`, or writing fails. `memory`: more than 92 % of the limit is used: fewer slots, or more memory. `outbox`: results wait for a service that is away.',
+      '`GET /health` of the agent shows the guard and its reason.',
+      '`disk`: less than 64 MB are free in `AGENT_DATA_DIR`, or writing fails.',
+      '`memory`: more than 92 % of the limit is used. Configure fewer slots or more memory.',
+      '`outbox`: results wait because the service is down.',
     ],
   },
   {
@@ -176,10 +180,12 @@ export const agentAlerts = [
     expr: 'location_agent_guard{guard=~"event-loop|service|clock"} == 1',
     for: '10m',
     severity: 'warning',
-    summary: agent('guard {{ $labels.guard }} is raised'),
-    description: "Something of the agent's own stands in the way of good work; it goes on.",
+    summary: agent('guard {{ $labels.guard }} is active'),
+    description: 'The agent has a problem that can affect its results. It continues to take jobs.',
     runbook: [
-      "`event-loop`: [LocationAgentEventLoopLate](#locationagenteventlooplate). `service`: the service has not been reached for more than 30 s. `clock`: it differs from the service's by more than 5 s: run NTP.",
+      '`event-loop`: see [LocationAgentEventLoopLate](#locationagenteventlooplate).',
+      '`service`: the agent has not reached the service for more than 30 s.',
+      "`clock`: the agent's clock differs from the service's by more than 5 s. Run NTP.",
     ],
   },
   {
@@ -187,10 +193,10 @@ export const agentAlerts = [
     expr: 'location_agent_event_loop_delay_seconds{stat="p99"} > 0.1',
     for: '5m',
     severity: 'warning',
-    summary: agent('the event loop is {{ $value | humanizeDuration }} late'),
-    description: 'Measured times of checks are too long by as much.',
+    summary: agent('the event loop delay is {{ $value | humanizeDuration }} (p99)'),
+    description: 'Measured response times of checks are too long by this delay.',
     runbook: [
-      'The agent gets too little processor time: raise its limit (or drop it), lower `UPTIME_CONCURRENCY`, or move browser checks and suites to agents of their own.',
+      'The agent gets too little processor time. Raise or remove its limit, lower `UPTIME_CONCURRENCY`, or move browser checks and suites to separate agents.',
     ],
   },
   {
@@ -198,10 +204,11 @@ export const agentAlerts = [
     expr: 'increase(location_agent_faults_total[15m]) > 5',
     for: '0m',
     severity: 'warning',
-    summary: agent('the agent has faults of its own'),
-    description: 'More than five within 15 minutes; runs that they hit end as errored, never as failed.',
+    summary: agent('the agent has internal errors'),
+    description:
+      'More than five internal errors occurred within 15 minutes. Affected runs get the status errored, never failed.',
     runbook: [
-      'The log has each with its cause, at level ERROR. Please report what the agent is to blame for.',
+      'The log has each error with its cause, at level ERROR. Please report those that are bugs of the agent.',
     ],
   },
   {
@@ -209,11 +216,11 @@ export const agentAlerts = [
     expr: 'count by (location) (count by (location, version) (location_agent_info{location!=""})) > 1',
     for: '1h',
     severity: 'info',
-    summary: '{{ $labels.location }}: agents of {{ $value }} versions',
+    summary: '{{ $labels.location }}: agents have {{ $value }} different versions',
     description:
-      'Agents of one location have had different versions for an hour: a roll has stopped halfway.',
+      'Agents of one location have had different versions for an hour, so an upgrade has probably stopped halfway.',
     runbook: [
-      'They work together, but checks may behave differently from run to run. Finish the roll ([upgrade](upgrade.md)).',
+      'The agents work together, but checks may behave differently from run to run. Finish the upgrade ([upgrade](upgrade.md)).',
     ],
   },
 ];
@@ -225,9 +232,9 @@ export const serviceAlerts = [
     for: '2m',
     severity: 'critical',
     summary: agent('the service cannot be scraped'),
-    description: 'Nothing is scheduled while no replica of the service runs; agents keep their results.',
+    description: 'No run is scheduled while no replica of the service is running. Agents keep their results.',
     runbook: [
-      '`GET /health` of the service says whether its database is the reason. Runs that are due meanwhile are recorded as missed.',
+      '`GET /health` of the service shows whether its database is the cause. Runs that become due during the outage are recorded as missed.',
     ],
   },
   {
@@ -236,9 +243,9 @@ export const serviceAlerts = [
     for: '5m',
     severity: 'critical',
     summary: location('no agent is connected'),
-    description: 'No check of the location runs: runs that are due are recorded as missed.',
+    description: 'No check of the location runs. Due runs are recorded as missed.',
     runbook: [
-      'Start an agent with a key of the location; [LocationAgentDown](#locationagentdown) and [LocationAgentDisconnected](#locationagentdisconnected) say why the old ones are gone.',
+      'Start an agent with a location key. [LocationAgentDown](#locationagentdown) and [LocationAgentDisconnected](#locationagentdisconnected) explain how to find out why the previous agents are gone.',
     ],
   },
   {
@@ -246,17 +253,17 @@ export const serviceAlerts = [
     expr: 'private_location_oldest_scheduled_check_run > 120',
     for: '2m',
     severity: 'warning',
-    summary: location('a run has waited for {{ $value | humanizeDuration }}'),
+    summary: location('a run has been waiting for {{ $value | humanizeDuration }}'),
     description:
       'Runs that no agent takes within their interval, or within six minutes, are recorded as missed.',
     runbook: [
-      'All slots are busy: add agents, or let them be added ([kubernetes](kubernetes.md): autoscaling by `private_location_lane_check_runs`).',
-      'Or no agent has what the runs need: the status of a check names a type or runtime that is missing.',
+      'If all slots are busy, add agents or configure autoscaling by `private_location_lane_check_runs` ([kubernetes](kubernetes.md)).',
+      'Otherwise no agent may support the runs. The status of a check names the missing type or runtime.',
     ],
   },
 ];
 
-/** The rules as Prometheus reads them; `docs` is put before the page that has the runbooks. */
+/** The rules in the form of Prometheus; `docs` is the URL prefix of the page with the runbooks. */
 export function ruleGroups({ docs }) {
   const group = (name, alerts) => ({
     name,
@@ -275,7 +282,7 @@ export function ruleGroups({ docs }) {
   return { groups: [group('location-agent', agentAlerts), group('monitoring-service', serviceAlerts)] };
 }
 
-/** The same for the Prometheus operator. */
+/** The same rules as a resource for the Prometheus operator. */
 export function prometheusRule(options) {
   return {
     apiVersion: 'monitoring.coreos.com/v1',

@@ -1,6 +1,6 @@
 /**
- * The Grafana dashboard: a row per subject of the catalogue, a panel per metric or small group of them. Titles say what is seen;
- * descriptions, units and kinds come from the catalogue.
+ * The Grafana dashboard: a row per subject of the catalogue, and a panel per metric or small group of metrics. Descriptions, units
+ * and kinds come from the catalogue.
  */
 
 const datasource = { type: 'prometheus', uid: '${datasource}' };
@@ -9,7 +9,7 @@ const ofAgent = 'instance=~"$instance"';
 const ofLocation = 'private_location_slug_name=~"$private_location"';
 const window = '[$__rate_interval]';
 
-/** The dashboard's own metric names of the agent have no prefix here. */
+/** Agent metrics have no prefix here. */
 const rows = [
   {
     title: 'Overview',
@@ -35,7 +35,7 @@ const rows = [
         's',
         [120, 600],
       ),
-      stat('Guards raised', ['guard'], `sum(location_agent_guard{${ofAgent}})`, 'short', [1, 2]),
+      stat('Active guards', ['guard'], `sum(location_agent_guard{${ofAgent}})`, 'short', [1, 2]),
       stat(
         'Results lost',
         ['results_dropped_total'],
@@ -54,20 +54,20 @@ const rows = [
         stacked: true,
       }),
       series('Results by type', ['results_total'], { by: ['type'], where: 'kind="FINAL"', stacked: true }),
-      series('Jobs in hand', ['jobs'], { by: ['phase'], stacked: true }),
-      series('Duration of runs', ['run_duration_seconds'], { by: ['type'], quantiles: [0.95] }),
-      series('Duration of attempts', ['attempt_duration_seconds'], { by: ['type'], quantiles: [0.5, 0.95] }),
-      series('Jobs taken, handed back, not understood', [
+      series('Jobs by phase', ['jobs'], { by: ['phase'], stacked: true }),
+      series('Run duration', ['run_duration_seconds'], { by: ['type'], quantiles: [0.95] }),
+      series('Attempt duration', ['attempt_duration_seconds'], { by: ['type'], quantiles: [0.5, 0.95] }),
+      series('Jobs claimed, released, unreadable', [
         'jobs_claimed_total',
         'jobs_released_total',
         'jobs_unreadable_total',
       ]),
-      series('Stages of suites', ['suite_stage_seconds'], { by: ['stage'], quantiles: [0.95] }),
-      series('Dependencies of suites', ['suite_dependency_cache_total'], { by: ['result'] }),
+      series('Suite stage duration', ['suite_stage_seconds'], { by: ['stage'], quantiles: [0.95] }),
+      series('Suite dependency cache', ['suite_dependency_cache_total'], { by: ['result'] }),
     ],
   },
   {
-    title: 'Waiting',
+    title: 'Delays',
     panels: [
       series('Due → started', ['start_delay_seconds'], { by: ['lane'], quantiles: [0.5, 0.95, 0.99] }),
       series('Due → claimed', ['claim_delay_seconds'], { by: ['lane'], quantiles: [0.5, 0.95, 0.99] }),
@@ -77,9 +77,9 @@ const rows = [
   {
     title: 'Slots',
     panels: [
-      series('Slots', ['slots_busy', 'slots'], { by: ['lane'] }),
+      series('Slots: busy and total', ['slots_busy', 'slots'], { by: ['lane'] }),
       expression(
-        'Share of busy slots',
+        'Slot utilization',
         ['slots_busy', 'slots'],
         `sum by (instance, lane) (location_agent_slots_busy{${ofAgent}}) / sum by (instance, lane) (location_agent_slots{${ofAgent}})`,
         '{{instance}} {{lane}}',
@@ -90,56 +90,56 @@ const rows = [
   {
     title: 'Service',
     panels: [
-      series('Age of the last poll', ['poll_age_seconds'], { by: ['instance', 'lane'], of: 'max' }),
-      series('Calls', ['claims_total', 'claims_failed_total', 'renewals_failed_total']),
+      series('Time since the last poll', ['poll_age_seconds'], { by: ['instance', 'lane'], of: 'max' }),
+      series('Claims and failed calls', ['claims_total', 'claims_failed_total', 'renewals_failed_total']),
       series('Leases lost', ['leases_lost_total'], { by: ['instance'] }),
       series('Connected', ['connected'], { by: ['instance'], of: 'max' }),
-      series('Clock, compared with the service', ['clock_skew_seconds'], { by: ['instance'], of: 'max' }),
+      series('Clock difference from the service', ['clock_skew_seconds'], { by: ['instance'], of: 'max' }),
     ],
   },
   {
     title: 'Results and outbox',
     panels: [
-      series('Results that wait', ['outbox_results'], { by: ['instance', 'place'] }),
-      series('Bytes that wait, and their limit', ['outbox_bytes', 'outbox_limit_bytes'], {
+      series('Waiting results', ['outbox_results'], { by: ['instance', 'place'] }),
+      series('Outbox size and limit', ['outbox_bytes', 'outbox_limit_bytes'], {
         by: ['instance', 'place'],
       }),
-      series('Age of the oldest', ['outbox_age_seconds'], { by: ['instance'], of: 'max' }),
+      series('Age of the oldest result', ['outbox_age_seconds'], { by: ['instance'], of: 'max' }),
       series('Results sent', ['results_sent_total'], { by: ['instance'] }),
-      series('Duration of uploads of results', ['result_upload_seconds'], { quantiles: [0.5, 0.95] }),
-      series('Results that met with trouble', [
+      series('Result upload duration', ['result_upload_seconds'], { quantiles: [0.5, 0.95] }),
+      series('Results rejected, quarantined or dropped', [
         'results_rejected_total',
         'results_quarantined_total',
         'results_dropped_total',
         'results_trimmed_total',
       ]),
-      series('Trouble of the outbox', ['outbox_damaged_total', 'outbox_disk_errors_total']),
+      series('Outbox errors', ['outbox_damaged_total', 'outbox_disk_errors_total']),
     ],
   },
   {
     title: 'Artifacts',
     panels: [
-      series('Bytes sent', ['artifact_bytes_sent_total'], { by: ['instance'] }),
-      series('Duration of uploads of files', ['artifact_upload_seconds'], { quantiles: [0.5, 0.95] }),
-      series('Files that wait', ['artifacts_waiting'], { by: ['instance'] }),
-      series('Bytes that wait', ['artifacts_waiting_bytes'], { by: ['instance'] }),
-      series('Files sent, refused, lost', [
+      series('Artifact bytes sent', ['artifact_bytes_sent_total'], { by: ['instance'] }),
+      series('Artifact upload duration', ['artifact_upload_seconds'], { quantiles: [0.5, 0.95] }),
+      series('Waiting artifacts', ['artifacts_waiting'], { by: ['instance'] }),
+      series('Size of waiting artifacts', ['artifacts_waiting_bytes'], { by: ['instance'] }),
+      series('Artifacts sent, refused, lost', [
         'artifacts_sent_total',
         'artifacts_refused_total',
         'artifacts_lost_total',
       ]),
-      series('Looked through for secrets', ['scrub_bytes_total'], { by: ['what'] }),
+      series('Bytes scrubbed', ['scrub_bytes_total'], { by: ['what'] }),
     ],
   },
   {
-    title: 'The agent itself',
+    title: 'Agent process',
     panels: [
       series('Guards', ['guard'], { by: ['instance', 'guard'], of: 'max' }),
-      series('Delay of the event loop', ['event_loop_delay_seconds'], {
+      series('Event loop delay', ['event_loop_delay_seconds'], {
         by: ['instance', 'stat'],
         of: 'max',
       }),
-      series('Faults', ['faults_total'], { by: ['instance'] }),
+      series('Internal errors', ['faults_total'], { by: ['instance'] }),
       expression(
         'Memory',
         [],
@@ -148,7 +148,7 @@ const rows = [
         'bytes',
       ),
       expression(
-        'Processor',
+        'CPU cores used',
         [],
         `sum by (instance) (rate(process_cpu_seconds_total{${ofAgent}}${window}) and on (job, instance) location_agent_info)`,
         '{{instance}}',
@@ -163,22 +163,22 @@ const rows = [
     ],
   },
   {
-    title: 'Locations, as the service sees them',
+    title: 'Locations (from the service)',
     panels: [
-      ofService('Runs that wait', 'private_location_queue_size'),
-      ofService('Longest wait', 'private_location_oldest_scheduled_check_run'),
-      ofService('Agents', 'private_location_agent_count'),
+      ofService('Waiting runs', 'private_location_queue_size'),
+      ofService('Longest waiting run', 'private_location_oldest_scheduled_check_run'),
+      ofService('Connected agents', 'private_location_agent_count'),
       ofService('Runs by state', 'private_location_check_runs', ['state']),
       ofService('Runs by lane and state', 'private_location_lane_check_runs', ['lane', 'state']),
-      ofService('How long runs had waited', 'private_location_queue_duration_ms', ['queue', 'stat']),
+      ofService('Time that runs waited', 'private_location_queue_duration_ms', ['queue', 'stat']),
     ],
   },
   {
-    title: 'Checks, as the service sees them',
+    title: 'Checks (from the service)',
     panels: [
       {
         ...expression(
-          'Checks that fail',
+          'Failing checks',
           [],
           'sum by (check_name, check_type) (check_up == 0)',
           '{{check_name}}',
@@ -188,7 +188,7 @@ const rows = [
       },
       {
         ...expression(
-          'Checks that are degraded',
+          'Degraded checks',
           [],
           'sum by (check_name) (check_degraded == 1)',
           '{{check_name}}',
@@ -255,7 +255,7 @@ function ofService(title, name, by = []) {
   };
 }
 
-/** Units of Grafana. */
+/** Grafana's units. */
 const units = {
   seconds: 's',
   milliseconds: 'ms',
@@ -290,7 +290,7 @@ function targetsOf({ metrics, by, where, of, quantiles }, agentMetrics) {
   });
 }
 
-/** A rate of seconds or bytes is no seconds or bytes. */
+/** The rate of a counter has another unit than the counter. */
 function unitOf({ unit, metrics, names = [] }, { agentMetrics, exporterMetrics }) {
   if (unit !== undefined) return unit;
   const [first] = [
@@ -385,10 +385,10 @@ function variables() {
   });
   return [
     { type: 'datasource', name: 'datasource', label: 'Data source', query: 'prometheus', current: {} },
-    // An agent that the service has not accepted yet has no location, and is one of all.
+    // An agent that the service has not accepted yet has no location, so `All` must match the empty label too.
     { ...query('location', 'Location', 'label_values(location_agent_info, location)'), allValue: '.*' },
     query('instance', 'Agent', 'label_values(location_agent_info{location=~"$location"}, instance)'),
-    // The service knows locations without any agent, too.
+    // The service also has locations without any agent.
     query(
       'private_location',
       'Location (service)',
@@ -397,7 +397,7 @@ function variables() {
   ];
 }
 
-/** The dashboard of both catalogues, as Grafana imports it. */
+/** The dashboard for both catalogues, in the form that Grafana imports. */
 export function dashboard(catalogue) {
   const panels = [];
   let y = 0;

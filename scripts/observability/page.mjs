@@ -1,4 +1,4 @@
-/** docs/metrics.md: every metric of the catalogues, every alert with what to do. */
+/** docs/metrics.md: all metrics of the catalogues, and all alerts with their runbooks. */
 import { agentAlerts, serviceAlerts } from './alerts.mjs';
 
 const agentPrefix = 'location_agent_';
@@ -13,13 +13,19 @@ export function metricsPage({
   return [
     '# Metrics, alerts, dashboard',
     '',
-    'Made by `npm run observability` from the catalogues of the code (`src/agent/metrics/catalogue.ts`,',
-    '`src/service/analytics/exporter-catalogue.ts`) and the rules (`scripts/observability/`). A test compares them with what a',
-    'running agent and a running service tell.',
+    'This page is for operators who monitor agents and the service with Prometheus and Grafana.',
     '',
-    '## Set it up',
+    '```sh',
+    'curl -s http://agent-1.example:8081/metrics',
+    'curl -s -H "Authorization: Bearer $KEY" http://service.example:4400/v1/metrics',
+    '```',
     '',
-    'Agents tell on `GET /metrics` of `AGENT_HEALTH_PORT` (8081), the service on `GET /v1/metrics` with an API key as bearer token.',
+    'Agents expose metrics on `GET /metrics` of `AGENT_HEALTH_PORT` (8081).',
+    'The service exposes metrics on `GET /v1/metrics` and requires an API key as a bearer token.',
+    '',
+    '## Set-up',
+    '',
+    'Add the scrape jobs and the rule file to the configuration of Prometheus:',
     '',
     '```yaml',
     'scrape_configs:',
@@ -33,19 +39,25 @@ export function metricsPage({
     'rule_files: [location-agent.rules.yaml]',
     '```',
     '',
-    '| file                                     | what                                                                      |',
+    '| file | use |',
     '| --- | --- |',
-    '| `observability/location-agent.rules.yaml` | alert rules of Prometheus: `rule_files`                                  |',
-    '| `observability/prometheus-rule.yaml` | the same for the Prometheus operator: `kubectl apply -f` |',
-    '| `observability/dashboard.json` | Grafana 10 or newer: Dashboards → New → Import; the data source is chosen at its top |',
+    '| `observability/location-agent.rules.yaml` | alert rules for Prometheus; list it in `rule_files` |',
+    '| `observability/prometheus-rule.yaml` | the same rules for the Prometheus operator; run `kubectl apply -f` |',
+    '| `observability/dashboard.json` | dashboard for Grafana 10 or newer; import it with Dashboards → New → Import, then choose the data source at its top |',
     '',
-    'The rules link to this page. `npm run observability -- --docs https://git.example/location-agent/docs/ --out DIR` writes them with',
-    'links that your people can follow. The names of scrape jobs may be others: the rules find agents by what they tell.',
+    'The rules link to this page.',
+    'To link to your own copy, run `npm run observability -- --docs https://git.example/location-agent/docs/ --out DIR`.',
+    'You can choose any names for scrape jobs, because the rules find agents by their metrics.',
     '',
-    '## What an agent tells',
+    '`npm run observability` generates this page, the rules and the dashboard.',
+    'It reads the metric catalogues (`src/agent/metrics/catalogue.ts`, `src/service/analytics/exporter-catalogue.ts`) and `scripts/observability/`.',
+    'A test compares them with the metrics of a running agent and a running service.',
     '',
-    `All names begin with \`${agentPrefix}\`. Histograms have \`_bucket\`, \`_sum\` and \`_count\`. The values of labels are a closed set but`,
-    'for `version`, `node` and `location`, of which an agent has one at a time: some 700 series at most, 200 where few types are in use.',
+    '## Agent metrics',
+    '',
+    `All names begin with \`${agentPrefix}\`. Histograms have \`_bucket\`, \`_sum\` and \`_count\`.`,
+    'Label values are closed sets, except for `version`, `node` and `location`, of which an agent has one at a time.',
+    'An agent exposes about 700 series at most, and 200 if few types are in use.',
     '',
     ...metricSubjects.flatMap((subject) => [
       `### ${subject}`,
@@ -58,14 +70,14 @@ export function metricsPage({
     ]),
     '### The process',
     '',
-    `From the library: ${Object.keys(processMetrics)
+    `The metrics library adds ${Object.keys(processMetrics)
       .map((name) => `\`${name}\``)
-      .join(', ')}, and more that begins with \`process_\` or \`nodejs_\`.`,
+      .join(', ')}, and more metrics that begin with \`process_\` or \`nodejs_\`.`,
     '',
-    '## What the service tells',
+    '## Service metrics',
     '',
-    'Gauges all, made anew every 10 seconds at most; see [analytics](analytics.md#prometheus). Runs queued and under way per location are what',
-    'agents are scaled by ([kubernetes](kubernetes.md)).',
+    'All service metrics are gauges, refreshed at most every 10 seconds; see [analytics](analytics.md#prometheus).',
+    'Use the numbers of queued and running runs per location to scale agents ([kubernetes](kubernetes.md)).',
     '',
     ...exporterSubjects.flatMap((subject) => [
       `### ${subject}`,
@@ -78,12 +90,16 @@ export function metricsPage({
     ]),
     '## Alerts',
     '',
-    'critical: somebody should look now; warning: today; info: at leisure.',
+    '| severity | act |',
+    '| --- | --- |',
+    '| critical | now |',
+    '| warning | today |',
+    '| info | when you have time |',
     '',
     ...[...agentAlerts, ...serviceAlerts].flatMap((alert) => [
       `### ${alert.name}`,
       '',
-      `${alert.severity}, after ${alert.for === '0m' ? 'no wait' : alert.for}. ${alert.description.replaceAll(/\{\{[^}]*\}\}/g, 'so long')}`,
+      `Severity ${alert.severity}; fires ${alert.for === '0m' ? 'immediately' : `after ${alert.for}`}. ${alert.description.replaceAll(/\{\{[^}]*\}\}/g, 'too long')}`,
       '',
       '```promql',
       alert.expr,
@@ -97,7 +113,7 @@ export function metricsPage({
 
 function tableOf(metrics, typeOf) {
   return [
-    '| metric | type | labels | means |',
+    '| metric | type | labels | meaning |',
     '| --- | --- | --- | --- |',
     ...metrics.map(
       ([name, definition]) =>
