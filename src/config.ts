@@ -3,11 +3,12 @@ import { fail, flag, integer, oneOf, proxyUrl, secret, text, url, type Environme
 import { Secret } from './secrets/secret.ts';
 
 /**
- * The environment, read once; the service's variables are in config/service.ts. Each part of the program gets its own
- * frozen piece. A malformed value is one line and exit code 78. README has the table for users.
+ * The agent's environment, read once; the service's variables are in config/service.ts. Each part of the program gets
+ * its own frozen object. A malformed value causes a one-line error and exit code 78. The README has the table for
+ * users.
  */
 
-/** The process's own environment, for main to hand on. */
+/** The process's own environment, for main to pass on. */
 export function environment(): Environment {
   return process.env;
 }
@@ -15,15 +16,15 @@ export function environment(): Environment {
 export const logLevels = ['DEBUG', 'LOG', 'INFO', 'WARN', 'ERROR'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Proxies for the agent's own traffic to the service; lower-case names win over upper-case ones. */
+/** Proxies for the agent's own traffic to the service; lower-case names take precedence over upper-case ones. */
 export type ProxyConfig = { httpProxy: Secret | null; httpsProxy: Secret | null; noProxy: string };
 
 export type AgentConfig = {
   readonly apiKey: Secret;
   readonly serviceUrl: URL;
-  /** Slots of each lane; 0 = this agent has no such lane. */
+  /** Slots of each lane; 0 = this agent does not have the lane. */
   readonly uptimeConcurrency: number;
-  /** Slots of the browser lane; null = from the cgroup's memory and cores. */
+  /** Slots of the browser lane; null = computed from the cgroup's memory and cores. */
   readonly jobConcurrency: number | null;
   readonly suiteConcurrency: number;
   readonly healthPort: number;
@@ -31,24 +32,24 @@ export type AgentConfig = {
   readonly shutdownGraceSeconds: number;
   readonly proxy: ProxyConfig;
   readonly extraCaFile: string | null;
-  /** Where Playwright's own builds are looked for first; null = only in the usual places. */
+  /** The first folder to search for Playwright's browser builds; null = only the usual places. */
   readonly playwrightBrowsersPath: string | null;
   readonly useOsDnsResolver: boolean;
   readonly dependencyCache: 'local' | 'off';
-  /** Variables of the agent's own environment that installers of suites are handed, and nobody else. */
+  /** Variables of the agent's environment that only the installers of suites get. */
   readonly installEnvironment: { readonly [name: string]: Secret };
   readonly externalObservability: boolean;
-  /** What looks like a credential in a script's run is masked although nobody named it one. */
+  /** Mask credential-like text in script runs even if no variable declares it. */
   readonly detectSecrets: boolean;
-  /** Traces and packet captures where the network fails a check. */
+  /** Make traceroutes and packet captures if the network fails a check. */
   readonly networkEvidence: boolean;
-  /** Values of SERVICE_SECRET_* in the agent's own environment: scrubbed from everything that leaves. */
+  /** Values of SERVICE_SECRET_* in the agent's own environment: masked in everything that leaves the agent. */
   readonly secrets: readonly Secret[];
 };
 
 /**
- * What package managers and `playwright install` need of this machine to reach a registry: proxies by both of their names, as
- * tools look for one or the other, authorities, registry and download host; and to compile packages, Node's headers.
+ * What package managers and `playwright install` need to reach a registry: proxies under both of their names (tools
+ * read one or the other), CA files, registry and download host. Also Node's headers, to compile packages.
  */
 function installEnvironment(env: Environment): { readonly [name: string]: Secret } {
   const found: { [name: string]: Secret } = {};
@@ -62,7 +63,7 @@ function installEnvironment(env: Environment): { readonly [name: string]: Secret
     if (value !== null) found[name] = found[name.toLowerCase()] = value;
   }
   const authorities = text(env, 'NODE_EXTRA_CA_CERTS');
-  // Installers have a working folder of their own.
+  // Installers have their own working folder.
   if (authorities !== null) found['NODE_EXTRA_CA_CERTS'] = new Secret(resolve(authorities));
   for (const name of [
     'npm_config_registry',
@@ -89,7 +90,7 @@ export function readLogLevel(env: Environment): LogLevel {
   return oneOf(env, 'LOG_LEVEL', logLevels, 'INFO');
 }
 
-/** What `start` (and, without a key, `doctor`) needs. Throws FatalError (78). */
+/** The variables of `start` (and, without a key, of `doctor`). Throws FatalError (78). */
 export function readAgentConfig(env: Environment): AgentConfig {
   const apiKey = secret(env, 'API_KEY');
   if (apiKey === null) {
@@ -101,13 +102,13 @@ export function readAgentConfig(env: Environment): AgentConfig {
   return Object.freeze({ apiKey, ...readAgentSettings(env) });
 }
 
-/** What commands need that work with a key or without one. Throws FatalError (78). */
+/** The variables of commands that work with or without a key. Throws FatalError (78). */
 export function readAgentConfigIfAny(env: Environment): Omit<AgentConfig, 'apiKey'> & { apiKey?: Secret } {
   const hasKey = text(env, 'API_KEY') !== null || text(env, 'API_KEY_FILE') !== null;
   return hasKey ? readAgentConfig(env) : readAgentSettings(env);
 }
 
-/** Slots of the lanes: one that is set to 0 is switched off, for agents that share the work of a location by its kind. */
+/** Slots of the lanes. A lane set to 0 is switched off, so that agents can share a location's work by lane. */
 function laneConcurrency(
   env: Environment,
 ): Pick<AgentConfig, 'uptimeConcurrency' | 'jobConcurrency' | 'suiteConcurrency'> {
@@ -118,16 +119,18 @@ function laneConcurrency(
     suiteConcurrency: integer(env, 'SUITE_CONCURRENCY', 1, 0, 100),
   };
   if (Object.values(slots).every((count) => count === 0)) {
-    fail('UPTIME_CONCURRENCY, JOB_CONCURRENCY and SUITE_CONCURRENCY are all 0: leave one lane on');
+    fail(
+      'UPTIME_CONCURRENCY, JOB_CONCURRENCY and SUITE_CONCURRENCY are all 0: set at least one of them above 0',
+    );
   }
   return slots;
 }
 
-/** Everything of the agent but its key. */
+/** All settings of the agent except its key. */
 export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'> {
   const serviceUrl = url(env, 'SERVICE_URL', 'http://127.0.0.1:4400', ['http:', 'https:']);
   if (serviceUrl.username !== '' || serviceUrl.password !== '' || serviceUrl.search !== '') {
-    fail('SERVICE_URL takes no user, password or query: the key is what the agent shows');
+    fail('SERVICE_URL must not contain a user, password or query: the agent authenticates with its key');
   }
   return Object.freeze({
     serviceUrl,
@@ -157,8 +160,8 @@ export function readAgentSettings(env: Environment): Omit<AgentConfig, 'apiKey'>
 }
 
 /**
- * The environment of an agent that is started beside the service: its key and the way to the service set, the service's
- * own secrets left out. The service is on this machine, so no proxy is on the way.
+ * The environment of an agent that is started together with the service: with its key and the service's URL, without
+ * the service's own secrets. The service is on this machine, so no proxy is used.
  */
 export function agentEnvironment(
   env: Environment,
@@ -177,7 +180,10 @@ export function agentEnvironment(
   };
 }
 
-/** The account's API key that a command shows to the service: of `file`, else SERVICE_API_KEY. Throws FatalError (78). */
+/**
+ * The account's API key with which a command authenticates: from `file`, else SERVICE_API_KEY. Throws FatalError
+ * (78).
+ */
 export function readAccountKey(env: Environment, file: string | null): Secret {
   const name = 'SERVICE_API_KEY';
   const key = secret(file === null ? env : { [`${name}_FILE`]: file }, name);

@@ -1,9 +1,9 @@
 /**
- * The five kinds of exception. What a target does wrong is never one of them: that is an outcome, a value
+ * The five kinds of exception. Failures of a target are never exceptions: they are outcomes, which are values
  * (`executors/executor.ts`). Decide by class and `code`, never by message text.
  */
 
-/** Closed list of the codes that our own exceptions carry; grouped by class. */
+/** Closed list of the codes of our own exceptions, grouped by class. */
 export type ErrorCode =
   // JobAborted
   | 'deadline'
@@ -43,17 +43,19 @@ abstract class CodedError<Code extends ErrorCode> extends Error {
   }
 }
 
-/** Reason of an attempt's AbortSignal: its deadline passed, the service cancelled it, the agent stops, the lease is gone. */
+/** Reason of an attempt's AbortSignal: deadline passed, run cancelled by the service, agent stopping, or lease lost. */
 export class JobAborted extends CodedError<'deadline' | 'cancelled' | 'shutdown' | 'lease-lost'> {
   constructor(code: JobAborted['code'], message: string = code) {
     super(code, message);
   }
 }
 
-/** The job itself can't be run: unknown type, unknown runtime, malformed. Result `errored`, never retried. */
+/**
+ * The job itself cannot be run: unknown type, unknown runtime, malformed. Its result is `errored` and is not retried.
+ */
 export class InvalidJobError extends CodedError<'INVALID_JOB' | 'TYPE_UNAVAILABLE' | 'RUNTIME_UNAVAILABLE'> {}
 
-/** Our own fault while running a job. Result `errored`; never charged to the target. */
+/** Our own fault while running a job. The result is `errored` and is never charged to the target. */
 export class AgentError extends CodedError<
   | 'INTERNAL'
   | 'DISK_FULL'
@@ -65,8 +67,8 @@ export class AgentError extends CodedError<
 > {}
 
 /**
- * The service can't be reached (also: something on the way answered in its place), or it refused a call itself.
- * `status` is absent when no answer came; `retryAfterMs` is what the answer asked for.
+ * The service is unreachable (an intermediary may have answered instead), or it refused a call itself. `status` is
+ * absent if there was no answer; `retryAfterMs` is the answer's Retry-After.
  */
 export class ServiceError extends CodedError<'SERVICE_UNREACHABLE' | 'SERVICE_REFUSED'> {
   readonly status: number | undefined;
@@ -84,7 +86,7 @@ export class ServiceError extends CodedError<'SERVICE_UNREACHABLE' | 'SERVICE_RE
   }
 }
 
-/** The process cannot go on: one clear line on standard error, then `exitCode`. */
+/** The process cannot continue: it prints one line on standard error and exits with `exitCode`. */
 export class FatalError extends CodedError<
   'CONFIGURATION' | 'KEY_REFUSED' | 'DATABASE_IN_USE' | 'DATABASE_BROKEN' | 'PORT_IN_USE'
 > {
@@ -95,7 +97,7 @@ export class FatalError extends CodedError<
   }
 }
 
-/** Exit codes of every command (architecture: "Exit codes"). */
+/** Exit codes of all commands. */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -106,7 +108,7 @@ export const exitCodes = {
   configuration: 78,
 } as const;
 
-/** Any thrown value as an Error, so that a `catch (error: unknown)` can read `message` safely. */
+/** Converts any thrown value to an Error, so that a `catch (error: unknown)` can read `message` safely. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

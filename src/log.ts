@@ -15,8 +15,8 @@ const pinoLevels: { readonly [L in LogLevel]: string } = {
 };
 
 /**
- * The program's log: JSON lines on standard error (or `destination`). Every line passes `scrub` before it is written, so
- * that no secret leaves through a log; a run's own log belongs to its result, not here.
+ * The program's log: JSON lines on standard error (or `destination`). Every line passes `scrub` before it is written,
+ * so that no secret leaves through the log. A run's own log belongs to its result, not here.
  */
 export function createLog(options: {
   level: LogLevel;

@@ -7,7 +7,7 @@ import { version } from './version.ts';
 
 type Entry = { usage: string; summary: string; options?: readonly string[]; load: () => Promise<Command> };
 
-// Each command is loaded when it is called: the agent must not pay for the service.
+// Each command is loaded when it is called, so that the agent does not load the service.
 const commands: { readonly [name: string]: Entry } = {
   start: {
     usage: 'start',
@@ -21,13 +21,13 @@ const commands: { readonly [name: string]: Entry } = {
   },
   dev: {
     usage: 'dev',
-    summary: 'service, one agent, sample targets and sample checks, for a laptop',
+    summary: 'starts the service, one agent, sample targets and sample checks on your computer',
     load: async () => (await import('./commands/dev/dev.ts')).dev,
   },
   run: {
     usage: 'run FILE|DIR [--json]',
     summary:
-      'runs a check here and now: JSON (a create body plus checkType), a script, or a Playwright project',
+      'runs a check once on this machine: JSON (a create body plus checkType), a script, or a Playwright project',
     options: [
       'scripts: [--type BROWSER|MULTI_STEP] [--runtime NAME] [--env NAME=VALUE]… [--output DIR]',
       'folders: [--project NAME]… [--tag TAG]… [--config FILE] [--engine node@24|bun] [--include GLOB]…',
@@ -43,12 +43,12 @@ const commands: { readonly [name: string]: Entry } = {
   },
   doctor: {
     usage: 'doctor [--json]',
-    summary: 'says what works on this machine, what does not, and how to mend it',
+    summary: 'checks this machine: shows what works, what does not, and how to fix it',
     load: async () => (await import('./commands/doctor/doctor.ts')).doctor,
   },
 };
 
-/** Of the column of commands. */
+/** Width of the column of commands. */
 const width = 24;
 const usage = [
   'usage: location-agent <command>',
@@ -57,12 +57,12 @@ const usage = [
     `  ${words.padEnd(width)}${summary}`,
     ...(options ?? []).map((line) => `  ${''.padEnd(width)}${line}`),
   ]),
-  `  ${'--help'.padEnd(width)}this text`,
-  `  ${'--version'.padEnd(width)}the version`,
+  `  ${'--help'.padEnd(width)}prints this text`,
+  `  ${'--version'.padEnd(width)}prints the version`,
   '',
 ].join('\n');
 
-/** Runs the command that `args` name and returns the exit code; every error has become one line by then. */
+/** Runs the command that `args` names and returns the exit code. Errors have been printed as one line by then. */
 async function main(args: readonly string[], context: CommandContext): Promise<number> {
   const [name, ...rest] = args;
   if (name === '--version' || name === '-v') {
@@ -83,7 +83,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
       throw isLeftOut(error)
         ? new FatalError(
             'CONFIGURATION',
-            `this image does not carry "${name}": use the image with all check types`,
+            `this image does not contain "${name}"; use the image with all check types`,
             {
               exitCode: exitCodes.couldNotRun,
             },
@@ -96,7 +96,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
   }
 }
 
-/** The uptime image has the modules of two commands only. */
+/** The uptime image contains the modules of only two commands. */
 function isLeftOut(error: unknown): boolean {
   const { code, message } = toError(error) as NodeJS.ErrnoException;
   return code === 'ERR_MODULE_NOT_FOUND' && /[\\/]commands[\\/][\w-]+\.js'/.test(message);
@@ -112,10 +112,10 @@ function explain(error: Error, context: CommandContext): number {
   return exitCodes.couldNotRun;
 }
 
-// Whoever reads our output may leave early (`| head`); that is no crash.
+// The reader of our output may exit early (`| head`); that is not a crash.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
-// An agent that `dev` has started ends when `dev` is gone, however that came about.
+// An agent started by `dev` exits when `dev` has ended for any reason.
 if (process.channel !== undefined) {
   process.channel.unref();
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));

@@ -1,4 +1,4 @@
-/** `value` with so many decimals at most: sums of fractions would otherwise show the noise of binary fractions. */
+/** `value` rounded to at most `decimals` decimal places, which removes binary rounding noise from sums. */
 export function rounded(value: number, decimals: number): number {
   const scale = 10 ** decimals;
   return Math.round(value * scale) / scale;

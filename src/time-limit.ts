@@ -1,7 +1,7 @@
 /**
- * A signal that fires with `signal` and its reason, or after `limitMs` with a DOMException named TimeoutError. Instead of
- * AbortSignal.any with AbortSignal.timeout: nothing but the combined signal refers to that timeout, so that it may be
- * collected before it fires. It keeps no process alive.
+ * A signal that fires with `signal` and its reason, or after `limitMs` with a DOMException named TimeoutError.
+ * AbortSignal.any with AbortSignal.timeout is not safe here: only the combined signal refers to that timeout, so it may
+ * be garbage-collected before it fires. The timer does not keep the process alive.
  */
 export function withTimeLimit(signal: AbortSignal, limitMs: number): AbortSignal {
   const either = new AbortController();

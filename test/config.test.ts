@@ -22,7 +22,7 @@ describe('a malformed value of the agent is one line and 78', () => {
     [
       'SERVICE_URL',
       'https://user:word@service.example',
-      'SERVICE_URL takes no user, password or query: the key is what the agent shows',
+      'SERVICE_URL must not contain a user, password or query: the agent authenticates with its key',
     ],
     ['UPTIME_CONCURRENCY', '-1', 'UPTIME_CONCURRENCY must be a whole number from 0 to 10000, but is "-1"'],
     ['JOB_CONCURRENCY', 'many', 'JOB_CONCURRENCY must be a whole number from 0 to 1000, but is "many"'],
@@ -41,7 +41,7 @@ describe('a malformed value of the agent is one line and 78', () => {
     [
       'HTTPS_PROXY',
       'http://user:50%off@p:1',
-      'HTTPS_PROXY: user and password must be percent-encoded, a % as %25',
+      'HTTPS_PROXY: user and password must be percent-encoded (write % as %25)',
     ],
     ['USE_OS_DNS_RESOLVER', 'maybe', 'USE_OS_DNS_RESOLVER must be true or false, but is "maybe"'],
     ['DEPENDENCY_CACHE', 's3', 'DEPENDENCY_CACHE must be one of local, off, but is "s3"'],
@@ -56,7 +56,7 @@ test('a file of a key that can not be read is told with the remedy', () => {
   expect(read('/nowhere')).toEqual([78, 'API_KEY_FILE: cannot read /nowhere (ENOENT)']);
   expect(read('/')).toEqual([
     78,
-    'API_KEY_FILE: cannot read / (EISDIR): name a file; a container engine makes a folder where the file to mount is missing',
+    'API_KEY_FILE: cannot read / (EISDIR): it is a folder, not a file; a container engine creates a folder if the file to mount is missing',
   ]);
 });
 
@@ -69,7 +69,7 @@ describe('and so is one of the service', () => {
     [
       'SERVICE_API_KEY',
       'two words',
-      'SERVICE_API_KEY must have 8 to 200 letters, digits and signs, without blanks',
+      'SERVICE_API_KEY must have 8 to 200 letters, digits and punctuation marks, without spaces',
     ],
     ['SMTP_URL', 'mail', 'SMTP_URL must be a URL like smtp://user:password@mail.example.com:587'],
     ['SMTP_URL', 'http://mail', 'SMTP_URL must be a URL like smtp://user:password@mail.example.com:587'],
@@ -105,7 +105,7 @@ test('lanes are switched off by 0 slots, but not all of them', () => {
   });
   expect(told(() => readAgentSettings(off))).toEqual([
     78,
-    'UPTIME_CONCURRENCY, JOB_CONCURRENCY and SUITE_CONCURRENCY are all 0: leave one lane on',
+    'UPTIME_CONCURRENCY, JOB_CONCURRENCY and SUITE_CONCURRENCY are all 0: set at least one of them above 0',
   ]);
 });
 

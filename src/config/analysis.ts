@@ -1,25 +1,25 @@
 import type { Secret } from '../secrets/secret.ts';
 import { fail, flag, secret, text, url, type Environment } from './read.ts';
 
-/** The variables of root cause analyses and agentic checks: which model is asked, and where. */
+/** The variables of root cause analyses and agentic checks: which model to use, and where. */
 
 /** An endpoint that speaks the chat completions protocol. */
 export type ModelEndpoint = {
-  /** Base, like https://models.example.com/v1, without a slash at its end. */
+  /** Base URL, such as https://models.example.com/v1, without a trailing slash. */
   readonly url: string;
-  /** Null = it asks for none. */
+  /** Null = the endpoint needs no key. */
   readonly key: Secret | null;
   readonly model: string;
 };
 
 export type AnalysisConfig = {
-  /** Null = analyses are made by the rules of the service, and agentic checks can not run. */
+  /** Null = the service analyses with its own rules, and agentic checks cannot run. */
   readonly endpoint: ModelEndpoint | null;
-  /** The first result of an error group has it analysed. */
+  /** Analyse an error group when its first result arrives. */
   readonly automatic: boolean;
-  /** Of agentic checks; null = the endpoint's. */
+  /** Model of agentic checks; null = the endpoint's. */
   readonly agenticModel: string | null;
-  /** Program of the browser of agentic checks; null = what is found on this machine. */
+  /** Path of the browser for agentic checks; null = a browser found on this machine. */
   readonly agenticBrowser: string | null;
 };
 

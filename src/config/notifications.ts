@@ -1,9 +1,9 @@
 import type { Secret } from '../secrets/secret.ts';
 import { fail, oneOf, secret, text, url, type Environment } from './read.ts';
 
-/** The variables of the delivery of notifications: how mail leaves, and where the calls of other channels go. */
+/** The variables of notification delivery: the mail server, and the URLs of the other channels. */
 
-/** Where calls of one kind of channel go, and what they show there. */
+/** URL and credentials for the calls of one kind of channel. */
 export type CallTarget = {
   readonly url: string | null;
   readonly token: Secret | null;
@@ -12,15 +12,15 @@ export type CallTarget = {
 export type NotificationConfig = {
   readonly smtpUrl: Secret | null;
   readonly smtpFrom: string | null;
-  /** Whether channels may name hosts inside the own network. Redirects never lead there. */
+  /** Whether channels may name hosts inside the service's own network. Redirects never lead there. */
   readonly privateTargets: 'allow' | 'refuse';
   readonly chatAApp: CallTarget;
-  /** Its key is each channel's own. */
+  /** Each channel has its own key. */
   readonly pagingAUrl: string | null;
   readonly pagingBUrl: string | null;
-  /** For channels of the region EU; null = as the others. */
+  /** URL for channels of the region EU; null = the same as for others. */
   readonly pagingBEuUrl: string | null;
-  /** What stands before a channel's key in the authorization header. */
+  /** The scheme before a channel's key in the authorization header. */
   readonly pagingBScheme: string;
   readonly sms: CallTarget;
   readonly call: CallTarget;
@@ -54,7 +54,7 @@ export function readNotificationConfig(env: Environment): NotificationConfig {
   });
 }
 
-/** Without a slash at its end. */
+/** Without a trailing slash. */
 function httpUrl(env: Environment, name: string): string | null {
   if (text(env, name) === null) return null;
   return url(env, name, '', ['http:', 'https:']).href.replace(/\/+$/, '');

@@ -2,13 +2,13 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import { fail, integer, text, type Environment } from './read.ts';
 
-/** What the service lets everybody do who has no key: read status pages. */
+/** Settings of the public status pages, which need no key. */
 export type PublicPagesConfig = {
-  /** Requests for pages of one address in a minute, per replica; 0 = any number. */
+  /** Requests for pages per client address and minute, per replica; 0 = unlimited. */
   readonly perMinute: number;
-  /** How long a replica shows a page as it was read. */
+  /** How long a replica caches a page. */
   readonly cacheMs: number;
-  /** Addresses and networks of proxies whose `x-forwarded-…` headers are believed; empty = nobody's. */
+  /** Addresses and networks of proxies whose `x-forwarded-…` headers are trusted; empty = none. */
   readonly trustedProxies: readonly string[];
 };
 
@@ -22,7 +22,7 @@ export function readPublicPages(env: Environment): PublicPagesConfig {
     .filter((part) => part !== '');
   for (const proxy of proxies) {
     const [address = ''] = proxy.split('/', 1);
-    // Short forms of addresses would take a `1` that is meant as a switch for one.
+    // Otherwise a `1` meant as a switch would count as the short form of an address.
     if (isIP(address) !== 0 && (address === proxy || ipaddr.isValidCIDR(proxy))) continue;
     fail(
       `SERVICE_TRUSTED_PROXIES must be addresses and networks, like "10.0.0.5, 10.1.0.0/16", but has "${proxy}"`,

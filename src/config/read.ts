@@ -3,7 +3,7 @@ import { exitCodes, FatalError } from '../errors.ts';
 import { Secret } from '../secrets/secret.ts';
 import { codeOf } from '../system-errors.ts';
 
-/** How variables of the environment are read: each reader throws FatalError (78) that names the variable and the remedy. */
+/** Readers of environment variables. Each throws FatalError (78) that names the variable and the remedy. */
 
 export type Environment = { readonly [name: string]: string | undefined };
 
@@ -50,7 +50,7 @@ export function oneOf<const Values extends readonly string[]>(
 
 export function url(env: Environment, name: string, fallback: string, protocols: readonly string[]): URL {
   const value = text(env, name) ?? fallback;
-  // The value is not repeated in the message: a URL may carry a password.
+  // The message does not repeat the value, because a URL may contain a password.
   const parsed = URL.canParse(value) ? new URL(value) : fail(`${name} is not a URL`);
   if (!protocols.includes(parsed.protocol)) {
     fail(`${name} must begin with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
@@ -58,13 +58,13 @@ export function url(env: Environment, name: string, fallback: string, protocols:
   return parsed;
 }
 
-/** What mends a file that can't be read, where its code alone does not say it: mounts of containers that went wrong. */
+/** How to fix a file that cannot be read if its error code does not show it: broken container mounts. */
 const fileRemedies: { readonly [code: string]: string } = {
   EACCES: `: make it readable for this user${process.getuid === undefined ? '' : ` (${process.getuid()})`}`,
-  EISDIR: ': name a file; a container engine makes a folder where the file to mount is missing',
+  EISDIR: ': it is a folder, not a file; a container engine creates a folder if the file to mount is missing',
 };
 
-/** The value of NAME, or the first line of the file that NAME_FILE names. */
+/** The value of NAME, or the first line of the file named by NAME_FILE. */
 export function secret(env: Environment, name: string): Secret | null {
   const value = text(env, name);
   const file = text(env, `${name}_FILE`);
@@ -91,7 +91,7 @@ export function proxyUrl(env: Environment, name: string): Secret | null {
     fail(`${name} must be a URL like http://user:password@proxy:3128`);
   }
   if (!isDecodable(parsed.username) || !isDecodable(parsed.password)) {
-    fail(`${name}: user and password must be percent-encoded, a % as %25`);
+    fail(`${name}: user and password must be percent-encoded (write % as %25)`);
   }
   return new Secret(withScheme);
 }

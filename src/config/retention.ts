@@ -1,12 +1,12 @@
 import { fail, integer, type Environment } from './read.ts';
 
-/** How long the service keeps things, in days. */
+/** How long the service keeps data, in days. */
 export type RetentionConfig = {
   /** Raw results, sessions and error events. */
   readonly resultDays: number;
   /** Files of runs. */
   readonly artifactDays: number;
-  /** Figures by the hour, which analytics and reports are made of. */
+  /** Hourly figures, from which analytics and reports are made. */
   readonly rollupDays: number;
 };
 
@@ -16,7 +16,7 @@ const most = 3650;
 
 /** Throws FatalError (78). */
 export function readRetention(env: Environment): RetentionConfig {
-  // Two days at least: a result that an agent brings late is still a day away from being dropped.
+  // At least two days, because a result may arrive up to one day late.
   const resultDays = integer(env, 'SERVICE_RETENTION_DAYS', defaultRetention.resultDays, 2, most);
   const artifactDays = integer(env, 'SERVICE_ARTIFACT_RETENTION_DAYS', resultDays, 1, most);
   const rollupDays = integer(

@@ -7,7 +7,7 @@ import { readRetention, type RetentionConfig } from './retention.ts';
 import { readStorage, type BucketConfig } from './storage.ts';
 import { fail, integer, secret, text, url, type Environment } from './read.ts';
 
-/** The variables of the monitoring service. Subjects of their own have files of their own beside this one. */
+/** The variables of the monitoring service. Some subjects have their own files next to this one. */
 
 export type ServiceConfig = {
   readonly host: string;
@@ -22,17 +22,17 @@ export type ServiceConfig = {
   readonly apiKey: Secret | null;
   readonly locationSlug: string | null;
   readonly locationKey: Secret | null;
-  /** Requests of one API key in a minute, per replica; 0 = any number. */
+  /** Requests per API key and minute, per replica; 0 = unlimited. */
   readonly rateLimit: number;
   readonly publicPages: PublicPagesConfig;
   readonly notifications: NotificationConfig;
   readonly retention: RetentionConfig;
-  /** Where artifacts and bundles lie; null = in folders below dataDir. */
+  /** Where artifacts and bundles are stored; null = in folders below dataDir. */
   readonly bucket: BucketConfig | null;
   readonly analysis: AnalysisConfig;
 };
 
-/** What `service` and `dev` need. Throws FatalError (78). */
+/** The variables of `service` and `dev`. Throws FatalError (78). */
 export function readServiceConfig(env: Environment): ServiceConfig {
   const databaseUrl = secret(env, 'DATABASE_URL');
   if (databaseUrl !== null) {
@@ -44,7 +44,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
   }
   if (encryptionKey !== null && encryptionKey.reveal().length < 16) {
     fail(
-      'SERVICE_ENCRYPTION_KEY must have at least 16 characters; `openssl rand -base64 32` makes a good one',
+      'SERVICE_ENCRYPTION_KEY must have at least 16 characters; generate one with `openssl rand -base64 32`',
     );
   }
   const publicUrl = text(env, 'SERVICE_PUBLIC_URL');
@@ -63,7 +63,7 @@ export function readServiceConfig(env: Environment): ServiceConfig {
   }
   const apiKey = secret(env, 'SERVICE_API_KEY');
   if (apiKey !== null && !/^[\x21-\x7e]{8,200}$/.test(apiKey.reveal())) {
-    fail('SERVICE_API_KEY must have 8 to 200 letters, digits and signs, without blanks');
+    fail('SERVICE_API_KEY must have 8 to 200 letters, digits and punctuation marks, without spaces');
   }
   return Object.freeze({
     host: text(env, 'SERVICE_HOST') ?? '127.0.0.1',

@@ -1,20 +1,20 @@
 import type { Secret } from '../secrets/secret.ts';
 import { fail, flag, secret, text, url, type Environment } from './read.ts';
 
-/** Where files of runs and code bundles lie: a folder that all replicas share, or a bucket. */
+/** Where artifacts and code bundles are stored: a folder that all replicas share, or a bucket. */
 
 export type BucketConfig = {
   readonly bucket: string;
-  /** Ends in a slash, or is empty. */
+  /** Ends with a slash, or is empty. */
   readonly prefix: string;
-  /** null = that of the region. */
+  /** null = the region's endpoint. */
   readonly endpoint: string | null;
   readonly region: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: Secret;
-  /** The bucket's name stands in the path, not in the host's name. */
+  /** The bucket's name is in the path, not in the host name. */
   readonly forcePathStyle: boolean;
-  /** Large downloads are sent to the bucket with a URL that is good for minutes. */
+  /** Large downloads are redirected to the bucket with a URL that is valid for minutes. */
   readonly presignedDownloads: boolean;
 };
 

@@ -1,13 +1,13 @@
 /**
- * What an agent must know of the protocol before it has anything to validate: an idle agent never loads the schema
- * library. `routes.ts` builds the whole table, with its schemas, upon these rows.
+ * The part of the protocol that an agent needs before it validates anything, because an idle agent never loads the
+ * schema library. `routes.ts` builds the complete table, with schemas, from these rows.
  */
 
-/** Version of the protocol within /agent/v1; grows when an optional field or call is added. */
+/** Version of the protocol within /agent/v1; increases when an optional field or call is added. */
 export const protocolMinor = 3;
 
 export const protocolLimits = {
-  /** Longest wait of one claim. */
+  /** Maximum waiting time of one claim. */
   claimWaitSeconds: 25,
   leaseSeconds: 30,
   renewSeconds: 5,
@@ -15,20 +15,20 @@ export const protocolLimits = {
   resultBytes: 2 * 1024 * 1024,
   batchBytes: 16 * 1024 * 1024,
   batchItems: 500,
-  /** Jobs in one claim's answer. */
+  /** Maximum number of jobs in the answer to one claim. */
   claimJobs: 500,
-  /** One artifact, as it is sent; files of one attempt, and their bytes. */
+  /** Maximum size of one artifact as it is sent; maximum number of files of one attempt, and of their bytes. */
   artifactBytes: 150 * 1024 * 1024,
   artifactsOfAttempt: 100,
   attemptArtifactBytes: 2 * 1024 * 1024 * 1024,
-  /** Lines of a run's log in one renewal, and characters of each. */
+  /** Maximum number of log lines of a run in one renewal, and of characters in each. */
   logLines: 200,
   logLineChars: 8192,
-  /** What became of artifacts, in one call. */
+  /** Maximum number of artifact states in one call. */
   artifactStates: 200,
 } as const;
 
-/** Method and path of each call; `:jobId` stands for a parameter. */
+/** Method and path of each call; `:jobId` is a path parameter. */
 export const agentCalls = {
   hello: { method: 'POST', path: '/agent/v1/hello' },
   claim: { method: 'POST', path: '/agent/v1/jobs/claim' },
@@ -40,21 +40,23 @@ export const agentCalls = {
 } as const satisfies Record<string, { method: 'POST'; path: string }>;
 
 /**
- * PUT brings a file of an attempt or the rest of one, HEAD tells how much of it is there. The only calls that are not JSON;
- * `docs/agent-protocol.md` has their rules.
+ * PUT uploads an artifact or the rest of one; HEAD returns how much of it the service has. These are the only calls
+ * that are not JSON; `docs/agent-protocol.md` has their rules.
  */
 export const artifactPath = '/agent/v1/jobs/:jobId/attempts/:attempt/artifacts/:name';
 
-/** GET brings the code bundle of a suite, or with `range` a part of it; the answer has `repr-digest`. */
+/** GET downloads the code bundle of a suite, or with `range` a part of it; the answer has `repr-digest`. */
 export const bundlePath = '/agent/v1/bundles/:key';
 
-/** Headers of the artifact calls beside content-type, content-length and content-range. */
+/** Headers of the artifact calls besides content-type, content-length and content-range. */
 export const artifactHeaders = {
   leaseToken: 'lease-token',
   type: 'artifact-type',
-  /** RFC 9530, of the whole file: `sha-256=:<base64>:`. */
+  /** RFC 9530, of the complete file: `sha-256=:<base64>:`. */
   digest: 'repr-digest',
-  /** Of the answer to HEAD: bytes that are there, and stored, pending, refused or lost. */
+  /**
+   * In the answer to HEAD: the number of bytes that the service has, and the state: stored, pending, refused or lost.
+   */
   length: 'artifact-length',
   state: 'artifact-state',
 } as const;

@@ -56,7 +56,7 @@ function AssertionOf<
     property: Type.String({ maxLength: 2048, default: '' }),
     comparison: StringEnum(grammar.comparisons),
     target: Type.String({ maxLength: 65_536, default: '' }),
-    /** Pattern applied to a header's value; the first capture group is compared. */
+    /** Pattern applied to a header's value; its first capture group is compared. */
     regex: Type.Union([Type.String({ maxLength: 2048 }), Type.Null()], { default: null }),
   });
 }
@@ -76,7 +76,7 @@ export type Assertion = {
   regex: string | null;
 };
 
-/** What became of one assertion: the request's own fields, the value found, and why it failed (null = it held). */
+/** The result of one assertion: the request's own fields, the value found, and why it failed (null = it passed). */
 export const AssertionResult = Type.Object({
   source: Type.String(),
   property: Type.String(),

@@ -1,8 +1,8 @@
 import { fitsWildcard } from './wildcard.ts';
 
 /**
- * How the `host` of a client certificate fits what a request goes to: the same name, with or without the port, or a pattern
- * whose `*` stands for any characters and `?` for one. Null = it does not fit. Names are compared without case.
+ * How the `host` of a client certificate matches the target of a request: the same name, with or without the port, or
+ * a pattern in which `*` matches any characters and `?` one. Null = no match. Names are compared case-insensitively.
  */
 export function certificateHostMatch(
   pattern: string,

@@ -17,32 +17,34 @@ export type CheckType = (typeof checkTypes)[number];
 export const lanes = ['uptime', 'browser', 'suite'] as const;
 export type Lane = (typeof lanes)[number];
 
-/** Longest time that the script of a browser or multi-step check may run, in milliseconds (facts, 2.8). */
+/** Maximum run time of the script of a browser or multi-step check, in milliseconds. */
 export const scriptTimeoutMs = 240_000;
-/** Longest time of one setup or teardown script of an API check, in milliseconds (facts, 2.3). */
+/** Maximum run time of one setup or teardown script of an API check, in milliseconds. */
 export const phaseTimeoutMs = 10_000;
-/** Time after a suite's tests, in milliseconds: the agent reads the report, zips and scrubs the files. */
+/** Time for work after a suite's tests, in milliseconds: the agent reads the report, zips and scrubs the files. */
 export const suiteAfterMs = 10 * 60_000;
 
-/** How checks of a type are made; types of one kind share most of the code. */
+/** How checks of a type are executed; types of one kind share most of the code. */
 type CheckTypeRow =
   | {
       /**
-       * `probe`: one request, which the agent makes and measures itself. `script`: a script in a child process, on the
-       * packages of a runtime. `suite`: a customer's whole project.
+       * `probe`: one request, which the agent makes and measures itself. `script`: a script in a child process, with
+       * the packages of a runtime. `suite`: a customer's complete project.
        */
       kind: 'probe' | 'script' | 'suite';
       /** The lane in which an agent runs jobs of the type. */
       lane: Lane;
       /**
-       * Time that one attempt may take, in milliseconds; the executor's signal fires then. For scripts it includes the
-       * work around them: the files before, the artifacts after.
+       * Time limit of one attempt, in milliseconds; the executor's signal fires then. For scripts it includes the
+       * work before and after them: writing files, collecting artifacts.
        */
       attemptTimeoutMs: number;
-      /** False for types that never come with customer code: an agent without code for scripts runs these (the uptime image). */
+      /**
+       * False for types that never contain customer code: an agent without script code runs these (the uptime image).
+       */
       mayHaveScripts: boolean;
     }
-  /** The service itself makes these checks, and no agent ever gets a job of one. `isRun`: a trigger or a session may start it. */
+  /** The service itself makes these checks; no agent gets their jobs. `isRun`: a trigger or a session may start it. */
   | { kind: 'service'; isRun: boolean };
 
 const probe = { kind: 'probe', lane: 'uptime', attemptTimeoutMs: 30_000, mayHaveScripts: false } as const;
@@ -53,7 +55,10 @@ const script = {
   mayHaveScripts: true,
 } as const;
 
-/** The facts of each type that both sides need. A new type begins here, and the compiler names the other tables. */
+/**
+ * The facts about each type that agent and service need. Add a new type here first; the compiler then names the other
+ * tables.
+ */
 const rows = {
   URL: probe,
   // It may have setup and teardown scripts.
@@ -63,7 +68,7 @@ const rows = {
   ICMP: probe,
   BROWSER: script,
   MULTI_STEP: script,
-  // The time in the job counts instead: see attemptLimitMs.
+  // The limit in the job applies instead: see attemptLimitMs.
   PLAYWRIGHT: { kind: 'suite', lane: 'suite', attemptTimeoutMs: 70 * 60_000, mayHaveScripts: true },
   HEARTBEAT: { kind: 'service', isRun: false },
   AGENTIC: { kind: 'service', isRun: true },
@@ -81,7 +86,10 @@ export type ScriptType = TypesWith<{ kind: 'script' }>;
 export type SuiteType = TypesWith<{ kind: 'suite' }>;
 /** Check types that reach agents as jobs. */
 export type JobType = ProbeType | ScriptType | SuiteType;
-/** Types that the service runs itself: heartbeats by waiting for pings, agentic checks in a browser of its own. */
+/**
+ * Types that the service runs itself: heartbeats, which wait for pings, and agentic checks, in the service's own
+ * browser.
+ */
 export type ServiceType = TypesWith<{ kind: 'service' }>;
 export type UptimeType = TypesWith<{ kind: 'probe'; mayHaveScripts: false }>;
 
@@ -96,9 +104,9 @@ export const scriptTypes = typesWhere<ScriptType>(({ kind }) => kind === 'script
 export const suiteTypes = typesWhere<SuiteType>(({ kind }) => kind === 'suite');
 export const serviceTypes = typesWhere<ServiceType>(({ kind }) => kind === 'service');
 export const jobTypes: readonly JobType[] = [...probeTypes, ...scriptTypes, ...suiteTypes];
-/** All that an agent without code for scripts runs (the uptime image). */
+/** All types that an agent without script code runs (the uptime image). */
 export const uptimeTypes = typesWhere<UptimeType>((row) => row.kind === 'probe' && !row.mayHaveScripts);
-/** Types that agents or the service run: a trigger or a session may ask for a run. */
+/** Types that agents or the service run: a trigger or a session may request a run. */
 export const runnableTypes = typesWhere<CheckType>((row) => row.kind !== 'service' || row.isRun);
 
 /** False for a type of a newer version. */
@@ -110,14 +118,14 @@ function columnOf<T extends CheckType, V>(
   valueOf: (row: (typeof rows)[T]) => V,
 ): { readonly [K in T]: V } {
   const values = types.map((type) => [type, valueOf(rows[type])] as const);
-  return Object.fromEntries(values) as { [K in T]: V }; // an entry for each of the types
+  return Object.fromEntries(values) as { [K in T]: V }; // one entry for each type
 }
 
 export const kindOf = columnOf<CheckType, CheckKind>(checkTypes, ({ kind }) => kind);
 export const laneOf = columnOf<JobType, Lane>(jobTypes, ({ lane }) => lane);
 export const attemptTimeoutMs = columnOf<JobType, number>(jobTypes, (row) => row.attemptTimeoutMs);
 
-/** The service's own data-centre locations (specification, Check.locations): each may be joined with a key. */
+/** The service's own data-centre locations: with a location key, an agent can join each of them. */
 export const dataCenterLocations = [
   'us-east-1',
   'us-east-2',

@@ -7,13 +7,13 @@ import { ApiScripts, CheckScript } from './script.ts';
 import { Suite } from './suite.ts';
 
 const Uuid = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' });
-// A pattern, not the format `date-time`: every job has three of them, and the pattern costs a tenth.
+// A pattern, not the format `date-time`: every job has three of them, and the pattern takes a tenth of the time.
 const IsoTime = Type.String({
   pattern:
     '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)$',
 });
 
-/** When and how failed attempts are repeated (facts, section 3). Null on a check = no retries. */
+/** When and how failed attempts are retried. Null on a check = no retries. */
 export const RetryStrategy = Type.Object({
   type: StringEnum(['FIXED', 'LINEAR', 'EXPONENTIAL', 'SINGLE_RETRY']),
   baseBackoffSeconds: Type.Number({ minimum: 0, maximum: 3600, default: 60 }),
@@ -25,7 +25,7 @@ export const RetryStrategy = Type.Object({
 });
 export type RetryStrategy = Static<typeof RetryStrategy>;
 
-/** A variable that templates (and scripts) of a check see. A `secret` value, or one named SERVICE_SECRET_*, is scrubbed. */
+/** A variable for templates and scripts of a check. A `secret` value, or one named SERVICE_SECRET_*, is scrubbed. */
 export const EnvironmentVariable = Type.Object({
   key: Type.String({ minLength: 1, maxLength: 256 }),
   value: Type.String({ maxLength: 131_072 }),
@@ -56,13 +56,13 @@ const jobFields = {
   runLocation: Type.String({ minLength: 1, maxLength: 64 }),
   runSource: Type.String({ maxLength: 64, default: 'SCHEDULER' }),
   dueAt: IsoTime,
-  /** Counts from 1. Above 1 when a job was handed back between attempts, or redelivered. */
+  /** Counts from 1. Above 1 if a job was handed back between attempts, or redelivered. */
   attempt: Type.Integer({ minimum: 1, maximum: 100 }),
   /** Start of attempt 1 (null before it), so that maxDurationSeconds spans hand-backs. */
   firstAttemptAt: Nullable(IsoTime),
   leaseToken: Uuid,
   leaseExpiresAt: IsoTime,
-  /** No attempt may start or go on after this moment. */
+  /** No attempt may start or continue after this moment. */
   deadline: IsoTime,
   shouldFail: Type.Boolean(),
   /** Milliseconds; null = no limit. */
@@ -70,9 +70,9 @@ const jobFields = {
   maxResponseTime: Nullable(Type.Number({ minimum: 0 })),
   retryStrategy: Nullable(RetryStrategy),
   environmentVariables: Type.Array(EnvironmentVariable, { maxItems: 1000 }),
-  /** A run that a person or a pipeline waits for: scripts see CI=1, traces and videos are kept whatever comes of it. */
+  /** A run that a person or a pipeline waits for: scripts see CI=1, and traces and videos are always kept. */
   testSession: Type.Optional(Type.Boolean()),
-  /** Proxy of the private location for API and URL checks; may hold {{VARIABLE}}. */
+  /** Proxy of the private location for API and URL checks; may contain {{VARIABLE}}. */
   proxyUrl: Nullable(Type.String({ maxLength: 2048 })),
 };
 
@@ -81,7 +81,7 @@ export const UrlJob = Type.Object({
   checkType: Type.Literal('URL'),
   request: requestSchemas.URL,
 });
-/** With the defaults of its group there may be twice as many of each. */
+/** With the defaults of the check's group there may be twice as many of each. */
 const ApiJobRequest = Type.Object({
   ...requestSchemas.API.properties,
   headers: Type.Array(KeyValue, { maxItems: 200, default: [] }),
@@ -112,7 +112,7 @@ export const IcmpJob = Type.Object({
   ...jobFields,
   checkType: Type.Literal('ICMP'),
   request: requestSchemas.ICMP,
-  /** Percent of lost packets at which the check is degraded, and at which it fails. */
+  /** Packet loss in percent at which the check is degraded, and at which it fails. */
   degradedPacketLossThreshold: Type.Number({ minimum: 0, maximum: 100 }),
   maxPacketLossThreshold: Type.Number({ minimum: 0, maximum: 100 }),
 });
@@ -120,7 +120,7 @@ export const IcmpJob = Type.Object({
 const scriptJobFields = {
   ...jobFields,
   script: CheckScript,
-  /** Host whose certificate is looked at once the script has passed; an invalid or expired one fails the run. */
+  /** Host whose certificate is checked after the script has passed; an invalid or expired one fails the run. */
   sslCheckDomain: Nullable(Type.String({ maxLength: 253 }), { default: null }),
 };
 export const BrowserJob = Type.Object({ ...scriptJobFields, checkType: Type.Literal('BROWSER') });
@@ -131,7 +131,7 @@ export const PlaywrightJob = Type.Object({
   suite: Suite,
 });
 
-/** The job's schema by type: what an agent checks before it runs anything. */
+/** The job's schema by type; the agent validates against it before it runs anything. */
 export const jobSchemas = {
   URL: UrlJob,
   API: ApiJob,
@@ -144,13 +144,14 @@ export const jobSchemas = {
 } as const satisfies { [T in JobType]: unknown };
 
 type Schemas = typeof jobSchemas;
-// With a key of the table itself, a type that lacks its row is one error at the table, not one wherever a job is used.
+// Uses the table's own key type, so that a type without a row is one error at the table, not one at each use of a
+// job.
 export type JobOf<T extends JobType> = Static<Schemas[T & keyof Schemas]>;
 export type Job = { [T in keyof Schemas]: JobOf<T> }[keyof Schemas];
 
 /**
- * Time that one attempt of a job may take, in milliseconds: of its type, and of the setup and teardown scripts of an API
- * check with the wait for a process; for a suite what it asks for, with what surrounds its tests.
+ * Time limit of one attempt of a job, in milliseconds. For API checks it adds the setup and teardown scripts and the
+ * wait for a process; for suites it is the requested time plus the work around the tests.
  */
 export function attemptLimitMs(
   job: Pick<Job, 'checkType'> & {
@@ -165,7 +166,7 @@ export function attemptLimitMs(
   return scripts === 0 ? base : base + scripts * phaseTimeoutMs + 10_000;
 }
 
-/** What is readable of any job, even one of a type that this side does not know: enough to answer for it. */
+/** The fields that are readable in any job, even one of an unknown type: enough to answer for it. */
 export const JobEnvelope = Type.Object({
   jobId: Uuid,
   leaseToken: Uuid,

@@ -2,9 +2,9 @@ import Type, { type Static } from 'typebox';
 import { StringEnum } from './schema.ts';
 
 /**
- * Why a run did not pass: a closed list, each code with its owner. `target` and `script` make a result `failed`;
- * `ours` (agent or service) makes it `errored`, `missed` or `cancelled` and is never charged to the target.
- * Codes of the platform (errno, TLS) keep the platform's name.
+ * Why a run did not pass: a closed list of codes, each with its owner. `target` and `script` make a result `failed`.
+ * `ours` (agent or service) makes it `errored`, `missed` or `cancelled` and is never charged to the target. Platform
+ * codes (errno, TLS) keep the platform's name.
  */
 export const reasonOwner = {
   // names and connections
@@ -60,25 +60,25 @@ export const reasonOwner = {
   // ICMP
   PACKET_LOSS: 'target',
   // heartbeats
-  /** The job that is watched did not call the ping URL in time. */
+  /** The monitored job did not call the ping URL in time. */
   HEARTBEAT_MISSED: 'target',
-  // verdicts
+  // grading
   ASSERTION_FAILED: 'target',
-  /** A test of a browser or multi-step check. */
+  /** A test of a browser or multi-step check failed. */
   TEST_FAILED: 'target',
-  /** A script has called markCheckAsDegraded. */
+  /** A script called markCheckAsDegraded. */
   MARKED_DEGRADED: 'target',
   RESPONSE_TOO_SLOW: 'target',
   SHOULD_HAVE_FAILED: 'target',
   // scripts
   SCRIPT_THREW: 'script',
-  /** Syntax, no tests, a path that leaves the folder, a package that the runtime does not have. */
+  /** Syntax error, no tests, a path that leaves the folder, or a package that the runtime does not have. */
   SCRIPT_INVALID: 'script',
   SCRIPT_TIMEOUT: 'script',
-  /** It took more memory, processor time, output or disk than it may; the message says which. */
+  /** The script exceeded a limit of memory, processor time, output or disk; the message names it. */
   SCRIPT_KILLED: 'script',
   // suites
-  /** The code bundle can't be used: damaged, too large, a path that leaves its folder, no lock file. */
+  /** The code bundle cannot be used: it is damaged or too large, a path leaves its folder, or it has no lock file. */
   BUNDLE_INVALID: 'script',
   /** The install command failed, or took too long. */
   INSTALL_FAILED: 'script',
@@ -91,9 +91,9 @@ export const reasonOwner = {
   DISK_FULL: 'ours',
   ICMP_UNAVAILABLE: 'ours',
   BROWSER_UNAVAILABLE: 'ours',
-  /** The service did not hand out the code bundle of a suite. */
+  /** The service did not deliver the code bundle of a suite. */
   BUNDLE_UNAVAILABLE: 'ours',
-  /** The limits that a script must run under can't be set on this host. */
+  /** The limits for scripts cannot be enforced on this host. */
   SANDBOX_UNAVAILABLE: 'ours',
   NETWORK_UNAVAILABLE: 'ours',
   RESULT_TOO_LARGE: 'ours',
@@ -103,21 +103,21 @@ export const reasonOwner = {
   NOT_SCHEDULED: 'ours',
   NOT_CLAIMED: 'ours',
   NO_AGENT: 'ours',
-  /** The suite's run before was still going on when this one was due. */
+  /** The previous run of the suite was still in progress when this one was due. */
   STILL_RUNNING: 'ours',
   LEASE_EXPIRED: 'ours',
 } as const satisfies Record<string, 'target' | 'script' | 'ours'>;
 
 export type ReasonCode = keyof typeof reasonOwner;
 export type ReasonOwner = (typeof reasonOwner)[ReasonCode];
-export const reasonCodes = Object.keys(reasonOwner) as ReasonCode[]; // Object.keys forgets the key type
+export const reasonCodes = Object.keys(reasonOwner) as ReasonCode[]; // Object.keys loses the key type
 
 export const Reason = Type.Object({
   code: Type.String({ maxLength: 64, description: `One of: ${reasonCodes.join(', ')}` }),
   owner: StringEnum(['target', 'script', 'ours']),
   message: Type.String({ maxLength: 4096 }),
 });
-/** `code` is typed closed here; on the wire an older side may meet a newer side's code, so the schema is open. */
+/** The type of `code` is closed here. The schema is open, because an older side may receive a newer side's code. */
 export type Reason = Omit<Static<typeof Reason>, 'code'> & { code: ReasonCode };
 
 /** A reason with the owner that its code implies. */

@@ -4,8 +4,8 @@ import { ApiAssertion, DnsAssertion, IcmpAssertion, TcpAssertion, UrlAssertion }
 import { Nullable, StringEnum } from './schema.ts';
 
 /**
- * The `request` object of each check type: one schema for the public API, the database and the job.
- * Defaults are filled in by the service when a check is stored, so a job carries every field.
+ * The `request` object of each check type: one schema for the public API, the database and the job. The service fills
+ * in defaults when it stores a check, so a job has every field.
  */
 
 const Url = Type.String({ minLength: 1, maxLength: 2048 });
@@ -56,14 +56,14 @@ export type ApiRequest = Static<typeof ApiRequest>;
 export const TcpRequest = Type.Object({
   hostname: Hostname,
   port: Port,
-  /** Sent after the connection stands; null or empty = the connection alone decides. */
+  /** Sent after connecting; null or empty = only the connection is checked. */
   data: Nullable(Type.String({ maxLength: 65_536 }), { default: null }),
   ipFamily: IpFamily,
   assertions: assertionsOf(TcpAssertion),
 });
 export type TcpRequest = Static<typeof TcpRequest>;
 
-/** Every record type that the DNS executor can ask for and present. */
+/** Every record type that the DNS executor can query and present. */
 export const recordTypes = [
   'A',
   'AAAA',
@@ -101,7 +101,7 @@ export type DnsProtocol = (typeof dnsProtocols)[number];
 export const DnsRequest = Type.Object({
   query: Type.String({ minLength: 1, maxLength: 253 }),
   recordType: StringEnum(recordTypes, { default: 'A' }),
-  /** Host name or address; with DOH also a whole URL. Null or empty = the system's own name servers. */
+  /** Host name or address; with DOH also a complete URL. Null or empty = the system's own name servers. */
   nameServer: Nullable(Type.String({ maxLength: 2048 }), { default: null }),
   /** Null = the protocol's own port: 53, 853 (DOT) or 443 (DOH). */
   port: Nullable(Port, { default: null }),

@@ -8,23 +8,23 @@ export type ResultStatus = (typeof resultStatuses)[number];
 
 const Milliseconds = Type.Number({ minimum: 0 });
 
-/** Phases of an attempt in milliseconds. Absent = the phase did not take place. The parts sum to `total`. */
+/** Phases of an attempt in milliseconds. Absent = the phase did not take place. The parts add up to `total`. */
 export const Timings = Type.Object({
   dns: Type.Optional(Milliseconds),
   connect: Type.Optional(Milliseconds),
-  /** From the proxy's connection to its answer to CONNECT. */
+  /** From the connection to the proxy until its answer to CONNECT. */
   tunnel: Type.Optional(Milliseconds),
   tls: Type.Optional(Milliseconds),
   /** From the request's first byte sent to the response's first byte. */
   firstByte: Type.Optional(Milliseconds),
   download: Type.Optional(Milliseconds),
-  /** Everything that no other phase accounts for. */
+  /** All time that no other phase accounts for. */
   remainder: Type.Optional(Milliseconds),
   total: Milliseconds,
 });
 export type Timings = Static<typeof Timings>;
 
-/** What an artifact is (facts, 2.3). */
+/** The kind of an artifact. */
 export const artifactTypes = ['log', 'trace', 'video', 'screenshot', 'pcap', 'report', 'file'] as const;
 export type ArtifactType = (typeof artifactTypes)[number];
 
@@ -49,7 +49,7 @@ export type LogEntry = Static<typeof LogEntry>;
 export const Result = Type.Object({
   jobId: Type.String({ maxLength: 64 }),
   leaseToken: Type.String({ maxLength: 64 }),
-  /** Which attempt this was; counts from 1. */
+  /** Number of this attempt; counts from 1. */
   attempt: Type.Integer({ minimum: 1 }),
   sequenceId: Type.String({ maxLength: 64 }),
   checkId: Type.String({ maxLength: 64 }),

@@ -3,8 +3,8 @@ import { agentCalls, protocolLimits, protocolMinor } from './agent-calls.ts';
 import { Nullable, StringEnum } from './schema.ts';
 
 /**
- * The agent protocol, `/agent/v1`. The agent's client and the service's routes are both built from this table.
- * Both sides ignore unknown fields, so that agents and services of different versions meet.
+ * The agent protocol, `/agent/v1`. The agent's client and the service's routes are both built from this table. Both
+ * sides ignore unknown fields, so that agents and services of different versions work together.
  */
 
 export { protocolLimits, protocolMinor };
@@ -13,7 +13,7 @@ const Uuid = Type.String({ maxLength: 64 });
 const Slots = Type.Integer({ minimum: 0, maximum: 10_000 });
 
 export const HelloRequest = Type.Object({
-  /** Made anew at each start of an agent. */
+  /** Generated at each start of an agent. */
   instanceId: Uuid,
   version: Type.String({ maxLength: 64 }),
   protocolMinor: Type.Integer({ minimum: 0 }),
@@ -25,10 +25,10 @@ export const HelloRequest = Type.Object({
     cores: Type.Integer({ minimum: 1 }),
     memoryBytes: Type.Integer({ minimum: 0 }),
   }),
-  /** Types that this agent runs; a type of a newer side is ignored. */
+  /** Types that this agent runs; types that the service does not know are ignored. */
   checkTypes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
   runtimes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
-  /** What suites run on here, such as `node 22.23.3`. */
+  /** Suite engines of the agent, such as `node 22.23.3`. */
   engines: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })),
   /** Slots of each lane. */
   lanes: Type.Partial(Type.Object({ uptime: Slots, browser: Slots, suite: Slots })),
@@ -45,7 +45,7 @@ export const HelloResponse = Type.Object({
     artifactBytes: Type.Integer(),
   }),
   protocolMinor: Type.Integer(),
-  /** Service's clock, ISO: lets the agent see its own skew. */
+  /** The service's clock, ISO; the agent computes its own clock skew from it. */
   time: Type.String(),
 });
 
@@ -54,7 +54,10 @@ export const ClaimRequest = Type.Object({
   free: Type.Partial(Type.Object({ uptime: Slots, browser: Slots, suite: Slots })),
   waitSeconds: Type.Number({ minimum: 0, maximum: protocolLimits.claimWaitSeconds }),
 });
-/** Jobs stay unparsed here: one malformed job must not spoil its neighbours. The agent parses each on its own. */
+/**
+ * Jobs are not validated here, so that one malformed job does not affect the others. The agent parses each one
+ * separately.
+ */
 export const ClaimResponse = Type.Object({ jobs: Type.Array(Type.Unknown()) });
 
 export const RenewRequest = Type.Object({
@@ -64,7 +67,7 @@ export const RenewRequest = Type.Object({
       jobId: Uuid,
       leaseToken: Uuid,
       stage: Type.Optional(Type.String({ maxLength: 64 })),
-      /** Lines of the run's log that came since the last renewal, scrubbed; suites alone send any. */
+      /** Scrubbed lines of the run's log since the last renewal; only suites send any. */
       log: Type.Optional(
         Type.Array(Type.String({ maxLength: protocolLimits.logLineChars }), {
           maxItems: protocolLimits.logLines,
@@ -100,13 +103,13 @@ export const ResultsResponse = Type.Object({
 
 export const ReleaseRequest = Type.Object({
   leaseToken: Uuid,
-  /** Why, in a word: draining, retry-elsewhere, type-unavailable… */
+  /** Short reason: draining, retry-elsewhere, type-unavailable… */
   reason: Type.String({ maxLength: 256 }),
   /** The attempt that the next agent starts with; absent = the one that was claimed. */
   nextAttempt: Type.Optional(Type.Integer({ minimum: 1 })),
   notBefore: Type.Optional(Type.String({ maxLength: 40 })),
   otherLocation: Type.Optional(Type.Boolean()),
-  /** Start of attempt 1, ISO, when one has started. */
+  /** Start of attempt 1, ISO; absent if none has started. */
   firstAttemptAt: Type.Optional(Nullable(Type.String({ maxLength: 40 }))),
 });
 export const ReleaseResponse = Type.Object({ outcome: StringEnum(['released', 'lost']) });
@@ -127,7 +130,7 @@ export const EventsRequest = Type.Object({
 });
 export const EventsResponse = Type.Object({ accepted: Type.Integer() });
 
-/** Files of a result that will not come after all. */
+/** Files of a result that will not be sent after all. */
 export const ArtifactStatesRequest = Type.Object({
   agentId: Uuid,
   artifacts: Type.Array(
@@ -144,7 +147,7 @@ export const ArtifactStatesRequest = Type.Object({
 });
 export const ArtifactStatesResponse = Type.Object({ accepted: Type.Integer() });
 
-/** Answer to a PUT of an artifact: how much of it is there. */
+/** Answer to a PUT of an artifact: how much of it the service has. */
 export type ArtifactAnswer = { state: 'stored' | 'pending'; size: number };
 
 type Route = { method: 'POST'; path: string; request: TSchema; response: TSchema };

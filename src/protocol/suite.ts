@@ -2,31 +2,31 @@ import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from './schema.ts';
 import { engineVersions, suiteEngines, type SuiteEngine } from './suite-engines.ts';
 
-/** What a job says of a Playwright suite: a customer's whole project, run as it is by its own Playwright version. */
+/** The Playwright suite in a job: a customer's complete project, run by its own Playwright version. */
 
 export { engineVersions, suiteEngines, type SuiteEngine };
 
 export const suiteBrowsers = ['chromium', 'firefox', 'webkit'] as const;
 export type SuiteBrowser = (typeof suiteBrowsers)[number];
 
-/** Minutes that a run may take, from its claim to the end of its tests; what follows is bounded on its own. */
+/** Time limit of a run in minutes, from its claim to the end of its tests. Later work has its own limits. */
 export const suiteMinutes = { default: 30, maximum: 60 } as const;
-/** Installing the dependencies (facts, section 6). */
+/** Time limit for installing the dependencies. */
 export const installTimeoutMs = 5 * 60_000;
 
-/** Bytes of a bundle as it is sent (tar.gz), of what it unpacks to, and entries in it. */
+/** Maximum size of a bundle as it is sent (tar.gz), of its unpacked files, and number of its entries. */
 export const bundleLimits = {
   archiveBytes: 150 * 1024 * 1024,
   unpackedBytes: 2 * 1024 * 1024 * 1024,
   entries: 100_000,
 } as const;
 
-/** Key under which the service keeps a bundle. */
+/** Key under which the service stores a bundle. */
 export const BundleKey = Type.String({ pattern: '^[A-Za-z0-9._-]{1,128}$' });
 /** SHA-256 of the archive, in hex. */
 export const BundleDigest = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
-/** Relative to the root of the bundle; the agent refuses what leaves it. */
+/** Relative to the root of the bundle; the agent refuses paths that leave it. */
 const BundlePath = Type.String({ maxLength: 512 });
 
 export const Suite = Type.Object({
@@ -35,7 +35,7 @@ export const Suite = Type.Object({
     digest: BundleDigest,
     size: Type.Integer({ minimum: 1, maximum: bundleLimits.archiveBytes }),
   }),
-  /** The folder in which everything is run; empty = the root of the bundle. */
+  /** The working folder of all commands; empty = the root of the bundle. */
   workingDir: Type.String({ maxLength: 512, default: '' }),
   /** Null = chosen by the lock file. */
   installCommand: Nullable(Type.String({ maxLength: 4096 }), { default: null }),
@@ -44,16 +44,19 @@ export const Suite = Type.Object({
   /** Relative to workingDir; null = Playwright's own search. */
   configPath: Nullable(BundlePath, { default: null }),
   projects: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 50, default: [] }),
-  /** Tests that match any of these: each a tag, or several that a test must all have (`@smoke @checkout`). */
+  /**
+   * Runs tests that match any of these: each is a tag, or several tags that a test must all have (`@smoke
+   * @checkout`).
+   */
   tags: Type.Array(Type.String({ minLength: 1, maxLength: 512 }), { maxItems: 50, default: [] }),
   engine: Nullable(
     Type.Object({ name: StringEnum(suiteEngines), version: Type.String({ minLength: 1, maxLength: 32 }) }),
     { default: null },
   ),
-  /** A hint: what the config names counts as well. */
+  /** A hint: browsers that the config names are installed as well. */
   browsers: Type.Array(StringEnum(suiteBrowsers), { maxItems: 3, default: [] }),
   maxMinutes: Type.Integer({ minimum: 1, maximum: suiteMinutes.maximum, default: suiteMinutes.default }),
-  /** Neither read what earlier runs have cached, nor skip storing what this one installs. */
+  /** Neither read the cache of earlier runs nor store what this run installs. */
   refreshCache: Type.Boolean({ default: false }),
 });
 export type Suite = Static<typeof Suite>;

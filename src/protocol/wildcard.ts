@@ -1,11 +1,12 @@
 /**
- * Whether a text fits a pattern of `*` (any characters) and `?` (one character); letters must be equal in case too. Takes at
- * most the product of the two lengths, since patterns come from clients: docs/dependencies.md has why no library does this.
+ * Whether a text matches a pattern of `*` (any characters) and `?` (one character), case-sensitively. The time is
+ * limited by the product of the two lengths, because patterns come from clients. docs/dependencies.md explains why no
+ * library is used.
  */
 export function fitsWildcard(text: string, pattern: string): boolean {
   let at = 0;
   let inPattern = 0;
-  /** Position of the last star, and how far it reaches at present. */
+  /** Position of the last star, and how many characters it currently matches. */
   let star = -1;
   let reach = 0;
   while (at < text.length) {

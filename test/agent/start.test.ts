@@ -101,12 +101,12 @@ test.each([
   [
     { AGENT_DATA_DIR: '/dev/null/x' },
     78,
-    'location-agent: AGENT_DATA_DIR: cannot write in /dev/null/x (ENOTDIR): name a folder that this user may write in\n',
+    'location-agent: AGENT_DATA_DIR: cannot write in /dev/null/x (ENOTDIR): choose a folder that this user may write to\n',
   ],
   [
     { AGENT_DATA_DIR: '/proc/x' },
     78,
-    'location-agent: AGENT_DATA_DIR: cannot write in /proc/x (ENOENT): name a folder that this user may write in\n',
+    'location-agent: AGENT_DATA_DIR: cannot write in /proc/x (ENOENT): choose a folder that this user may write to\n',
   ],
   [
     { NODE_EXTRA_CA_CERTS: '/etc/hostname' },

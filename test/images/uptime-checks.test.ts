@@ -55,7 +55,7 @@ test.each([['service'], ['dev'], ['run', 'check.json']])(
   async (...command) => {
     const { code, stderr } = await dockerRun('location-agent:uptime', ...command);
     expect(stderr.trim()).toBe(
-      `location-agent: this image does not carry "${command[0]}": use the image with all check types`,
+      `location-agent: this image does not contain "${command[0]}"; use the image with all check types`,
     );
     expect(code).toBe(2);
   },

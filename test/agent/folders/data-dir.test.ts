@@ -20,8 +20,10 @@ test.runIf(process.platform === 'linux')('one that can not be made is told, and 
 test.runIf(process.platform === 'linux')("one that is somebody else's is told with the remedy", () => {
   const told = (code: string) => uselessDataDir('/data', Object.assign(new Error(code), { code })).message;
   const owner = `${process.getuid?.()}:${process.getgid?.()}`;
-  expect(told('EACCES')).toContain(`(EACCES): make it this user's (chown ${owner} /data, or on the volume`);
+  expect(told('EACCES')).toContain(
+    `(EACCES): change its owner (chown ${owner} /data, or the same on the mounted volume`,
+  );
   expect(told('EROFS')).toContain('(EROFS): it is mounted read-only');
   expect(told('ENOSPC')).toContain('(ENOSPC): free some space there');
-  expect(told('EIO')).toContain('(EIO): name a folder that this user may write in');
+  expect(told('EIO')).toContain('(EIO): choose a folder that this user may write to');
 });
