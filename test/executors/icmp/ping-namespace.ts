@@ -60,7 +60,7 @@ export function compileChild(): ChildFolder {
       typeRoots: [join(root, 'node_modules', '@types')],
     },
     include: [join(root, 'src', '**', '*.d.ts')],
-    files: [join(root, 'test', 'executors', 'ping-child.ts')],
+    files: [join(root, 'test', 'executors', 'icmp', 'ping-child.ts')],
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
   execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', folder], {

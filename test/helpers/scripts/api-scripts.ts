@@ -133,7 +133,7 @@ export function scriptProcesses(): number[] {
     return false;
   };
   return [...parents.keys()].filter(
-    (pid) => read(`/proc/${pid}/cmdline`).includes('script/child/api-scripts.') && isOurs(pid),
+    (pid) => read(`/proc/${pid}/cmdline`).includes('script/child/api/main.') && isOurs(pid),
   );
 }
 

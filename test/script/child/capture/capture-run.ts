@@ -94,7 +94,7 @@ export async function captureRun(options: CaptureOptions): Promise<CaptureRun> {
   writeFileSync(
     configFile,
     `const { createRequire } = require('node:module');
-const { install } = ${load('playwright-fixtures.js')};
+const { install } = ${load('playwright/fixtures.js')};
 if (process.env.TEST_WORKER_INDEX !== undefined) {
   install({
     require: createRequire(${JSON.stringify(join(runtime.folder, 'package.json'))}),

@@ -71,7 +71,7 @@ describe.runIf(runtimesHere.length > 0)('Playwright of each runtime', { timeout:
   )(
     '%s: its %s starts without what no run uses, and has it when asked',
     (name, kind, { node, folder: at }, files) => {
-      const args = [childFile('playwright-deferred'), at, kind, ...files];
+      const args = [childFile('playwright/deferred'), at, kind, ...files];
       const told = JSON.parse(
         execFileSync(node, ['-e', started, '--', ...args], { encoding: 'utf8', timeout: 50_000 }),
       ) as {
