@@ -76,7 +76,7 @@ export async function captureRun(options: CaptureOptions): Promise<CaptureRun> {
   };
   const reporterModule = join(folder, 'reporter.cjs');
   const load = (name: string) => `require(${JSON.stringify(join(child, name))})`;
-  writeFileSync(reporterModule, `module.exports = ${load('playwright-reporter.js')}.default;\n`);
+  writeFileSync(reporterModule, `module.exports = ${load('playwright/reporter.js')}.default;\n`);
   const config = {
     testDir: scriptFolder,
     testMatch: options.testMatch ?? Object.keys(options.files)[0],
