@@ -1,12 +1,11 @@
-{{/* The short name of the program, in labels. */}}
+{{/* The short name of the program, for labels. */}}
 {{- define "location-agent.name" -}}
 {{- regexReplaceAll "-+$" (default .Chart.Name .Values.nameOverride | trunc 63) "" -}}
 {{- end -}}
 
 {{/*
-The name that all others begin with: at most 45 characters, since "-browser" and the "keda-hpa-" of KEDA come to it. A
-longer one is cut and told apart by a hash of the whole. Services take neither a digit at the beginning nor a dot, both of which
-Helm allows in the name of a release.
+The prefix of all names. It has at most 45 characters, because "-browser" and KEDA's "keda-hpa-" are added to it. A longer
+name is cut and gets a hash of the full name. Helm allows release names with a leading digit or a dot, but Services do not.
 */}}
 {{- define "location-agent.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
@@ -21,7 +20,7 @@ Helm allows in the name of a release.
 {{- end -}}
 {{- end -}}
 
-{{/* Name of one deployment and of what belongs to it. Takes root and key. */}}
+{{/* Name of a deployment and of its other objects. Takes root and key. */}}
 {{- define "location-agent.deploymentName" -}}
 {{- $full := include "location-agent.fullname" .root -}}
 {{- if eq .key "all" -}}{{- $full -}}{{- else -}}{{- printf "%s-%s" $full .key -}}{{- end -}}
@@ -32,13 +31,13 @@ Helm allows in the name of a release.
 {{- default (ternary (include "location-agent.fullname" .) "default" $own) .Values.serviceAccount.name -}}
 {{- end -}}
 
-{{/* What all agents of the release have in common, and nothing that ever changes. */}}
+{{/* Labels that all agents of the release share. They must never change, because a Deployment's selector is immutable. */}}
 {{- define "location-agent.releaseSelector" -}}
 app.kubernetes.io/name: {{ include "location-agent.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
-{{/* The agents of one deployment. Takes root and key. */}}
+{{/* Labels that select the agents of one deployment. Takes root and key. */}}
 {{- define "location-agent.selector" -}}
 {{ include "location-agent.releaseSelector" .root }}
 app.kubernetes.io/component: {{ .key | quote }}
@@ -53,7 +52,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
 {{- end -}}
 
-{{/* The same and others, which win over commonLabels. Takes root and more. */}}
+{{/* The labels above and further ones, which override commonLabels. Takes root and more. */}}
 {{- define "location-agent.labelsWith" -}}
 {{- $labels := include "location-agent.labels" .root | fromYaml -}}
 {{- range $name, $value := .more -}}
@@ -62,7 +61,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- toYaml $labels -}}
 {{- end -}}
 
-{{/* Kubernetes refuses bounds for a roll that is none, and values.yaml has some. */}}
+{{/* Kubernetes refuses rollingUpdate with the type Recreate, and values.yaml has a default for rollingUpdate. */}}
 {{- define "location-agent.strategy" -}}
 {{- $strategy := deepCopy .Values.strategy -}}
 {{- if eq $strategy.type "Recreate" -}}
@@ -72,8 +71,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 
 {{/*
-What a deployment is made of, as YAML: its own values, and those that it shares with the others where it has none of its
-own. A value is taken whole, but for the image. Takes root and key.
+The settings of a deployment, as YAML: its own values, and the shared value where it has none of its own. A value replaces the
+shared one as a whole, except for the image, which is merged. Takes root and key.
 */}}
 {{- define "location-agent.settings" -}}
 {{- $values := .root.Values -}}
@@ -92,7 +91,7 @@ own. A value is taken whole, but for the image. Takes root and key.
 {{- toYaml $settings -}}
 {{- end -}}
 
-{{/* Whether the chart makes a Secret, and what is in it. */}}
+{{/* The data of the Secret that the chart creates; empty if it creates none. */}}
 {{- define "location-agent.secretData" -}}
 {{- $proxy := .Values.proxy -}}
 {{- $data := dict -}}
@@ -104,7 +103,7 @@ own. A value is taken whole, but for the image. Takes root and key.
 {{- if $data }}{{ toYaml $data }}{{ end -}}
 {{- end -}}
 
-{{/* Name of the ConfigMap or Secret with further authorities, as a volume's source; empty where there are none. */}}
+{{/* The volume source with further certificate authorities (a ConfigMap or Secret); empty if there are none. */}}
 {{- define "location-agent.caSource" -}}
 {{- $ca := .Values.caBundle -}}
 {{- $items := list (dict "key" $ca.key "path" "ca.crt") -}}

@@ -1,4 +1,4 @@
-{{/* The agent's variables. Takes root and settings. */}}
+{{/* The agent's environment variables. Takes root and settings. */}}
 {{- define "location-agent.env" -}}
 {{- $values := .root.Values -}}
 {{- $agent := $values.agent -}}
@@ -111,7 +111,7 @@
 {{- $capabilities := default dict $context.capabilities -}}
 {{- $_ := set $capabilities "add" (append (default list $capabilities.add) "NET_RAW" | uniq) -}}
 {{- $_ := set $context "capabilities" $capabilities -}}
-{{- /* A helper that has the capability by its file gains it on exec, which no_new_privs would forbid. */ -}}
+{{- /* The helper gains the capability of its file on exec, which no_new_privs would forbid. */ -}}
 {{- $_ := set $context "allowPrivilegeEscalation" true -}}
 {{- end -}}
 {{- toYaml $context -}}
@@ -195,7 +195,7 @@ containers:
     {{- end }}
     ports:
       - { name: health, containerPort: {{ int $values.agent.healthPort }}, protocol: TCP }
-    {{- /* The port answers before the service has accepted the agent, so a service that is away restarts nobody. */}}
+    {{- /* The port answers before the service has accepted the agent, so no agent restarts while the service is unavailable. */}}
     startupProbe: {{ include "location-agent.probe" (dict "probe" $values.startupProbe "path" "/-/liveness") | nindent 6 }}
     readinessProbe: {{ include "location-agent.probe" (dict "probe" $values.readinessProbe "path" "/-/readiness") | nindent 6 }}
     livenessProbe: {{ include "location-agent.probe" (dict "probe" $values.livenessProbe "path" "/-/liveness") | nindent 6 }}

@@ -1,6 +1,6 @@
 {{/*
-What the schema cannot say in words that help: values that need or exclude each other. Called once, from the first
-manifest; fails with one line that names the value and the remedy.
+Checks values that need or exclude each other, for which the schema has no helpful messages. Called once, from the first
+manifest. Fails with one line that names the value and the remedy.
 */}}
 {{- define "location-agent.validate" -}}
 {{- $values := .Values -}}
@@ -22,7 +22,7 @@ manifest; fails with one line that names the value and the remedy.
 {{- $rolling := $values.strategy.rollingUpdate -}}
 {{- if and (eq $values.strategy.type "RollingUpdate") $rolling -}}
 {{- if and (has (toString $rolling.maxSurge) (list "0" "0%")) (has (toString $rolling.maxUnavailable) (list "0" "0%")) -}}
-{{- fail "strategy.rollingUpdate: maxSurge and maxUnavailable are both 0, so that no agent could be replaced; raise one" -}}
+{{- fail "strategy.rollingUpdate: maxSurge and maxUnavailable are both 0, so no agent can be replaced; raise one of them" -}}
 {{- end -}}
 {{- end -}}
 {{- if and (eq $values.dnsPolicy "None") (not (($values.dnsConfig).nameservers)) -}}
@@ -36,7 +36,7 @@ manifest; fails with one line that names the value and the remedy.
 {{- end -}}
 {{- end -}}
 {{- if not $enabled -}}
-{{- fail "deployments: none is enabled; enable deployments.all, or some of uptime, browser and suite" -}}
+{{- fail "deployments: none is enabled; enable deployments.all, or one or more of uptime, browser and suite" -}}
 {{- end -}}
 {{- end -}}
 
@@ -44,7 +44,7 @@ manifest; fails with one line that names the value and the remedy.
 {{- $where := printf "deployments.%s" .key -}}
 {{- $slots := .deployment.slots -}}
 {{- if not (or $slots.uptime $slots.browser $slots.suite) -}}
-{{- fail (printf "%s.slots: uptime, browser and suite are all 0; leave one lane on" $where) -}}
+{{- fail (printf "%s.slots: uptime, browser and suite are all 0; give at least one lane slots" $where) -}}
 {{- end -}}
 {{- if and .deployment.data.existingClaim .deployment.data.ephemeral -}}
 {{- fail (printf "%s.data: set existingClaim or ephemeral, not both" $where) -}}
@@ -57,7 +57,7 @@ manifest; fails with one line that names the value and the remedy.
 {{- fail (printf "%s.autoscaling needs a number in %s.slots.browser, not auto" $where $where) -}}
 {{- end -}}
 {{- if gt (int .deployment.autoscaling.minReplicas) (int .deployment.autoscaling.maxReplicas) -}}
-{{- fail (printf "%s.autoscaling: minReplicas is more than maxReplicas" $where) -}}
+{{- fail (printf "%s.autoscaling: minReplicas is more than maxReplicas; lower it or raise maxReplicas" $where) -}}
 {{- end -}}
 {{- end -}}
 {{- $own := list "API_KEY" "API_KEY_FILE" "SERVICE_URL" "UPTIME_CONCURRENCY" "JOB_CONCURRENCY" "SUITE_CONCURRENCY"
@@ -66,7 +66,7 @@ manifest; fails with one line that names the value and the remedy.
   "NETWORK_EVIDENCE" -}}
 {{- $settings := include "location-agent.settings" . | fromYaml -}}
 {{- if not $settings.image.repository -}}
-{{- fail (printf "%s: image.repository is empty: name the image of the agents" $where) -}}
+{{- fail (printf "%s: image.repository is empty: set it to the agents' image" $where) -}}
 {{- end -}}
 {{- $limits := default dict ($settings.resources).limits -}}
 {{- range $name, $request := ($settings.resources).requests -}}
@@ -79,7 +79,7 @@ manifest; fails with one line that names the value and the remedy.
 {{- end -}}
 {{- range $volume := $settings.extraVolumes -}}
 {{- if has $volume.name (list "data" "tmp" "api-key" "shared-memory" "ca") -}}
-{{- fail (printf "extraVolumes: %s is the name of a volume of the chart; take another" $volume.name) -}}
+{{- fail (printf "extraVolumes: %s is the name of a volume of the chart; use another name" $volume.name) -}}
 {{- end -}}
 {{- end -}}
 {{- range $variable := $settings.extraEnv -}}
@@ -89,7 +89,7 @@ manifest; fails with one line that names the value and the remedy.
 {{- end -}}
 {{- end -}}
 
-{{/* A quantity of Kubernetes as a plain number. */}}
+{{/* A Kubernetes quantity as a plain number. */}}
 {{- define "location-agent.quantity" -}}
 {{- $text := toString . -}}
 {{- $unit := regexFind "[A-Za-z]*$" $text -}}
