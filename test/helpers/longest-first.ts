@@ -29,9 +29,11 @@ const longest = [
   'service/replicas',
   'service/agents/suite-jobs',
   'service/sessions/check-sessions',
+  'service/sessions/cancel-sessions',
   'service/agents/script-jobs',
   'script/child/suite/suite-reporter',
   'service/scheduling/scheduler',
+  'service/scheduling/missed-runs',
   'commands/run/run-folder',
   'service/db/volume',
 ].map((name) => `/test/${name}.test.ts`);

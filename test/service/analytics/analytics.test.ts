@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { hourMs } from '../../../src/durations.ts';
 import { checkTypes, type CheckType } from '../../../src/protocol/check-types.ts';
 import { metricsOf } from '../../../src/service/analytics/metric-names.ts';
-import { serviceCheckTypes } from '../../../src/service/checks/types/table.ts';
-import { createRollupLoop, handleRollups } from '../../../src/service/analytics/rollup-work.ts';
-import { createBackground, type Background } from '../../../src/service/engine/background.ts';
-import { addCheck, createClock, silent } from '../../helpers/service/agent-service.ts';
+import { analyticsBench, start, type Answer } from '../../helpers/service/analytics-bench.ts';
 import { databases } from '../../helpers/service/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
-import { storeRuns, type Run } from '../../helpers/service/stored-results.ts';
-import { hourMs } from '../../../src/durations.ts';
+import type { Run } from '../../helpers/service/stored-results.ts';
 
-type Point = { timestamp: string; [metric: string]: number | string | null };
-type Answer = Fields & {
-  checkId: string;
-  series: { runLocation?: string; statusCode?: number | null; pageIndex?: number | null; data: Point[] }[];
-  metadata: { [metric: string]: object };
-};
+/** The analytics routes, from raw results and from rollups. */
 
-const start = Date.parse('2026-03-05T12:34:56.000Z');
 const aggregations = ['avg', 'max', 'median', 'min', 'p50', 'p90', 'p95', 'p99', 'stddev', 'sum'];
 
 /** What is measured of each type besides availability and retries, as the facts name it. */
@@ -98,41 +88,8 @@ const bodies: {
 
 describe.each(databases)('analytics ($name)', (database) => {
   describe.skipIf(database.unavailable)('with a database', () => {
-    const clock = createClock(start);
-    let service: TestService;
-    let background: Background;
-
-    beforeAll(async () => {
-      const db = await database.open();
-      background = createBackground({ db, log: silent });
-      handleRollups({ db, background, now: clock.now });
-      await background.prepare();
-      service = await startTestService(db, { now: clock.now, background });
-    });
-    afterAll(async () => {
-      await service.close();
-      await background.stop();
-      await database.close();
-    });
-
-    const create = (checkType: CheckType, options: { tags?: string[]; activated?: boolean } = {}) =>
-      addCheck(service.db, { accountId: service.account.id, checkType, now: start, ...options });
-    const store = (checkId: string, checkType: CheckType, runs: readonly Run[]) =>
-      storeRuns(
-        service.db,
-        { accountId: service.account.id, checkId },
-        runs.map((run) => ({ checkType, ...run })),
-      );
-    async function figures(checkType: CheckType, checkId: string, query: string): Promise<Answer> {
-      const path = `/v1/analytics/${serviceCheckTypes[checkType].analyticsPaths[0]}/${checkId}?${query}`;
-      const { status, body } = await service.call<Answer>('GET', path);
-      expect(status, JSON.stringify(body)).toBe(200);
-      return body;
-    }
-    async function rollUp(): Promise<void> {
-      await createRollupLoop({ db: service.db, background, now: clock.now, log: silent }).tick();
-      await background.tick();
-    }
+    const bench = analyticsBench(database);
+    const { create, store, figures, rollUp } = bench;
 
     test.each(checkTypes)(
       'every metric of %s answers, from raw results and from rollups',
@@ -158,7 +115,10 @@ describe.each(databases)('analytics ($name)', (database) => {
             tags: [],
           });
           expect(Object.keys(answer.metadata).sort()).toEqual([...names].sort());
-          const merged = Object.assign({}, ...(answer.series[0]?.data ?? [])) as Point;
+          const merged = Object.assign(
+            {},
+            ...(answer.series[0]?.data ?? []),
+          ) as Answer['series'][number]['data'][number];
           expect(merged).toMatchObject({ availability: 100, retries: 2 });
           if (checkType !== 'HEARTBEAT')
             expect(merged).toMatchObject({ responseTime: 50, responseTime_p99: 50 });
@@ -320,6 +280,7 @@ describe.each(databases)('analytics ($name)', (database) => {
     });
 
     test('many checks at once, and the list of metrics', async () => {
+      const { service } = bench;
       const url = await create('URL');
       const icmp = await create('ICMP');
       await store(url, 'URL', [{ at: start - hourMs, responseTime: 10 }]);
@@ -372,6 +333,7 @@ describe.each(databases)('analytics ($name)', (database) => {
     });
 
     test('what is asked wrongly is refused by name', async () => {
+      const { service } = bench;
       const checkId = await create('MULTI_STEP');
       const path = `/v1/analytics/multistep-checks/${checkId}`;
       const refused: [string, string][] = [
@@ -402,141 +364,6 @@ describe.each(databases)('analytics ($name)', (database) => {
       expect((await service.call('GET', '/v1/analytics/url-monitors/x?metrics=availability')).status).toBe(
         404,
       );
-    });
-
-    test('reports over days have the percentiles that the results themselves have', async () => {
-      await service.db.query('delete from checks');
-      const first = Date.parse('2026-02-20T00:00:00Z');
-      // Days with few and many runs, fast, slow and alike: none may hide what the others have.
-      const shapes: ((n: number) => number)[] = [
-        (n) => 1000 + n,
-        (n) => 5 + (n % 7),
-        () => 42,
-        (n) => (n === 0 ? 90_000 : 3),
-        (n) => 20 * 1.05 ** (n % 120),
-        () => 0,
-      ];
-      for (const sizes of [
-        [5, 240, 240, 30, 240, 10],
-        [240, 10, 5, 240, 0, 0],
-        [0, 0, 0, 0, 0, 60],
-      ]) {
-        const id = await create('URL');
-        const runs = sizes.flatMap((size, index) =>
-          Array.from({ length: size }, (_, n) => ({
-            at: first + index * 24 * hourMs + n * 300_000,
-            responseTime: shapes[index]!(n),
-          })),
-        );
-        await store(id, 'URL', runs);
-      }
-      const answers: unknown[] = [];
-      for (let round = 0; round < 2; round++) {
-        for (const [from, to] of [
-          [0, 6],
-          [0.4, 5.3],
-          [1, 2],
-        ]) {
-          const range = `from=${first / 1000 + from! * 86_400}&to=${first / 1000 + to! * 86_400}`;
-          const { body } = await service.call<{ aggregate: object }[]>('GET', `/v1/reporting?${range}`);
-          answers.push(body.map(({ aggregate }) => aggregate));
-        }
-        await rollUp();
-      }
-      expect(
-        (await service.db.query('select 1 from report_days d join checks c on c.id = d.check_id')).length,
-      ).toBe(11);
-      expect(answers.slice(3)).toEqual(answers.slice(0, 3));
-    });
-
-    test('reports: all checks over a range', async () => {
-      await service.db.query('delete from checks');
-      const day = Date.parse('2026-03-04T00:00:00Z');
-      const good = await create('URL');
-      const bad = await create('API');
-      const idle = await create('DNS', { activated: false });
-      const heartbeat = await create('HEARTBEAT');
-      // Oldest first is the order of the report, and four checks may be of one millisecond.
-      for (const [age, id] of [heartbeat, idle, bad, good].entries())
-        await service.db.query(
-          'update checks set created_at = created_at - make_interval(secs => $2) where id = $1',
-          [id, age],
-        );
-      await service.db.query(`update checks set tags = '{shop,eu}' where id = $1`, [good]);
-      await service.db.query(`update checks set tags = '{shop}' where id = $1`, [idle]);
-      await store(
-        good,
-        'URL',
-        Array.from({ length: 100 }, (_, index) => ({ at: day + index * 600_000, responseTime: index + 1 })),
-      );
-      await store(bad, 'API', [
-        { at: day, responseTime: 10, status: 'failed' },
-        { at: day + 5 * hourMs, responseTime: 20, status: 'degraded' },
-        { at: day + 5 * hourMs, responseTime: 1e6, status: 'errored' },
-      ]);
-      await store(heartbeat, 'HEARTBEAT', [{ at: day, responseTime: 0 }]);
-      type Report = {
-        checkId: string;
-        deactivated: boolean;
-        tags: string[];
-        aggregate: { [name: string]: number | null };
-      };
-      const report = async (query: string) => {
-        const { status, body } = await service.call<Report[]>('GET', `/v1/reporting?${query}`);
-        expect(status, JSON.stringify(body)).toBe(200);
-        return body;
-      };
-      const range = `from=${day / 1000}&to=${day / 1000 + 86_400}`;
-      const within = (value: number | null | undefined, exact: number) =>
-        expect(Math.abs(Number(value) - exact) / exact).toBeLessThanOrEqual(0.0101);
-      for (let round = 0; round < 2; round++) {
-        const [first, second, third, fourth] = await report(range);
-        expect(first).toMatchObject({
-          checkId: good,
-          tags: ['shop', 'eu'],
-          aggregate: { successRatio: 100, avg: 50.5 },
-        });
-        within(first?.aggregate['p95'], 95);
-        within(first?.aggregate['p99'], 99);
-        expect(second).toMatchObject({ checkId: bad, aggregate: { successRatio: 50, avg: 15 } });
-        const none = { avg: null, p95: null, p99: null };
-        expect(third).toMatchObject({
-          checkId: idle,
-          deactivated: true,
-          aggregate: { ...none, successRatio: null },
-        });
-        expect(fourth).toMatchObject({ checkId: heartbeat, aggregate: { ...none, successRatio: 100 } });
-        await rollUp();
-      }
-      // Days are made of hours; a part of one is read from hours, and a run that comes late counts at once.
-      const days = await service.db.query(
-        'select 1 from report_days where day = $1 and check_id = any($2::uuid[])',
-        [new Date(day), [good, bad, idle, heartbeat]],
-      );
-      expect(days).toHaveLength(3);
-      const ratio = async (query: string) => (await report(query))[1]?.aggregate['successRatio'];
-      const part = `from=${day / 1000 - 86_400 * 20}&to=${day / 1000 + 3 * 3600 + 60}`;
-      expect(await ratio(part)).toBe(0);
-      await store(bad, 'API', [
-        { at: day + hourMs, responseTime: 30 },
-        { at: day + 9 * hourMs, responseTime: 40 },
-      ]);
-      const wide = `from=${day / 1000 - 86_400 * 20}&to=${day / 1000 + 86_400}`;
-      for (let round = 0; round < 2; round++) {
-        expect(await ratio(part)).toBe(50);
-        expect(await ratio(range)).toBe(75);
-        expect(await ratio(wide)).toBe(75);
-        await rollUp();
-      }
-      const ids = async (query: string) => (await report(query)).map(({ checkId }) => checkId);
-      expect(await ids('filterByTags=shop,other')).toEqual([good, idle]);
-      expect(await ids('deactivated=true')).toEqual([idle]);
-      expect(await ids('deactivated=false&filterByTags=shop')).toEqual([good]);
-      expect(await ids('limit=1&page=2')).toEqual([bad]);
-      expect((await report('presetWindow=lastMonth'))[0]?.aggregate['successRatio']).toBeNull();
-      expect((await service.call('GET', '/v1/reporting?presetWindow=ever')).status).toBe(400);
-      const foreign = await service.call('GET', '/v1/reporting', { key: service.foreign.key });
-      expect(foreign.body).toEqual([]);
     });
   });
 });

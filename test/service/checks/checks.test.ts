@@ -1,235 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { statusFields } from '../../helpers/service/error-body.ts';
-import { probeTypes, type ProbeType } from '../../../src/protocol/check-types.ts';
+import { describe, expect, test } from 'vitest';
 import { databases } from '../../helpers/service/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
-import { addShopService, fullFields, minimalBody, storedMinimal } from './check-bodies.ts';
+import { statusFields } from '../../helpers/service/error-body.ts';
+import type { Fields } from '../../helpers/service/service.ts';
+import { minimalBody } from './check-bodies.ts';
+import { checksBench, start, type Check } from './checks-bench.ts';
 
-type Check = Fields & { id: string };
-
-const start = Date.parse('2026-03-04T05:06:07.000Z');
-const day = '2026-03-04';
+/** How checks are changed, scheduled, listed and deleted, and how their secrets are kept. */
 
 describe.each(databases)('checks ($name)', (database) => {
-  let service: TestService;
-  let time = start;
-
-  beforeAll(async () => {
-    if (database.unavailable !== null) return;
-    service = await startTestService(await database.open(), { now: () => time });
-    const office = { name: 'Office', slugName: 'office' };
-    expect((await service.call('POST', '/v1/private-locations', { body: office })).status).toBe(201);
-    await addShopService(service);
-  });
-  afterAll(async () => {
-    if (database.unavailable !== null) return;
-    await service.close();
-    await database.close();
-  });
-
-  async function create(type: ProbeType, fields: Fields = {}): Promise<Check> {
-    const { status, body } = await service.call<Check>('POST', `/v1/checks/${type.toLowerCase()}`, {
-      body: minimalBody(type, fields),
-    });
-    expect([status, body]).toEqual([201, expect.objectContaining({ checkType: type })]);
-    return body;
-  }
-  const change = (check: Check, body: Fields) =>
-    service.call<Check>('PUT', `/v1/checks/${String(check['checkType']).toLowerCase()}/${check.id}`, {
-      body,
-    });
-
   describe.skipIf(database.unavailable)('with a database', () => {
-    test.each(probeTypes)(
-      '%s: the smallest body gets every default, and reads back the same',
-      async (type) => {
-        const created = await create(type);
-        expect(created).toEqual({ id: created.id, ...storedMinimal(type), created_at: day });
-        expect(created.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-        const read = await service.call('GET', `/v1/checks/${created.id}`);
-        expect([read.status, read.body]).toEqual([200, created]);
-      },
-    );
-
-    test.each(probeTypes)('%s: every field of the specification is stored and returned', async (type) => {
-      const created = await create(type, fullFields);
-      expect(created).toEqual({ ...storedMinimal(type), ...fullFields, id: created.id, created_at: day });
-      expect((await service.call('GET', `/v1/checks/${created.id}`)).body).toEqual(created);
-    });
-
-    test.each(probeTypes)(
-      '%s: what was read can be sent back, and changes nothing but updated_at',
-      async (type) => {
-        const created = await create(type, { ...fullFields, name: 'Round trip' });
-        const { status, body } = await change(created, created);
-        expect([status, body]).toEqual([200, { ...created, updated_at: new Date(time).toISOString() }]);
-      },
-    );
-
-    test('null lists are stored as empty ones', async () => {
-      const created = await create('URL', {
-        privateLocations: ['office'],
-        locations: null,
-        environmentVariables: null,
-      });
-      expect(created).toMatchObject({
-        locations: [],
-        privateLocations: ['office'],
-        environmentVariables: [],
-      });
-    });
-
-    test('a check of a group need not name a location, any other must', async () => {
-      const body = { name: 'a', request: { query: 'shop.example' }, heartbeat: {}, script: '' };
-      const alone = await service.call('POST', '/v1/checks/dns', { body });
-      expect(alone).toMatchObject({
-        status: 400,
-        body: { attributes: { locations: [expect.stringContaining('at least one')] } },
-      });
-      const group = await service.call<{ id: number }>('POST', '/v2/check-groups', { body: { name: 'g' } });
-      const made = await service.call<Check>('POST', '/v1/checks/dns', {
-        body: { ...body, groupId: group.body.id },
-      });
-      expect(made.status).toBe(201);
-      expect(made.body).toMatchObject({ locations: [], privateLocations: [], activated: true });
-      // Nothing runs until the group has a location.
-      const target = { checkId: [made.body.id] };
-      const trigger = await service.call('POST', '/v2/check-sessions/trigger', { body: { target } });
-      expect(trigger.status).toBe(404);
-      expect((await change(made.body, { name: 'b' })).body).toMatchObject({ name: 'b', locations: [] });
-      expect((await change(made.body, { groupId: null })).status).toBe(400);
-      expect((await change(made.body, { groupId: null, privateLocations: ['office'] })).status).toBe(200);
-    });
-
-    test('null limits mean no limit', async () => {
-      const created = await create('DNS', { degradedResponseTime: null, maxResponseTime: null });
-      expect(created).toMatchObject({ degradedResponseTime: null, maxResponseTime: null });
-    });
-
-    test('requests of each type keep their own fields', async () => {
-      const assertion = (source: string, comparison: string, target: string, more: Fields = {}) => ({
-        source,
-        property: '',
-        comparison,
-        target,
-        regex: null,
-        ...more,
-      });
-      const requests: { [T in ProbeType]: Fields } = {
-        URL: {
-          method: 'GET',
-          url: 'http://[::1]:8080/x?y=1',
-          followRedirects: false,
-          skipSSL: true,
-          ipFamily: 'IPv6',
-          assertions: [assertion('STATUS_CODE', 'LESS_THAN', '300')],
-        },
-        API: {
-          method: 'PATCH',
-          url: '{{BASE}}/things',
-          followRedirects: false,
-          skipSSL: true,
-          ipFamily: 'IPv6',
-          body: '{"a":1}',
-          bodyType: 'JSON',
-          headers: [{ key: 'x-a', value: '1', locked: false }],
-          queryParameters: [{ key: 'q', value: '', locked: false }],
-          basicAuth: { username: 'ann', password: 'pass' },
-          assertions: [
-            assertion('JSON_BODY', 'EQUALS', '3', { property: '$.a.length' }),
-            assertion('HEADERS', 'CONTAINS', 'x', { property: 'server', regex: '^(.)' }),
-            assertion('TEXT_BODY', 'NOT_EMPTY', '', { property: 'a(.*)b' }),
-          ],
-        },
-        TCP: {
-          hostname: '127.0.0.1',
-          port: 65_535,
-          data: 'PING\r\n',
-          ipFamily: 'IPv6',
-          assertions: [assertion('RESPONSE_DATA', 'CONTAINS', 'PONG')],
-        },
-        DNS: {
-          query: '_sip._tcp.example',
-          recordType: 'SRV',
-          nameServer: '192.0.2.53',
-          port: 5353,
-          protocol: 'TCP',
-          skipSSL: true,
-          assertions: [assertion('RESPONSE_CODE', 'EQUALS', 'NXDOMAIN')],
-        },
-        ICMP: {
-          hostname: '::1',
-          ipFamily: 'IPv6',
-          pingCount: 50,
-          assertions: [assertion('LATENCY', 'LESS_THAN', '20', { property: 'avg' })],
-        },
-      };
-      for (const type of probeTypes) {
-        expect((await create(type, { request: requests[type] }))['request']).toEqual(requests[type]);
-      }
-    });
-
-    test('TCP: url and body are other names of hostname and data', async () => {
-      const created = await create('TCP', { request: { url: 'db.example', port: 5432, body: 'hello' } });
-      expect(created['request']).toMatchObject({ hostname: 'db.example', data: 'hello' });
-      expect(Object.keys(created['request'] as object).sort()).toEqual([
-        'assertions',
-        'data',
-        'hostname',
-        'ipFamily',
-        'port',
-      ]);
-    });
-
-    test.each([
-      [{ protocol: 'UDP' }, { nameServer: '', port: 53 }],
-      [
-        { protocol: 'TCP', nameServer: null, port: null },
-        { nameServer: '', port: 53 },
-      ],
-      [
-        { protocol: 'DOT', nameServer: 'dns.example' },
-        { nameServer: 'dns.example', port: 853 },
-      ],
-      [
-        { protocol: 'DOH', nameServer: 'dns.example' },
-        { nameServer: 'dns.example', port: 443 },
-      ],
-      [
-        { protocol: 'DOH', nameServer: 'https://dns.example:8443/dns-query' },
-        { nameServer: 'https://dns.example:8443/dns-query', port: 8443 },
-      ],
-    ])('DNS: the port that is left out is written down: %j', async (sent, stored) => {
-      const created = await create('DNS', { request: { query: 'a.example', ...sent } });
-      expect(created['request']).toMatchObject(stored);
-    });
-
-    test('DNS: heartbeat and script are kept', async () => {
-      const fields = { heartbeat: { period: 1, periodUnit: 'hours' }, script: 'console.log(1)' };
-      expect(await create('DNS', fields)).toMatchObject(fields);
-    });
-
-    test.each([
-      [{}, { type: 'FIXED', maxRetries: 2, maxDurationSeconds: 600, baseBackoffSeconds: 60 }],
-      [
-        { type: 'LINEAR', maxRetries: 1 },
-        { type: 'LINEAR', maxRetries: 1, maxDurationSeconds: 600 },
-      ],
-    ])('a retryStrategy gets its defaults: %j', async (sent, stored) => {
-      expect(await create('URL', { retryStrategy: sent })).toMatchObject({ retryStrategy: stored });
-    });
-
-    test('SINGLE_RETRY has neither a number nor a duration', async () => {
-      const created = await create('API', {
-        retryStrategy: { type: 'SINGLE_RETRY', onlyOn: ['NETWORK_ERROR'] },
-      });
-      expect(created['retryStrategy']).toEqual({
-        type: 'SINGLE_RETRY',
-        baseBackoffSeconds: 60,
-        sameRegion: true,
-        onlyOn: ['NETWORK_ERROR'],
-      });
-    });
+    const bench = checksBench(database);
+    const { create, change } = bench;
 
     test('a change replaces what it names and leaves the rest', async () => {
       const created = await create('TCP', { tags: ['a'], description: 'before' });
@@ -239,11 +20,12 @@ describe.each(databases)('checks ($name)', (database) => {
         ...created,
         name: 'After',
         description: null,
-        updated_at: new Date(time).toISOString(),
+        updated_at: new Date(bench.time).toISOString(),
       });
     });
 
     test('a change is judged with what is stored', async () => {
+      const { service } = bench;
       const created = await create('URL');
       const tooHigh = await change(created, { degradedResponseTime: 6000 });
       expect([tooHigh.status, tooHigh.body]).toEqual([
@@ -261,19 +43,21 @@ describe.each(databases)('checks ($name)', (database) => {
     });
 
     test('a change at the path of another type is 404 and names the right one', async () => {
+      const { service } = bench;
       const created = await create('DNS');
       const { status, body } = await service.call('PUT', `/v1/checks/url/${created.id}`, { body: {} });
       expect([status, body]).toEqual([
         404,
         {
           ...statusFields(404),
-          message: `The check ${created.id} is of type DNS, not URL.`,
+          message: `The check ${created.id} has the type DNS, not URL.`,
           attributes: { id: [`names a check of type DNS: change it at /v1/checks/dns/${created.id}`] },
         },
       ]);
     });
 
     test('secret values are never returned, are encrypted at rest, and stay when left empty', async () => {
+      const { service } = bench;
       const variables = [
         { key: 'PLAIN', value: 'in the open', locked: false, secret: false },
         { key: 'TOKEN', value: 'kept-from-everyone', locked: false, secret: true },
@@ -356,7 +140,7 @@ describe.each(databases)('checks ($name)', (database) => {
 
     describe('schedule', () => {
       const scheduleOf = async (id: string) => {
-        const [row] = await service.db.query<Fields & { next: Date }>(
+        const [row] = await bench.service.db.query<Fields & { next: Date }>(
           `select interval_seconds as interval, offset_seconds as offset, next_due_at as next
            from checks where id = $1`,
           [id],
@@ -377,7 +161,7 @@ describe.each(databases)('checks ($name)', (database) => {
         const created = await create('URL', { frequency: 60, frequencyOffset: 10 });
         const first = await scheduleOf(created.id);
         expect(first?.next).toEqual(new Date('2026-03-04T06:01:00.000Z'));
-        time = start + 7_200_000;
+        bench.time = start + 7_200_000;
         await change(created, { name: 'Renamed', muted: true, activated: false });
         expect(await scheduleOf(created.id)).toEqual(first);
         await change(created, { activated: true });
@@ -388,7 +172,7 @@ describe.each(databases)('checks ($name)', (database) => {
           offset: 3600,
           next: new Date('2026-03-04T09:00:00.000Z'),
         });
-        time = start;
+        bench.time = start;
       });
 
       test('a new frequency without an offset drops the old offset', async () => {
@@ -399,6 +183,7 @@ describe.each(databases)('checks ($name)', (database) => {
     });
 
     test('data-centre codes become locations when a check first uses them', async () => {
+      const { service } = bench;
       await create('URL', { locations: ['eu-north-1', 'ap-east-1'] });
       await create('URL', { locations: ['eu-north-1'] });
       const rows = await service.db.query<Fields>(
@@ -409,24 +194,15 @@ describe.each(databases)('checks ($name)', (database) => {
       expect(rows).toEqual([{ kind: 'data-center', count: 2 }]);
     });
 
-    test('autoAssignAlerts is a boolean', async () => {
-      const path = '/v1/checks/url?autoAssignAlerts=';
-      expect((await service.call('POST', `${path}false`, { body: minimalBody('URL') })).status).toBe(201);
-      const refused = await service.call('POST', `${path}maybe`, { body: minimalBody('URL') });
-      expect([refused.status, refused.body['attributes']]).toEqual([
-        400,
-        { autoAssignAlerts: ['must be true or false'] },
-      ]);
-    });
-
     test('lists are pages, oldest first, with filters', async () => {
+      const { service } = bench;
       const own = { tags: ['listed'] };
       const a = await create('URL', { ...own, name: 'List Alpha', locations: ['sa-east-1'] });
-      time += 1000;
+      bench.time += 1000;
       const b = await create('DNS', { ...own, name: 'List beta', activated: false });
-      time += 1000;
+      bench.time += 1000;
       const c = await create('URL', { ...own, name: 'Gamma', privateLocations: ['office'] });
-      time = start;
+      bench.time = start;
       const ids = async (query: string) => {
         const { status, body } = await service.call<Check[]>('GET', `/v1/checks?tag=listed&${query}`);
         expect(status).toBe(200);
@@ -448,6 +224,7 @@ describe.each(databases)('checks ($name)', (database) => {
     });
 
     test.skipIf(database.name === 'embedded')('a delete that meets a result in its way is done', async () => {
+      const { service } = bench;
       const { id } = await create('URL');
       const [job] = await service.db.query<{ id: string }>(
         `insert into jobs (id, account_id, check_id, run_id, sequence_id, location_id, run_location, check_type, lane,
@@ -470,6 +247,7 @@ describe.each(databases)('checks ($name)', (database) => {
     });
 
     test('a deleted check is gone', async () => {
+      const { service } = bench;
       const { id } = await create('ICMP');
       const deleted = await service.call('DELETE', `/v1/checks/${id}`);
       expect([deleted.status, deleted.body]).toEqual([204, null]);
@@ -489,11 +267,13 @@ describe.each(databases)('checks ($name)', (database) => {
     test.each(['nothing', '..%2f', '00000000-0000-0000-0000-000000000000', "' or 1=1"])(
       'an id that names nothing is 404: %s',
       async (id) => {
+        const { service } = bench;
         expect((await service.call('GET', `/v1/checks/${encodeURIComponent(id)}`)).status).toBe(404);
       },
     );
 
     test('another account sees nothing of it', async () => {
+      const { service } = bench;
       const { id } = await create('URL', { name: 'Private' });
       const { key } = service.foreign;
       for (const [method, path, body] of [

@@ -157,7 +157,7 @@ describe('what is refused', () => {
 
   const setBy = 'is not accepted: only timeout, use, expect are, the agent sets the others';
   const oneOf = (snippet: string, local: string) =>
-    `give one of ${snippet} and ${local}: a run has one script of the check in this phase`;
+    `set only one of ${snippet} and ${local}: a check has one script per phase`;
   const refusals: [type: ScriptType, fields: Fields, attributes: { [path: string]: string[] }][] = [
     ['BROWSER', { script: undefined }, { script: ['is required'] }],
     ['BROWSER', { name: undefined }, { name: ['is required'] }],

@@ -126,7 +126,7 @@ describe.each(databases)('suite checks ($name)', (database) => {
       expect((await service.call('DELETE', `/v1/playwright-bundles/${otherKey}`)).status).toBe(409);
       // The version goes with the engine.
       expect((await change({ engine: 'node' })).body['attributes']).toEqual({
-        engineVersion: ['must be 22, 24, 26 or a whole version of these with engine node'],
+        engineVersion: ['must be 22, 24, 26 or a full version number of one of these with engine node'],
       });
       expect((await change({ doubleCheck: true })).status).toBe(400);
       expect((await service.call('PUT', `/v1/checks/browser/${created.id}`, { body: {} })).status).toBe(404);
@@ -144,11 +144,11 @@ describe.each(databases)('suite checks ($name)', (database) => {
       expect((await create({ workingDir: given }))['workingDir']).toBe(kept);
     });
 
-    const retries = 'is not for suites: set retries in the config of Playwright, which retries the tests';
+    const retries = 'is not for suites: set retries in the Playwright config';
     const leaves = 'must not leave the code bundle';
     const control = 'must not contain line breaks or other control characters';
     const relative = 'must be a relative path with forward slashes';
-    const noPhase = 'is not for suites: use globalSetup and globalTeardown of Playwright (must be null)';
+    const noPhase = "is not for suites: use Playwright's globalSetup and globalTeardown (must be null)";
     test.each<[Fields, Fields]>([
       [{ doubleCheck: true }, { doubleCheck: [`${retries} (must be false)`] }],
       [{ retryStrategy: { type: 'FIXED' } }, { retryStrategy: [`${retries} (must be null)`] }],
@@ -176,28 +176,28 @@ describe.each(databases)('suite checks ($name)', (database) => {
       [{ playwrightConfigPath: '/etc/passwd' }, { playwrightConfigPath: [relative] }],
       [{ testCommand: 'npx playwright test\nrm -rf .' }, { testCommand: [control] }],
       [{ installCommand: 'npm\u001b[0m ci' }, { installCommand: [control] }],
-      [{ installCommand: '  ' }, { installCommand: ['must name a command; null = the usual one'] }],
+      [{ installCommand: '  ' }, { installCommand: ['must name a command, or be null for the default'] }],
       [
         { pwTags: ['@a', '@b\r\n'], pwProjects: [' '] },
         { 'pwTags.1': [control], 'pwProjects.0': ['must not be blank'] },
       ],
       [
         { engineVersion: '18' },
-        { engineVersion: ['must be 22, 24, 26 or a whole version of these with engine node'] },
+        { engineVersion: ['must be 22, 24, 26 or a full version number of one of these with engine node'] },
       ],
       [
         { engine: 'bun', engineVersion: '1.30' },
-        { engineVersion: ['must be 1.3 or a whole version of these with engine bun'] },
+        { engineVersion: ['must be 1.3 or a full version number of one of these with engine bun'] },
       ],
       [
         { engineVersion: '22.x' },
-        { engineVersion: ['must be 22, 24, 26 or a whole version of these with engine node'] },
+        { engineVersion: ['must be 22, 24, 26 or a full version number of one of these with engine node'] },
       ],
       [
         { locations: [], privateLocations: [] },
         {
-          locations: ['You have to set at least one of locations and privateLocations'],
-          privateLocations: ['You have to set at least one of locations and privateLocations'],
+          locations: ['Set at least one of locations and privateLocations'],
+          privateLocations: ['Set at least one of locations and privateLocations'],
         },
       ],
     ])('refuses %j', async (fields, attributes) => {

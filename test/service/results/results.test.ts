@@ -1,110 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { statusFields } from '../../helpers/service/error-body.ts';
-import { resultStatuses } from '../../../src/protocol/result.ts';
+import { describe, expect, test } from 'vitest';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { databases } from '../../helpers/service/database.ts';
-import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
-import { minimalBody } from '../checks/check-bodies.ts';
+import { emptyBody, iso, resultsBench, time, type Result } from './results-bench.ts';
 
-type Result = Fields & { id: string };
-
-const time = Date.parse('2026-03-05T12:00:00.000Z');
-const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
-
-/** A result's body as an agent stores it. */
-const emptyBody = { assertions: [], timings: null, details: {}, artifacts: [], log: [] };
+/** Results of checks: how they are shown, and listed. */
 
 describe.each(databases)('results ($name)', (database) => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    if (database.unavailable !== null) return;
-    const db = await database.open();
-    service = await startTestService(db, { now: () => time });
-    for (const [name, from, to] of [
-      ['a', '2026-03-03', '2026-03-05'],
-      ['b', '2026-03-05', '2026-03-06'],
-    ]) {
-      await db.exec(
-        `create table results_test_${name} partition of check_results for values from ('${from}') to ('${to}')`,
-      );
-    }
-  });
-  afterAll(async () => {
-    if (database.unavailable !== null) return;
-    await service.close();
-    await database.close();
-  });
-
-  async function createCheck(type = 'URL'): Promise<string> {
-    const { body } = await service.call<{ id: string }>('POST', `/v1/checks/${type.toLowerCase()}`, {
-      body: minimalBody(type as 'URL'),
-    });
-    return body.id;
-  }
-
-  /** Stores a result as an agent's report would; what is not given is that of a passed run. */
-  async function store(checkId: string, fields: Fields = {}): Promise<{ id: string; sequenceId: string }> {
-    const startedAt = Number(fields['startedAt'] ?? time);
-    const row = {
-      checkType: 'URL',
-      runLocation: 'eu-west-1',
-      resultType: 'FINAL',
-      status: 'passed',
-      hasFailures: false,
-      hasErrors: false,
-      isDegraded: false,
-      responseTime: 12.5,
-      attempts: 0,
-      reason: null,
-      body: emptyBody,
-      ...fields,
-    };
-    const id = uuidv7(startedAt);
-    const sequenceId = uuidv7(startedAt);
-    await service.db.query(
-      `insert into check_results (id, started_at, stopped_at, stored_at, account_id, check_id, sequence_id, check_type,
-         run_location, result_type, status, has_failures, has_errors, is_degraded, over_max_response_time,
-         is_cancelled, response_time, attempts, reason, body)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, false, false, $15, $16, $17::jsonb, $18::jsonb)`,
-      [
-        id,
-        new Date(startedAt),
-        new Date(startedAt + 100),
-        new Date(startedAt + 200),
-        service.account.id,
-        checkId,
-        sequenceId,
-        row.checkType,
-        row.runLocation,
-        row.resultType,
-        row.status,
-        row.hasFailures,
-        row.hasErrors,
-        row.isDegraded,
-        row.responseTime,
-        row.attempts,
-        row.reason === null ? null : JSON.stringify(row.reason),
-        JSON.stringify(row.body),
-      ],
-    );
-    return { id, sequenceId };
-  }
-  const list = async (checkId: string, query = '') => {
-    const { status, body } = await service.call<Result[]>('GET', `/v1/check-results/${checkId}${query}`);
-    expect(status).toBe(200);
-    return body;
-  };
-  type Page = { length: number; entries: Result[]; nextId: string | null };
-  const pageOf = async (checkId: string, query: string) => {
-    const { status, body } = await service.call<Page>('GET', `/v2/check-results/${checkId}${query}`);
-    expect(status).toBe(200);
-    return body.entries.map(({ id }) => id);
-  };
-  const idsOf = async (checkId: string, query: string) => (await list(checkId, query)).map(({ id }) => id);
-
   describe.skipIf(database.unavailable)('with a database', () => {
+    const bench = resultsBench(database);
+    const { createCheck, store, list } = bench;
+
+    type Page = { length: number; entries: Result[]; nextId: string | null };
+    const pageOf = async (checkId: string, query: string) => {
+      const { status, body } = await bench.service.call<Page>('GET', `/v2/check-results/${checkId}${query}`);
+      expect(status).toBe(200);
+      return body.entries.map(({ id }) => id);
+    };
+    const idsOf = async (checkId: string, query: string) => (await list(checkId, query)).map(({ id }) => id);
+
     test('a result is shown with our vocabulary, and whole also in the form of its type', async () => {
+      const { service } = bench;
       const checkId = await createCheck('API');
       const assertion = {
         source: 'STATUS_CODE',
@@ -226,6 +141,7 @@ describe.each(databases)('results ($name)', (database) => {
       ],
       ['ICMP', 'icmpCheckResult', { packetLoss: 0 }, { packetLoss: 0, assertions: [] }],
     ] as const)('form of %s', async (checkType, field, details, form) => {
+      const { service } = bench;
       const checkId = await createCheck(checkType);
       const timings = { dns: 1, connect: 2, firstByte: 3, download: 1, remainder: 3, total: 10 };
       const { id } = await store(checkId, { checkType, body: { ...emptyBody, timings, details } });
@@ -235,6 +151,7 @@ describe.each(databases)('results ($name)', (database) => {
     });
 
     test('a missed run has no timings, and is shown all the same', async () => {
+      const { service } = bench;
       const checkId = await createCheck();
       const { id } = await store(checkId, {
         status: 'missed',
@@ -247,6 +164,7 @@ describe.each(databases)('results ($name)', (database) => {
     });
 
     test('a result too large for a list is there whole by its id', async () => {
+      const { service } = bench;
       const checkId = await createCheck();
       // Random text: it must not become small when the database compresses it.
       const body = Array.from({ length: 2000 }, () => uuidv7()).join('');
@@ -259,6 +177,7 @@ describe.each(databases)('results ($name)', (database) => {
     });
 
     test('filters, order and pages, across days', async () => {
+      const { service } = bench;
       const checkId = await createCheck();
       const hour = 3_600_000;
       const first = await store(checkId, { startedAt: time - 30 * hour, runLocation: 'office' });
@@ -304,6 +223,7 @@ describe.each(databases)('results ($name)', (database) => {
     });
 
     test('the first version shows six hours at a time', async () => {
+      const { service } = bench;
       const checkId = await createCheck();
       const hour = 3_600_000;
       const ids = [];
@@ -321,7 +241,7 @@ describe.each(databases)('results ($name)', (database) => {
       );
       expect([long.status, long.body['attributes']]).toEqual([
         400,
-        { from: ['must be at most 6 hours before to; /v2/check-results shows any time'] },
+        { from: ['must be at most 6 hours before to; use /v2/check-results for longer windows'] },
       ]);
     });
 
@@ -334,6 +254,7 @@ describe.each(databases)('results ($name)', (database) => {
       ['?fields=', { fields: expect.anything() }],
       ['?from=2&to=1', { from: ['must not be after to'] }],
     ])('a query by cursor that is refused: %s', async (query, attributes) => {
+      const { service } = bench;
       const checkId = await createCheck();
       const answer = await service.call('GET', `/v2/check-results/${checkId}${query}`);
       expect([answer.status, answer.body['attributes']]).toEqual([400, attributes]);
@@ -357,11 +278,13 @@ describe.each(databases)('results ($name)', (database) => {
       ['?since=1', { since: ['is not a known field'] }],
       ['?location=a%00', { location: ['must not contain the character U+0000 or half of a surrogate pair'] }],
     ])('a query that is refused: %s', async (query, attributes) => {
+      const { service } = bench;
       const answer = await service.call('GET', `/v1/check-results/${uuidv7()}${query}`);
       expect([answer.status, answer.body['attributes']]).toEqual([400, attributes]);
     });
 
     test('what is not there is 404', async () => {
+      const { service } = bench;
       const checkId = await createCheck();
       const other = await createCheck();
       const { id } = await store(checkId);
@@ -376,125 +299,8 @@ describe.each(databases)('results ($name)', (database) => {
       }
     });
 
-    test('another account sees no results and no statuses', async () => {
-      const checkId = await createCheck();
-      const { id } = await store(checkId);
-      await storeStatus(checkId, id);
-      const foreign = { key: service.foreign.key };
-      for (const path of [
-        `/v1/check-results/${checkId}`,
-        `/v1/check-results/${checkId}/${id}`,
-        `/v1/check-statuses/${checkId}`,
-      ]) {
-        expect((await service.call('GET', path, foreign)).status).toBe(404);
-        expect((await service.call('GET', path)).status).toBe(200);
-      }
-      expect((await service.call('GET', '/v1/check-statuses', foreign)).body).toEqual([]);
-    });
-
-    async function storeStatus(checkId: string, resultId: string, status = 'passed') {
-      await service.db.query(
-        `insert into check_statuses (check_id, account_id, status, has_failures, has_errors, is_degraded, longest_run,
-           shortest_run, last_run_location, last_check_run_id, last_started_at, ssl_days_remaining, reason, created_at)
-         values ($1, $2, $3, false, false, false, 20.5, 10, 'eu-west-1', $4, $5, 30, null, $5)`,
-        [checkId, service.account.id, status, resultId, new Date(time)],
-      );
-    }
-
-    test('statuses: one, and a page of all in the order of the checks', async () => {
-      const checkId = await createCheck();
-      const before = await service.call('GET', `/v1/check-statuses/${checkId}`);
-      expect([before.status, before.body]).toEqual([
-        404,
-        {
-          ...statusFields(404),
-          message: `There is no check with a status ${checkId}.`,
-          attributes: { checkId: ['names no check with a status of this account'] },
-        },
-      ]);
-      const resultId = uuidv7(time);
-      await storeStatus(checkId, resultId, 'degraded');
-      const status = {
-        checkId,
-        name: 'A URL check',
-        status: 'degraded',
-        hasFailures: false,
-        hasErrors: false,
-        isDegraded: false,
-        longestRun: 20.5,
-        shortestRun: 10,
-        lastRunLocation: 'eu-west-1',
-        lastCheckRunId: resultId,
-        lastStartedAt: iso(time),
-        sslDaysRemaining: 30,
-        reason: null,
-        created_at: iso(time),
-        updated_at: null,
-      };
-      expect((await service.call('GET', `/v1/check-statuses/${checkId}`)).body).toEqual(status);
-      const all = await service.call<Fields[]>('GET', '/v1/check-statuses?limit=100');
-      expect(all.body.filter((item) => item['checkId'] === checkId)).toEqual([status]);
-      const page = await service.call<Fields[]>('GET', '/v1/check-statuses?limit=1&page=2');
-      expect(page.body).toEqual([all.body[1]]);
-      expect((await service.call('GET', '/v1/check-statuses?limit=101')).status).toBe(400);
-    });
-
-    test('the page gets everything in one answer', async () => {
-      const checkId = await createCheck();
-      for (const [index, status] of resultStatuses.entries()) {
-        await store(checkId, { startedAt: time - index * 1000, status });
-      }
-      await store(checkId, { resultType: 'ATTEMPT' });
-      await storeStatus(checkId, uuidv7());
-      const { status, body } = await service.call('GET', '/web/overview?limit=100');
-      expect(status).toBe(200);
-      const { checks, locations, account } = body as {
-        checks: Result[];
-        locations: Fields[];
-        account: Fields;
-      };
-      expect(account).toEqual({ name: 'First' });
-      expect(locations).toContainEqual({
-        name: 'eu-west-1',
-        slugName: 'eu-west-1',
-        agentCount: 0,
-        lastSeen: null,
-        minAgentVersion: null,
-        runningAgents: [],
-        keyCount: 0,
-      });
-      expect(checks.find(({ id }) => id === checkId)).toMatchObject({
-        name: 'A URL check',
-        status: { status: 'passed' },
-        results: resultStatuses.map((name, index) => ({
-          status: name,
-          responseTime: 12.5,
-          runLocation: 'eu-west-1',
-          startedAt: iso(time - index * 1000),
-        })),
-      });
-    });
-
-    test('the page shows a check with the settings of its group, and no script', async () => {
-      const group = await service.call<{ id: number }>('POST', '/v2/check-groups', {
-        body: { name: 'Off', activated: false, muted: true, locations: ['eu-west-2'] },
-      });
-      const created = await service.call<{ id: string }>('POST', '/v1/checks/browser', {
-        body: { name: 'Shop', script: 'a secret recipe', locations: ['eu-west-1'], groupId: group.body.id },
-      });
-      const { body } = await service.call('GET', '/web/overview?limit=100');
-      const { checks } = body as { checks: Fields[] };
-      const shown = checks.find(({ id }) => id === created.body.id);
-      expect(shown).toMatchObject({
-        activated: false,
-        muted: true,
-        locations: ['eu-west-2'],
-        privateLocations: [],
-      });
-      expect(JSON.stringify(body)).not.toContain('recipe');
-    });
-
     test('lists of results use the index of the check', async () => {
+      const { service } = bench;
       const plan = await service.db.query<{ 'QUERY PLAN': string }>(
         `explain select id from check_results where check_id = '${uuidv7()}' and started_at >= '-infinity'
          order by started_at desc, id desc limit 10`,

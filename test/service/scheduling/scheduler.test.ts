@@ -1,67 +1,29 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Db } from '../../../src/service/db/database.ts';
-import { bringChecksBack } from '../../../src/service/scheduling/schedule.ts';
+import { describe, expect, it } from 'vitest';
+import { bringChecksForward } from '../../../src/service/scheduling/schedule.ts';
 import { createScheduler } from '../../../src/service/scheduling/scheduler.ts';
 import {
-  addAccount,
   addCheck,
   addLocation,
   connectAgent,
   createAgentService,
-  createClock,
-  emptyAccounts,
   resultOf,
   silent,
-  type AgentService,
   type TestAgent,
 } from '../../helpers/service/agent-service.ts';
 import { databases } from '../../helpers/service/database.ts';
+import { schedulerBench, start } from '../../helpers/service/scheduler-bench.ts';
 
-const start = '2026-03-04T05:06:07.000Z';
+/** When runs become due, at which locations, and that each run is made and claimed once. */
+
 const minute = 60_000;
 
 describe.each(databases)('scheduler: $name', (database) => {
   describe.skipIf(database.unavailable !== null)(database.unavailable ?? 'available', () => {
-    const clock = createClock(start);
-    let db: Db;
-    let replicas: Db[];
-    let service: AgentService;
-    let accountId: string;
-    let office: { id: string; slug: string; key: string };
-
-    beforeAll(async () => {
-      replicas = await database.openReplicas(3);
-      db = replicas[0] as Db;
-    });
-    beforeEach(async () => {
-      clock.set(start);
-      await emptyAccounts(db);
-      service = await createAgentService(db, clock);
-      accountId = await addAccount(db);
-      office = await addLocation(db, { accountId, slug: 'office' });
-    });
-    afterEach(() => service.app.close());
-    afterAll(() => database.close());
-
-    const jobs = () =>
-      db.query<{ at: Date; location: string; run: string; checkId: string }>(
-        'select due_at as at, run_location as location, run_id as run, check_id as "checkId" from jobs order by due_at, run_location',
-      );
-    const missed = () =>
-      db.query<{
-        details: unknown;
-        status: string;
-        started: Date;
-        stopped: Date;
-        location: string;
-        reason: { code: string };
-      }>(
-        `select body->'details' as details, status, started_at as started, stopped_at as stopped,
-           run_location as location, reason from check_results where status = 'missed' order by started_at, run_location`,
-      );
-    const codes = async () => (await missed()).map(({ reason }) => reason.code);
+    const bench = schedulerBench(database);
+    const { clock, jobs, missed } = bench;
 
     it('runs a check at its moments, for ever without drift', async () => {
+      const { db, service, accountId, office } = bench;
       await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
       const agent = await connectAgent(service.app, office);
       const due: string[] = [];
@@ -87,6 +49,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     it.each([false, true])(
       'a clock that was wrong and is set back keeps no check from its moments; meanwhile stopped: %s',
       async (isStopped) => {
+        const { db, service, accountId } = bench;
         await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
         clock.advance(86_400_000);
         await service.scheduler.tick();
@@ -107,6 +70,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     );
 
     it('jobs of a clock that was wrong: those asked for, and retries, come at once; scheduled ones are made again', async () => {
+      const { db, service, accountId, office } = bench;
       const future = Date.parse(start) + 86_400_000;
       const ids: string[] = [];
       for (let count = 0; count < 5; count++)
@@ -144,6 +108,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     });
 
     it('brings checks back some at a time, as whole intervals, and leaves the others', async () => {
+      const { db, accountId } = bench;
       const now = clock.now();
       const after = [30_000, 100_000, 150_000, 3_600_000, 86_400_000];
       const ids: string[] = [];
@@ -154,7 +119,7 @@ describe.each(databases)('scheduler: $name', (database) => {
         [ids, after, new Date(now)],
       );
       for (const atOnce of [2, 5, 100]) {
-        await bringChecksBack(db, { now: new Date(now), atOnce });
+        await bringChecksForward(db, { now: new Date(now), atOnce });
         const rows = await db.query<{ id: string; due: Date }>('select id, next_due_at as due from checks');
         const due = new Map(rows.map((row) => [row.id, row.due.getTime() - now]));
         expect(ids.map((id) => due.get(id))).toEqual([30_000, 100_000, 30_000, minute, minute]);
@@ -162,6 +127,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     });
 
     it('runs a check every 10 s', async () => {
+      const { db, service, accountId } = bench;
       await addCheck(db, {
         accountId,
         privateLocations: ['office'],
@@ -181,6 +147,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     });
 
     it('leaves out checks that are switched off, and those without a location', async () => {
+      const { db, service, accountId } = bench;
       await addCheck(db, { accountId, privateLocations: ['office'], activated: false, now: clock.now() });
       await addCheck(db, { accountId, privateLocations: ['gone'], now: clock.now() });
       clock.advance(minute);
@@ -192,6 +159,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     });
 
     it('lets the locations take turns', async () => {
+      const { db, service, accountId } = bench;
       await addLocation(db, { accountId, slug: 'home' });
       await addLocation(db, { accountId, slug: 'eu-west-1' });
       await addCheck(db, {
@@ -211,6 +179,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     });
 
     it('runs in all locations at once with runParallel, as one run', async () => {
+      const { db, service, accountId } = bench;
       await addLocation(db, { accountId, slug: 'home' });
       await addCheck(db, {
         accountId,
@@ -226,6 +195,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     });
 
     it('makes each run once, however many replicas schedule', async () => {
+      const { db, replicas, accountId } = bench;
       const checks = 230;
       for (let n = 0; n < checks; n++) {
         await addCheck(db, {
@@ -250,6 +220,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     });
 
     it('gives each job to one agent, however many claim, and loses none', async () => {
+      const { db, replicas, service, accountId, office } = bench;
       for (let n = 0; n < 150; n++) {
         await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
       }
@@ -276,280 +247,8 @@ describe.each(databases)('scheduler: $name', (database) => {
       await Promise.all(services.map(({ app }) => app.close()));
     });
 
-    it('records what was due while the service was down as one record, and makes no burst of it', async () => {
-      const checkId = await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      clock.set('2026-03-04T06:06:40.000Z'); // 05:07:06 … 06:06:06 were due
-      await service.scheduler.tick();
-      expect(await jobs()).toEqual([]);
-      expect(await missed()).toEqual([
-        {
-          status: 'missed',
-          location: 'office',
-          details: {
-            count: 60,
-            from: '2026-03-04T05:07:06.000Z',
-            to: '2026-03-04T06:06:06.000Z',
-            reason: 'NOT_SCHEDULED',
-          },
-          started: new Date('2026-03-04T05:07:06.000Z'),
-          stopped: new Date('2026-03-04T06:06:06.000Z'),
-          reason: {
-            code: 'NOT_SCHEDULED',
-            owner: 'ours',
-            message: 'the service was not running when the run was due',
-          },
-        },
-      ]);
-      clock.set('2026-03-04T06:07:06.000Z');
-      await service.scheduler.tick();
-      expect((await jobs()).map((job) => [job.checkId, job.at.toISOString()])).toEqual([
-        [checkId, '2026-03-04T06:07:06.000Z'],
-      ]);
-    });
-
-    it('still makes a run that a short restart has delayed', async () => {
-      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      clock.set('2026-03-04T05:07:30.000Z');
-      await service.scheduler.tick();
-      expect((await jobs()).map(({ at }) => at.toISOString())).toEqual(['2026-03-04T05:07:06.000Z']);
-      expect(await missed()).toEqual([]);
-    });
-
-    it('records runs of a location without agents as one record, until one runs', async () => {
-      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      await service.scheduler.tick();
-      const steps = async (until: string) => {
-        while (clock.now() < Date.parse(until)) {
-          clock.advance(6_000);
-          await service.scheduler.tick();
-        }
-      };
-      await steps('2026-03-04T05:12:00Z');
-      expect(await missed()).toMatchObject([
-        {
-          location: 'office',
-          details: {
-            count: 4,
-            from: '2026-03-04T05:07:06.000Z',
-            to: '2026-03-04T05:10:06.000Z',
-            reason: 'NO_AGENT',
-          },
-          reason: { code: 'NO_AGENT', owner: 'ours' },
-        },
-      ]);
-      // A gap in the data, not a red check.
-      expect(await db.query('select 1 from check_statuses')).toEqual([]);
-      const agent = await connectAgent(service.app, office);
-      const [job] = await agent.claim();
-      if (job === undefined) throw new Error('no job');
-      await agent.report(resultOf(job, clock.now()));
-      await steps('2026-03-04T05:16:00Z'); // the agent is not heard of any more
-      expect(await codes()).toEqual(['NO_AGENT', 'NO_AGENT']);
-    });
-
-    it('tells a busy location from one without agents', async () => {
-      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      await service.scheduler.tick();
-      const agent = await connectAgent(service.app, office);
-      for (let n = 0; n < 14; n++) {
-        clock.advance(10_000);
-        await agent.claim(0);
-        await service.scheduler.tick();
-      }
-      expect(await codes()).toEqual(['NOT_CLAIMED']);
-    });
-
-    it('stores the result of an agent that was cut off, though its run was recorded as missed', async () => {
-      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      const agent = await connectAgent(service.app, office);
-      clock.advance(59_000);
-      await service.scheduler.tick();
-      const [job] = await agent.claim();
-      if (job === undefined) throw new Error('no job');
-      await db.query('update checks set activated = false');
-      for (let n = 0; n < 12; n++) {
-        clock.advance(30_000);
-        await service.scheduler.tick();
-      }
-      expect(await codes()).toEqual(['NO_AGENT']);
-      expect(await agent.claim()).toEqual([]);
-      expect(await agent.report(resultOf(job, clock.now()))).toMatchObject([{ outcome: 'stored' }]);
-      expect(await db.query('select status from check_statuses')).toEqual([{ status: 'passed' }]);
-    });
-
-    it('ends runs that no connected agent can run, and the status says so', async () => {
-      const agent = await connectAgent(service.app, office, {
-        checkTypes: ['TCP', 'API'],
-        runtimes: ['2026.04'],
-      });
-      const url = await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      const old = await addCheck(db, {
-        accountId,
-        privateLocations: ['office'],
-        checkType: 'API',
-        definition: { runtimeId: '2022.10', localSetupScript: 'process.env.A = 1' },
-        now: clock.now(),
-      });
-      await service.scheduler.tick();
-      clock.advance(59_000);
-      await agent.claim(0);
-      await service.scheduler.tick();
-      expect((await jobs()).length).toBe(2); // an agent may be about to say hello
-      expect(await agent.claim()).toEqual([]);
-      clock.advance(6_000);
-      await service.scheduler.tick();
-      expect(await jobs()).toEqual([]);
-      const statuses = await db.query(
-        `select check_id as id, status, has_errors as errors, has_failures as failures, reason->>'code' as code from check_statuses`,
-      );
-      expect(statuses).toHaveLength(2);
-      expect(statuses).toContainEqual({
-        id: url,
-        status: 'errored',
-        errors: true,
-        failures: false,
-        code: 'TYPE_UNAVAILABLE',
-      });
-      expect(statuses).toContainEqual({
-        id: old,
-        status: 'errored',
-        errors: true,
-        failures: false,
-        code: 'RUNTIME_UNAVAILABLE',
-      });
-    });
-
-    it.each([
-      ['none', []],
-      ['2025.04, 2024.09', ['2024.09', '2025.04']],
-    ])('names the runtimes that the agents have where one is what a check lacks: %s', async (named, has) => {
-      const agent = await connectAgent(service.app, office, {
-        checkTypes: ['TCP', 'BROWSER', 'MULTI_STEP'],
-        runtimes: has,
-      });
-      const definition = { runtimeId: '2026.04' };
-      const options = { accountId, privateLocations: ['office'], definition, now: clock.now() };
-      for (const checkType of ['BROWSER', 'MULTI_STEP']) await addCheck(db, { ...options, checkType });
-      await service.scheduler.tick();
-      clock.advance(59_000);
-      await agent.claim(0);
-      await service.scheduler.tick();
-      expect(await agent.claim(1, { lane: 'browser' })).toEqual([]);
-      clock.advance(6_000);
-      await service.scheduler.tick();
-      const reasons = await db.query<{ reason: object }>('select reason from check_statuses');
-      const message = `no connected agent of the location has the runtime 2026.04; they have: ${named}`;
-      const reason = expect.objectContaining({ code: 'RUNTIME_UNAVAILABLE', message }) as unknown;
-      expect(reasons).toEqual([{ reason }, { reason }]);
-    });
-
-    it.each([
-      ['TCP', { runtimeId: '2022.10' }],
-      ['API', { runtimeId: '2022.10', localSetupScript: null }],
-    ])('wants no runtime for a check without scripts: %s', async (checkType, definition) => {
-      const options = { accountId, privateLocations: ['office'], checkType, definition, now: clock.now() };
-      const checkId = await addCheck(db, options);
-      const agent = await connectAgent(service.app, office);
-      clock.advance(59_000);
-      await service.scheduler.tick();
-      expect(await agent.claim()).toMatchObject([{ checkId, checkType }]);
-    });
-
-    it('judges no type before agents had time to find the service again', async () => {
-      await connectAgent(service.app, office, { checkTypes: ['TCP'] });
-      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      await service.scheduler.tick();
-      clock.advance(59_000);
-      await service.scheduler.tick();
-      await db.query('update agents set last_seen_at = $1', [new Date(clock.now() + 20_000)]);
-      const restarted = await createAgentService(db, clock);
-      clock.advance(20_000);
-      await restarted.scheduler.tick();
-      expect(await jobs()).toHaveLength(1);
-      await restarted.app.close();
-    });
-
-    it('ends a retry that nobody takes as an error of ours', async () => {
-      const agent = await connectAgent(service.app, office);
-      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      await service.scheduler.tick();
-      clock.advance(59_000);
-      await service.scheduler.tick();
-      const [job] = await agent.claim();
-      if (job === undefined) throw new Error('no job');
-      await agent.report(
-        resultOf(job, clock.now(), { resultType: 'ATTEMPT', status: 'failed', hasFailures: true }),
-      );
-      expect(await agent.release(job, { nextAttempt: 2 })).toBe('released');
-      await db.query('update checks set activated = false');
-      clock.advance(2 * minute);
-      await service.scheduler.tick();
-      expect(
-        await db.query(
-          `select status, attempts, reason->>'code' as code from check_results where result_type = 'FINAL'`,
-        ),
-      ).toEqual([{ status: 'errored', attempts: 1, code: 'NO_AGENT' }]);
-    });
-
-    it('drops results by the day, and what else is old', async () => {
-      await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
-      const agent = await connectAgent(service.app, office);
-      const partitions = async () =>
-        (
-          await db.query<{ name: string }>(
-            `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'check_results'::regclass order by 1`,
-          )
-        ).map(({ name }) => name);
-      clock.advance(59_000);
-      await service.scheduler.tick();
-      const [job] = await agent.claim();
-      if (job === undefined) throw new Error('no job');
-      await agent.report(resultOf(job, clock.now()));
-      await service.retention.tick();
-      expect(await partitions()).toEqual(
-        expect.arrayContaining(['check_results_20260304', 'check_results_20260306']),
-      );
-      clock.set('2026-04-03T12:00:00Z');
-      await service.retention.tick();
-      expect(await partitions()).toContain('check_results_20260304');
-      expect(await db.query('select 1 from check_results')).toHaveLength(1);
-      expect(await db.query('select 1 from finished_jobs')).toEqual([]);
-      clock.set('2026-04-04T12:00:00Z');
-      await service.retention.tick();
-      expect(await partitions()).not.toContain('check_results_20260304');
-      expect(await db.query('select 1 from check_results')).toEqual([]);
-      expect(await db.query('select 1 from agents')).toEqual([]);
-    });
-
-    it.skipIf(database.name === 'server')('keeps the log of the embedded database small', async () => {
-      await db.exec('create table filler (text text)');
-      for (let round = 0; round < 3; round++) {
-        await db.query(
-          'insert into filler select repeat(md5(n::text), 50) from generate_series(1, 5000) as n',
-        );
-        await service.retention.tick();
-      }
-      const [log] = await db.query<{ bytes: number }>(
-        'select pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) as bytes from pg_control_checkpoint()',
-      );
-      expect(log?.bytes).toBeLessThan(4 * 1024 * 1024);
-      await db.exec('drop table filler');
-    });
-
-    it.skipIf(database.name === 'server')('has the next file of that log before it needs it', async () => {
-      const fresh = await database.open();
-      const files = () =>
-        fresh.query<{ ahead: boolean }>(
-          `select name > pg_walfile_name(pg_current_wal_lsn()) as ahead from pg_ls_waldir() where length(name) = 24`,
-        );
-      expect((await files()).filter(({ ahead }) => ahead)).toEqual([]);
-      const { app, retention } = await createAgentService(fresh, clock);
-      await retention.tick();
-      expect((await files()).filter(({ ahead }) => ahead)).toHaveLength(1);
-      await app.close();
-    });
-
     it('goes on by itself once started, wakes in time, and stops', async () => {
+      const { db, accountId } = bench;
       const real = createScheduler({ db, now: Date.now, log: silent, random: Math.random });
       const checkId = await addCheck(db, {
         accountId,
