@@ -1,11 +1,11 @@
-# The agent with all check types, and the monitoring service (`location-agent service`). docs/docker.md has flags, sizes and
-# build arguments; scripts/images.mjs builds and measures it. With RUNTIMES="2024.09 2025.04 2026.04" it is the migration image:
-# the same layers, and one more.
+# The image with all check types and the monitoring service (`location-agent service`). docs/docker.md lists flags, sizes and
+# build arguments; scripts/images.mjs builds and measures it. RUNTIMES="2024.09 2025.04 2026.04" makes the migration image,
+# which has the same layers and one more.
 
 ARG NODE_IMAGE=node:24-bookworm-slim
 ARG DEBIAN_IMAGE=debian:bookworm-slim
 
-# ---- what is compiled: the same first steps as in Dockerfile.uptime, so that both have them from one cache -----------------
+# ---- compiled files: the first steps are the same as in Dockerfile.uptime, so that both images share one cache -------------
 FROM ${NODE_IMAGE} AS compiled
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates gcc libc6-dev libcap2-bin tini \
@@ -20,7 +20,7 @@ COPY docker/health-probe.c docker/
 RUN gcc -O2 -Wall -Wextra -static -s -o build/health-probe docker/health-probe.c
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
-# Types are checked where the project is (npm run check).
+# `npm run check` checks the types, so the image build does not.
 RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json --noCheck --incremental false --tsBuildInfoFile null
 
 FROM compiled AS program
@@ -34,16 +34,16 @@ RUN mkdir -p /out/app/src/service/db /out/app/build \
 COPY LICENSE package.json /out/app/
 COPY docker/make-keys.mjs docker/chromium-authorities.mjs /out/app/docker/
 
-# ---- the packages of agent and service ------------------------------------------------------------------------------------
+# ---- packages of agent and service ----------------------------------------------------------------------------------------
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# raw-socket, the only optional package, is for hosts where the addon can't be built.
+# raw-socket, the only optional package, is for hosts where the addon cannot be built.
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --omit=optional --ignore-scripts
 COPY docker/prune-packages.mjs docker/
 RUN node docker/prune-packages.mjs node_modules
 
-# ---- what scripts and suites run on -----------------------------------------------------------------------------------------
+# ---- runtimes of scripts, engines of suites ---------------------------------------------------------------------------------
 FROM ${NODE_IMAGE} AS installers
 WORKDIR /app
 COPY scripts/install-packages.mjs scripts/lock.mjs scripts/runtime.mjs scripts/
@@ -51,12 +51,12 @@ COPY docker/prune-packages.mjs docker/
 COPY runtimes runtimes
 
 FROM installers AS runtimes
-# `runtime`: suites run on the runtime's Node. `all`: also on Node 22, 24, 26 and Bun as docs/suites.md lists them (0.5 GB more).
+# `runtime`: suites run on the runtime's Node. `all`: they can also use Node 22, 24, 26 and Bun, see docs/suites.md (0.5 GB more).
 ARG ENGINES=runtime
 COPY scripts/engines.mjs scripts/
 COPY docker/one-node.mjs docker/
 COPY engines engines
-# In one step, and where they stay: to take away or to move what an earlier layer has costs more than to install it.
+# One step, in the final folder: removing or moving files of an earlier layer costs more space than installing them.
 RUN --mount=type=cache,target=/root/.npm \
     mkdir -p /out/app && cp -a runtimes engines /out/app/ && cd /out/app \
  && node /app/scripts/runtime.mjs install 2026.04 /out/app/runtimes \
@@ -66,7 +66,7 @@ RUN --mount=type=cache,target=/root/.npm \
  && node /app/docker/one-node.mjs /out/app 2026.04 /out/node/usr/local/bin/node \
  && rm -f runtimes/.gitignore runtimes/*/package-lock.json runtimes/*/.npmrc engines/package-lock.json
 
-# The others, each with its own Node; none in the plain image.
+# The older runtimes, each with its own Node. The plain image has none of them.
 FROM installers AS older-runtimes
 ARG RUNTIMES="2026.04"
 RUN --mount=type=cache,target=/root/.npm \
@@ -80,10 +80,10 @@ RUN --mount=type=cache,target=/root/.npm \
 
 # ---- the image ----------------------------------------------------------------------------------------------------------------
 FROM ${DEBIAN_IMAGE}
-# `debian`: Debian's Chromium and ffmpeg. `playwright`: the builds of each runtime's own Playwright, from Playwright's download
-# hosts, and the libraries that they need of Debian.
+# `debian`: Debian's Chromium and ffmpeg. `playwright`: the builds for each runtime's own Playwright, from Playwright's download
+# hosts, with the Debian libraries that they need.
 ARG BROWSER=debian
-# Headless Chromium draws by itself: Mesa's drivers, the compiler behind them and icons of desktops are never loaded.
+# Headless Chromium renders in software, so it never loads Mesa's drivers, their compiler or desktop icons.
 RUN apt-get update \
  && if [ "${BROWSER}" = debian ]; then programs='chromium ffmpeg'; else \
       programs='libasound2 libatk-bridge2.0-0 libatk1.0-0 libatspi2.0-0 libcairo2 libcups2 libdbus-1-3 libdrm2 libgbm1 \
@@ -96,14 +96,14 @@ RUN apt-get update \
       /usr/lib/*/libLLVM* /usr/lib/*/dri /usr/lib/*/libz3.so* /usr/share/icons/* /usr/share/themes/* \
       /usr/share/locale/* /usr/share/gtk-3.0 /usr/share/doc/* /usr/share/man/* /usr/share/info/* \
       /usr/lib/chromium/libVkLayer_* /usr/lib/chromium/libVkICD_* /usr/lib/chromium/*.TOC \
-# No program of the image has to become somebody else.
+# No program of the image has to change its user.
  && find / -xdev -perm /6000 -type f -exec chmod a-s {} + \
  && fc-cache -f \
  && groupadd --gid 10001 agent \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/location-agent --shell /usr/sbin/nologin agent \
  && install -d -o 10001 -g 10001 -m 0700 /var/lib/location-agent \
  && ln -s /app/dist/main.js /usr/local/bin/location-agent \
-# May be executed but not read: /proc then tells nobody but root its environment, which may hold the key.
+# Executable but not readable: /proc then shows its environment, which may contain the key, to root only.
  && chmod 0111 /usr/bin/tini
 COPY --from=runtimes /out/node /
 COPY --from=runtimes /out/app/runtimes /app/runtimes

@@ -1,11 +1,11 @@
 /*
- * health-probe [PORT [PATH]]: asks 127.0.0.1 for a page and ends with 0 when the answer is 200, else with 1. For HEALTHCHECK,
- * in images that have neither a shell nor curl. Without arguments it asks the agent's liveness on AGENT_HEALTH_PORT; where
- * nothing listens there, the container may be one of the service, which is asked on SERVICE_PORT.
+ * health-probe [PORT [PATH]]: requests a page of 127.0.0.1 and exits with 0 if the answer is 200, else with 1. It is for
+ * HEALTHCHECK, in images that have neither a shell nor curl. Without arguments it requests the agent's liveness on
+ * AGENT_HEALTH_PORT. If nothing listens there, the container may run the service, so it tries /health on SERVICE_PORT.
  *
- * It is a program of its own because of the agent's key: a HEALTHCHECK gets the container's whole environment, and what
- * /proc tells of a process could be read by a script of the same user. Its file is executable but not readable, so the kernel
- * keeps its /proc entries to root from the first instruction on.
+ * It is a separate program to protect the agent's key. A HEALTHCHECK gets the container's whole environment, and a script of
+ * the same user could read that from /proc. The program's file is executable but not readable, so the kernel shows its /proc
+ * entries to root only, from the first instruction on.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Null = the answer was 200; else why not. */
+/* Returns NULL if the answer was 200, else the reason. Sets *is_deaf if nothing listens on the port. */
 static const char *ask(const char *port_text, const char *path, int *is_deaf) {
   static char answer[16];
   char *end;
@@ -50,8 +50,8 @@ static const char *ask(const char *port_text, const char *path, int *is_deaf) {
 }
 
 static const char *variable(const char *name, const char *otherwise) {
-  const char *told = getenv(name);
-  return told != NULL && *told != '\0' ? told : otherwise;
+  const char *value = getenv(name);
+  return value != NULL && *value != '\0' ? value : otherwise;
 }
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
 /**
- * node make-keys.mjs FOLDER: the keys of a new system for docker/compose.yaml, made once. Three folders below FOLDER, so that
- * each container mounts only what it needs: `database`, `service`, `agent`.
+ * node make-keys.mjs FOLDER: creates the keys of a new system for docker/compose.yaml, once. They are in three folders below
+ * FOLDER (`database`, `service`, `agent`), so that each container mounts only the keys that it needs.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -18,7 +18,7 @@ import { dirname, join } from 'node:path';
 const [folder = '/keys'] = process.argv.slice(2);
 const user = 10001;
 
-/** What is there stays: a container that failed half-way is started again. */
+/** Creates the file if it does not exist. Existing keys stay, because Docker restarts a container that failed half-way. */
 function keep(name, make) {
   const file = join(folder, name);
   if (!existsSync(file)) {
@@ -29,7 +29,7 @@ function keep(name, make) {
     writeFileSync(draft, `${make()}\n`, { mode: 0o400 });
     renameSync(draft, file);
   }
-  // Also after a start that ended before this.
+  // Also for existing files, because an earlier start may have failed before this line.
   chownSync(file, user, user);
 }
 

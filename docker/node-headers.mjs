@@ -1,4 +1,7 @@
-/** node docker/node-headers.mjs LOCK OUT: `include` of the Node package that LOCK names for this platform, checked by its digest. */
+/**
+ * node docker/node-headers.mjs LOCK OUT: unpacks to OUT the folder `include` of the Node package that LOCK names for this platform.
+ * Fails if the package's digest differs from the one in LOCK.
+ */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -18,5 +21,5 @@ const archive = join(out, filename);
 const [algorithm] = integrity.split('-', 1);
 const found = `${algorithm}-${createHash(algorithm).update(readFileSync(archive)).digest('base64')}`;
 if (found !== integrity)
-  throw new Error(`${name}@${version} is not the package of the lock file: ${found}, not ${integrity}`);
+  throw new Error(`${name}@${version}: its digest is ${found}, but the lock file has ${integrity}`);
 execFileSync('tar', ['-xzf', archive, '-C', out, '--strip-components=1', 'package/include']);

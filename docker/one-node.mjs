@@ -1,6 +1,6 @@
 /**
- * node docker/one-node.mjs APP RUNTIME OUT: leaves one Node in the image, that of RUNTIME. Its binary moves to OUT, where the agent
- * is started from and every script may read; the runtime and the engines of suites get a link to /usr/local/bin/node.
+ * node docker/one-node.mjs APP RUNTIME OUT: keeps only one Node in the image, that of RUNTIME. It copies the binary to OUT, from
+ * where it starts the agent and where every script may read it. The runtime and the engines of suites get a link to /usr/local/bin/node.
  */
 import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
@@ -22,7 +22,7 @@ mkdirSync(dirname(out), { recursive: true });
 copyFileSync(join(ofRuntime, 'bin', 'node'), out);
 linkTo(ofRuntime);
 
-// Where all engines were installed they are left as they are.
+// If all engines are installed, they keep their own Node.
 const packages = join(app, 'engines', 'node_modules');
 if (!existsSync(join(packages, '.engines-stamp'))) {
   const major = version.split('.')[0];

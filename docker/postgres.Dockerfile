@@ -1,4 +1,4 @@
-# PostgreSQL of Debian for machines that can't pull the image that docker/compose.yaml names; takes the same variables.
+# Debian's PostgreSQL, for machines that cannot pull the image named in docker/compose.yaml. It takes the same variables.
 #   docker build -f docker/postgres.Dockerfile -t monitoring-postgres docker
 #   POSTGRES_IMAGE=monitoring-postgres docker compose -f docker/compose.yaml up
 ARG DEBIAN_IMAGE=debian:bookworm-slim

@@ -1,7 +1,7 @@
 /**
- * node docker/prune-packages.mjs FOLDER…: takes from installed packages what no program that runs on them can use: declarations
- * and sources of TypeScript (Node runs none below node_modules), source maps, texts, and binaries of other platforms.
- * Licences stay.
+ * node docker/prune-packages.mjs FOLDER…: removes files of installed packages that no program can use at run time: TypeScript
+ * declarations and sources (Node runs none below node_modules), source maps, texts, and binaries for other platforms.
+ * Licences are kept.
  */
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -14,11 +14,11 @@ const useless = [
   /^\.(npmignore|eslintrc.*|prettierrc.*|editorconfig|gitattributes|travis\.yml)$/,
 ];
 const kept = /licen[cs]e|copying|notice|copyright/i;
-/** Of the Node packages: headers are for compilers, which only the dev image has. */
+/** Folders of the Node packages. Headers are for compilers, which only the dev image has. */
 const nodeExtras = new Set(['include', 'share']);
 const { platform, arch } = process;
 
-/** `prebuilds/darwin-arm64` and the like, where it is of another platform. */
+/** Whether the folder is a binary for another platform, such as `prebuilds/darwin-arm64`. */
 function isForeign(folder, name) {
   const [, system, processor] = /^(\w+)-(\w+)/.exec(name) ?? [];
   if (basename(folder) !== 'prebuilds' || system === undefined) return false;

@@ -1,7 +1,7 @@
 /**
- * node docker/uptime-tree.mjs ROOT OUT: copies to OUT what the agent of the uptime image consists of: of ROOT/dist the modules
- * that the commands `start` and `doctor` reach without customers' code or the service, and of ROOT/node_modules the packages
- * that those use. Fails where such a module can't be loaded without one that is left out.
+ * node docker/uptime-tree.mjs ROOT OUT: copies the files of the uptime image's agent to OUT. From ROOT/dist it takes the modules
+ * that the commands `start` and `doctor` reach, without customers' code and the service. From ROOT/node_modules it takes the
+ * packages that these modules use. Fails if a copied module needs one that is left out.
  */
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -11,7 +11,7 @@ const [root, out] = process.argv.slice(2);
 if (root === undefined || out === undefined) throw new Error('usage: node docker/uptime-tree.mjs ROOT OUT');
 const dist = join(root, 'dist');
 
-/** Files that the image does not carry; only lazy imports may lead there. Two files of script/ only remove folders. */
+/** Files that the image does not contain; only lazy imports may lead there. It keeps two files of script/ that only handle folders. */
 const leftOut = [
   /^(script\/(?!process\/(outside-folder|remove-tree)\.js$)|service\/|targets\/)/,
   /^commands\/(?!(start|command|doctor\/[\w-]+)\.js$)/,
@@ -22,7 +22,7 @@ const isLeftOut = (name) => leftOut.some((form) => form.test(name));
 
 const statically = /^\s*(?:(?:import|export)\b[^'"();=]*\bfrom|import)\s*['"]([^'"]+)['"]/gm;
 const lazily = /\b(?:import|require)\(\s*['"]([^'"]+)['"]/g;
-/** A thread's file, which its parent names in another way than an import. */
+/** Files of threads, which their parents start without an import. */
 const threads = { 'secrets/files/scrub-thread.js': 'secrets/files/scrub-worker.js' };
 
 const modules = new Set();
@@ -52,10 +52,11 @@ function follow(from, specifier, isStatic) {
   if (!specifier.endsWith('.js')) return;
   const name = relative(dist, join(dist, dirname(from), specifier));
   if (!isLeftOut(name)) take(name);
-  else if (isStatic) faults.push(`${from} needs ${name}, which the uptime image does not carry`);
+  else if (isStatic)
+    faults.push(`${from} needs ${name}, which the uptime image does not contain; import it lazily`);
 }
 
-/** The folder of a package as Node finds it from `folder`, below ROOT. */
+/** The folder of a package, resolved from `folder` as Node does, within ROOT; null if it is not installed. */
 function folderOf(name, folder) {
   for (let at = folder; ; at = dirname(at)) {
     const candidate = join(at, 'node_modules', name);
@@ -68,7 +69,7 @@ const folders = new Set();
 function takePackage(name, from, isOptional) {
   const folder = folderOf(name, from);
   if (folder === null) {
-    if (!isOptional) faults.push(`the package ${name} is not installed`);
+    if (!isOptional) faults.push(`the package ${name} is not installed; run npm ci`);
     return;
   }
   if (folders.has(folder)) return;
@@ -78,7 +79,7 @@ function takePackage(name, from, isOptional) {
 }
 
 take('main.js');
-// raw-socket is for hosts without the addon, which the image has.
+// raw-socket may be missing: it is for hosts without the addon, and the image has the addon.
 for (const name of packages) takePackage(name, root, name === 'raw-socket');
 if (faults.length > 0) throw new Error(faults.join('\n'));
 
