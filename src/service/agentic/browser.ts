@@ -13,16 +13,16 @@ import { actionMs, launchMs, type BrowserRequest, type Page } from './page.ts';
 import { hourMs } from '../../durations.ts';
 
 /**
- * The browser of an agentic check: Chromium, driven by the service's own Playwright, in a process of its own that has none of
- * the service's environment, is confined as scripts are, and whose memory and time are bounded.
+ * Starts the browser of an agentic check: Chromium, driven by the service's own Playwright in a separate process.
+ * The process gets none of the service's environment, is confined like scripts, and has limits on memory and time.
  */
 export type OpenBrowser = {
   page: Page;
-  /** Kills all of it; resolves when it is gone. */
+  /** Kills the process and everything that it has started; resolves when all of it is gone. */
   close: () => Promise<void>;
 };
 
-/** Of the process, Chromium and its pages together. */
+/** Limits of the process, Chromium and its pages together. */
 const limits = {
   memoryBytes: 1536 * 1024 ** 2,
   cpuSeconds: 600,
@@ -30,17 +30,17 @@ const limits = {
   diskBytes: 512 * 1024 ** 2,
   processes: 1024,
 };
-/** Beyond the time that the process itself allows an action. */
+/** Extra time beyond the process's own timeout of an action. */
 const patienceMs = 5_000;
 const folderPrefix = 'location-agent-agentic-';
 
-/** Why there is no browser; the message says what to do. */
+/** No browser is available; the message names the remedy. */
 export class NoBrowser extends Error {}
 
-/** The browser has gone while it was used: it was ended, or broke a bound. */
+/** The browser stopped during use: it was killed or exceeded a limit. */
 export class BrowserGone extends Error {}
 
-/** A page of a browser of its own. `program`: null = what is found on this machine. Rejects with NoBrowser. */
+/** Opens a page in a new browser. `program`: null = the Chromium found on this machine. Throws NoBrowser. */
 export async function openBrowser(program: string | null): Promise<OpenBrowser> {
   const { program: chromium, readable } = await locate(program);
   swept ??= removeLeftFolders(tmpdir(), Date.now());
@@ -66,11 +66,14 @@ export async function openBrowser(program: string | null): Promise<OpenBrowser> 
   }
 }
 
-/** Longer than any run: what is older was left behind by a service that was killed. */
+/** Longer than any run. Older folders were left behind by a service that was killed. */
 const leftAfterMs = hourMs;
 let swept: Promise<void> | undefined;
 
-/** Removes the folders in `parent` that no browser uses any more at `now` (milliseconds since the epoch). Never rejects. */
+/**
+ * Removes the folders in `parent` that no browser uses any more at `now` (milliseconds since the epoch). Never
+ * rejects.
+ */
 export async function removeLeftFolders(parent: string, now: number): Promise<void> {
   const names = await readdir(parent).catch((): string[] => []);
   for (const name of names.filter((one) => one.startsWith(folderPrefix))) {
@@ -105,17 +108,17 @@ async function startBrowserProcess(folder: string, readable: readonly string[]):
     limits,
     onLine: () => undefined,
     onMessage: (message) => {
-      // Pages run in there: nothing of it is taken for what it should be.
+      // Pages run inside that process, so its answers are validated.
       const { id, value, error } = (message ?? {}) as { [field in 'id' | 'value' | 'error']?: unknown };
       const asked = typeof id === 'number' ? waiting.get(id) : undefined;
       if (asked === undefined) return;
       if (typeof value === 'string') asked.resolve(value);
-      else asked.reject(new Error(typeof error === 'string' ? error : 'the browser gave no answer'));
+      else asked.reject(new Error(typeof error === 'string' ? error : 'the browser sent an invalid answer'));
     },
   });
   void child.ended.then(({ exceeded }) => {
     gone = new BrowserGone(
-      exceeded === null ? 'the browser has ended' : `the browser broke its bound: ${bounds[exceeded]}`,
+      exceeded === null ? 'the browser exited' : `the browser exceeded a limit: ${bounds[exceeded]}`,
     );
     for (const { reject } of waiting.values()) reject(gone);
   });
@@ -129,7 +132,7 @@ async function startBrowserProcess(folder: string, readable: readonly string[]):
         return await new Promise<string>((resolve, reject) => {
           waiting.set(id, { resolve, reject });
           timer = setTimeout(
-            () => reject(new BrowserGone('the browser does not answer')),
+            () => reject(new BrowserGone('the browser did not answer')),
             timeoutMs + patienceMs,
           );
           child.send({ ...request, id });
@@ -144,7 +147,7 @@ async function startBrowserProcess(folder: string, readable: readonly string[]):
 
 const bounds: { readonly [bound in keyof typeof limits]: string } = {
   memoryBytes: `${limits.memoryBytes / 1024 ** 2} MB of memory`,
-  cpuSeconds: `${limits.cpuSeconds} s of processor time`,
+  cpuSeconds: `${limits.cpuSeconds} s of CPU time`,
   outputBytes: 'its output',
   diskBytes: `${limits.diskBytes / 1024 ** 2} MB on disk`,
   processes: `${limits.processes} processes and threads`,
@@ -166,22 +169,22 @@ function pageOf({ ask }: BrowserProcess): Page {
 }
 
 let sandboxed: Promise<boolean> | undefined;
-/** Whether Chromium's own sandbox works here; looked at once. */
+/** Whether Chromium's own sandbox works here; tested once. */
 function sandboxWorks(folder: string): Promise<boolean> {
   sandboxed ??= canSandbox({ node: process.execPath }, folder).then(({ works }) => works);
   return sandboxed;
 }
 
-/** The compiled child; from the sources (tests) the one in dist. */
+/** The compiled child process; when running from the sources (in tests), the one in dist. */
 function childFile(): string {
   const places = ['./child/browser-main.js', '../../../dist/service/agentic/child/browser-main.js'];
   const files = places.map((place) => fileURLToPath(new URL(place, import.meta.url)));
   return files.find((file) => existsSync(file)) ?? files.at(-1) ?? '';
 }
 
-/** The browser's program, and the folders that the process must be able to read. Rejects with NoBrowser. */
+/** Finds the browser program and the folders that the process must be able to read. Throws NoBrowser. */
 async function locate(program: string | null): Promise<{ program: string; readable: string[] }> {
-  // Where this package's dependencies are: Playwright, and what the process uses besides.
+  // The folders with this package's dependencies: Playwright and everything else that the process imports.
   const packages = dirname(dirname(createRequire(import.meta.url).resolve('playwright/package.json')));
   const { chromium, ownBuild } = await findChromium(dirname(packages), program);
   const service = dirname(dirname(dirname(childFile())));
@@ -191,15 +194,15 @@ async function locate(program: string | null): Promise<{ program: string; readab
       service,
       packages,
       dirname(chromium),
-      // Playwright's own builds lie one folder deeper than their other files.
+      // Playwright's own builds are one folder deeper than their other files.
       ...(ownBuild ? [dirname(dirname(chromium))] : []),
     ],
   };
 }
 
 /**
- * The Chromium to drive: the build of the Playwright below `root`, then a runtime's, then the system's; or only `program`.
- * An image may hold the builds of the runtimes only, and Playwright drives those of earlier releases too.
+ * Finds Chromium: the build of the Playwright below `root`, then a runtime's, then the system's; or only `program`.
+ * An image may contain only the builds of the runtimes; Playwright can also drive builds of earlier releases.
  */
 async function findChromium(
   root: string,
@@ -215,18 +218,18 @@ async function findChromium(
   if (found !== null) return found;
   throw new NoBrowser(
     program === null
-      ? 'no Chromium is installed beside the service: install the package chromium, or set AGENTIC_BROWSER'
-      : `there is no program ${program}: AGENTIC_BROWSER must name a Chromium`,
+      ? 'no Chromium is installed on the service host: install the package chromium, or set AGENTIC_BROWSER'
+      : `there is no program ${program}: AGENTIC_BROWSER must be the path of a Chromium`,
   );
 }
 
-/** For a catch: null where there is no browser; any other error is thrown on. */
+/** For use in catch: returns null for NoBrowser and rethrows any other error. */
 function orNull(error: unknown): null {
   if (error instanceof AgentError && error.code === 'BROWSER_UNAVAILABLE') return null;
   throw error;
 }
 
-/** Folders of the runtimes that have their packages, newest first. */
+/** Folders of the runtimes whose packages are installed, newest first. */
 function installedRuntimes(): string[] {
   for (let folder = new URL('./', import.meta.url), up = 0; up < 6; up++, folder = new URL('../', folder)) {
     const runtimes = fileURLToPath(new URL('runtimes/', folder));

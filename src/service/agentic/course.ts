@@ -7,7 +7,7 @@ import type { Variable } from '../checks/storage/settings.ts';
 import type { Page } from './page.ts';
 import { act, type AgenticAssertion, type AgenticSuggestion } from './tools.ts';
 
-/** What one run does with its page, and what is noted of it on the way. */
+/** The course of one run: its actions on the page and the record of its steps. */
 
 type Step = {
   type: 'tool_call' | 'tool_result' | 'message';
@@ -21,7 +21,7 @@ type Step = {
 export type Ended = {
   status: 'passed' | 'failed' | 'errored' | 'cancelled';
   reason: Reason | null;
-  /** Masked: what may be stored and shown. */
+  /** Masked, so it may be stored and shown. */
   details: {
     summary: string;
     prompt: string;
@@ -31,13 +31,13 @@ export type Ended = {
     errors: string[];
     replayed: boolean;
   };
-  /** A script to keep; null = the one before stays. */
+  /** A script to keep; null = the previous script is kept. */
   actions: AgenticAction[] | null;
 };
 
 export type Course = ReturnType<typeof createCourse>;
 
-/** Variables: those that the prompt may name; of two with one name the first counts. */
+/** `variables`: those that the prompt may use; for duplicate names the first one counts. */
 export function createCourse({
   prompt,
   variables,
@@ -47,7 +47,7 @@ export function createCourse({
   variables: readonly Variable[];
   now: () => number;
 }) {
-  // Only what the prompt names reaches the agent.
+  // Only variables that the prompt names are given to the model.
   const named = new Map(
     [...variables]
       .reverse()
@@ -67,7 +67,7 @@ export function createCourse({
   const course = {
     prompt,
     suggestions,
-    /** Secret values that can have come to the page. */
+    /** Secret values that may have been typed into the page. */
     usedSecrets: [...new Set(secrets.map(({ value }) => value))].filter(
       (value) => value !== '' && [...named.values()].includes(value),
     ),
@@ -78,18 +78,18 @@ export function createCourse({
       steps.push({ type, name, input, output, timestamp, sequenceNumber: steps.length + 1 });
     },
 
-    /** Does an action; what it gives, masked. Rejects when the page does not allow it. */
+    /** Performs an action and returns its masked output. Rejects when the page does not allow it. */
     take: async (page: Page, action: AgenticAction): Promise<string> => {
       course.note('tool_call', action.tool, action.input, null);
       const { output, assertion } = await act(page, action, fill);
       const shown = scrubber.text(output);
-      // Made again, it counts as it was found last.
+      // For a repeated assertion, the latest outcome counts.
       if (assertion !== null) assertions = [...withoutCondition(assertions, assertion.condition), assertion];
       course.note('tool_result', action.tool, null, shown.slice(0, 1000));
       return shown;
     },
 
-    /** The first line of what went wrong, masked. */
+    /** The first line of an error message, masked. */
     told: (error: unknown) => scrubber.text((toError(error).message.split('\n', 1)[0] ?? '').slice(0, 500)),
 
     brokenAssertion: () => assertions.find(({ passed }) => !passed),
@@ -100,7 +100,7 @@ export function createCourse({
     beginReplay: () => {
       replayed = true;
     },
-    /** The model looks anew, and has the last word. */
+    /** Discards the outcome of the replay, because the model now decides. */
     beginAnew: () => {
       replayed = false;
       assertions = [];
@@ -120,7 +120,7 @@ export function createCourse({
   return course;
 }
 
-/** What the prompt names and nobody has set: no model is needed to see that. */
+/** Suggests the variables that the prompt names but that are not defined. This needs no model. */
 function missingVariables(prompt: string, named: ReadonlyMap<string, string>): AgenticSuggestion[] {
   const names = [...prompt.matchAll(/\{\{([\w-]{1,256})\}\}/g)].map(([, name = '']) => name);
   return [...new Set(names)]

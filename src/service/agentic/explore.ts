@@ -7,20 +7,20 @@ import type { Course, Ended } from './course.ts';
 import type { Page } from './page.ts';
 import { inputOf, suggestionOf, tools } from './tools.ts';
 
-/** A model that finds its way: it calls tools until it says that it is done. */
+/** Lets a model work on the page: it calls tools until it reports that it is done. */
 
 export type ExploringLimits = {
   callMs: number;
-  /** Of the model. */
+  /** Limits of the model. */
   turns: number;
-  /** Of the browser: what a script may have. */
+  /** Limits of the browser; a script must stay within them too. */
   actions: number;
   tokens: number;
   answerTokens: number;
   suggestions: number;
 };
 
-/** Rejects with ChatError, with BrowserGone, or when `signal` fires. */
+/** Throws ChatError or BrowserGone, or rejects when `signal` fires. */
 export async function explore(
   course: Course,
   options: {
@@ -88,7 +88,7 @@ export async function explore(
   function suggested(input: AgenticAction['input'] | null): string {
     const suggestion = input === null ? null : suggestionOf(input, course.prompt);
     if (suggestion === null || course.suggestions.length >= limits.suggestions)
-      return 'not noted: it is not valid, or there are enough of them';
+      return 'not recorded: it is not valid, or there are too many suggestions';
     course.suggestions.push(suggestion);
     return 'noted';
   }
@@ -98,7 +98,7 @@ export async function explore(
       tokens > limits.tokens
         ? `${limits.tokens} tokens`
         : `${limits.turns} turns of the model and ${limits.actions} actions`;
-    const message = `the agent did not come to an end within ${bound}`;
+    const message = `the agent did not finish within ${bound}`;
     return course.ended('failed', reasonOf('TEST_FAILED', message));
   }
 }
@@ -109,17 +109,17 @@ function verdict(
 ): Ended {
   const broken = course.brokenAssertion();
   if (broken !== undefined) {
-    const message = `${broken.condition}: the page does not say "${broken.expected}"`;
+    const message = `${broken.condition}: the page does not contain "${broken.expected}"`;
     return course.ended('failed', reasonOf('ASSERTION_FAILED', message));
   }
   if (!isDone) {
-    const message = `the task could not be done: ${summary.slice(0, 2000)}`;
+    const message = `the task could not be completed: ${summary.slice(0, 2000)}`;
     return course.ended('failed', reasonOf('TEST_FAILED', message));
   }
   return course.ended('passed', null, actions.length > 0 && course.assertionCount() > 0 ? actions : null);
 }
 
-/** A script asserts a condition once: where it came to hold. */
+/** Keeps each assertion of a script once, at the place where it held. */
 function forgetAssertion(actions: AgenticAction[], condition: string): void {
   const at = actions.findIndex(({ tool, input }) => tool === 'assert' && input['condition'] === condition);
   if (at >= 0) actions.splice(at, 1);

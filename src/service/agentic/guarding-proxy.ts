@@ -4,27 +4,28 @@ import type { Duplex } from 'node:stream';
 import { checkedLookup, checkLiteral, kindOfAddress, type AddressRule } from '../engine/target-address.ts';
 
 /**
- * What the browser of an agentic check reaches the network through: whatever it opens (redirects, sockets of scripts, popups)
- * goes to addresses that are looked at here, those that are connected to. Link-local ones, where clouds hand out credentials,
- * are refused by whatever name.
+ * The proxy through which the browser of an agentic check reaches the network, including redirects, sockets and
+ * popups.
+ * It checks the addresses that it connects to and refuses link-local ones, where clouds serve credentials, under any
+ * name.
  */
 export type GuardingProxy = { url: string; close: () => Promise<void> };
 
-/** Of one browser. */
+/** Connections of one browser. */
 const most = { connections: 256, connectMs: 15_000 };
 
 const rule: AddressRule = {
   allowPrivate: true,
-  refusal: 'is an address that is not visited',
+  refusal: 'is a blocked address',
   kindOf: kindOfAddress,
 };
 
-/** Listens on loopback, on a port of its own. */
+/** Listens on a loopback port. */
 export async function startGuardingProxy(): Promise<GuardingProxy> {
   const open = new Set<Duplex>();
   const keep = <S extends Duplex>(socket: S): S => {
     open.add(socket);
-    // Either end may go at any moment.
+    // Either side may disconnect at any moment.
     socket.on('error', () => undefined);
     return socket.once('close', () => open.delete(socket));
   };
@@ -66,7 +67,7 @@ export async function startGuardingProxy(): Promise<GuardingProxy> {
   };
 }
 
-/** Null: it is no place to go to. `authority` as CONNECT has it: `name:443`, `[::1]:443`. */
+/** Parses an authority as in CONNECT (`name:443`, `[::1]:443`); null when it is not valid. */
 function dial(authority: string): Socket | null {
   const [, host, port] = /^(\[[0-9a-f:.]+\]|[^:[\]]+):(\d{1,5})$/i.exec(authority) ?? [];
   if (host === undefined || Number(port) < 1 || Number(port) > 65_535) return null;
@@ -78,7 +79,7 @@ function dial(authority: string): Socket | null {
   return connect({ host: host.replace(/^\[|\]$/g, ''), port: Number(port), lookup: checkedLookup(rule) });
 }
 
-/** A request without TLS. Throws when it is none that may be sent. */
+/** Parses a request without TLS. Throws when the request must not be forwarded. */
 function forward(incoming: IncomingMessage, outgoing: ServerResponse): void {
   const url = new URL(incoming.url ?? '');
   if (url.protocol !== 'http:') throw new TypeError('only http:// is forwarded');
@@ -97,7 +98,7 @@ function forward(incoming: IncomingMessage, outgoing: ServerResponse): void {
     try {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
     } catch {
-      // A status or a header that can not be passed on.
+      // The status or a header is not valid and cannot be forwarded.
       return void outgoing.destroy();
     }
     answer.once('error', () => outgoing.destroy());

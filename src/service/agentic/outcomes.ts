@@ -11,7 +11,7 @@ import { toJsonb } from '../db/jsonb.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
 import { uuidv7 } from '../engine/ids.ts';
 
-/** How runs of agentic checks end: a result, and what follows from it. */
+/** Stores the results of agentic runs and queues the work that follows. */
 
 export type AgenticEnd = {
   run: AgenticRun;
@@ -21,12 +21,15 @@ export type AgenticEnd = {
   /** Milliseconds since the epoch. */
   begun: number;
   ended: number;
-  /** Its files, and by what they are known. */
+  /** Files of the run, and the token that identifies them. */
   artifacts: Artifact[];
   filesToken: string | null;
 };
 
-/** Ends runs with their results, once each: those that are gone, or no longer of `token`, are left out. Ids of the ended. */
+/**
+ * Finishes runs and stores their results, each once. Omits runs that are gone or belong to another token.
+ * Returns the ids of the finished runs.
+ */
 export async function endRuns(
   tx: Db,
   { token, partitions, now }: { token: string | null; partitions: Partitions; now: number },
@@ -54,7 +57,7 @@ export async function endRuns(
   return ids;
 }
 
-/** The end of a run that nobody has performed. */
+/** The result of a run that was not performed. */
 export function unperformed(
   run: AgenticRun,
   end: {
@@ -101,7 +104,7 @@ function resultOf(end: AgenticEnd): ResultToStore {
     responseTime: Math.max(0, ended - begun),
     attempts: 0,
     reason: reason === null ? null : toJsonb(reason),
-    // Assertions of other types have another form: these stand in the details.
+    // Agentic assertions differ from those of other types, so they are in the details.
     body: toJsonb({ assertions: [], timings: null, details, artifacts, log: [] }),
     sslDaysRemaining: null,
   };

@@ -1,27 +1,33 @@
-/** What an agent does with a page; the page itself is in another process. Every call rejects when the page does not allow it. */
+/**
+ * The actions of an agent on a page. The page is in another process; each call rejects when the page does not allow
+ * it.
+ */
 export type Page = {
   /** Resolves when the page is loaded. */
   goto(url: string): Promise<void>;
-  /** The first element that matches. */
+  /** Clicks the first element that matches. */
   click(selector: string): Promise<void>;
   fill(selector: string, text: string): Promise<void>;
   url(): Promise<string>;
   title(): Promise<string>;
-  /** The text that is seen, of at most `most` characters, which is all that leaves the browser. */
+  /** The visible text, at most `max` characters; the rest stays in the browser process. */
   visibleText(most: number): Promise<string>;
-  /** What is seen, as a JPEG in base64. Where there are `secrets`, all fields, pages within the page and whatever text has one of them are covered. */
+  /**
+   * The visible page as a JPEG in base64. With `secrets`, all fields, frames and texts that contain a secret are
+   * covered.
+   */
   screenshot(secrets: readonly string[]): Promise<string>;
 };
 
 export const pageCalls = ['goto', 'click', 'fill', 'url', 'title', 'visibleText', 'screenshot'] as const;
 export type PageCall = (typeof pageCalls)[number];
 
-/** What the process of the browser is told, one JSON a line. */
+/** The first message to the browser process, as one line of JSON. */
 export type BrowserRequest =
   | {
       id: number;
       call: 'open';
-      /** The browser's program, and whether its own sandbox works here. */
+      /** The browser program, and whether its own sandbox works here. */
       program: string;
       sandbox: boolean;
     }
@@ -29,13 +35,13 @@ export type BrowserRequest =
 
 export type BrowserAnswer = { id: number; value: string } | { id: number; error: string };
 
-/** Milliseconds: of one action of a page, and of the start. */
+/** Milliseconds for one action on a page, and for the start. */
 export const actionMs = 15_000;
 export const launchMs = 30_000;
-/** Bytes of a screenshot; what is larger is none. */
+/** Bytes of a screenshot; a larger one is discarded. */
 export const mostScreenshot = 2 * 1024 ** 2;
 
-/** Host of a URL of the web; empty for what needs no network, null for what is neither. */
+/** Returns the host of a web URL; empty for URLs that need no network, null for other URLs. */
 export function hostOf(url: string): string | null {
   if (!URL.canParse(url)) return null;
   const { protocol, hostname } = new URL(url);

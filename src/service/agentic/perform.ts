@@ -10,7 +10,7 @@ import { explore, type ExploringLimits } from './explore.ts';
 import { mostScreenshot, type Page } from './page.ts';
 import type { RunFile } from './run-files.ts';
 
-/** One run of an agentic check: its script again, or a model that finds one. */
+/** Performs one run of an agentic check: replays its script, or lets a model find one. */
 
 export const usualLimits: ExploringLimits & { runMs: number } = {
   runMs: 240_000,
@@ -23,33 +23,33 @@ export const usualLimits: ExploringLimits & { runMs: number } = {
 };
 
 export type Performed = Ended & {
-  /** What it leaves: the page at its end, and the script that passed. */
+  /** Files of the run: a screenshot of the final page and the script that passed. */
   files: RunFile[];
 };
 
 export type Task = {
   prompt: string;
   skills: readonly string[];
-  /** Of the run before; null = there is none. */
+  /** Script of the previous run; null = there is none. */
   script: readonly AgenticAction[] | null;
-  /** Those that the prompt may name; of two with one name the first counts. */
+  /** Variables that the prompt may use; for duplicate names the first one counts. */
   variables: readonly Variable[];
   endpoint: ModelEndpoint | null;
-  /** Null = what is found on this machine. */
+  /** Path of the browser; null = the Chromium found on this machine. */
   browser: string | null;
-  /** Ends the run; with `Cancelled` as its reason the result tells what was done by then. */
+  /** Stops the run. If its reason is `Cancelled`, the result contains what was done so far. */
   signal: AbortSignal;
   now: () => number;
   limits?: typeof usualLimits;
 };
 
-/** For the picture of a page whose run has taken too long: the browser may be why. */
+/** Time limit for the screenshot after a timeout, because the browser may be the cause of the timeout. */
 const lastLookMs = 5_000;
 
-/** Why a run is ended that somebody cancelled. */
+/** Abort reason of a run that a user cancelled. */
 export class Cancelled extends Error {}
 
-/** Never rejects but for a fault of its own, or when `signal` fires for another reason than Cancelled. */
+/** Rejects only for an internal error, or when `signal` fires with a reason other than Cancelled. */
 export async function perform(task: Task): Promise<Performed> {
   const looked: Looked = { picture: null };
   const ended = await endOf(task, looked);
@@ -70,7 +70,7 @@ export async function perform(task: Task): Promise<Performed> {
   return { ...ended, files };
 }
 
-/** The page as the run left it, where it could still be looked at. */
+/** The screenshot of the page at the end of the run; null if none could be taken. */
 type Looked = { picture: Buffer | null };
 
 async function endOf(task: Task, looked: Looked): Promise<Ended> {
@@ -80,14 +80,15 @@ async function endOf(task: Task, looked: Looked): Promise<Ended> {
     const message = 'agentic checks need a model: set ANALYSIS_API_URL and ANALYSIS_MODEL of the service';
     return course.ended('errored', reasonOf('TYPE_UNAVAILABLE', message));
   }
-  // Held by its timer: a timeout's signal that only a combined one refers to may be collected before it fires.
+  // A real timer is needed: a signal of AbortSignal.timeout that only a combined signal refers to may be collected
+  // early.
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), limits.runMs);
   const ending = AbortSignal.any([task.signal, late.signal]);
   const look = async (page: Page) => {
     if (!ending.aborted) looked.picture = await pictureOf(page, course);
   };
-  // Who cancels, and a service that stops, need not wait.
+  // No screenshot after a cancellation or a shutdown, which must not be delayed.
   const lookOnceMore = async (page: Page) => {
     if (!task.signal.aborted) looked.picture = await within(lastLookMs, pictureOf(page, course));
   };
@@ -101,7 +102,7 @@ async function endOf(task: Task, looked: Looked): Promise<Ended> {
       });
       if (isDone) return course.ended('passed', null);
     }
-    // A browser of its own: what the script left behind is not there when it is done again.
+    // A new browser, so that the model does not see the state that the script left behind.
     const { endpoint } = task;
     return await withBrowser(task.browser, { signal: ending, lookOnceMore }, ({ page }) =>
       explore(course, { page, endpoint, skills, limits, signal: ending }).finally(() => look(page)),
@@ -109,10 +110,10 @@ async function endOf(task: Task, looked: Looked): Promise<Ended> {
   } catch (error) {
     if (task.signal.aborted) {
       if (!(task.signal.reason instanceof Cancelled)) throw error;
-      return course.ended('cancelled', reasonOf('CANCELLED', 'cancelled while it ran'));
+      return course.ended('cancelled', reasonOf('CANCELLED', 'cancelled while running'));
     }
     if (late.signal.aborted) {
-      const message = `the task was not done within ${limits.runMs / 1000} s`;
+      const message = `the task was not completed within ${limits.runMs / 1000} s`;
       return course.ended('failed', reasonOf('TIMEOUT', message));
     }
     const { message } = toError(error);
@@ -126,16 +127,16 @@ async function endOf(task: Task, looked: Looked): Promise<Ended> {
   }
 }
 
-/** Null where the page can't be looked at; never rejects. */
+/** Returns null if no screenshot can be taken; never rejects. */
 async function pictureOf(page: Page, { usedSecrets }: Course): Promise<Buffer | null> {
   const base64 = await page.screenshot(usedSecrets).catch(() => '');
   const bytes = Buffer.from(base64, 'base64');
-  // Pages run where it comes from: nothing else is taken for a JPEG.
+  // The bytes come from the process that runs pages, so only a JPEG is accepted.
   const isPicture = bytes.length <= mostScreenshot && bytes[0] === 0xff && bytes[1] === 0xd8;
   return isPicture ? bytes : null;
 }
 
-/** What `work` comes to; null when it has not in time. */
+/** Resolves with the result of `work`, or with null when the time is over. */
 async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<null>((resolve) => {
@@ -144,7 +145,10 @@ async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | nu
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
-/** Rejects with NoBrowser; with `signal` the browser ends, after a last look, and whatever is under way in it rejects. */
+/**
+ * Throws NoBrowser. When `signal` fires, a last screenshot is taken and the browser closes, so that pending calls
+ * reject.
+ */
 async function withBrowser<T>(
   program: string | null,
   { signal, lookOnceMore }: { signal: AbortSignal; lookOnceMore: (page: Page) => Promise<void> },
@@ -173,20 +177,20 @@ async function withBrowser<T>(
   }
 }
 
-/** Whether the script still does what it did: every action possible, every assertion true. */
+/** Replays a script. Returns whether every action was possible and every assertion held. */
 async function replay(course: Course, page: Page, script: readonly AgenticAction[]): Promise<boolean> {
   course.beginReplay();
   let isWhole = true;
   try {
     for (const action of script) await course.take(page, action);
   } catch (error) {
-    // It is over for all of it, not for the script alone.
+    // Without a browser the run cannot continue with the model either.
     if (error instanceof BrowserGone) throw error;
     course.note('message', 'replay', null, course.told(error));
     isWhole = false;
   }
   if (isWhole && course.brokenAssertion() === undefined) {
-    course.summarise('The script of an earlier run was done again.');
+    course.summarise('The script of an earlier run was replayed.');
     return true;
   }
   course.beginAnew();

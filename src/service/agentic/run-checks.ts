@@ -27,14 +27,14 @@ import { Cancelled, perform, type Performed, type usualLimits } from './perform.
 import { storeRunFiles } from './run-files.ts';
 import { clearUpRuns, makeDueRuns } from './schedule.ts';
 
-/** Agentic checks, which the service runs itself: whichever replica is free. */
+/** Runs agentic checks inside the service, on any replica with free capacity. */
 
 export type AgenticChecks = Loop & {
-  /** Resolves when none of this replica's runs is under way. */
+  /** Resolves when this replica has no active runs. */
   idle(): Promise<void>;
 };
 
-/** Browsers of this replica at once. */
+/** Browsers that this replica runs at once. */
 const concurrency = 2;
 const everyMs = 1_000;
 const leaseMs = 30_000;
@@ -47,7 +47,7 @@ type Deps = {
   log: Log;
   config: AnalysisConfig;
   partitions: Partitions;
-  /** Where the files of runs go. */
+  /** Storage for the files of runs. */
   files: ArtifactFiles;
   limits?: typeof usualLimits;
 };
@@ -61,14 +61,17 @@ export function createAgenticChecks(deps: Deps): AgenticChecks {
   let renewal: NodeJS.Timeout | undefined;
   const leaseUntil = () => new Date(now() + leaseMs);
 
-  /** Runs that this replica has lost, because it was held up for too long, end without a result of its own. */
+  /**
+   * Renews leases. A run that this replica has lost, because it was blocked for too long, is stopped without a result.
+   */
   async function renew(): Promise<void> {
     const ids = [...running.keys()];
     if (ids.length === 0) return;
     const kept = await renewAgenticRuns(db, { ids, token, leaseUntil: leaseUntil() });
     for (const id of ids) {
       const cancelled = kept.get(id);
-      if (cancelled === undefined) running.get(id)?.ending.abort(new Error('another replica has the run'));
+      if (cancelled === undefined)
+        running.get(id)?.ending.abort(new Error('another replica has taken the run'));
       else if (cancelled) running.get(id)?.ending.abort(new Cancelled('cancelled'));
     }
   }
@@ -76,7 +79,7 @@ export function createAgenticChecks(deps: Deps): AgenticChecks {
   function keepRenewing(): void {
     renewal ??= setInterval(() => {
       void renew().catch((error: unknown) =>
-        log.warn({ error: toError(error).message }, 'agentic runs could not be renewed'),
+        log.warn({ error: toError(error).message }, 'agentic run leases could not be renewed'),
       );
     }, renewEveryMs);
   }
@@ -86,11 +89,11 @@ export function createAgenticChecks(deps: Deps): AgenticChecks {
     const done = runOne(deps, run, { token, signal: ending.signal })
       .catch(async (error: unknown) => {
         if (!ending.signal.aborted) {
-          // Its lease runs out: it is begun again, so often and no more.
-          log.error({ checkId: run.checkId, error: toError(error).message }, 'an agentic run failed');
+          // The lease expires, and the run starts again until its tries are used up.
+          log.error({ checkId: run.checkId, error: toError(error).message }, 'agentic run failed');
           return;
         }
-        // The service stops: whoever has it next does it from the start.
+        // The service is stopping; the next replica starts the run from the beginning.
         await releaseAgenticRuns(db, { ids: [run.id], token }).catch(() => undefined);
       })
       .finally(() => {
@@ -124,14 +127,14 @@ export function createAgenticChecks(deps: Deps): AgenticChecks {
     tick: () => loop.tick(),
     stop: async () => {
       await loop.stop();
-      for (const { ending } of running.values()) ending.abort(new Error('the service stops'));
+      for (const { ending } of running.values()) ending.abort(new Error('the service is stopping'));
       await idle();
     },
     idle,
   };
 }
 
-/** Performs a run and stores its end. Rejects when that can't be done now. */
+/** Performs a run and stores its result. Rejects when that is not possible now. */
 async function runOne(
   deps: Deps,
   run: AgenticRun,
@@ -139,7 +142,7 @@ async function runOne(
 ): Promise<void> {
   const { db, now, partitions } = deps;
   const check = await findCheck(db, { accountId: run.accountId, id: run.checkId });
-  // Deleted meanwhile, and its runs with it.
+  // The check was deleted in the meantime, together with its runs.
   if (check === undefined) return;
   if (run.sessionId === null && !(await isSwitchedOn(db, run.accountId, check))) {
     await endAgenticRuns(db, { ids: [run.id], token });
@@ -184,7 +187,7 @@ async function isSwitchedOn(
 type TaskOfCheck = { prompt: string; skills: string[]; promptHash: string };
 
 function taskOf({ definition }: Pick<CheckRow, 'definition'>): TaskOfCheck {
-  const { prompt, agentRuntime } = definition as { prompt: string; agentRuntime?: { skills: string[] } }; // as its schema has it
+  const { prompt, agentRuntime } = definition as { prompt: string; agentRuntime?: { skills: string[] } }; // guaranteed by its schema
   const skills = agentRuntime?.skills ?? [];
   const promptHash = createHash('sha256')
     .update(JSON.stringify([prompt, skills]))
@@ -207,7 +210,7 @@ async function performTask(
       skills,
       script: await findAgenticScript(db, { checkId: check.id, promptHash }),
       variables: [
-        // Those of a session go before all others.
+        // Variables of the session have the highest priority.
         ...openVariables(ofSession, encryption),
         ...(await variablesOfCheck(db, encryption, { accountId: run.accountId, check })),
       ],
@@ -219,7 +222,7 @@ async function performTask(
     });
   } catch (error) {
     if (signal.aborted) throw error;
-    // What the service itself could not do ends the run too: begun again, it would fail in the same way.
+    // An internal error ends the run too, because another try would fail in the same way.
     const reason = reasonOf('INTERNAL', toError(error).message.slice(0, 500));
     const details = {
       summary: '',

@@ -9,11 +9,11 @@ import { announceArtifact, settleArtifact } from '../artifacts/statements.ts';
 import type { Db } from '../db/database.ts';
 import { uuidv7 } from '../engine/ids.ts';
 
-/** Files that the service's own runs leave, stored as agents' files are. */
+/** Stores the files of the service's own runs, in the same way as agents' files. */
 
 export type RunFile = { name: string; type: ArtifactType; contentType: string; bytes: Buffer };
 
-/** Of one performance of a run: its result names its files by both. */
+/** Identifies one performance of a run; its result refers to its files by both ids. */
 export type FilesOf = { accountId: string; jobId: string; leaseToken: string };
 
 type Deps = { db: Db; files: ArtifactFiles; now: () => number; log: Log; signal: AbortSignal };
@@ -21,8 +21,9 @@ type Deps = { db: Db; files: ArtifactFiles; now: () => number; log: Log; signal:
 const storeMs = 30_000;
 
 /**
- * As the result lists them. What can't be stored (the disk is full, the bucket is away, `signal` fires because the service
- * stops) is lost, and no more than that.
+ * Returns the artifact list for the result.
+ * A file that cannot be stored (disk full, bucket unreachable, or `signal` fires because the service is stopping) is
+ * dropped; the run is not affected.
  */
 export async function storeRunFiles(
   deps: Deps,
@@ -57,7 +58,7 @@ async function storeOne(
     });
     await files.finish(id);
   } catch (error) {
-    log.warn({ artifact: name, error: toError(error).message }, 'a file of an agentic run was not stored');
+    log.warn({ artifact: name, error: toError(error).message }, 'file of an agentic run was not stored');
     await files.remove(id).catch(() => undefined);
     state = 'lost';
   }

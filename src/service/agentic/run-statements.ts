@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on the runs of agentic checks that wait or go on. */
+/** Statements on waiting and active runs of agentic checks. */
 
 export type AgenticRun = {
   id: string;
@@ -8,7 +8,7 @@ export type AgenticRun = {
   sequenceId: string;
   accountId: string;
   checkId: string;
-  /** Null = it was scheduled. */
+  /** Null = a scheduled run. */
   sessionId: string | null;
   testSession: boolean;
   dueAt: Date;
@@ -18,7 +18,7 @@ export type AgenticRun = {
 
 export type NewAgenticRun = Omit<AgenticRun, 'begunAt'> & {
   expiresAt: Date;
-  /** It is blocked until the run of its group lets it go. */
+  /** Blocked until its group run releases it. */
   groupRun?: { id: string; position: number };
 };
 
@@ -26,7 +26,7 @@ const columns = (run: string) => `${run}.id, ${run}.run_id as "runId", ${run}.se
   ${run}.account_id as "accountId", ${run}.check_id as "checkId", ${run}.session_id as "sessionId",
   ${run}.test_session as "testSession", ${run}.due_at as "dueAt", ${run}.begun_at as "begunAt"`;
 
-/** Ids of those that were added: of scheduled runs a check has one. */
+/** Inserts runs and returns the ids of the inserted ones. A check has at most one scheduled run at a time. */
 export async function insertAgenticRuns(tx: Queryable, runs: readonly NewAgenticRun[]): Promise<Set<string>> {
   if (runs.length === 0) return new Set();
   const rows = await tx.query<{ id: string }>(
@@ -43,7 +43,7 @@ export async function insertAgenticRuns(tx: Queryable, runs: readonly NewAgentic
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Begins the runs that have waited longest, at most `limit`. */
+/** Claims the runs that have waited longest, at most `limit`. */
 export async function claimAgenticRuns(
   db: Queryable,
   claim: { limit: number; token: string; now: Date; leaseUntil: Date },
@@ -57,7 +57,10 @@ export async function claimAgenticRuns(
   );
 }
 
-/** Of the runs that this replica still has, whether somebody wants them cancelled. */
+/**
+ * Renews the leases of this replica's runs. Returns for each run that it still has whether a cancellation was
+ * requested.
+ */
 export async function renewAgenticRuns(
   db: Queryable,
   renewal: { ids: readonly string[]; token: string; leaseUntil: Date },
@@ -70,7 +73,7 @@ export async function renewAgenticRuns(
   return new Map(rows.map(({ id, cancelRequested }) => [id, cancelRequested]));
 }
 
-/** Gives runs back that have not ended, as if they had not been begun. */
+/** Returns unfinished runs to the queue, as if they had not been started. */
 export async function releaseAgenticRuns(
   db: Queryable,
   { ids, token }: { ids: readonly string[]; token: string },
@@ -82,7 +85,10 @@ export async function releaseAgenticRuns(
   );
 }
 
-/** Takes runs out; those that are gone, or another replica's, are not among the answer. Null for the token: whosever. */
+/**
+ * Deletes runs and returns the ids of the deleted ones. Omits runs that are gone or that another replica has.
+ * Token null = of any replica.
+ */
 export async function endAgenticRuns(
   tx: Queryable,
   { ids, token }: { ids: readonly string[]; token: string | null },
@@ -94,7 +100,7 @@ export async function endAgenticRuns(
   );
 }
 
-/** Those that go on are told; the others, which have not begun, are returned, locked. */
+/** Requests cancellation of active runs. Runs that have not started are returned, locked. */
 export async function cancelAgenticRuns(tx: Queryable, ids: readonly string[]): Promise<AgenticRun[]> {
   const rows = await tx.query<AgenticRun & { state: string }>(
     `update agentic_runs r set cancel_requested = true where r.id in (
@@ -107,7 +113,7 @@ export async function cancelAgenticRuns(tx: Queryable, ids: readonly string[]): 
 
 export type StaleRun = AgenticRun & { state: 'queued' | 'running'; tries: number; cancelRequested: boolean };
 
-/** Runs that have waited too long, and those whose replica was not heard of again; locked. */
+/** Locks and reads runs that have waited too long and runs whose lease has expired. */
 export async function lockStaleAgenticRuns(
   tx: Queryable,
   { now, limit }: { now: Date; limit: number },
@@ -120,7 +126,7 @@ export async function lockStaleAgenticRuns(
   );
 }
 
-/** Lets another replica begin runs again. */
+/** Returns runs to the queue for another replica. */
 export async function requeueAgenticRuns(
   tx: Queryable,
   { ids, expiresAt }: { ids: readonly string[]; expiresAt: Date },

@@ -18,20 +18,22 @@ import { recordMissed, type Missed } from '../scheduling/outcomes.ts';
 import { planRuns } from '../checks/schedule/plan.ts';
 import { endRuns, unperformed } from './outcomes.ts';
 
-/** Runs of agentic checks before they begin: made when they are due, given up when nobody begins them, cancelled. */
+/** Queues due runs of agentic checks, expires runs that nobody starts, and cancels runs. */
 
 const batch = 50;
-/** A run that is asked for waits longer than a scheduled one: one after the other of them may take minutes. */
+/** On-demand runs wait longer than scheduled ones, because several of them run one after the other and take minutes. */
 const sessionWaitMs = 30 * 60_000;
-/** How often a run is begun by replicas that then die. */
+/** How often a run is started before it fails, if each replica dies during the run. */
 const mostTries = 3;
 
 type Deps = { db: Db; now: () => number; partitions: Partitions };
 
-/** When a run that a session asks for is given up. */
+/** When an on-demand run of a session expires. */
 export const sessionExpiry = (now: number): Date => new Date(now + sessionWaitMs);
 
-/** Makes the runs that are due. A check whose run before still waits or goes on gets no second one: it is missed. */
+/**
+ * Queues the runs that are due. While a check's previous run is waiting or active, the new run is recorded as missed.
+ */
 export async function makeDueRuns(deps: Deps): Promise<void> {
   const { db, partitions } = deps;
   for (;;) {
@@ -101,7 +103,7 @@ async function makeSome(tx: Db, { now, partitions }: Deps): Promise<number> {
   return due.length;
 }
 
-/** Clears up what nobody begins or ends: runs that have waited too long, runs of replicas that are gone. */
+/** Cleans up runs that have waited too long, and runs whose replica is gone. */
 export async function clearUpRuns(deps: Deps): Promise<void> {
   const { db, partitions } = deps;
   for (;;) {
@@ -124,7 +126,7 @@ async function clearUpSome(tx: Db, { now, partitions }: Deps): Promise<number> {
     end,
     over.filter((run) => !waited.includes(run)).map((run) => endOfStale(run, at)),
   );
-  // A scheduled one that did not take place grows the record of those before it; its row is no result.
+  // A missed scheduled run extends the previous record of missed runs; it gets no result of its own.
   await endAgenticRuns(tx, { ids: waited.map(({ id }) => id), token: null });
   const missed = waited.map(({ accountId, checkId, dueAt }) => ({
     accountId,
@@ -145,7 +147,7 @@ function endOfStale(run: StaleRun, now: number) {
     return unperformed(run, {
       status: 'cancelled',
       code: 'CANCELLED',
-      message: 'cancelled; who ran it is gone',
+      message: 'cancelled; the replica that ran it is gone',
       now,
     });
   }
@@ -153,11 +155,11 @@ function endOfStale(run: StaleRun, now: number) {
     const message = `the service was busy with other agentic checks for ${sessionWaitMs / 60_000} minutes`;
     return unperformed(run, { status: 'missed', code: 'NOT_CLAIMED', message, now });
   }
-  const message = `${mostTries} times the service ended while it ran`;
+  const message = `the service stopped ${mostTries} times during this run`;
   return unperformed(run, { status: 'errored', code: 'LEASE_EXPIRED', message, now });
 }
 
-/** Cancels runs, by the ids that sessions know: those that wait end at once, those that go on within some seconds. */
+/** Cancels runs by the ids that sessions know. Waiting runs finish at once, active runs within seconds. */
 export async function cancelRuns(deps: Deps, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const { db, now, partitions } = deps;
@@ -166,7 +168,7 @@ export async function cancelRuns(deps: Deps, ids: readonly string[]): Promise<vo
       const waiting = await cancelAgenticRuns(tx, ids);
       if (waiting.length === 0) return;
       const at = now();
-      const message = 'cancelled while it waited';
+      const message = 'cancelled while waiting';
       const ends = waiting.map((run) =>
         unperformed(run, { status: 'cancelled', code: 'CANCELLED', message, now: at }),
       );

@@ -2,21 +2,21 @@ import type { Queryable } from '../db/database.ts';
 import { checksWithGroups, runByService } from '../checks/storage/effective-checks.ts';
 import { toJsonb } from '../db/jsonb.ts';
 
-/** Statements on agentic checks: which are due, and what their runs have found. */
+/** Statements on agentic checks: which are due, and the scripts that their runs have found. */
 
 export type DueAgentic = {
   id: string;
   accountId: string;
-  /** Its own and those of its group. */
+  /** Tags of the check and its group. */
   tags: string[];
-  /** False = its group is switched off: the moment passes. */
+  /** False = its group is deactivated, so this run is skipped. */
   isOn: boolean;
   intervalSeconds: number;
   offsetSeconds: number;
   nextDueAt: Date;
 };
 
-/** Longest due first; locked, without those that another replica has locked. */
+/** Locks and reads due checks, longest overdue first; skips those that another replica has locked. */
 export async function lockDueAgentic(
   tx: Queryable,
   { now, limit }: { now: Date; limit: number },
@@ -31,7 +31,7 @@ export async function lockDueAgentic(
   );
 }
 
-/** One step of a script, as a tool is called. */
+/** One step of a script, in the form of a tool call. */
 export type AgenticAction = { tool: string; input: { [name: string]: string } };
 
 export async function findAgenticScript(
@@ -45,7 +45,7 @@ export async function findAgenticScript(
   return rows[0]?.actions ?? null;
 }
 
-/** In the place of the one before. */
+/** Replaces the check's script. */
 export async function saveAgenticScript(
   tx: Queryable,
   script: { checkId: string; promptHash: string; actions: readonly AgenticAction[] },

@@ -2,20 +2,20 @@ import type { Tool } from '../analyses/chat.ts';
 import type { AgenticAction } from './statements.ts';
 import { hostOf, type Page } from './page.ts';
 
-/** What an agent can do with a page. */
+/** The tools with which a model acts on a page. */
 
 export type AgenticAssertion = { condition: string; passed: boolean; actual: string; expected: string };
 
 export const suggestionCategories = ['credentials', 'endpoint', 'configuration'] as const;
 
-/** What would make the check better, or possible at all. */
+/** A suggestion that would improve the check or make it possible. */
 export type AgenticSuggestion = {
   summary: string;
-  /** The words of the prompt that it is about; empty = all of it. */
+  /** The part of the prompt that it refers to; empty = the whole prompt. */
   prompt: string;
-  /** What should stand there instead; null = the prompt can stay. */
+  /** Text to replace that part; null = the prompt stays as it is. */
   promptReplacement: string | null;
-  /** Names of variables that the check needs and has not. */
+  /** Names of variables that the check needs but does not have. */
   secrets: string[];
   category: (typeof suggestionCategories)[number];
 };
@@ -53,13 +53,13 @@ export const tools: readonly Tool[] = [
   }),
 ];
 
-/** Characters; `text`: of a page that is looked through for what is asserted. */
+/** Limits in characters; `text` applies to the page text that assertions search. */
 const most = { input: 2_000, title: 300, page: 8_000, text: 1_000_000, actual: 300 };
 
 const assertMs = 3_000;
 const assertEveryMs = 200;
 
-/** Strings of a call's arguments, bounded; null when they are not valid. */
+/** Parses the arguments of a call as limited strings; null when they are not valid. */
 export function inputOf(name: string, json: string): AgenticAction['input'] | null {
   const properties = tools.find((known) => known.name === name)?.parameters as
     { required: string[] } | undefined; // made by tool() above
@@ -71,13 +71,13 @@ export function inputOf(name: string, json: string): AgenticAction['input'] | nu
     return null;
   }
   if (typeof value !== 'object' || value === null) return null;
-  const given = value as { [name: string]: unknown }; // any object has these
+  const given = value as { [name: string]: unknown }; // any object has these properties
   const entries = properties.required.map((key) => [key, given[key]] as const);
   if (!entries.every(([, item]) => typeof item === 'string' && item.length <= most.input)) return null;
-  return Object.fromEntries(entries) as AgenticAction['input']; // strings, by the line above
+  return Object.fromEntries(entries) as AgenticAction['input']; // strings, as checked above
 }
 
-/** The suggestion that a call of `suggest` makes; null where it has none. */
+/** Builds the suggestion from a call of `suggest`; null when it is empty. */
 export function suggestionOf(input: AgenticAction['input'], taskPrompt: string): AgenticSuggestion | null {
   const of = (key: string) => (input[key] ?? '').trim();
   const category = suggestionCategories.find((known) => known === of('category'));
@@ -95,7 +95,10 @@ export function suggestionOf(input: AgenticAction['input'], taskPrompt: string):
 }
 
 const textOf = async (page: Page) => (await page.visibleText(most.text)).replace(/\s+/g, ' ').trim();
-/** The visible text, once it contains `expected` or has had its time: what was clicked may still be loading. */
+/**
+ * Returns the visible text as soon as it contains `expected`, or after a timeout, because the page may still be
+ * loading.
+ */
 async function shownWith(page: Page, expected: string): Promise<string> {
   const until = performance.now() + assertMs;
   for (;;) {
@@ -107,7 +110,7 @@ async function shownWith(page: Page, expected: string): Promise<string> {
 
 const titleOf = async (page: Page) => (await page.title()).slice(0, most.title);
 
-/** Does an action; rejects when the page does not allow it. `fill` puts variables in. */
+/** Performs an action; rejects when the page does not allow it. `fill` replaces variables by their values. */
 export async function act(
   page: Page,
   { tool: name, input }: AgenticAction,

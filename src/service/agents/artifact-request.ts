@@ -5,11 +5,11 @@ import type { ArtifactKey } from '../artifacts/statements.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
 import { uuidPattern } from '../engine/ids.ts';
 
-/** What the head of an artifact call says, read strictly: everything in it ends in a path, a row or an answer. */
+/** Parses the head of an artifact call strictly, because its parts end up in paths, rows and responses. */
 
 const longestContentType = 200;
 
-/** Which file is meant. Throws HttpError 400 or 404. */
+/** Identifies the file. Throws HttpError 400 or 404. */
 export function readKey(request: FastifyRequest): ArtifactKey {
   const { jobId, attempt, name } = request.params as { jobId: string; attempt: string; name: string }; // of the path
   if (!artifactNamePattern.test(name) || /^\.+$/.test(name)) {
@@ -26,28 +26,24 @@ export function readKey(request: FastifyRequest): ArtifactKey {
   return { jobId, attempt: Number(attempt), leaseToken, name };
 }
 
-/** For a job that is not there, of another account, or of which this token is none: they are not told apart. */
+/** For a missing job, a job of another account, and a wrong token: the answer does not distinguish them. */
 export function noSuchLease(): HttpError {
-  return new HttpError(
-    404,
-    'There is no such job with this lease token and a stored result of that attempt.',
-    {
-      [artifactHeaders.leaseToken]: ['is not one of this job'],
-    },
-  );
+  return new HttpError(404, 'No job with this id has this lease token and a stored result of that attempt.', {
+    [artifactHeaders.leaseToken]: ['is not a token of this job'],
+  });
 }
 
 export type ArtifactHead = {
   type: string;
   contentType: string;
   sha256: Buffer;
-  /** Bytes of the whole file, and where this part of it begins and ends (the byte after its last). */
+  /** Size of the complete file, and the start and end of this part (the end is the byte after its last). */
   size: number;
   from: number;
   to: number;
 };
 
-/** What is sent. Throws HttpError 400, 411 or 413. */
+/** The announced file and range. Throws HttpError 400, 411 or 413. */
 export function readHead(request: FastifyRequest): ArtifactHead {
   const type = headerOf(request, artifactHeaders.type) ?? 'file';
   if (!artifactTypes.some((known) => known === type)) {
@@ -76,9 +72,9 @@ function readRange(request: FastifyRequest): { size: number; from: number; to: n
     if (length === null) {
       throw new HttpError(
         411,
-        'The length of the artifact is missing: send content-length or content-range.',
+        'The length of the artifact is missing. Send content-length or content-range.',
         {
-          'content-length': ['must be there'],
+          'content-length': ['is required'],
         },
       );
     }
@@ -89,7 +85,7 @@ function readRange(request: FastifyRequest): { size: number; from: number; to: n
   const size = Number(total ?? NaN);
   const from = empty === undefined ? Number(first) : 0;
   const to = empty === undefined ? Number(last) + 1 : 0;
-  // Without a range the file is empty: a range can't name no byte.
+  // Without a range the file is empty, because no range can describe zero bytes.
   if (
     Number.isNaN(size) ||
     from >= to !== (empty !== undefined) ||
@@ -102,7 +98,7 @@ function readRange(request: FastifyRequest): { size: number; from: number; to: n
   }
   bounded({ size, from, to });
   if (length !== null && length !== to - from) {
-    throw badRequest({ 'content-length': ['is not the length of the content-range'] });
+    throw badRequest({ 'content-length': ['does not match the length of the content-range'] });
   }
   return { size, from, to };
 }
@@ -110,8 +106,8 @@ function readRange(request: FastifyRequest): { size: number; from: number; to: n
 function bounded<R extends { size: number }>(range: R): R {
   if (range.size > protocolLimits.artifactBytes) {
     const limit = protocolLimits.artifactBytes;
-    throw new HttpError(413, `The artifact has ${range.size} bytes, more than ${limit}.`, {
-      'content-range': [`must not be of more than ${limit} bytes`],
+    throw new HttpError(413, `The artifact has ${range.size} bytes. The limit is ${limit} bytes.`, {
+      'content-range': [`must be at most ${limit} bytes`],
     });
   }
   return range;

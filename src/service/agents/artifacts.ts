@@ -12,7 +12,7 @@ import {
   announceArtifact,
   artifactsOfAttempt,
   findArtifact,
-  mayBringFiles,
+  mayUploadFiles,
   reannounceArtifact,
   settleArtifact,
   type ArtifactKey,
@@ -23,13 +23,13 @@ import { badRequest, conflict, HttpError } from '../http/errors.ts';
 import { uuidPattern, uuidv7 } from '../engine/ids.ts';
 import { codeOf } from '../../system-errors.ts';
 
-/** Files of runs, as agents bring them: in one piece or in several, before the result or after it, once or again. */
+/** Receives files of runs from agents: in one or several parts, before or after the result, and possibly repeated. */
 
 export type ArtifactDeps = { db: Db; files: ArtifactFiles; now: () => number; log: Log };
 
 const noDigest = Buffer.alloc(32);
 
-/** Adds HEAD and PUT of artifacts, in a scope of their own: their bodies are not JSON. */
+/** Adds HEAD and PUT of artifacts in a separate scope, because their bodies are not JSON. */
 export async function registerAgentArtifacts(
   app: FastifyInstance,
   deps: ArtifactDeps & { locationOf: (request: FastifyRequest) => Promise<AgentLocation> },
@@ -38,13 +38,13 @@ export async function registerAgentArtifacts(
   const writers = createWriters();
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    // The body is read by the route, as it comes.
+    // The route reads the body as a stream.
     scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
 
     const fenced = async (request: FastifyRequest): Promise<{ key: ArtifactKey; accountId: string }> => {
       const { accountId } = await locationOf(request);
       const key = readKey(request);
-      if (!(await mayBringFiles(db, { ...key, accountId }))) throw noSuchLease();
+      if (!(await mayUploadFiles(db, { ...key, accountId }))) throw noSuchLease();
       return { key, accountId };
     };
 
@@ -65,13 +65,13 @@ export async function registerAgentArtifacts(
       const head = await readOrRefuse(deps, request, { key, accountId });
       const row = await announced(deps, { key, accountId, head });
       if (row.state === 'stored') return { state: 'stored', size: row.size };
-      // A connection that broke may still stand here: whoever comes later has the word.
+      // A broken connection may still be open here; the latest upload wins.
       return writers.alone(row.id, (signal) => receive(deps, row, { head, signal, request, reply }));
     });
   });
 }
 
-/** Reads the head. What is too large for good is noted: its result says so. */
+/** Reads the head. Records a file that is too large, so that the run's result shows it. */
 async function readOrRefuse(
   { db, now }: ArtifactDeps,
   request: FastifyRequest,
@@ -87,7 +87,7 @@ async function readOrRefuse(
   }
 }
 
-/** The row of the file, new or as it was; throws HttpError 409 or 413. */
+/** Returns the row of the file, new or existing. Throws HttpError 409 or 413. */
 async function announced(
   { db, files, now }: ArtifactDeps,
   { key, accountId, head }: { key: ArtifactKey; accountId: string; head: ArtifactHead },
@@ -98,8 +98,8 @@ async function announced(
     const { count, bytes } = await artifactsOfAttempt(db, key);
     const { artifactsOfAttempt: mostFiles, attemptArtifactBytes: mostBytes } = protocolLimits;
     if ((row === undefined && count >= mostFiles) || bytes - (row?.size ?? 0) + size > mostBytes) {
-      throw new HttpError(413, 'The attempt has as many artifacts, or bytes of them, as one may have.', {
-        name: [`is one more than ${protocolLimits.artifactsOfAttempt}, or too large with the others`],
+      throw new HttpError(413, 'The attempt has reached the limit of artifacts or of their total size.', {
+        name: [`exceeds ${protocolLimits.artifactsOfAttempt} artifacts, or the total size`],
       });
     }
   }
@@ -110,7 +110,9 @@ async function announced(
   }
   if (row.size === size && row.sha256.equals(sha256)) return row;
   if (row.state === 'stored') {
-    throw conflict('Another file of this name is stored with the attempt.', { name: ['is taken'] });
+    throw conflict('A different file with this name is already stored for the attempt.', {
+      name: ['is taken'],
+    });
   }
   await files.remove(row.id);
   await reannounceArtifact(db, { id: row.id, type, contentType, size, sha256 });
@@ -131,7 +133,7 @@ async function receive(
     .write(row.id, {
       at: head.from,
       size: head.to,
-      body: (request.body ?? request.raw) as Readable, // the scope's parser hands on the stream; none without a body
+      body: (request.body ?? request.raw) as Readable, // the scope's parser passes the stream on; undefined without a body
       signal: call.signal,
     })
     .catch((error: unknown) => {
@@ -141,8 +143,8 @@ async function receive(
   const digest = sha256 ?? (await files.digest(row.id));
   if (!digest.equals(row.sha256)) {
     await files.remove(row.id);
-    throw new HttpError(422, 'The bytes of the artifact are not those of its digest: send it anew.', {
-      [artifactHeaders.digest]: ['is not the digest of what was sent'],
+    throw new HttpError(422, 'The artifact does not match its digest. Send it again.', {
+      [artifactHeaders.digest]: ['does not match the received bytes'],
     });
   }
   await files.finish(row.id);
@@ -152,26 +154,26 @@ async function receive(
 }
 
 const beyond = (there: number) =>
-  new HttpError(416, `The artifact has ${there} bytes so far: continue there.`, {
-    'content-range': [`must begin at ${there} or before`],
+  new HttpError(416, `The service has ${there} bytes of the artifact. Continue at that offset.`, {
+    'content-range': [`must begin at ${there} or earlier`],
   });
 
-/** What a write that failed is to the agent. A body that broke off has nobody left who would read the answer. */
+/** Converts a failed write to the error for the agent. After a broken body, nobody reads the response. */
 function refusalOf(error: unknown, row: ArtifactRow, log: Log): Error {
   if (error instanceof DiskFull) {
     log.error({ artifact: row.name, size: row.size }, 'the disk for artifacts is full');
-    return new HttpError(507, 'The service has no room for the artifact: try again later.', {});
+    return new HttpError(507, 'The service has no space for the artifact. Try again later.', {});
   }
   if (error instanceof TooLong) return badRequest({ body: [toError(error).message] });
   if (error instanceof WrongPlace) return beyond(error.length);
   const code = codeOf(error);
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'ABORT_ERR') {
-    return new HttpError(400, 'The body broke off.', { body: ['is not complete'] });
+    return new HttpError(400, 'The body is incomplete.', { body: ['is not complete'] });
   }
   return toError(error);
 }
 
-/** Notes what agents say of files that will not come; how many of them. */
+/** Records files that agents report as refused or lost. Returns how many were recorded. */
 export async function noteArtifactStates(
   { db, now }: Pick<ArtifactDeps, 'db' | 'now'>,
   { accountId }: Pick<AgentLocation, 'accountId'>,
@@ -180,7 +182,7 @@ export async function noteArtifactStates(
   let accepted = 0;
   for (const artifact of artifacts) {
     if (!uuidPattern.test(artifact.jobId) || !uuidPattern.test(artifact.leaseToken)) continue;
-    if (!(await mayBringFiles(db, { ...artifact, accountId }))) continue;
+    if (!(await mayUploadFiles(db, { ...artifact, accountId }))) continue;
     await noteState(db, { ...artifact, accountId, now: new Date(now()) });
     accepted += 1;
   }
@@ -208,7 +210,7 @@ async function noteState(
   if (row.state !== artifact.state) await settleArtifact(db, { ...artifact, id: row.id });
 }
 
-/** One writer per file in this process: a later one ends the one before and waits until it is gone. */
+/** Allows one writer per file in this process. A later writer stops the earlier one and waits until it has finished. */
 function createWriters() {
   const writers = new Map<string, { controller: AbortController; done: Promise<unknown> }>();
   return {
@@ -216,7 +218,7 @@ function createWriters() {
       const before = writers.get(id);
       const controller = new AbortController();
       const run = async () => {
-        before?.controller.abort(new Error('a later upload of the same artifact has come'));
+        before?.controller.abort(new Error('a later upload of the same artifact has started'));
         await before?.done;
         controller.signal.throwIfAborted();
         return work(controller.signal);

@@ -6,9 +6,9 @@ import { findBundle } from '../bundles/statements.ts';
 import type { Db } from '../db/database.ts';
 import { HttpError, notFound } from '../http/errors.ts';
 
-/** Code bundles, as agents fetch them: whole, or the rest of one that broke off. */
+/** Serves code bundles to agents, complete or from an offset to resume a broken download. */
 
-/** Adds the call. An agent gets bundles of the account that its location belongs to. */
+/** Adds the route. An agent gets bundles of its location's account only. */
 export function registerAgentBundles(
   app: FastifyInstance,
   {
@@ -24,7 +24,7 @@ export function registerAgentBundles(
   app.get(bundlePath, { exposeHeadRoute: false, schema: { hide: true } }, async (request, reply) => {
     const { accountId } = await locationOf(request);
     const { key } = request.params as { key: string }; // of the path
-    // What no key is made of can't be asked of the database.
+    // A key with invalid characters must not reach the database.
     const row = /^[A-Za-z0-9._-]{1,128}$/.test(key) ? await findBundle(db, { accountId, key }) : undefined;
     if (row === undefined) throw notFound('code bundle', key, 'key');
     let range: ByteRange | null = null;
@@ -51,13 +51,13 @@ export function registerAgentBundles(
 const etagOf = (digest: string) => `"${digest}"`;
 
 const goneFile = (key: string) =>
-  new HttpError(404, `The file of the code bundle ${key} is gone: upload it again.`, {
-    key: ['names a code bundle whose file is gone'],
+  new HttpError(404, `The file of the code bundle ${key} is missing. Upload the bundle again.`, {
+    key: ['names a code bundle whose file is missing'],
   });
 
 /**
- * What a request asks for of a file; null = the whole (no range, one that is no single range of bytes, or one of another
- * file). Throws HttpError 416 where the file has no such bytes.
+ * Parses the requested range. Null = the complete file: no range, not a single byte range, or a range of another file.
+ * Throws HttpError 416 if the range begins after the end of the file.
  */
 export function rangeOf(
   { headers }: Pick<FastifyRequest, 'headers'>,
@@ -66,7 +66,7 @@ export function rangeOf(
   const [, first = '', last = ''] = /^bytes=(\d{0,12})-(\d{0,12})$/.exec(headers.range ?? '') ?? [];
   if (first === '' && last === '') return null;
   if (headers['if-range'] !== undefined && headers['if-range'] !== etag) return null;
-  // Without a first one: that many from the end.
+  // Without a first byte, the range is a suffix of that length.
   const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
   const end = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1);
   if (first !== '' && last !== '' && Number(last) < start) return null;

@@ -11,24 +11,24 @@ import { settingsOfSession, type SessionRetries } from '../scheduling/session-ru
 import type { Queryable } from '../db/database.ts';
 import type { Variable } from '../checks/storage/settings.ts';
 
-/** A leased job with everything that is stored of its check and its group. */
+/** A leased job with everything that is stored for its check and its group. */
 export type WholeJob = Omit<ClaimedJob, 'definition' | 'group'> & {
   definition: Definition;
   group: (ClaimedGroup & { definition: Definition }) | null;
   code: Definition | null;
-  /** Of a suite; null where it is gone, and for other types. */
+  /** Code bundle of a suite; null if it was deleted, and for other types. */
   bundle: BundleRow | null;
-  /** Of its test session or its trigger, as stored: they go before all others. */
+  /** Variables of its test session or trigger, as stored; they override all others. */
   sessionVariables: readonly Variable[];
-  /** That its session asks for; null = as the check says. */
+  /** Retries that its session requests; null = as configured for the check. */
   sessionRetries: SessionRetries | null;
 };
 
 type Definition = Record<string, unknown>;
 
 /**
- * Reads what a claim has left out because it is large, each in a statement of its own, the definition of a group once.
- * Null = the check is gone, and its job with it.
+ * Reads the large parts that a claim omits, each with its own statement, and each group definition only once.
+ * Null = the check was deleted, and its job with it.
  */
 export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<WholeJob | null> {
   const groups = new Map<number, Promise<Definition | null>>();
@@ -58,7 +58,7 @@ export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<W
     return {
       ...job,
       definition,
-      // A group is deleted only once no check is left in it: the check has been taken out of it meanwhile.
+      // A group can be deleted only when it is empty, so the check has left the group in the meantime.
       group: job.group === null || ofGroup === null ? null : { ...job.group, definition: ofGroup },
       code: job.hasCode ? await codeOfCheck(db, job.checkId) : null,
       bundle: await bundleOf(job, definition),

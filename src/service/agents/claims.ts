@@ -33,7 +33,7 @@ type Deps = {
   waiting: Waiting;
   now: () => number;
   log: Log;
-  /** Told how long each run waited; absent = nobody asks. */
+  /** Called with the time that each run waited; optional. */
   waits?: Pick<QueueWaits, 'record'>;
 };
 
@@ -42,17 +42,19 @@ export type ClaimOptions = {
   agentId: string;
   free: { [lane in (typeof laneNames)[number]]?: number };
   waitSeconds: number;
-  /** Fires when the agent has gone away, or the service stops. */
+  /** Fires when the agent has disconnected or the service is stopping. */
   signal: AbortSignal;
 };
 
-/** A location's jobs are looked for so often without any notification, should one have been lost. */
+/** Interval between checks for jobs of a location without a notification, in case one was lost. */
 const safetyMs = 2_000;
-/** A claim goes in steps: no statement may hold the embedded database up, and no answer may grow without bound. */
+/**
+ * A claim is done in batches: no statement may block the embedded database for long, and the response size is limited.
+ */
 const stepJobs = 100;
 const answerBytes = 8 * 1024 * 1024;
 
-/** Jobs as JSON texts; empty when none came within the time. Null: the agent must say hello first. */
+/** Returns jobs as JSON texts; empty when none arrived in time. Null: the agent must say hello first. */
 export async function claim(deps: Deps, options: ClaimOptions): Promise<string[] | null> {
   const { db, waiting, now } = deps;
   const { location, signal } = options;
@@ -87,7 +89,7 @@ type Step = ClaimOptions & {
   free: { lane: string; slots: number }[];
 };
 
-/** `more`: a lane was filled up, so jobs may be left for others. */
+/** `more`: a lane was full, so jobs may be left for other agents. */
 async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; more: boolean }> {
   const jobs: string[] = [];
   let more = false;
@@ -95,7 +97,7 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
   const proxy = proxyOf(deps, step.location);
   const scope = scopeOf(deps, step.location);
   const wholeOf = createPartsReader(deps.db);
-  // Lane after lane, so that a full one does not take the place of another in the answer.
+  // Lane by lane, so that a full lane does not take the place of another in the response.
   for (const { lane, slots } of step.free) {
     let left = Math.min(slots, protocolLimits.claimJobs - jobs.length);
     while (left > 0 && bytes < answerBytes) {
@@ -117,7 +119,7 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
       for (const job of built) bytes += job.length;
       jobs.push(...built);
       if (rest.length > 0) {
-        // Large scripts: what the answer has no room for goes back.
+        // With large scripts, jobs that do not fit into the response are returned to the queue.
         await unclaimJobs(deps.db, rest);
         return { jobs, more: true };
       }
@@ -150,7 +152,7 @@ function claimStep(
   });
 }
 
-/** The location's proxy, read once per claim and only when there are jobs. */
+/** Reads the location's proxy, once per claim and only if there are jobs. */
 function proxyOf({ db, encryption }: Deps, { locationId }: AgentLocation): () => Promise<string | null> {
   let proxy: Promise<string | null> | undefined;
   const read = async () => {
@@ -160,7 +162,7 @@ function proxyOf({ db, encryption }: Deps, { locationId }: AgentLocation): () =>
   return () => (proxy ??= read());
 }
 
-/** What jobs of the account share, read once per claim, and snippets only when a job may need them. */
+/** Reads the settings that an account's jobs share, once per claim; snippets only if a job may need them. */
 function scopeOf(
   { db }: Deps,
   { accountId }: AgentLocation,
@@ -189,8 +191,8 @@ function scopeOf(
 }
 
 /**
- * The runtime that a run has come to need since it was queued, where the agent does not have it: an old one would leave the
- * scripts out and tell nobody.
+ * The runtime that a run needs only since it was queued, if the agent does not have it; otherwise null.
+ * Without this check, the agent would skip the scripts without any notice.
  */
 function lackingRuntime(
   { runtimeId }: ClaimedJob,
@@ -203,8 +205,8 @@ function lackingRuntime(
 }
 
 /**
- * Jobs as texts until they have `mostBytes`, and the leases of the rest. A check that no job can be made of does not spoil
- * its neighbours: its run ends here, errored.
+ * Builds jobs as texts up to a total of `maxBytes`, and returns the leases of the rest.
+ * If no job can be built for a check, its run gets the status errored and the other jobs are not affected.
  */
 async function buildSome(
   deps: Deps,
@@ -250,7 +252,7 @@ async function buildSome(
     }
   }
   for (const { jobId, code, message } of broken) {
-    deps.log.error({ jobId, error: message }, 'a check cannot be made a job');
+    deps.log.error({ jobId, error: message }, 'job could not be built');
     await deps.partitions.withDays(() =>
       deps.db.tx(async (tx) =>
         endJobs(tx, {

@@ -14,7 +14,7 @@ import { phaseSources, type PhaseSource, type PhaseSources } from '../checks/sto
 
 export type Snippet = { id: number; name: string; script: string };
 
-/** A job can't be made of what is stored; the message says why, `code` is the reason of its run. */
+/** A job cannot be built from the stored data. The message gives the cause, `code` is the reason of its run. */
 export class UnbuildableJobError extends Error {
   readonly code: ReasonCode;
   constructor(message: string, code: ReasonCode = 'INVALID_JOB') {
@@ -29,7 +29,7 @@ type Code = {
   dependencies?: ScriptFile[] | null;
 };
 
-/** Whether a run of this check needs code at all, so that snippets are read only then. */
+/** Whether a run of this check needs code. If not, snippets are not read. */
 export function needsCode(
   checkType: string,
   check: Partial<PhaseSources>,
@@ -41,7 +41,7 @@ export function needsCode(
   return setup.length + teardown.length > 0;
 }
 
-/** The definition as stored may be of an older version that did not have the fields. */
+/** The stored definition may be older than these fields. */
 const whole = (phases: Partial<PhaseSources>): PhaseSources => ({
   localSetupScript: phases.localSetupScript ?? null,
   setupSnippetId: phases.setupSnippetId ?? null,
@@ -50,8 +50,9 @@ const whole = (phases: Partial<PhaseSources>): PhaseSources => ({
 });
 
 /**
- * Dependencies, and all snippets when any text speaks of them: a path that is put together at run time can't be found by
- * reading. A dependency of the same path counts.
+ * Dependencies, plus all snippets if any text mentions them, because paths that are built at run time cannot be
+ * detected.
+ * A dependency with the same path takes precedence.
  */
 function filesOf(
   texts: readonly string[],
@@ -69,7 +70,7 @@ function filesOf(
   return [...dependencies, ...shared];
 }
 
-/** Setup and teardown of an API check and its group; undefined = there is none. Throws UnbuildableJobError. */
+/** Setup and teardown scripts of an API check and its group; undefined = none. Throws UnbuildableJobError. */
 export function apiScriptsOf(options: {
   runtimeId: string;
   check: Partial<PhaseSources>;
@@ -115,7 +116,7 @@ export function checkScriptOf(options: {
     runtimeId: options.runtimeId,
     content,
     path,
-    // The script stands at its path already.
+    // The script already has this path.
     files: filesOf(
       [content],
       dependencies.filter((file) => file !== entry),

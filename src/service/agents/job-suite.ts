@@ -3,7 +3,7 @@ import { type Suite, type SuiteBrowser } from '../../protocol/suite.ts';
 import type { BundleRow } from '../bundles/statements.ts';
 import { UnbuildableJobError } from './job-scripts.ts';
 
-/** What a stored check says of its suite; settled by api/suite-rules.ts. */
+/** The suite fields of a stored check; settled by api/suite-rules.ts. */
 export type SuiteDefinition = {
   codeBundlePath: string;
   installCommand: string | null;
@@ -18,14 +18,14 @@ export type SuiteDefinition = {
   maxRunMinutes: number;
 };
 
-/** The suite of a job. Throws UnbuildableJobError (BUNDLE_UNAVAILABLE) where its bundle is gone. */
+/** Builds the suite of a job. Throws UnbuildableJobError (BUNDLE_UNAVAILABLE) if its bundle was deleted. */
 export function suiteOf(
   definition: Partial<SuiteDefinition>,
   { bundle, refreshCache }: { bundle: BundleRow | null; refreshCache: boolean },
 ): Suite {
   if (bundle === null) {
     throw new UnbuildableJobError(
-      `the code bundle ${definition.codeBundlePath ?? ''} is gone: upload it again`,
+      `the code bundle ${definition.codeBundlePath ?? ''} is missing: upload it again`,
       'BUNDLE_UNAVAILABLE',
     );
   }
@@ -45,7 +45,7 @@ export function suiteOf(
   };
 }
 
-/** Null = the default of the agent's project: neither is named. */
+/** Null = neither is set; the default of the agent's project applies. */
 function engineOf({ engine = null, engineVersion = null }: Partial<SuiteDefinition>): Suite['engine'] {
   if (engine === null && engineVersion === null) return null;
   const name = engine ?? 'node';

@@ -20,11 +20,11 @@ import {
 import { apiScriptsOf, checkScriptOf, type Snippet } from './job-scripts.ts';
 import { suiteOf, type SuiteDefinition } from './job-suite.ts';
 
-/** The job as an agent gets it, built from what is stored of the check, its group and its account. */
+/** Builds the job for an agent from the stored check, group and account. */
 
 type Definition = Partial<PhaseSources> &
   Partial<SuiteDefinition> & {
-    /** Of types that make a request. */
+    /** Fields of types that make a request. */
     request?: object;
     shouldFail?: boolean;
     doubleCheck?: boolean;
@@ -40,20 +40,22 @@ type Definition = Partial<PhaseSources> &
     sslCheckDomain?: string | null;
   };
 
-/** What jobs of an account share. `variables` are as stored: values of secret ones encrypted. */
+/** Settings that all jobs of an account share. `variables` are as stored: secret values are encrypted. */
 export type AccountScope = {
   variables: readonly Variable[];
   snippets: readonly Snippet[];
-  /** Oldest first. */
+  /** Snippets, oldest first. */
   clientCertificates: readonly ClientCertificateRow[];
 };
 
-/** Beyond what attempts and waits may take: the way to the agent, its queue, its clock. */
+/** Extra time beyond attempts and waits, for the network, the agent's queue and clock differences. */
 const deadlineSlackMs = 60_000;
 
 type Context = { encryption: Encryption; proxyUrl: string | null; now: number; account: AccountScope };
 
-/** Throws EncryptionError when a secret was sealed with another key, UnbuildableJobError when something is gone. */
+/**
+ * Throws EncryptionError when a secret was encrypted with another key, UnbuildableJobError when something is missing.
+ */
 export function buildJob(claimed: WholeJob, context: Context): Record<string, unknown> {
   const { encryption, proxyUrl, now, account } = context;
   const definition = claimed.definition as Definition; // written by check-storage.ts
@@ -148,7 +150,7 @@ function typeFields(
   { encryption, account }: Context,
   { definition, group }: { definition: Definition; group: Group },
 ): Record<string, unknown> {
-  // The one that the agent was chosen by, unless the check has got its scripts since.
+  // The runtime by which the agent was chosen, unless the check got its scripts later.
   const runtimeId =
     claimed.runtimeId ?? definition.runtimeId ?? claimed.group?.runtimeId ?? claimed.accountRuntimeId;
   const type = jobTypeOf(claimed);
@@ -160,7 +162,7 @@ function typeFields(
 const jobTypeOf = ({ checkType }: Pick<WholeJob, 'checkType'>): JobType | undefined =>
   jobTypes.find((candidate) => candidate === checkType);
 
-/** How failed attempts are retried: as its session says, or its group, or the check itself. */
+/** The retry strategy: from the session, the group or the check itself. */
 function retriesOf(
   claimed: WholeJob,
   { definition, group }: { definition: Definition; group: Group },
@@ -171,7 +173,7 @@ function retriesOf(
     const strategy = claimed.sessionRetries.strategy as Partial<RetryStrategy> | null; // written by the trigger's route
     return retryStrategyOf({ retryStrategy: strategy }, staysHere);
   }
-  // What somebody waits for, to try it out, is told as it is.
+  // A test session reports the first outcome, without retries.
   if (claimed.testSession) return null;
   const own = { retryStrategy: null, doubleCheck: false, ...definition } as Parameters<
     typeof mergedRetries
@@ -180,8 +182,9 @@ function retriesOf(
 }
 
 /**
- * The check's own strategy with its defaults (facts, section 3), else doubleCheck's one retry at once, else none.
- * `staysHere`: with runParallel, or with one location, there is no other one to go to.
+ * The check's own strategy with its defaults (facts, section 3); otherwise one immediate retry for doubleCheck;
+ * otherwise none.
+ * `staysHere`: with runParallel or a single location, retries stay in the same location.
  */
 export function retryStrategyOf(
   definition: Pick<Definition, 'retryStrategy' | 'doubleCheck'>,
@@ -220,7 +223,7 @@ function attemptMsOf(claimed: WholeJob, { scripts, suite }: { scripts?: ApiScrip
   });
 }
 
-/** The longest that a run may take from its claim on: its attempts and the waits between them. */
+/** The longest time that a run may take after its claim: its attempts and the waits between them. */
 function longestRunMs(attemptMs: number, retryStrategy: RetryStrategy | null): number {
   if (retryStrategy === null) return attemptMs + deadlineSlackMs;
   const { baseBackoffSeconds: base, maxRetries } = retryStrategy;
@@ -229,7 +232,7 @@ function longestRunMs(attemptMs: number, retryStrategy: RetryStrategy | null): n
     const delays = { FIXED: base, SINGLE_RETRY: base, LINEAR: base * retry, EXPONENTIAL: base ** retry };
     waitSeconds += delays[retryStrategy.type];
   }
-  // No retry starts after maxDurationSeconds, but one that started before may still take its time.
+  // No retry starts after maxDurationSeconds, but one that started before may use its full time.
   const retryingMs = Math.min(
     waitSeconds * 1000 + maxRetries * attemptMs,
     retryStrategy.maxDurationSeconds * 1000,

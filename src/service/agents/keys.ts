@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts';
 import { HttpError } from '../http/errors.ts';
 import { createKeyLookup } from '../http/key-lookup.ts';
 
-/** Finds the location that a request's key belongs to. Throws HttpError 401. */
+/** Finds the location of a request's key. Throws HttpError 401. */
 export function createKeyCheck({ db, now }: { db: Db; now: () => number }) {
   const locationOf = createKeyLookup({
     find: (hash) => findLocationOfKey(db, hash),

@@ -7,19 +7,19 @@ import { dayMs } from '../../durations.ts';
 import { toJsonb } from '../db/jsonb.ts';
 import { uuidPattern } from '../engine/ids.ts';
 
-/** What an agent has sent as a result: whether it is one, and what of it can be stored. */
+/** Parses results of agents: whether a payload is a result, and whether it can be stored. */
 
 export type Answer = ResponseOf<'results'>['items'][number];
 
-/** A result that can be read: what is left is whether it may count. */
+/** A valid result; whether it counts is decided later. */
 export type Readable = { index: number; result: Result; startedAt: number; stoppedAt: number; body: string };
 
 const validator = Compile(Result);
-/** Of a whole result. Neither the database's parser nor ours has a stack for any depth. */
+/** Nesting limit of a result, because neither the database's parser nor ours can handle unlimited depth. */
 const maxDepth = 33;
 const longestRunMs = dayMs;
 
-/** A result that can be stored, or why it can't be. */
+/** A result that can be stored, or the reason why not. */
 export function readResult(
   item: unknown,
   index: number,
@@ -34,7 +34,7 @@ export function readResult(
     const where = error?.instancePath.slice(1).replaceAll('/', '.') ?? '';
     return reject(`malformed: ${where} ${error?.message ?? 'is not a result'}`.slice(0, 500));
   }
-  const result = item as Result; // the schema leaves the code of a reason open, for newer agents
+  const result = item as Result; // the schema allows any reason code, for newer agents
   if (!uuidPattern.test(result.jobId)) return reject('malformed: jobId must be a UUID');
   if (!uuidPattern.test(result.leaseToken)) return reject('malformed: leaseToken must be a UUID');
   if (result.attempt > 100) return reject('malformed: attempt must be at most 100');
@@ -48,7 +48,7 @@ export function readResult(
   if (Buffer.byteLength(body) > protocolLimits.resultBytes) {
     return reject(`larger than ${protocolLimits.resultBytes} bytes`);
   }
-  // An agent's clock may be anywhere: nothing starts in the future, nor before what partitions are kept for.
+  // An agent's clock may be wrong: no result starts in the future, nor before the oldest partition.
   const now = clock();
   const earliest = now - (resultDays - 1) * dayMs;
   const clamped = Math.round(Math.min(Math.max(startedAt, earliest), now));
@@ -56,7 +56,7 @@ export function readResult(
   return { index, result, startedAt: clamped, stoppedAt: clamped + duration, body };
 }
 
-/** What an answer names a result by, as far as it can be read. */
+/** Identifies a result in an answer, as far as it can be read. */
 function namesOf(item: unknown): { jobId: string; attempt: number } {
   const fields: { jobId?: unknown; attempt?: unknown } =
     typeof item === 'object' && item !== null ? item : {};

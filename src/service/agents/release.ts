@@ -7,11 +7,11 @@ import { jobsChannel } from '../scheduling/jobs.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { endJobs } from '../scheduling/outcomes.ts';
 
-/** An agent hands a job back: not started, or between two attempts. */
+/** Releases a job that an agent returns, either not started or between two attempts. */
 
 type Deps = { db: Db; partitions: Partitions; now: () => number; random: () => number };
 
-/** 'lost': the lease is not this token's any more. */
+/** 'lost': the token no longer has the lease. */
 export async function releaseJob(
   deps: Deps,
   { location, jobId, release }: { location: AgentLocation; jobId: string; release: RequestOf<'release'> },
@@ -24,7 +24,7 @@ export async function releaseJob(
       if (job === undefined) return 'lost';
       const now = deps.now();
       if (job.cancelRequested) {
-        // Nobody would run it any more.
+        // A cancelled job would not be claimed again.
         const message = 'cancelled between two attempts';
         await endJobs(tx, { jobs: [job], status: 'cancelled', code: 'CANCELLED', message, now, partitions });
         return 'released';
@@ -47,7 +47,7 @@ export async function releaseJob(
   );
 }
 
-/** One of the check's other locations by chance, among those with agents that run it; null when the job had better stay. */
+/** Picks another connected location of the check at random; null when the job should stay. */
 async function otherLocation(tx: Db, job: ReleasableJob, { now, random }: Deps) {
   if (job.runParallel) return null;
   const others = await connectedLocations(tx, { job, connectedSince: new Date(now() - connectedMs) });

@@ -21,7 +21,7 @@ import { uuidv7 } from '../engine/ids.ts';
 import { totalsOf } from '../results/suite-totals.ts';
 import { readResult, type Answer, type Readable } from './read-result.ts';
 
-/** Results of agents: each is judged on its own, and they are stored in transactions of bounded size. */
+/** Stores results of agents. Each is judged separately; transactions are limited in size. */
 
 type Deps = {
   db: Db;
@@ -33,10 +33,10 @@ type Deps = {
 };
 type From = Pick<AgentLocation, 'locationId' | 'accountId' | 'slugName'>;
 
-/** Most results, and most bytes of them, in one transaction: it must not hold the embedded database up. */
+/** Limits of results and bytes per transaction, so that it does not block the embedded database. */
 const chunkItems = 100;
 const chunkBytes = 1024 * 1024;
-/** Stores a batch; one answer per item, in order. Rejects only when the database fails. */
+/** Stores a batch and returns one answer per item, in order. Rejects only when the database fails. */
 export async function storeResults(deps: Deps, from: From, items: readonly unknown[]): Promise<Answer[]> {
   const answers: Answer[] = [];
   const readable: Readable[] = [];
@@ -66,7 +66,7 @@ function* chunksOf(readable: readonly Readable[]): Generator<Readable[]> {
   if (chunk.length > 0) yield chunk;
 }
 
-/** One transaction; if the database refuses a value within, each result gets a transaction of its own. */
+/** Stores results in one transaction. If the database rejects a value, each result is stored in its own transaction. */
 async function storeChunk(
   deps: Deps,
   from: From,
@@ -83,7 +83,7 @@ async function storeChunk(
       deps.log.warn({ jobId: first.result.jobId, code: sqlState(error) }, 'result refused by the database');
       const { jobId, attempt } = first.result;
       return [
-        [first.index, { jobId, attempt, outcome: 'rejected', reason: 'the database refuses a value in it' }],
+        [first.index, { jobId, attempt, outcome: 'rejected', reason: 'the database rejects a value in it' }],
       ];
     }
     const answers = [];
@@ -92,12 +92,12 @@ async function storeChunk(
   }
 }
 
-/** SQLSTATE classes 21 and 22 (data), 23 (constraints) and 54 (limits): the value's fault, not the database's. */
+/** SQLSTATE classes 21 and 22 (data), 23 (constraints) and 54 (limits): the value is at fault, not the database. */
 function isRefusedValue(error: unknown): boolean {
   return ['21', '22', '23', '54'].includes(sqlState(error)?.slice(0, 2) ?? '');
 }
 
-/** What has been decided about a job so far within one transaction. */
+/** State of a job within one transaction. */
 type JobState = { job: LockedJob; reported: Set<string>; finalResultId: string | null; changed: boolean };
 
 async function storeInTransaction(
@@ -145,18 +145,18 @@ const keyOf = ({ attempt, leaseToken }: Result) => `${attempt}:${leaseToken}`;
 const noSuchJob = { reason: 'no such job at this location' };
 const noSuchLease = { reason: 'the lease token is not one of this job' };
 
-/** A run that has its final result: whoever else had a lease comes too late. */
+/** For a run that already has its final result: results of other leases are too late. */
 function judgeEnded(job: FinishedJob | undefined, result: Result): Verdict {
   if (job === undefined) return noSuchJob;
   if (job.reported.includes(keyOf(result))) return 'duplicate';
   return hadLease(job, result) ? 'superseded' : noSuchJob;
 }
 
-/** Any lease of the job, the present or a replaced one, may report: the first final result counts. */
+/** Every lease of the job, current or replaced, may report; the first final result counts. */
 function judgeLive(state: JobState, result: Result, from: From): Verdict {
   const { job } = state;
-  // A lease token proves the run. Its reporter may be of another location: the job may have moved on since, and agents
-  // that share a data directory send what a dead one has left.
+  // The lease token identifies the run. The reporter may belong to another location, because the job may have moved,
+  // and agents that share a data directory send the results of a dead one.
   if (job.accountId !== from.accountId) return noSuchJob;
   if (!hadLease(job, result)) return job.locationId === from.locationId ? noSuchLease : noSuchJob;
   if (state.reported.has(keyOf(result))) return 'duplicate';
@@ -166,7 +166,10 @@ function judgeLive(state: JobState, result: Result, from: From): Verdict {
 const hadLease = (job: { leaseToken: string | null; pastTokens: string[] }, { leaseToken }: Result) =>
   job.leaseToken === leaseToken || job.pastTokens.includes(leaseToken);
 
-/** Notes the result in the job's state; the row to store. What the job says wins over what the agent repeats. */
+/**
+ * Records the result in the job's state and returns the row to store. The job's own fields override those of the
+ * agent.
+ */
 function accept(
   state: JobState,
   { result, startedAt, stoppedAt, body }: Readable,
@@ -182,7 +185,7 @@ function accept(
   if (result.resultType === 'FINAL') {
     state.finalResultId = id;
   } else if (result.leaseToken === job.leaseToken) {
-    // Should its agent die now, the next one goes on with the next attempt.
+    // If its agent dies now, the next agent continues with the next attempt.
     state.job = {
       ...job,
       attempt: Math.max(job.attempt, Math.min(100, result.attempt + 1)),
@@ -217,7 +220,7 @@ function accept(
   };
 }
 
-/** Statuses keep the reason too: fields of a newer agent must not make them large. */
+/** Statuses store the reason too, so fields of newer agents must not make it large. */
 const knownOf = ({ code, owner, message }: Reason): Reason => ({ code, owner, message });
 
 function sslDaysOf(details: Result['details']): number | null {

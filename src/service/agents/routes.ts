@@ -32,7 +32,7 @@ import { uuidPattern, uuidv7 } from '../engine/ids.ts';
 import { toJsonb } from '../db/jsonb.ts';
 import { lastLines } from '../sessions/rules.ts';
 
-/** `/agent/v1`: what agents say and ask. The calls and their schemas are in protocol/routes.ts. */
+/** Routes of the agent protocol, `/agent/v1`. The calls and their schemas are in protocol/routes.ts. */
 
 export type AgentRoutesDeps = {
   db: Db;
@@ -40,13 +40,13 @@ export type AgentRoutesDeps = {
   now: () => number;
   random: () => number;
   log: Log;
-  /** Where files of runs lie; null = this service takes none. */
+  /** Storage for the files of runs; null = this service accepts none. */
   files: ArtifactFiles | null;
-  /** Told how long each run waited for an agent; absent = nobody asks. */
+  /** Called with the time that each run waited for an agent; optional. */
   waits?: Pick<QueueWaits, 'record'>;
   /** Days that results are kept; absent = the default. */
   resultDays?: number;
-  /** Where code bundles of suites lie; absent = this service has none. */
+  /** Storage of code bundles; absent = this service has none. */
   bundles?: ArtifactFiles;
 };
 
@@ -55,7 +55,7 @@ const renewStep = 200;
 
 type Call = { location: AgentLocation; request: FastifyRequest; reply: FastifyReply };
 
-/** Adds the agents' routes, in a scope of their own: unknown fields are ignored here, unlike in the public API. */
+/** Adds the agent routes in a separate scope, where unknown fields are ignored, unlike in the public API. */
 export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): Promise<void> {
   const { db, now, log } = deps;
   const partitions = createPartitions(db);
@@ -63,13 +63,13 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   const locationOf = createKeyCheck(deps);
   const stopping = new AbortController();
   await waiting.start();
-  // Before the server waits for its requests to end: long polls would keep it waiting.
+  // Runs before the server waits for active requests, because long polls would delay it.
   app.addHook('preClose', async () => stopping.abort());
   app.addHook('onClose', () => waiting.stop());
 
   await app.register(async (scope) => {
     acceptGzip(scope);
-    /** One route of the table: key, body, then `answer`; undefined = 204. */
+    /** Adds one route of the protocol: checks the key and the body, then calls `answer`; undefined = 204. */
     const route = <R extends AgentRoute>(
       name: R,
       answer: (body: RequestOf<R>, call: Call) => Promise<ResponseOf<R> | string | undefined>,
@@ -79,10 +79,10 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
       scope.route({
         method,
         url: path,
-        // Every batch that the protocol allows, and some space for its wrapping.
+        // Enough for the largest batch of the protocol and its JSON envelope.
         bodyLimit: protocolLimits.batchBytes + 1024 * 1024,
         onRequest: async (request) => {
-          // Known before the body is read: a stranger's is not.
+          // The key is checked before the body is read, so bodies of unknown clients are not read.
           locations.set(request, await locationOf(request));
         },
         handler: async (request, reply) => {
@@ -138,11 +138,11 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
           ? await claim({ ...deps, partitions, waiting }, { location, agentId, free, waitSeconds, signal })
           : null;
         if (jobs === null) {
-          throw new HttpError(409, 'The location has no such agent: say hello first.', {
+          throw new HttpError(409, 'The location has no such agent. Send hello first.', {
             agentId: ['names no agent of this location'],
           });
         }
-        // Built from texts: each job was serialised once, when its size was measured.
+        // Assembled from texts, because each job was serialised once, to measure its size.
         return jobs.length === 0 ? undefined : `{"jobs":[${jobs.join(',')}]}`;
       } finally {
         request.raw.socket.off('close', onClose);
@@ -173,9 +173,9 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
         const told = some
           .filter(({ jobId, lines }) => lines.length > 0 && renewed.has(jobId))
           .map(({ jobId, lines }) => ({ jobId, lines: lastLines(lines, runLogLimits) }));
-        // Leases, and who is to be cancelled, are worth more than lines.
+        // Leases and cancellations matter more than log lines, so an error here is only logged.
         await appendRunLogs(db, told).catch((error: unknown) =>
-          log.warn({ error: toError(error).message }, 'lines of running suites are not kept'),
+          log.warn({ error: toError(error).message }, 'log lines of running suites could not be stored'),
         );
         const others = some.filter(({ jobId }) => !renewed.has(jobId));
         if (others.length === 0) continue;
@@ -229,17 +229,17 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   if (deps.bundles !== undefined) registerAgentBundles(app, { db, bundles: deps.bundles, locationOf });
 }
 
-/** The location of each request under way, between its hook and its handler. */
+/** The location of each active request, between its hook and its handler. */
 const locations = new WeakMap<FastifyRequest, AgentLocation>();
 
 /**
- * Checks a body against a route's schema and drops what the schema does not know: some of it is stored as it came, and
- * unknown fields may be of any size and depth. Throws HttpError 400 that names the first bad fields.
+ * Validates a body against a route's schema and removes unknown fields, because some bodies are stored and unknown
+ * fields may have any size and depth. Throws HttpError 400 that names the first invalid fields.
  */
 function bodyParser<Body>(schema: TSchema): (body: unknown) => Body {
   const validator = Compile(schema);
   return (body) => {
-    if (validator.Check(body)) return Clean(schema, body) as Body; // checked against the schema that Body is the type of
+    if (validator.Check(body)) return Clean(schema, body) as Body; // checked against the schema of Body's type
     const attributes: { [path: string]: string[] } = {};
     for (const error of validator.Errors(body).slice(0, 10)) {
       const path = error.instancePath.slice(1).replaceAll('/', '.') || 'body';
@@ -249,7 +249,7 @@ function bodyParser<Body>(schema: TSchema): (body: unknown) => Body {
   };
 }
 
-/** Text columns take no NUL, and no half of a surrogate pair. */
+/** PostgreSQL text cannot store NUL or half of a surrogate pair. */
 function textOf(text: string): string {
   return Buffer.from(text.replaceAll('\u0000', '\ufffd')).toString();
 }

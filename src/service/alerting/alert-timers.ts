@@ -9,20 +9,21 @@ import { step } from './state-machine.ts';
 import { storedPolicy } from './stored-policy.ts';
 
 /**
- * Alerts that time brings and no run: escalations by time, reminders. When each is due stands with the check's state, so it
- * survives a restart; a replica takes those that are due and writes the next moment in one transaction, so none comes twice.
+ * Raises alerts that are due at a time and not caused by a run: time-based escalations and reminders.
+ * The due time is stored with the check's state, so it survives a restart.
+ * A replica takes due checks and writes their next due time in one transaction, so no alert is raised twice.
  */
 
-/** In one transaction. */
+/** Checks per transaction. */
 const batch = 100;
 const idleMs = 1000;
-/** What can't be done is tried again after this time. */
+/** A check whose alert could not be raised is retried after this time. */
 const putOffMs = 30_000;
 
 export function createAlertTimers(options: AlertingDeps & { db: Db; now: () => number; log: Log }): Loop {
   const { db, log } = options;
 
-  /** How many were due. */
+  /** Returns how many checks were due. */
   const followDue = (limit: number, seen: (subjects: readonly AlertSubject[]) => void) =>
     db.tx(async (tx) => {
       const now = options.now();
@@ -32,7 +33,7 @@ export function createAlertTimers(options: AlertingDeps & { db: Db; now: () => n
       return subjects.length;
     });
 
-  /** One at a time: the one that can't be followed must not hold up the others. */
+  /** Handles one check per transaction, so that a failing check does not hold up the others. */
   async function followEach(): Promise<void> {
     for (let done = 0; done < batch; done++) {
       let due: readonly AlertSubject[] = [];
@@ -42,7 +43,7 @@ export function createAlertTimers(options: AlertingDeps & { db: Db; now: () => n
         const [subject] = due;
         if (subject === undefined) throw error;
         const { checkId } = subject;
-        log.error({ checkId, error: toError(error).message }, 'an alert that was due could not be raised');
+        log.error({ checkId, error: toError(error).message }, 'due alert could not be raised');
         await putOffDue(db, { checkId, until: new Date(options.now() + putOffMs) });
       }
     }
@@ -69,7 +70,7 @@ async function followTime(
   deps: AlertingDeps,
   { subjects, now }: { subjects: readonly AlertSubject[]; now: number },
 ): Promise<void> {
-  // What has been switched off is not known to fail still; its next run says more.
+  // The current state of a deactivated check is unknown; its next run decides.
   const off = subjects.filter(({ activated }) => !activated);
   await forgetDue(
     tx,

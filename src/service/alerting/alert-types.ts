@@ -1,4 +1,7 @@
-/** What an alert says (facts, 4.2): the way from one status of a check to another, or that a certificate expires. */
+/**
+ * Alert types: each is a change from one status of a check to another, or a certificate that expires soon (facts,
+ * 4.2).
+ */
 export const alertTypes = [
   'NO_ALERT',
   'ALERT_DEGRADED',

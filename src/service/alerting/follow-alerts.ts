@@ -22,7 +22,10 @@ import { followCertificates, type SeenCertificate } from './ssl-expiry.ts';
 import { step } from './state-machine.ts';
 import { storedPolicy } from './stored-policy.ts';
 
-/** Runs that have ended, and the alerts that follow: in the transaction that forgets the runs, so that each counts once. */
+/**
+ * Evaluates finished runs and raises the alerts that follow.
+ * This happens in the transaction that removes the runs from the queue, so each run counts once.
+ */
 
 type CheckRuns = { checkId: string; runs: FinishedRun[] };
 
@@ -78,7 +81,10 @@ const seenBy = ({ checkId, runs }: CheckRuns): Omit<SeenCertificate, 'subject'> 
   resultIds: runs.at(-1)?.parts.map(({ resultId }) => resultId) ?? [],
 });
 
-/** Checks that were passing and have only passed: one statement for all. Whether a certificate of theirs is to be looked at. */
+/**
+ * Handles checks that were passing and only have passed runs, with one statement for all of them.
+ * Returns for each check whether its certificate must be examined.
+ */
 async function followQuiet(tx: Db, checks: readonly CheckRuns[], now: number): Promise<Map<string, boolean>> {
   const newest = checks.flatMap(({ checkId, runs }) => {
     const measured = runs.filter(isMeasured);
@@ -95,7 +101,7 @@ async function followQuiet(tx: Db, checks: readonly CheckRuns[], now: number): P
   return new Map(followed.map(({ checkId, looksAtSsl }) => [checkId, looksAtSsl]));
 }
 
-/** As verdictOf has it. */
+/** Same definition as in verdictOf. */
 const startOf = ({ parts }: FinishedRun) =>
   Math.max(...parts.filter(({ status }) => status !== 'errored').map(({ startedAt }) => startedAt.getTime()));
 

@@ -3,9 +3,9 @@ import type { ToldChannel } from '../alert-channels/subscription-statements.ts';
 import { mergedAlerts } from '../checks/storage/settings.ts';
 import type { RaisedAlert } from './state-machine.ts';
 
-/** Which settings count for a check, and which channels want an alert (facts, 4.1 and 4.2). */
+/** Decides which alert settings apply to a check, and which channels receive an alert (facts, 4.1 and 4.2). */
 
-/** Settings as they are stored: null where a check, a group or an account has none. */
+/** Settings as stored; null where a check, a group or an account has none. */
 export type StoredPolicy = {
   own: Partial<AlertSettings> | null;
   useGlobal: boolean | null;
@@ -16,11 +16,11 @@ export type StoredPolicy = {
 
 export type Policy = {
   settings: AlertSettings;
-  /** Only the group's channels are told; otherwise only the check's. */
+  /** True = only the group's channels are notified; false = only the check's. */
   ofGroup: boolean;
 };
 
-/** The settings that count, and whose channels. */
+/** The settings that apply, and whose channels are notified. */
 export function policyOf({ own, useGlobal, group, account }: StoredPolicy): Policy {
   const check = {
     alertSettings: filledAlertSettings(own),
@@ -44,7 +44,7 @@ export function policyOf({ own, useGlobal, group, account }: StoredPolicy): Poli
 
 type Flags = Pick<ToldChannel, 'sendFailure' | 'sendRecovery' | 'sendDegraded'>;
 
-/** Whether a channel with these flags is told of an alert. */
+/** Whether a channel with these flags receives an alert. */
 export function isWanted(
   { alertType, toldFailure }: Pick<RaisedAlert, 'alertType' | 'toldFailure'>,
   { sendFailure, sendRecovery, sendDegraded }: Flags,
@@ -60,7 +60,8 @@ export function isWanted(
       return sendDegraded;
     case 'ALERT_RECOVERY':
     case 'ALERT_DEGRADED_RECOVERY':
-      // Who was told of a failure hears its end, even by way of degraded; who was told of nothing hears nothing.
+      // A channel that was notified of a failure is notified of its recovery, even if the check was degraded in
+      // between.
       return sendRecovery && (sendDegraded || toldFailure);
     default:
       return false;

@@ -10,9 +10,12 @@ import { isWanted, type Policy } from './policy.ts';
 import { createSilence, type Silence } from './silence.ts';
 import type { RaisedAlert, Step } from './state-machine.ts';
 
-/** What follows from the steps of checks: rows of alerts, notifications of the channels that want them, incidents. */
+/** Stores alerts, queues a notification for each channel that receives them, and opens or resolves incidents. */
 
-/** What opens and resolves the incidents that checks ask for. Both may be called for one that is open, or resolved, already. */
+/**
+ * Opens and resolves the incidents that checks have set up. Both calls are safe if the incident is already open or
+ * resolved.
+ */
 export type AlertIncidents = {
   opened(
     tx: Db,
@@ -26,17 +29,17 @@ export type AlertingDeps = { background: Background; incidents: AlertIncidents |
 export type Consequence = Pick<Step, 'alert' | 'incident'> & {
   subject: AlertSubject;
   policy: Policy;
-  /** The result that the alert is about, and the locations that say the same. */
+  /** The result that the alert is about, and the locations that had the same outcome. */
   resultId: string | null;
   runLocations: readonly string[];
-  /** Of the run, milliseconds since the epoch. */
+  /** Time of the run, in milliseconds since the epoch. */
   at: number;
 };
 
-/** One transaction's part in alerts. */
+/** State that all alerts of one transaction share. */
 export type Raising = AlertingDeps & {
   silence: Silence;
-  /** Ids of alerts, in the order in which they are raised. */
+  /** Returns ids for alerts, in the order in which they are raised. */
   nextId: () => string;
   /** Milliseconds since the epoch. */
   now: number;
@@ -47,7 +50,7 @@ export function createRaising({ background, incidents }: AlertingDeps, now: numb
   return { background, incidents, now, nextId: uuidv7Series(now), silence: createSilence(now) };
 }
 
-/** In the order of `consequences`. */
+/** Raises alerts in the order of `consequences`. */
 export async function raiseAlerts(
   tx: Db,
   raising: Raising,
@@ -64,7 +67,7 @@ export async function raiseAlerts(
     const { alert, resultId } = consequence;
     return {
       ...consequence,
-      // A reminder that nobody gets is worth no row: there may be one each minute.
+      // A silenced reminder is not stored: there may be one each minute.
       row:
         alert === null || (alert.isReminder && alert.silenced)
           ? null

@@ -1,12 +1,12 @@
 import { timeOfUuidv7 } from '../engine/ids.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** What alerts say of a result, read without the rest of its body. */
+/** The fields of a result that alerts show, read without the rest of its body. */
 
 export type AlertResult = {
   id: string;
   runLocation: string;
-  /** The location's name; its slug when it is gone. */
+  /** The location's name, or its slug if the location was deleted. */
   runLocationName: string;
   /** Milliseconds. */
   responseTime: number;
@@ -15,9 +15,9 @@ export type AlertResult = {
   statusCode: number | null;
   statusText: string | null;
   certificate: {
-    /** The host that showed it; null when the result does not say. */
+    /** The host that presented the certificate; null when the result does not contain it. */
     domain: string | null;
-    /** Null when the result does not say. */
+    /** Null when the result does not contain it. */
     expiresAt: Date | null;
     daysRemaining: number;
   } | null;
@@ -34,7 +34,7 @@ type Row = Pick<
   days: unknown;
 };
 
-/** By id; those that are gone are left out. */
+/** Reads results by id and omits those that no longer exist. */
 export async function findAlertResults(
   tx: Queryable,
   { accountIds, ids }: { accountIds: readonly string[]; ids: readonly string[] },

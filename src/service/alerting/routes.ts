@@ -69,7 +69,7 @@ function pageOf(query: Static<typeof AlertsQuery>) {
   return { from: instant(from), to: instant(to), limit, offset: offsetOf(query) };
 }
 
-/** Alerts that have been raised; those that were silenced are not among them. */
+/** Lists raised alerts; silenced alerts are not included. */
 export function registerCheckAlerts(api: PublicApi, { db }: ApiDeps): void {
   const tags = ['Alerts'];
 

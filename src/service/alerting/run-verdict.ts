@@ -2,21 +2,22 @@ import type { AlertSettings } from '../accounts/alert-settings.ts';
 import type { FinishedPart } from '../results/finished-run-statements.ts';
 import type { CheckStatus } from './state-machine.ts';
 
-/** What a run says about its check, all locations together. */
+/** The status that a run gives its check, across all locations. */
 export type RunVerdict = {
-  /** Null = nothing: every location errored. */
+  /** Null = undecided, because every location errored. */
   verdict: CheckStatus | null;
   /** When the newest part started, milliseconds since the epoch. */
   at: number;
   /** The result that an alert is about; null without a verdict. */
   resultId: string | null;
-  /** Locations that say what the verdict says. */
+  /** Locations whose status matches the verdict. */
   locations: string[];
 };
 
 /**
- * A run fails when one location fails, or as many of those that could measure (in percent) as the settings say; it is
- * degraded when it does not fail and a location is.
+ * A run fails when at least one location fails. If the failure threshold is enabled, it fails when that percentage of
+ * the measured locations fails.
+ * A run that does not fail is degraded when at least one location is.
  */
 export function verdictOf(
   parts: readonly FinishedPart[],
@@ -26,7 +27,7 @@ export function verdictOf(
   const of = (status: FinishedPart['status']) => measured.filter((part) => part.status === status);
   const failed = of('failed');
   const degraded = of('degraded');
-  // One location alone is all of them, so that no run of it is below the threshold.
+  // A single location is 100 %, so its failure always reaches the threshold.
   const isEnough = enabled ? failed.length * 100 >= percentage * measured.length : true;
   const at = Math.max(
     ...(measured.length > 0 ? measured : parts).map(({ startedAt }) => startedAt.getTime()),
@@ -41,6 +42,6 @@ export function verdictOf(
   if (failed.length > 0 && isEnough) return say('failing', failed);
   if (degraded.length > 0) return say('degraded', degraded);
   const passed = of('passed');
-  // Too few failed.
+  // Fewer locations failed than the threshold requires.
   return say('passing', passed.length > 0 ? passed : measured);
 }

@@ -2,15 +2,18 @@ import type { AlertSubject } from './state-statements.ts';
 import type { Db } from '../db/database.ts';
 import { maintenanceAt, type MaintenanceEffects } from '../maintenance/effects.ts';
 
-/** Why nobody is told: a check that is muted or switched off, or whose group is; a maintenance window. */
+/** Whether alerts are silenced: the check or its group is muted or deactivated, or a maintenance window is active. */
 export type Silence = {
-  /** At any of these moments, milliseconds since the epoch. */
+  /** Checks all these moments, in milliseconds since the epoch; one that is silenced is enough. */
   silences(tx: Db, subject: AlertSubject, moments: readonly number[]): Promise<boolean>;
-  /** Whether the check's incident may be opened now: silenced alerts open theirs, unless a window suppresses it. */
+  /**
+   * Whether the check's incident may be opened now. Incidents are opened during silence too, unless a window
+   * suppresses them.
+   */
   mayOpenIncident(tx: Db, subject: AlertSubject): Promise<boolean>;
 };
 
-/** For one transaction: what is asked twice is read once. */
+/** Caches what it reads, for one transaction. */
 export function createSilence(now: number): Silence {
   const known = new Map<string, MaintenanceEffects>();
   async function effects(tx: Db, accountId: string, at: number): Promise<MaintenanceEffects> {

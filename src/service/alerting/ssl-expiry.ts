@@ -9,17 +9,17 @@ import { policyOf } from './policy.ts';
 import { snapshotOf, type Raising } from './raise-alerts.ts';
 import { storedPolicy } from './stored-policy.ts';
 
-/** Certificates that expire soon (facts, 4.5): each channel that wants to know is told once of each, at its own threshold. */
+/** Certificates that expire soon (facts, 4.5): each channel is notified once per certificate, at its own threshold. */
 
 export type SeenCertificate = {
   checkId: string;
-  /** Of its last run. */
+  /** Results of the check's last run. */
   resultIds: readonly string[];
   /** Null = not read yet. */
   subject: AlertSubject | null;
 };
 
-/** Looks at what these runs saw. */
+/** Examines the certificates of these runs and raises alerts. */
 export async function followCertificates(
   tx: Db,
   raising: Raising,
@@ -45,7 +45,7 @@ export async function followCertificates(
   await noteSslLook(tx, { checkIds: seen.map(({ subject }) => subject.checkId), now: new Date(now) });
 }
 
-/** Results whose certificates differ, as far as alerts go. */
+/** Keeps one result for each distinct expiry time. */
 function distinct(results: readonly AlertResult[]): AlertResult[] {
   const byExpiry = new Map<number, AlertResult>();
   for (const result of results) {
@@ -80,7 +80,7 @@ async function followCertificate(
   const snapshot = snapshotOf(raising, about, result);
   const sslDomain = snapshot.sslDomain ?? subject.sslCheckDomain;
   const ofNoReminder = { isReminder: false, reminderSequence: 0, silenced: false };
-  // It says nothing about how the run ended.
+  // The alert is about the certificate, not about the outcome of the run.
   await insertAlerts(tx, [{ ...snapshot, ...ofNoReminder, alertType: 'ALERT_SSL', error: null, sslDomain }]);
   await queueNotifications(tx, background, { accountId, channelIds: untold, alertId: snapshot.id });
 }

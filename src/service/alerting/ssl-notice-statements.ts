@@ -1,8 +1,11 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on who has been told that a certificate expires. */
+/** Statements on which channels have been notified of an expiring certificate. */
 
-/** Notes that these channels are told of a check's certificate; those that had not been told before. */
+/**
+ * Records that these channels are notified of a check's certificate. Returns the channels that had not been notified
+ * before.
+ */
 export async function insertSslNotices(
   tx: Queryable,
   notice: { checkId: string; channelIds: readonly number[]; expiresAt: Date; now: Date },
@@ -18,7 +21,7 @@ export async function insertSslNotices(
   return rows.map(({ channelId }) => channelId);
 }
 
-/** Notes when the certificates of these checks were looked at, and how many days they had. */
+/** Records when the certificates of these checks were examined, and how many days they had left. */
 export async function noteSslLook(
   tx: Queryable,
   { checkIds, now }: { checkIds: readonly string[]; now: Date },
@@ -31,7 +34,7 @@ export async function noteSslLook(
   );
 }
 
-/** Notices of certificates that expired before a moment. How many were deleted; at most `limit`. */
+/** Deletes notices of certificates that expired before a moment, up to `limit`. Returns how many were deleted. */
 export async function deleteOldSslNotices(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },

@@ -3,31 +3,32 @@ import type { AlertType } from './alert-types.ts';
 import { clockSkewMs } from '../engine/clock-skew.ts';
 
 /**
- * What becomes of a check's alerts with a run that has ended, and with time (facts, 4.1 and 4.2; docs/alerting.md). Pure.
- * Times are milliseconds since the epoch.
+ * Decides which alerts and incidents follow from a finished run or from passing time (facts, 4.1 and 4.2;
+ * docs/alerting.md).
+ * Pure functions. Times are milliseconds since the epoch.
  */
 
 export type CheckStatus = 'passing' | 'degraded' | 'failing';
 
 export type AlertState = {
-  /** Of the last run that counted. */
+  /** Status after the last run that counted. */
   status: CheckStatus;
   /** Start of the first run of this status; null while passing. */
   since: number | null;
   /** Consecutive runs of this status; 0 while passing. */
   runs: number;
-  /** The alert of this status has been raised. */
+  /** Whether the alert of this status has been raised. */
   alerted: boolean;
-  /** Of this status nobody is told, nor reminded: it began, or its alert came, where alerts are silenced. */
+  /** Whether alerts and reminders of this status are silenced, because it began or was alerted during a silence. */
   silent: boolean;
-  /** Reminders of this status so far. */
+  /** Number of reminders of this status so far. */
   reminders: number;
   /** When the last alert or reminder of this status was raised. */
   alertedAt: number | null;
-  /** Since the check passed last somebody was told: of anything, of a failure. */
+  /** Whether somebody was notified since the check last passed: of any alert, and of a failure. */
   told: boolean;
   toldFailure: boolean;
-  /** Since the check passed last an alert asked for an incident. */
+  /** Whether an alert opened an incident since the check last passed. */
   hasIncident: boolean;
   /** The last run that counted. */
   lastRunAt: number | null;
@@ -49,14 +50,17 @@ export const initialState: AlertState = {
   lastRunId: null,
 };
 
-/** `silenced`: nobody is told now (muted, deactivated, maintenance). */
+/**
+ * `silenced`: no notification is sent now, because the check is muted or deactivated or a maintenance window is
+ * active.
+ */
 export type AlertEvent = { now: number; silenced: boolean } & (
   | {
       kind: 'run';
       runId: string;
       /** When the run took place. */
       at: number;
-      /** Null = the run says nothing about the check: it errored. */
+      /** Null = undecided, because the run errored. */
       verdict: CheckStatus | null;
     }
   | { kind: 'time' }
@@ -66,9 +70,12 @@ export type RaisedAlert = {
   alertType: AlertType;
   silenced: boolean;
   isReminder: boolean;
-  /** 0 = no reminder. */
+  /** 0 = not a reminder. */
   reminderSequence: number;
-  /** Somebody was told of a failure before (or is now), so that its end concerns who wants failures and recoveries alone. */
+  /**
+   * Whether a notification of a failure was sent (before or now).
+   * If so, the recovery also goes to channels that receive only failures and recoveries.
+   */
   toldFailure: boolean;
 };
 
@@ -76,13 +83,13 @@ export type Step = {
   state: AlertState;
   /** Null = none. */
   alert: RaisedAlert | null;
-  /** What becomes of the check's incident. */
+  /** What to do with the check's incident. */
   incident: 'open' | 'resolve' | null;
-  /** When time alone is the next event; null = never. */
+  /** When the next event is due without a run; null = never. */
   dueAt: number | null;
 };
 
-/** Each way from one status to another, and what its alert is called. */
+/** The alert type of each change of status. */
 const transitions: { readonly [from in CheckStatus]: { readonly [to in CheckStatus]: AlertType } } = {
   passing: { passing: 'NO_ALERT', degraded: 'ALERT_DEGRADED', failing: 'ALERT_FAILURE' },
   degraded: {
@@ -97,7 +104,7 @@ const transitions: { readonly [from in CheckStatus]: { readonly [to in CheckStat
   },
 };
 
-/** Of reminders: as many as it takes. */
+/** This amount of reminders in the settings means no limit. */
 const unlimited = 100_000;
 const minuteMs = 60_000;
 
@@ -136,14 +143,14 @@ function run(state: AlertState, settings: AlertSettings, event: AlertEvent & { k
     reminders: 0,
     alertedAt: null,
   };
-  // Between degraded and failing no threshold counts.
+  // Changes between degraded and failing are alerted at once, without a threshold.
   const isDue = from !== 'passing' || isThresholdMet(begun, settings, at);
   return isDue ? raised(begun, { alertType: transitions[from][verdict], silenced, now }) : unchanged(begun);
 }
 
 /**
- * A run that was followed before, another part of it, or one that is older than what has been followed. What has been followed
- * in the future counts no more: the clock was wrong and has been set back.
+ * Whether a run has been evaluated before (perhaps another part of it), or is older than the last evaluated run.
+ * A last run in the future is ignored: it was recorded while the clock was wrong.
  */
 const isKnown = ({ lastRunId, lastRunAt }: AlertState, { at, runId, now }: AlertEvent & { kind: 'run' }) =>
   runId === lastRunId || (lastRunAt !== null && at < lastRunAt && lastRunAt <= now + clockSkewMs);
@@ -153,7 +160,7 @@ function passed(state: AlertState, silenced: boolean): Changed {
   if (from === 'passing') return unchanged(state);
   return {
     state: { ...initialState, lastRunAt, lastRunId },
-    // The end of what nobody was told of is no news.
+    // Without an earlier notification, no recovery is sent.
     alert: told ? { ...noReminder, alertType: transitions[from].passing, silenced, toldFailure } : null,
     incident: hasIncident ? 'resolve' : null,
   };
@@ -207,14 +214,14 @@ function time(state: AlertState, settings: AlertSettings, { now, silenced }: Ale
   };
 }
 
-/** When an escalation by time or a reminder is due, which no run has to bring. */
+/** When a time-based escalation or a reminder is due. */
 function dueAt(state: AlertState, settings: AlertSettings): number | null {
   const { status, since, alerted, silent, reminders, alertedAt } = state;
   if (status === 'passing' || since === null) return null;
   if (!alerted) return settings.escalationType === 'TIME_BASED' ? since + failingMs(settings) : null;
   const { amount, interval } = settings.reminders;
   const isLast = amount !== unlimited && reminders >= amount;
-  // Reminders are of failures.
+  // Reminders are sent for failures only.
   if (status !== 'failing' || silent || isLast || alertedAt === null) return null;
   return alertedAt + interval * minuteMs;
 }

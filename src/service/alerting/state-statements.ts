@@ -3,28 +3,28 @@ import type { AlertState } from './state-machine.ts';
 import type { Queryable } from '../db/database.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
 
-/** Statements on how far each check is with its alerts. */
+/** Statements on the alert state of checks. */
 
 export type IncidentTrigger = { serviceId: string } & { readonly [field: string]: unknown };
 
-/** A check with its state, and all that decides about its alerts. */
+/** A check with its alert state and everything that decides about its alerts. */
 export type AlertSubject = {
   checkId: string;
   accountId: string;
   state: AlertState;
-  /** Of the last run that counted; null before there was one. */
+  /** Result of the last run that counted; null before there was one. */
   resultId: string | null;
   runLocations: string[];
   name: string;
   checkType: string;
   description: string | null;
-  /** Its own and its group's. */
+  /** Tags of the check and its group. */
   tags: string[];
   groupId: number | null;
   groupName: string | null;
-  /** Of the check or its group. */
+  /** Whether the check or its group is muted. */
   muted: boolean;
-  /** Both. */
+  /** Whether the check and its group are activated. */
   activated: boolean;
   useGlobal: boolean | null;
   own: Partial<AlertSettings> | null;
@@ -32,9 +32,9 @@ export type AlertSubject = {
   groupOwn: Partial<AlertSettings> | null;
   account: Partial<AlertSettings> | null;
   trigger: IncidentTrigger | null;
-  /** Of a check whose runs look at the certificate of a domain that it names. */
+  /** Domain of an SSL check; null for other checks. */
   sslCheckDomain: string | null;
-  /** It saw a certificate that expires soon, and that has not been looked at lately. */
+  /** Whether its certificate expires soon and has not been examined recently. */
   looksAtSsl: boolean;
 };
 
@@ -42,7 +42,9 @@ type Run = { checkId: string; at: number; runId: string };
 type Instants = { since: Date | null; alertedAt: Date | null; lastRunAt: Date | null };
 type Row = Omit<AlertSubject, 'state'> & Omit<AlertState, keyof Instants> & Instants;
 
-/** Certificates are looked at when so few days are left, and again after this time, or when the days have changed. */
+/**
+ * Certificates are examined when at most this many days are left, then again after this time or when the days change.
+ */
 const sslDays = 30;
 const sslEvery = `interval '1 hour'`;
 const looksAtSsl = (now: string) => `coalesce(st.ssl_days_remaining <= ${sslDays} and (
@@ -50,8 +52,8 @@ const looksAtSsl = (now: string) => `coalesce(st.ssl_days_remaining <= ${sslDays
   false)`;
 
 /**
- * The newest run of each of these checks, all of whose runs have passed: follows those that were passing, whom nothing
- * else comes of. One statement for all; the checks that it has followed.
+ * Updates checks that were passing and whose new runs have all passed, so that no alert can follow.
+ * `runs` has the newest run of each check. One statement for all checks; returns those that it has updated.
  */
 export async function followQuietChecks(
   tx: Queryable,
@@ -73,7 +75,7 @@ export async function followQuietChecks(
   );
 }
 
-/** States for checks that have none yet. */
+/** Creates states for checks that have none yet. */
 export async function ensureStates(tx: Queryable, checkIds: readonly string[]): Promise<void> {
   await tx.query(
     `insert into alert_states (check_id, account_id)
@@ -101,7 +103,7 @@ const subject = (
   left join check_groups g on g.id = c.group_id
   left join check_statuses st on st.check_id = s.check_id`;
 
-/** These checks as far as they exist, locked, in the order of their ids. */
+/** Locks and reads the states of these checks, in the order of their ids; omits checks that no longer exist. */
 export async function lockSubjects(
   tx: Queryable,
   { checkIds, now }: { checkIds: readonly string[]; now: Date },
@@ -113,7 +115,7 @@ export async function lockSubjects(
   return rows.map(subjectOf);
 }
 
-/** Checks of which something is due that no run brings, locked; those that another replica has are left out. */
+/** Locks and reads checks with a due alert or reminder; skips those that another replica has locked. */
 export async function lockDueSubjects(
   tx: Queryable,
   { now, limit }: { now: Date; limit: number },
@@ -151,7 +153,7 @@ export type StateToStore = Pick<AlertSubject, 'checkId' | 'state' | 'resultId' |
 
 const instant = (time: number | null) => (time === null ? null : new Date(time));
 
-/** Writes states that are locked. */
+/** Writes states that this transaction has locked. */
 export async function saveStates(tx: Queryable, states: readonly StateToStore[]): Promise<void> {
   if (states.length === 0) return;
   await tx.query(
@@ -179,13 +181,13 @@ export async function saveStates(tx: Queryable, states: readonly StateToStore[])
   );
 }
 
-/** Nothing is due for these any more, until their next run. */
+/** Clears the due time of these checks; their next run may set it again. */
 export async function forgetDue(tx: Queryable, checkIds: readonly string[]): Promise<void> {
   if (checkIds.length === 0) return;
   await tx.query('update alert_states set due_at = null where check_id = any($1::uuid[])', [[...checkIds]]);
 }
 
-/** What is due for a check is tried again at `until`. */
+/** Postpones the due time of a check to `until`. */
 export async function putOffDue(
   db: Queryable,
   { checkId, until }: { checkId: string; until: Date },

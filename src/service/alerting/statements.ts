@@ -2,7 +2,7 @@ import type { AlertType } from './alert-types.ts';
 import type { Queryable } from '../db/database.ts';
 import { toJsonb } from '../db/jsonb.ts';
 
-/** Statements on alerts. A row is a snapshot of all that a notification says. */
+/** Statements on alerts. A row is a snapshot of everything that a notification contains. */
 
 export type AlertRow = {
   id: string;
@@ -11,17 +11,17 @@ export type AlertRow = {
   checkName: string;
   checkType: string;
   checkDescription: string | null;
-  /** Of the check and its group. */
+  /** Tags of the check and its group. */
   tags: string[];
   groupId: number | null;
   groupName: string | null;
   alertType: AlertType;
-  /** Null where no result is behind it. */
+  /** Null for an alert without a result. */
   resultId: string | null;
   /** Slug or data-centre code of the result's location, and the location's name. */
   runLocation: string | null;
   runLocationName: string | null;
-  /** Slugs of all locations of the run that say the same. */
+  /** Slugs of all locations of the run with the same outcome. */
   runLocations: string[];
   /** Milliseconds. */
   responseTime: number | null;
@@ -31,11 +31,11 @@ export type AlertRow = {
   sslDomain: string | null;
   sslDaysRemaining: number | null;
   isReminder: boolean;
-  /** 0 = no reminder; the first one is 1. */
+  /** 0 = not a reminder; the first reminder is 1. */
   reminderSequence: number;
-  /** Nobody is told. */
+  /** No notification is sent. */
   silenced: boolean;
-  /** Of the run. */
+  /** Start of the run. */
   startedAt: Date;
   createdAt: Date;
 };
@@ -75,7 +75,7 @@ export async function insertAlerts(tx: Queryable, alerts: readonly AlertRow[]): 
 
 export type AlertFilter = {
   accountId: string;
-  /** Null = all checks, deleted ones too. */
+  /** Null = all checks, including deleted ones. */
   checkId: string | null;
   from: Date | null;
   to: Date | null;
@@ -83,10 +83,10 @@ export type AlertFilter = {
   offset: number;
 };
 
-/** A page of alerts that somebody may have been told of, newest first. */
+/** Reads a page of alerts that were not silenced, newest first. */
 export async function listAlerts(db: Queryable, filter: AlertFilter): Promise<AlertRow[]> {
   const { accountId, checkId, from, to, limit, offset } = filter;
-  // Two texts, so that each is planned for its own index.
+  // Two SQL texts, so that each is planned for its own index.
   const ofCheck = checkId === null ? '$2::uuid is null' : 'check_id = $2';
   return db.query<AlertRow>(
     `select ${columns} from alerts
@@ -97,7 +97,7 @@ export async function listAlerts(db: Queryable, filter: AlertFilter): Promise<Al
   );
 }
 
-/** How many were deleted; at most `limit`. */
+/** Deletes old alerts, up to `limit`. Returns how many were deleted. */
 export async function deleteOldAlerts(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },

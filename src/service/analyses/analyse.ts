@@ -18,7 +18,7 @@ import { analysesQueue, type AnalysisItem } from './queue.ts';
 import { secretsOfCheck } from './secrets-of-check.ts';
 import { hourMs } from '../../durations.ts';
 
-/** Makes the analyses that are asked for. */
+/** Performs queued root cause analyses. */
 
 type Deps = {
   db: Db;
@@ -26,7 +26,7 @@ type Deps = {
   log: Log;
   now: () => number;
   config: AnalysisConfig;
-  /** Of one call of the model; absent = a minute. */
+  /** Timeout of one model call; absent = one minute. */
   modelTimeoutMs?: number;
 };
 
@@ -38,7 +38,7 @@ const queue = {
   concurrency: 2,
 };
 
-/** Before `background.prepare()`. */
+/** Call before `background.prepare()`. */
 export function handleAnalyses(background: Background, deps: Deps): void {
   background.handle<AnalysisItem>(queue, async ({ analysisId }, item) => {
     const row = await findAnalysis(deps.db, { accountId: null, id: analysisId });
@@ -59,8 +59,11 @@ export function handleAnalyses(background: Background, deps: Deps): void {
       await complete(by, analysis);
     } catch (error) {
       if (!item.isLast) throw error;
-      deps.log.error({ analysis: row.id, error: toError(error).message }, 'an analysis failed');
-      await complete(builtinProvider, nothingToSay('The analysis failed; the log of the service says why.'));
+      deps.log.error({ analysis: row.id, error: toError(error).message }, 'root cause analysis failed');
+      await complete(
+        builtinProvider,
+        nothingToSay('The analysis failed. The log of the service has the reason.'),
+      );
     }
   });
 }
@@ -76,11 +79,11 @@ async function analyse(
       const analysis = await analyseByModel(endpoint, facts, { secrets, signal, timeoutMs: modelTimeoutMs });
       return { by: { provider: 'openai-compatible', model: endpoint.model }, analysis };
     } catch (error) {
-      // The service ends: another replica begins anew.
+      // The service is stopping: another replica starts the analysis again.
       if (signal.aborted) throw error;
       log.warn(
         { analysis: row.id, error: toError(error).message },
-        'the model was of no use: the rules analyse',
+        'model gave no valid analysis, using rules instead',
       );
     }
   }
@@ -89,10 +92,10 @@ async function analyse(
 
 const lostAfterMs = hourMs;
 
-/** Nobody waits for ever: those whose work was lost, because the service ended again and again, say so. */
+/** Completes analyses whose work was lost because the service stopped repeatedly, with a note that says so. */
 export async function endLostAnalyses(db: Db, now: number): Promise<void> {
   const analysis = nothingToSay(
-    'The analysis was lost, because the service ended while it was made. Ask for another one.',
+    'The analysis could not be finished because the service stopped. Request another one.',
   );
   await completeLostAnalyses(db, { before: new Date(now - lostAfterMs), ...builtinProvider, analysis });
 }

@@ -2,7 +2,7 @@ import { findLatestAnalysis, type Analysis } from './statements.ts';
 import type { Queryable } from '../db/database.ts';
 import { cleanMessage, hashOfMessage } from '../error-groups/clean-message.ts';
 
-/** The newest analysis of the error that an alert tells; undefined where there is none. */
+/** Finds the newest analysis of the error that an alert is about; undefined where there is none. */
 export async function analysisOf(
   db: Queryable,
   { accountId, checkId, error }: { accountId: string; checkId: string; error: string | null },

@@ -8,7 +8,7 @@ import { evidenceOf } from './evidence.ts';
 import type { Facts } from './facts.ts';
 import { fieldsOf } from '../../json-values.ts';
 
-/** The provider that asks a model. Nothing secret is sent: known secrets and sensitive headers are masked. */
+/** The provider that asks a model. Known secrets and sensitive headers are masked before anything is sent. */
 
 const promptCharacters = 24_000;
 const maxTokens = 2_000;
@@ -48,7 +48,7 @@ Answer with one JSON object and nothing else:
 "evidence": [{"description": a fact from the data, "artifacts": [{"name": ..., "type": ...}]}], "referenceLinks": [{"url": ..., "title": ...}]}.
 Say nothing that the facts do not show.`;
 
-/** Rejects with ChatError where no valid answer came, after one try to have it mended. */
+/** Throws ChatError if no valid answer arrives. The model gets one chance to correct an invalid answer. */
 export async function analyseByModel(
   endpoint: ModelEndpoint,
   facts: Facts,
@@ -72,10 +72,10 @@ export async function analyseByModel(
   throw new ChatError(`the answer of the model is not an analysis: ${problem}`);
 }
 
-/** What is sent, masked and bounded. */
+/** Builds the facts that are sent, with secrets masked and texts shortened. */
 export function promptOf(given: Facts, secrets: readonly NamedSecret[]): string {
   const scrubber = createScrubber(secrets);
-  // Before anything is shortened: half of a secret would not be known as one.
+  // Masking comes before shortening, because part of a secret would not be recognised.
   const facts = masked(given, scrubber);
   const { check, group, latest, inGroup, passed, userContext } = facts;
   const { assertions, timings, details, artifacts, log } = fieldsOf(latest?.body);
@@ -108,14 +108,14 @@ export function promptOf(given: Facts, secrets: readonly NamedSecret[]): string 
     log: Array.isArray(log) ? log.slice(-30) : [],
     details,
   };
-  // All of it once more as the text that is sent.
+  // Masks the complete text again before it is sent.
   return scrubber
     .text(JSON.stringify(scrubber.json(JSON.parse(JSON.stringify(whole)) as unknown)))
     .replace(/(:\/\/)[^\s"'<>/@\\]{1,300}@/g, '$1*********@')
     .slice(0, promptCharacters);
 }
 
-/** Texts without secrets; in what results hold, headers like `authorization` are masked by their names too. */
+/** Masks secrets in texts. Headers like `authorization` in results are also masked by name. */
 function masked(facts: Facts, scrubber: Scrubber): Facts {
   const { check, group, latest } = facts;
   const shown = <T>(value: T): T => scrubber.json(value);
@@ -134,11 +134,12 @@ function masked(facts: Facts, scrubber: Scrubber): Facts {
 
 type Answered = Type.Static<typeof Answer>;
 
-/** The answer, or what is wrong with it. */
+/** Returns the analysis, or the problem with the answer. */
 function parse(content: string): Answered | string {
-  // Not by a pattern: one would look through the rest from each brace of a megabyte of them.
+  // A regular expression would search the rest of the text again from each brace, which is slow for a megabyte of
+  // braces.
   const json = content.slice(content.indexOf('{'), content.lastIndexOf('}') + 1);
-  if (!json.startsWith('{')) return 'it has no JSON object';
+  if (!json.startsWith('{')) return 'it contains no JSON object';
   let value: unknown;
   try {
     value = JSON.parse(json);
@@ -149,11 +150,11 @@ function parse(content: string): Answered | string {
   const [, errors] = compiled.Errors(value);
   const [first] = errors;
   return first === undefined
-    ? 'it has another form'
+    ? 'it does not have the expected form'
     : `${first.instancePath || 'the object'} ${first.message}`;
 }
 
-/** Only artifacts that there are. */
+/** Removes artifacts that do not exist. */
 function bounded(answer: Answered, facts: Facts): Analysis {
   const names = new Set(evidenceOf(facts).flatMap(({ artifacts }) => artifacts.map(({ name }) => name)));
   return {

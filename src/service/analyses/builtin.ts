@@ -7,7 +7,7 @@ import type { Facts } from './facts.ts';
 import { whereItBroke } from './network-evidence.ts';
 import { fieldsOf, itemsOf } from '../../json-values.ts';
 
-/** The provider that is always there: rules over the results of an error group. Pure. */
+/** The provider that is always available: rules over the results of an error group. Pure. */
 
 export const builtinProvider = { provider: 'builtin', model: 'rules' };
 
@@ -16,7 +16,7 @@ const http = (section: string, title: string) => ({
   title: `RFC 9110: ${title}`,
 });
 
-/** The same facts always make the same analysis. */
+/** The same facts always give the same analysis. */
 export function analyseByRules(facts: Facts): Analysis {
   const { latest, group } = facts;
   const reason = fieldsOf(latest?.reason);
@@ -37,7 +37,7 @@ export function analyseByRules(facts: Facts): Analysis {
   };
 }
 
-/** Of connections that were not made, what network evidence says of them. */
+/** Explains connection failures from the network evidence. */
 function brokenAt({ latest }: Facts, classification: string, code: string | null): string[] {
   if (classification !== 'INFRASTRUCTURE_ERROR' || code === 'HTTP_STATUS') return [];
   const said = whereItBroke(fieldsOf(fieldsOf(latest?.body)['details']));
@@ -50,8 +50,8 @@ function causeOf(code: string | null, facts: Facts): Cause {
     return {
       classification: 'MONITORING_ERROR',
       cause:
-        'The run itself could not be done: the fault is with the agent, its host or the service, not with the target.',
-      fix: 'Look at the agents of the location: the error says what is missing.',
+        'The run could not be performed. The fault is with the agent, its host or the service, not with the target.',
+      fix: 'Examine the agents of the location. The error names what is missing.',
       links: [],
     };
   }
@@ -77,7 +77,7 @@ function causeOf(code: string | null, facts: Facts): Cause {
   }
   return {
     classification: 'UNKNOWN',
-    cause: 'The results do not say more than the error itself.',
+    cause: 'The results contain no more information than the error itself.',
     fix: null,
     links: [],
   };
@@ -99,7 +99,7 @@ function causeOfStatus(status: number | null): Cause {
   if (status === null) {
     return {
       classification: application,
-      cause: 'The target answered with another status than it should.',
+      cause: 'The target answered with an unexpected status.',
       fix: null,
       links: [],
     };
@@ -107,31 +107,31 @@ function causeOfStatus(status: number | null): Cause {
   if (status === 401 || status === 403) {
     return {
       classification: 'CONFIGURATION_ERROR',
-      cause: `The target refuses the credentials of the check (${status}): they are missing, have expired or lack a right.`,
-      fix: 'Renew the credentials in the variables of the check, or give them the right that they lack.',
+      cause: `The target refuses the check's credentials (${status}): they are missing, have expired or lack a permission.`,
+      fix: "Renew the credentials in the check's variables, or grant them the missing permission.",
       links: [http(status === 401 ? '401-unauthorized' : '403-forbidden', String(status))],
     };
   }
   if (status === 404 || status === 410) {
     return {
       classification: 'CONFIGURATION_ERROR',
-      cause: `What the check calls is not there (${status}): it was moved or removed, or a release does not route it.`,
-      fix: 'Correct the URL of the check, or bring the route back.',
+      cause: `The requested URL does not exist (${status}): it was moved or removed, or a release no longer routes it.`,
+      fix: "Correct the check's URL, or restore the route.",
       links: [http('404-not-found', String(status))],
     };
   }
   if (status === 429) {
     return {
       classification: 'CONFIGURATION_ERROR',
-      cause: 'The target limits how often it may be called, and the check is above that (429).',
-      fix: 'Have the check run less often, or have the target exempt it.',
+      cause: 'The target limits its request rate, and the check exceeds the limit (429).',
+      fix: 'Run the check less often, or exempt it from the limit of the target.',
       links: [{ url: 'https://www.rfc-editor.org/rfc/rfc6585#section-4', title: 'RFC 6585: 429' }],
     };
   }
   if (status === 502 || status === 503 || status === 504) {
     return {
       classification: 'INFRASTRUCTURE_ERROR',
-      cause: `What stands before the application answers ${status}: the application behind it is down, overloaded or too slow.`,
+      cause: `The proxy or load balancer in front of the application answers ${status}: the application is down, overloaded or too slow.`,
       fix: null,
       links: [http(status === 503 ? '503-service-unavailable' : '502-bad-gateway', String(status))],
     };
@@ -139,14 +139,14 @@ function causeOfStatus(status: number | null): Cause {
   if (status >= 500) {
     return {
       classification: application,
-      cause: `The application failed while it answered the request (${status}).`,
-      fix: 'Look in its log at the time of the latest result.',
+      cause: `The application failed while it handled the request (${status}).`,
+      fix: 'Read its log at the time of the latest result.',
       links: [http('500-internal-server-error', String(status))],
     };
   }
   return {
     classification: application,
-    cause: `The target answered ${status}, which is not what the check allows.`,
+    cause: `The target answered ${status}, which the check does not allow.`,
     fix: null,
     links: [http('status-codes', 'status codes')],
   };
@@ -160,7 +160,7 @@ function causeOfTimeout(facts: Facts): Cause {
     return {
       classification: 'APPLICATION_ERROR',
       cause:
-        'The target takes connections, but does not answer in time: it is overloaded, or waits for something behind it.',
+        'The target accepts connections but does not answer in time: it is overloaded, or waits for another system.',
       fix: null,
       links: [],
     };
@@ -169,7 +169,7 @@ function causeOfTimeout(facts: Facts): Cause {
     return {
       classification: 'INFRASTRUCTURE_ERROR',
       cause:
-        'No connection to the target came about in time: it is down, or a firewall on the way drops packets.',
+        'No connection to the target was established in time: it is down, or a firewall drops the packets.',
       fix: null,
       links: [],
     };
@@ -186,15 +186,15 @@ function tooSlow(facts: Facts): Cause {
   const grown = grownPhase(facts);
   const where: { [phase: string]: string } = {
     dns: 'the name servers are slow',
-    connect: 'the way to the target is slow or loses packets',
+    connect: 'the network path to the target is slow or loses packets',
     tunnel: 'the proxy is slow',
-    tls: 'the host of the target is busy, or its certificate chain has become long',
+    tls: "the target's host is busy, or its certificate chain has become longer",
     firstByte: 'the application takes longer to answer',
-    download: 'the response has become larger, or the way is slow',
+    download: 'the response has become larger, or the network path is slow',
   };
   const cause =
     grown === null
-      ? 'The target answers more slowly than the check allows.'
+      ? 'The target responds more slowly than the check allows.'
       : `The target answers more slowly than before: ${where[grown.phase] ?? 'it takes longer'} (${phases[grown.phase]} has grown from ${Math.round(grown.before)} ms to ${Math.round(grown.now)} ms).`;
   return { classification: 'PERFORMANCE_ERROR', cause, fix: null, links: [] };
 }
@@ -211,9 +211,9 @@ function causeOfAssertion(facts: Facts): Cause {
     classification: 'APPLICATION_ERROR',
     cause:
       failed === undefined
-        ? 'The target answers, but not with what the check asserts.'
-        : `The target answers, but not with what the check asserts: ${subject} was ${textOf(actual)} where ${textOf(target)} was to be compared with it.`,
-    fix: 'If the target is right, bring the assertion up to date; otherwise look at what was released when it began.',
+        ? "The target answers, but the response does not meet the check's assertions."
+        : `The target answers, but the response does not meet the check's assertions: ${subject} was ${textOf(actual)}, compared with ${textOf(target)}.`,
+    fix: 'If the response is correct, update the assertion. Otherwise examine what was released when the failures began.',
     links: [],
   };
 }
@@ -232,8 +232,8 @@ function causeOfTest({ group }: Facts): Cause {
   if (/strict mode violation/i.test(message)) {
     return {
       classification: 'SCRIPT_ERROR',
-      cause: 'A locator of the test matches several elements.',
-      fix: 'Make the locator match one element, by its role and name.',
+      cause: 'A locator in the test matches several elements.',
+      fix: 'Make the locator match one element, for example by role and name.',
       links: [{ url: 'https://playwright.dev/docs/locators#strictness', title: 'Playwright: strictness' }],
     };
   }
@@ -241,32 +241,32 @@ function causeOfTest({ group }: Facts): Cause {
     return {
       classification: 'APPLICATION_ERROR',
       cause:
-        'Something that the test waits for did not appear on the page: the page has changed, is broken or is slow.',
-      fix: 'Look in the trace at the page when the time was over: if it is right, bring the locator up to date.',
+        'An element that the test waits for did not appear on the page: the page has changed, is broken or is slow.',
+      fix: 'Open the trace and look at the page at the time of the timeout. If the page is correct, update the locator.',
       links,
     };
   }
   return {
     classification: 'APPLICATION_ERROR',
-    cause: 'A test of the check found something else than it expects.',
-    fix: 'Look in the trace: if the page is right, bring the test up to date.',
+    cause: 'A test of the check found a value that it does not expect.',
+    fix: 'Open the trace. If the page is correct, update the test.',
     links,
   };
 }
 
-/** How much of the check it concerns. */
+/** Describes how widespread the failure is. */
 function scopeOf(facts: Facts): string {
   const { failing, passing } = placesOf(facts);
   if (failing.length > 0 && passing.length > 0) {
-    return `Only ${failing.join(', ')} sees it, so look first at what is between there and the target. `;
+    return `Only ${failing.join(', ')} sees it, so examine the network between there and the target first. `;
   }
-  return failing.length > 1 ? 'All locations see it, so it is at the target. ' : '';
+  return failing.length > 1 ? 'All locations see it, so the cause is at the target. ' : '';
 }
 
 function impactOf(facts: Facts, classification: string): string {
   const { check, inGroup, passed, group } = facts;
   if (classification === 'MONITORING_ERROR') {
-    return `None is known: while it lasts nobody watches what ${check.name} watches.`;
+    return `No impact is known, but ${check.name} does not monitor its target while the error lasts.`;
   }
   const since = passed.filter(({ startedAt }) => startedAt >= group.firstSeen).length;
   const share = since === 0 ? 'every run' : `${inGroup.length} of ${inGroup.length + since} runs`;

@@ -1,12 +1,15 @@
 import type { ReasonCode } from '../../protocol/reasons.ts';
 
-/** What reason codes mean to who has to mend it. `ours` and unknown codes have rules of their own in builtin.ts. */
+/**
+ * Causes and remedies by reason code. Codes of the class `ours` and unknown codes have rules of their own in
+ * builtin.ts.
+ */
 
 export type Cause = {
   classification: string;
-  /** A sentence. */
+  /** The cause, as one sentence. */
   cause: string;
-  /** What to do; a sentence. Null = nothing in the check or its script. */
+  /** The remedy, as one sentence. Null = nothing to change in the check or its script. */
   fix: string | null;
   links: readonly { url: string; title: string }[];
 };
@@ -41,30 +44,25 @@ const script = (cause: string, fix: string, links: Cause['links'] = []): Cause =
 });
 
 const noName = network(
-  'The name of the target can not be resolved: its record is gone or its name server is.',
+  "The target's name cannot be resolved: its DNS record or its name server is gone.",
   names,
 );
-const cut = network('The target, or something before it, ends connections before it has answered.');
-const noWay = network(
-  'There is no way to the address of the target: a route, a host or a link on it is down.',
-);
+const cut = network('The target, or a device in front of it, closes connections before it has answered.');
+const noWay = network("There is no route to the target's address: a router, a host or a link is down.");
 const untrusted = settings(
-  'The certificate of the target is signed by an authority that the location does not know, or its chain is not complete.',
-  'Have the target send its intermediate certificates, or make the authority known to the agents of the location.',
+  "The target's certificate is signed by an authority that the location does not trust, or its chain is incomplete.",
+  "Configure the target to send its intermediate certificates, or add the authority to the trust store of the location's agents.",
   certificates,
 );
 
-/** By code; what a table can not say alone (statuses, phases, assertions) is in builtin.ts. */
+/** Rules by code. Rules that need more than the code (statuses, phases, assertions) are in builtin.ts. */
 export const causes: { readonly [code in ReasonCode]?: Cause } = {
   ENOTFOUND: noName,
-  EAI_AGAIN: network(
-    'The name servers of the location did not answer: name resolution itself is down there.',
-    names,
-  ),
+  EAI_AGAIN: network("The location's name servers did not answer: DNS is down there.", names),
   DNS_RCODE: network('The name server answered with an error instead of a record.', names),
-  DNS_MALFORMED: network('The answer of the name server is not valid.', names),
+  DNS_MALFORMED: network("The name server's answer is not valid.", names),
   ECONNREFUSED: network(
-    'Nothing listens at the address and port of the target, or a firewall rejects the connection: the service is stopped, restarting or listens elsewhere.',
+    "Nothing listens on the target's address and port, or a firewall rejects the connection: the server is stopped, restarting or listens elsewhere.",
   ),
   ECONNRESET: cut,
   ECONNABORTED: cut,
@@ -75,25 +73,21 @@ export const causes: { readonly [code in ReasonCode]?: Cause } = {
   EHOSTDOWN: noWay,
   ENETUNREACH: noWay,
   PACKET_LOSS: network(
-    'Packets on the way to the target are lost: a link is overloaded or down, or the host does not answer pings.',
+    'Packets to the target are lost: a link is overloaded or down, or the host does not answer pings.',
   ),
-  EACCES: network('The host of the agent may not send to this address: a firewall or a policy forbids it.'),
-  PROXY_FAILED: network('The proxy of the location did not connect to the target.'),
+  EACCES: network("The agent's host may not send to this address: a firewall or a policy forbids it."),
+  PROXY_FAILED: network("The location's proxy did not connect to the target."),
   CERT_HAS_EXPIRED: settings(
-    'The certificate of the target has expired.',
-    'Renew the certificate and have the server load it.',
+    "The target's certificate has expired.",
+    'Renew the certificate and reload it on the server.',
     certificates,
   ),
   CERT_NOT_YET_VALID: settings(
-    'The certificate of the target is not valid yet: it was installed too early, or a clock is wrong.',
-    'Install a certificate that is valid now, and look at the clocks of both hosts.',
+    "The target's certificate is not valid yet: it was installed too early, or a clock is wrong.",
+    'Install a certificate that is valid now, and check the clocks of both hosts.',
     certificates,
   ),
-  CERT_REVOKED: settings(
-    'The certificate of the target was revoked.',
-    'Have a new certificate issued.',
-    certificates,
-  ),
+  CERT_REVOKED: settings("The target's certificate was revoked.", 'Request a new certificate.', certificates),
   CERT_UNTRUSTED: untrusted,
   CERT_REJECTED: untrusted,
   INVALID_CA: untrusted,
@@ -103,84 +97,78 @@ export const causes: { readonly [code in ReasonCode]?: Cause } = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
   ERR_TLS_CERT_ALTNAME_INVALID: settings(
-    'The certificate of the target is for other names than the one that was called: another site answers, or a name is missing in it.',
-    'Have the name added to the certificate, or call the target by a name that it has.',
+    "The target's certificate does not contain the requested name: another site answers, or the name is missing in it.",
+    'Add the name to the certificate, or use a name that the certificate contains.',
     certificates,
   ),
   TLS_ERROR: network(
-    'The TLS handshake with the target failed: both sides have no version or cipher in common, or the target does not speak TLS there.',
+    'The TLS handshake with the target failed: both sides have no version or cipher in common, or the port does not use TLS.',
     tls,
   ),
   HTTP_PROTOCOL_ERROR: {
-    ...network('What the target answers is not valid HTTP.', http),
+    ...network("The target's response is not valid HTTP.", http),
     classification: 'APPLICATION_ERROR',
   },
   HTTP_DECODING_FAILED: {
-    ...network('The body of the response is not in the encoding that its headers name.', http),
+    ...network('The response body does not have the encoding that its headers name.', http),
     classification: 'APPLICATION_ERROR',
   },
   TOO_MANY_REDIRECTS: settings(
-    'The target redirects again and again.',
-    'Look at the rules of its redirects: two of them lead to each other.',
+    'The target redirects too many times.',
+    'Examine its redirect rules: they may form a loop.',
     http,
   ),
   INVALID_REDIRECT: settings(
-    'The target redirects to what is no URL.',
-    'Correct the location header that it sends.',
+    'The target redirects to an invalid URL.',
+    "Correct the target's location header.",
     http,
   ),
-  INVALID_URL: settings(
-    'The URL of the check is not valid.',
-    'Correct the URL of the check, and the variables in it.',
-  ),
+  INVALID_URL: settings("The check's URL is not valid.", "Correct the check's URL and the variables in it."),
   INVALID_REQUEST: settings(
-    'The request of the check can not be sent as it is.',
+    "The check's request is not valid and cannot be sent.",
     'Correct its headers, body and variables.',
   ),
   TEMPLATE_INVALID: settings(
-    'A variable or a template in the request of the check can not be filled in.',
-    'Define the variable, or correct its name.',
+    "A variable or a template in the check's request cannot be resolved.",
+    'Define the variable or correct its name.',
   ),
   CLIENT_CERTIFICATE_INVALID: settings(
-    'The client certificate of the check can not be used.',
-    'Upload the certificate, its key and passphrase anew.',
+    "The check's client certificate cannot be used.",
+    'Upload the certificate, its key and passphrase again.',
   ),
   SHOULD_HAVE_FAILED: {
     classification: 'APPLICATION_ERROR',
-    cause: 'The target answered a request that it should refuse.',
-    fix: 'Look at what protects it: it may be reachable for those who must not reach it.',
+    cause: 'The target accepted a request that it should refuse.',
+    fix: 'Examine its access protection: it may be open to unauthorised clients.',
     links: [],
   },
   HEARTBEAT_MISSED: {
     classification: 'APPLICATION_ERROR',
     cause:
-      'The job that is watched did not call its ping URL in time: it did not run, did not end, or could not reach the service.',
-    fix: 'Look at the log of the job, and whether its host reaches the ping URL.',
+      'The monitored job did not call its ping URL in time: it did not run, did not finish, or could not reach the service.',
+    fix: "Read the job's log, and check that its host can reach the ping URL.",
     links: [],
   },
   SCRIPT_THREW: script(
-    'The script of the check threw an error of its own.',
-    'Correct the script at the line that its error names.',
+    "The check's script threw an error.",
+    'Correct the script at the line that the error names.',
   ),
   SCRIPT_INVALID: script(
-    'The script of the check can not be run: its syntax, its tests or its packages are not valid.',
-    'Correct the script as the error says.',
+    "The check's script cannot be run: its syntax, its tests or its packages are not valid.",
+    'Correct the script as the error describes.',
   ),
   SCRIPT_TIMEOUT: script(
-    'The script of the check did not end in its time: it waits for something that does not come.',
-    'Look in the trace for the step that did not end.',
+    "The check's script did not finish in time: it waits for something that does not happen.",
+    'Open the trace and find the step that did not finish.',
     traces,
   ),
   SCRIPT_KILLED: script(
-    'The script of the check took more memory, processor time, output or disk than it may.',
-    'Have the script do less at once.',
+    "The check's script exceeded a limit of memory, CPU time, output or disk.",
+    'Change the script so that it does less at once.',
   ),
-  BUNDLE_INVALID: settings(
-    'The code bundle of the suite can not be used.',
-    'Pack and upload the bundle anew.',
-  ),
+  BUNDLE_INVALID: settings("The suite's code bundle cannot be used.", 'Pack and upload the bundle again.'),
   INSTALL_FAILED: settings(
     'The packages of the suite could not be installed.',
-    'Look at the log of the install: a package or a registry can not be had.',
+    'Read the installation log: a package or a registry is not available.',
   ),
 };

@@ -3,7 +3,7 @@ import type { ModelEndpoint } from '../../config/analysis.ts';
 import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 import { codeOf } from '../../system-errors.ts';
 
-/** One call of the chat completions protocol, within its bounds. */
+/** One call of the chat completions protocol, with limits on time and size. */
 
 export type ToolCall = { id: string; name: string; arguments: string };
 
@@ -17,11 +17,11 @@ export type Tool = { name: string; description: string; parameters: object };
 export type ChatAnswer = {
   content: string;
   toolCalls: ToolCall[];
-  /** Of prompt and answer together, as the endpoint says; estimated where it does not. */
+  /** Tokens of prompt and answer together, as the endpoint reports them; estimated otherwise. */
   tokens: number;
 };
 
-/** Why no answer came; never holds the key. */
+/** Why no answer arrived; the message never contains the key. */
 export class ChatError extends Error {
   constructor(message: string) {
     super(message);
@@ -32,7 +32,7 @@ export class ChatError extends Error {
 const answerBytes = 1024 * 1024;
 const shownCharacters = 300;
 
-/** Rejects with ChatError. `timeoutMs` is for the whole call; `maxTokens` for the answer. */
+/** Throws ChatError. `timeoutMs` applies to the whole call, `maxTokens` to the answer. */
 export async function chat(
   endpoint: ModelEndpoint,
   options: {
@@ -41,7 +41,7 @@ export async function chat(
     maxTokens: number;
     timeoutMs: number;
     signal: AbortSignal;
-    /** Have the answer be JSON. */
+    /** Requests an answer in JSON. */
     json?: boolean;
   },
 ): Promise<ChatAnswer> {
@@ -73,12 +73,12 @@ export async function chat(
     if (error instanceof ChatError) throw error;
     if (timeout.aborted)
       throw new ChatError(`the model endpoint did not answer within ${timeoutMs / 1000} s`);
-    if (signal.aborted) throw new ChatError('the call of the model endpoint was ended');
+    if (signal.aborted) throw new ChatError('the call of the model endpoint was cancelled');
     const code = codeOf(error);
-    throw new ChatError(`the model endpoint could not be asked${code === undefined ? '' : ` (${code})`}`);
+    throw new ChatError(`the model endpoint could not be reached${code === undefined ? '' : ` (${code})`}`);
   }
   if (status > 299) {
-    // Some endpoints tell the key that they refuse.
+    // Some endpoints repeat the refused key in their answer.
     const key = endpoint.key?.reveal() ?? '';
     const shown = key === '' ? text : text.replaceAll(key, '***');
     throw new ChatError(`the model endpoint answered ${status}: ${shown.slice(0, shownCharacters)}`);
@@ -92,7 +92,7 @@ async function bounded(body: AsyncIterable<Buffer>): Promise<string> {
   for await (const chunk of body) {
     size += chunk.length;
     if (size > answerBytes)
-      throw new ChatError(`the answer of the model endpoint is longer than ${answerBytes} bytes`);
+      throw new ChatError(`the model endpoint's answer is longer than ${answerBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -121,7 +121,7 @@ function parseAnswer(text: string, promptLength: number): ChatAnswer {
   try {
     parsed = fieldsOf(JSON.parse(text));
   } catch {
-    throw new ChatError('the answer of the model endpoint is not JSON');
+    throw new ChatError("the model endpoint's answer is not JSON");
   }
   const message = fieldsOf(fieldsOf(itemsOf(parsed['choices'])[0])['message']);
   const content = typeof message['content'] === 'string' ? message['content'] : '';
@@ -135,8 +135,7 @@ function parseAnswer(text: string, promptLength: number): ChatAnswer {
         { id: typeof id === 'string' ? id : name, name, arguments: typeof given === 'string' ? given : '{}' },
       ];
     });
-  if (content === '' && toolCalls.length === 0)
-    throw new ChatError('the answer of the model endpoint is empty');
+  if (content === '' && toolCalls.length === 0) throw new ChatError("the model endpoint's answer is empty");
   const { total_tokens: total } = fieldsOf(parsed['usage']);
   const tokens = typeof total === 'number' && total > 0 ? total : Math.ceil((promptLength + text.length) / 4);
   return { content, toolCalls, tokens };

@@ -4,7 +4,7 @@ import type { Facts } from './facts.ts';
 import { describeNetwork } from './network-evidence.ts';
 import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 
-/** What the results of an error group show, one sentence each. Pure. */
+/** Evidence from the results of an error group, one sentence each. Pure. */
 
 export const textOf = (value: unknown, most = 200): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing');
@@ -14,7 +14,7 @@ export const textOf = (value: unknown, most = 200): string => {
 type Evidence = Analysis['evidence'][number];
 const said = (description: string): Evidence => ({ artifacts: [], description });
 
-/** The phases as people know them. */
+/** Names of the phases, for people. */
 export const phases: { readonly [phase: string]: string } = {
   dns: 'name resolution',
   connect: 'connecting',
@@ -27,7 +27,7 @@ export const phases: { readonly [phase: string]: string } = {
 
 export type GrownPhase = { phase: string; before: number; now: number };
 
-/** Too few results say nothing, and too small a growth is noise. */
+/** Fewer results than this are no evidence, and smaller growth is noise. */
 const fewest = 3;
 const smallestGrowthMs = 50;
 
@@ -42,7 +42,7 @@ const valuesOf = (results: readonly ShortResult[], phase: string) =>
     return typeof value === 'number' ? [value] : [];
   });
 
-/** The phase that takes so much longer than in results that passed: twice as long, and the one that grew most. */
+/** Finds the phase that grew most against passed results, if it takes at least twice as long. */
 export function grownPhase({ inGroup, passed }: Facts): GrownPhase | null {
   let most: GrownPhase | null = null;
   for (const phase of Object.keys(phases)) {
@@ -58,7 +58,7 @@ export function grownPhase({ inGroup, passed }: Facts): GrownPhase | null {
 
 const ms = (value: number) => `${Math.round(value)} ms`;
 
-/** Where it fails: the locations with the error, and those that pass meanwhile. */
+/** Where the check fails: locations with the error, and locations that pass in the same period. */
 export function placesOf({ inGroup, passed, group }: Facts): { failing: string[]; passing: string[] } {
   const failing = [...new Set(inGroup.map(({ runLocation }) => runLocation))].sort();
   const passing = passed
@@ -88,14 +88,16 @@ function sinceWhen({ group, inGroup, passed, otherFailed }: Facts): Evidence {
   const latest = passed[0]?.startedAt.toISOString();
   const others = otherFailed.length > 0 ? ` ${otherFailed.length} other results failed in another way.` : '';
   const between =
-    since > 0 ? `${since} results in between passed: it comes and goes.` : 'None has passed since.';
+    since > 0
+      ? `${since} results in between passed, so the error is intermittent.`
+      : 'None has passed since.';
   return said(
-    `First seen ${first}, last seen ${last}, in ${inGroup.length} of the results that were looked at. ${between}` +
-      `${latest === undefined ? '' : ` The latest that passed started ${latest}.`}${others}`,
+    `First seen ${first}, last seen ${last}, in ${inGroup.length} of the examined results. ${between}` +
+      `${latest === undefined ? '' : ` The latest passed result started ${latest}.`}${others}`,
   );
 }
 
-/** Evidence in the order of its weight. Artifacts stand with what they may show more of. */
+/** Returns evidence, most important first. Artifacts are listed with the evidence that they illustrate. */
 export function evidenceOf(facts: Facts): Evidence[] {
   const { latest } = facts;
   const body = fieldsOf(latest?.body);
@@ -103,7 +105,7 @@ export function evidenceOf(facts: Facts): Evidence[] {
   const found: (Evidence | null)[] = [];
   const reason = fieldsOf(latest?.reason);
   if (typeof reason['code'] === 'string') {
-    found.push(said(`The latest result: ${reason['code']}: ${textOf(reason['message'], 500)}`));
+    found.push(said(`Latest result: ${reason['code']}: ${textOf(reason['message'], 500)}`));
   }
   for (const assertion of itemsOf(body['assertions']).map(fieldsOf)) {
     const { source, property, comparison, target, actual, error } = assertion;

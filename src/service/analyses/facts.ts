@@ -9,26 +9,26 @@ import { isGrouped } from '../error-groups/follow-errors.ts';
 import { timeOfUuidv7 } from '../engine/ids.ts';
 import { dayMs } from '../../durations.ts';
 
-/** What an analysis is made from. */
+/** The input of an analysis. */
 
 export type Facts = {
   check: Pick<CheckRow, 'name' | 'checkType' | 'groupId' | 'definition'>;
   group: ErrorGroupRow;
-  /** The latest result of the group, whole; null when retention has taken it. */
+  /** The complete latest result of the group; null when retention has deleted it. */
   latest: ResultRow | null;
-  /** Results about that time, newest first: of the group, other failed ones, and those that passed. */
+  /** Results around that time, newest first: of the group, other failed ones, and passed ones. */
   inGroup: readonly ShortResult[];
   otherFailed: readonly ShortResult[];
   passed: readonly ShortResult[];
   userContext: string;
 };
 
-/** Results that are looked at. */
+/** Number of results that are read. */
 const most = 200;
 const mostPassed = 50;
 const backMs = 7 * dayMs;
 
-/** Null when the check or the group is gone. */
+/** Null when the check or the group was deleted. */
 export async function gatherFacts(
   db: Queryable,
   { accountId, checkId, errorGroupId, userContext }: AnalysisRow,
@@ -46,7 +46,8 @@ export async function gatherFacts(
   const of = { accountId, checkId, to: lastSeen };
   const from = new Date(lastSeen.getTime() - backMs);
   const recent = await earlierResults(db, { ...of, from, onlyPassed: false, limit: most });
-  // Before it began: a check that has failed for long has none among the last ones.
+  // Passed results are read from before the error began: a check that has failed for long has none among its latest
+  // results.
   const start = new Date(Math.max(firstSeen.getTime(), from.getTime()));
   const passed = await earlierResults(db, {
     ...of,

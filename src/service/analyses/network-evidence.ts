@@ -1,8 +1,8 @@
 import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 
 /**
- * What details of results say of the way to the target: `traceroute` and `packetCapture`, as agents write them where the network
- * failed a check. Pure, and careful: agents of other versions may write more, or less.
+ * Reads `traceroute` and `packetCapture` from result details, which agents write after a network failure.
+ * Pure. Agents of other versions may write more or less, so nothing is assumed.
  */
 
 const text = (value: unknown, most: number): string | null =>
@@ -14,7 +14,7 @@ type Hop = { hop: number; address: string; error: string | null };
 
 type Trace = {
   reached: boolean | null;
-  /** Those that answered, nearest first; and how many were asked. */
+  /** Hops that answered, nearest first, and the number of hops that were probed. */
   answered: Hop[];
   asked: number;
 };
@@ -32,7 +32,7 @@ function traceOf(details: Readonly<Fields>): Trace | null {
   return { reached: typeof reached === 'boolean' ? reached : null, answered, asked: hops.length };
 }
 
-/** Sentences; none where the details have no such evidence. */
+/** Returns sentences; none where the details have no such evidence. */
 export function describeNetwork(details: Readonly<Fields>): string[] {
   const trace = traceOf(details);
   return [...(trace === null ? [] : [describeTrace(trace)]), ...describeCapture(details['packetCapture'])];
@@ -40,15 +40,15 @@ export function describeNetwork(details: Readonly<Fields>): string[] {
 
 function describeTrace({ reached, answered, asked }: Trace): string {
   const last = answered.at(-1);
-  if (last === undefined) return `None of ${asked} hops on the way to the target answered.`;
+  if (last === undefined) return `None of the ${asked} hops to the target answered.`;
   const where = `hop ${last.hop} (${last.address})`;
-  if (last.error !== null) return `On the way to the target ${where} turned the probes back: ${last.error}.`;
+  if (last.error !== null) return `On the path to the target, ${where} rejected the probes: ${last.error}.`;
   const silent = asked - last.hop;
   if (reached === true || (reached === null && silent <= 0)) {
-    return `The way to the target was traced over ${last.hop} hops, to ${last.address}.`;
+    return `The traceroute to the target has ${last.hop} hops, ending at ${last.address}.`;
   }
   const beyond = silent <= 0 ? 'the target did not' : `none of the ${silent} beyond did`;
-  return `On the way to the target ${where} was the last that answered; ${beyond}.`;
+  return `On the path to the target, ${where} was the last hop that answered; ${beyond}.`;
 }
 
 function describeCapture(value: unknown): string[] {
@@ -61,28 +61,28 @@ function describeCapture(value: unknown): string[] {
   return counts.length === 0 ? [] : [`Captured packets: ${counts.join(', ')}.`];
 }
 
-/** Where a connection that was not made broke off, as a sentence; null where the evidence does not tell. */
+/** Explains in one sentence where a connection attempt failed; null where the evidence does not show it. */
 export function whereItBroke(details: Readonly<Fields>): string | null {
   const trace = traceOf(details);
   const last = trace?.answered.at(-1);
   if (last !== undefined && last.error !== null) {
-    return `A router on the way (${last.address}) turns the packets back: ${last.error}. Look at its routes and filters.`;
+    return `A router on the path (${last.address}) rejects the packets: ${last.error}. Examine its routes and filters.`;
   }
   const { syn, synAck, resets, dnsQueries, dnsAnswers } = fieldsOf(details['packetCapture']);
   const isOpenHost = trace?.reached === true;
   if (number(syn) !== null && Number(syn) > 0 && synAck === 0 && resets === 0) {
     return isOpenHost
-      ? 'The host is reached, but its port does not answer: a firewall drops the connection, or the host is overloaded.'
-      : 'What the agent sends to open the connection is not answered at all: it is dropped on the way, or nothing is at the address.';
+      ? 'The host is reachable, but its port does not answer: a firewall drops the connection, or the host is overloaded.'
+      : "The agent's connection attempt gets no answer: its packets are dropped on the path, or no host has this address.";
   }
   if (number(dnsQueries) !== null && Number(dnsQueries) > 0 && dnsAnswers === 0) {
     return 'The name servers do not answer the agent.';
   }
   if (isOpenHost) {
-    return 'The way to the host is open: it is the port or the program behind it that does not answer.';
+    return 'The path to the host is open: the port, or the program behind it, does not answer.';
   }
   if (trace?.reached === false && last !== undefined) {
-    return `The way ends behind ${last.address} (hop ${last.hop}): look at the network there, or at a firewall before the target.`;
+    return `The path ends after ${last.address} (hop ${last.hop}). Examine the network there, or a firewall in front of the target.`;
   }
   return null;
 }

@@ -5,17 +5,17 @@ import type { Db } from '../db/database.ts';
 import type { NewGroup } from '../error-groups/follow-errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
 
-/** Analyses that are asked for. */
+/** Queues analyses. */
 
 export const analysesQueue = 'root-cause-analyses';
 export type AnalysisItem = { analysisId: string };
 
-/** Of an account, waiting at once. */
+/** Pending analyses that an account may have at once. */
 export const mostPending = 50;
-/** Of one group; older ones go. */
+/** Analyses kept for one group; older ones are deleted. */
 const mostOfGroup = 20;
 
-/** A pending analysis, whose work is queued with the transaction's commit; its id. */
+/** Creates a pending analysis and queues its work, both with the commit of `tx`. Returns its id. */
 export async function queueAnalysis(
   tx: Db,
   background: Background,
@@ -36,7 +36,7 @@ export async function queueAnalysis(
   return id;
 }
 
-/** Has errors analysed that are seen for the first time: told of them by the follower of errors. */
+/** Queues an analysis of each error that is seen for the first time. The error follower calls it. */
 export function analyseNewGroups(
   background: Background,
   now: () => number,

@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 
-/** A result as analyses compare it with others. */
+/** A result, as analyses compare it with others. */
 export type ShortResult = {
   id: string;
   status: string;
@@ -14,7 +14,7 @@ export type ShortResult = {
   timings: Record<string, unknown> | null;
 };
 
-/** Final results from `from` to `to`, newest first. */
+/** Reads final results from `from` to `to`, newest first. */
 export async function earlierResults(
   db: Queryable,
   options: {

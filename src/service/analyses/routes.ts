@@ -12,7 +12,7 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
 import { date, dayOf } from '../http/fields/dates.ts';
 
-/** Why the results of an error group fail, as far as they tell (specification, "Root cause analysis"). */
+/** Routes of root cause analyses: why the results of an error group fail (specification, "Root cause analysis"). */
 
 const text = Type.String();
 
@@ -102,7 +102,10 @@ export function registerRootCauseAnalyses(api: PublicApi, { db, background, now 
         const check = group === undefined ? undefined : await findCheck(tx, { accountId, id: group.checkId });
         if (check === undefined) throw notFound('error group', errorGroupId, 'errorGroupId');
         if ((await lockPendingAnalyses(tx, accountId)) >= mostPending) {
-          throw new HttpError(429, `${mostPending} analyses wait already: ask again when some have ended.`);
+          throw new HttpError(
+            429,
+            `${mostPending} analyses are already pending. Try again when some have finished.`,
+          );
         }
         return queueAnalysis(tx, background, {
           accountId,

@@ -6,7 +6,7 @@ import type { Queryable } from '../db/database.ts';
 import { isSecretVariable, openVariables, type Encryption } from '../engine/encryption.ts';
 import type { Variable } from '../checks/storage/settings.ts';
 
-/** What a check, its group and its account know that is to be shown to nobody. */
+/** Secrets of a check, its group and its account. */
 
 type Of = { accountId: string; check: Pick<CheckRow, 'groupId' | 'definition'> };
 type Definition = { readonly [field: string]: unknown };
@@ -26,13 +26,16 @@ async function variablesWith(
   return openVariables([...lists.flat(), ...(await allVariables(db, accountId))], encryption);
 }
 
-/** The variables that a check, its group and its account have, in the clear: the check's own first. Throws EncryptionError. */
+/**
+ * Reads the variables of a check, its group and its account in plain text, the check's own first. Throws
+ * EncryptionError.
+ */
 export async function variablesOfCheck(db: Queryable, encryption: Encryption, of: Of): Promise<Variable[]> {
   const definitions = await definitionsOf(db, of);
   return variablesWith(db, encryption, { accountId: of.accountId, definitions });
 }
 
-/** Those among them that must be shown to nobody. */
+/** Selects the variables that are secret. */
 export function secretsAmong(variables: readonly Variable[]): NamedSecret[] {
   return variables
     .filter((variable) => isSecretVariable(variable) || variable.locked)
@@ -40,8 +43,8 @@ export function secretsAmong(variables: readonly Variable[]): NamedSecret[] {
 }
 
 /**
- * All that a model must not be told: secret and locked variables, whatever of the definitions is kept encrypted (locked headers and
- * parameters, passwords), and passwords within URLs. Throws EncryptionError.
+ * Everything that must not be sent to a model: secret and locked variables, encrypted parts of the definitions (locked
+ * headers and parameters, passwords), and passwords within URLs. Throws EncryptionError.
  */
 export async function secretsOfCheck(db: Queryable, encryption: Encryption, of: Of): Promise<NamedSecret[]> {
   const definitions = await definitionsOf(db, of);

@@ -24,7 +24,7 @@ export type AnalysisRow = {
   status: 'PENDING' | 'COMPLETED';
   /** Milliseconds. */
   durationMs: number;
-  /** Null while it is pending. */
+  /** Null while the analysis is pending. */
   analysis: Analysis | null;
   createdAt: Date;
 };
@@ -33,7 +33,7 @@ const columns = `id, account_id as "accountId", check_id as "checkId", error_gro
   check_type as "checkType", provider, model, user_context as "userContext", status, duration_ms as "durationMs", analysis,
   created_at as "createdAt"`;
 
-/** A pending one. */
+/** Inserts a pending analysis. */
 export async function insertAnalysis(
   tx: Queryable,
   analysis: Pick<
@@ -58,7 +58,7 @@ export async function insertAnalysis(
   );
 }
 
-/** Nothing happens to one that is complete. */
+/** Completes a pending analysis. Has no effect on one that is complete. */
 export async function completeAnalysis(
   db: Queryable,
   done: { id: string; provider: string; model: string; durationMs: number; analysis: Analysis },
@@ -70,7 +70,7 @@ export async function completeAnalysis(
   );
 }
 
-/** Null for the account: whosever it is. */
+/** Account null = any account. */
 export async function findAnalysis(
   db: Queryable,
   { accountId, id }: { accountId: string | null; id: string },
@@ -82,7 +82,7 @@ export async function findAnalysis(
   return rows[0];
 }
 
-/** Of each of these groups the newest ones, newest first. */
+/** Reads the newest analyses of each of these groups, newest first. */
 export async function analysesOfGroups(
   db: Queryable,
   { groupIds, limit }: { groupIds: readonly string[]; limit: number },
@@ -97,7 +97,7 @@ export async function analysesOfGroups(
   );
 }
 
-/** The newest complete analysis of the errors of a check that have this hash. */
+/** Finds the newest complete analysis of a check's errors with this hash. */
 export async function findLatestAnalysis(
   db: Queryable,
   { accountId, checkId, hash }: { accountId: string; checkId: string; hash: string },
@@ -111,7 +111,7 @@ export async function findLatestAnalysis(
   return rows[0];
 }
 
-/** Makes others wait who ask for the same account. */
+/** Locks the account's analyses until the end of the transaction. */
 export async function lockPendingAnalyses(tx: Queryable, accountId: string): Promise<number> {
   await tx.query('select 1 from accounts where id = $1 for no key update', [accountId]);
   const rows = await tx.query<{ count: number }>(
@@ -121,7 +121,7 @@ export async function lockPendingAnalyses(tx: Queryable, accountId: string): Pro
   return rows[0]?.count ?? 0;
 }
 
-/** Keeps the `most` newest analyses of a group. */
+/** Keeps the newest analyses of a group, up to `max`. */
 export async function trimAnalyses(
   tx: Queryable,
   { errorGroupId, most }: { errorGroupId: string; most: number },
@@ -134,7 +134,7 @@ export async function trimAnalyses(
   );
 }
 
-/** Completes analyses that are pending since `before`: their work is lost. */
+/** Completes analyses that are pending since before `before`, because their work is lost. */
 export async function completeLostAnalyses(
   db: Queryable,
   lost: { before: Date; provider: string; model: string; analysis: Analysis },
@@ -146,7 +146,7 @@ export async function completeLostAnalyses(
   );
 }
 
-/** How many were deleted. */
+/** Returns how many were deleted. */
 export async function deleteOldAnalyses(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },

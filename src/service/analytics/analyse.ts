@@ -15,10 +15,10 @@ import { rolledUpHours, spansOf } from './spans.ts';
 import { dayMs, minuteMs } from '../../durations.ts';
 import { rounded } from '../../rounding.ts';
 
-/** What is asked about one check. */
+/** A query of one check's figures. */
 export type Question = {
   range: TimeRange;
-  /** Names; those that the check's type does not have are left out. */
+  /** Names of metrics; metrics that the check's type does not have are ignored. */
   metrics: readonly string[];
   /** Null = the whole range is one interval. */
   intervalMinutes: number | null;
@@ -37,7 +37,10 @@ export type Series = {
   pageIndex?: number | null;
 };
 
-/** Degraded counts as up. What the service or an agent got wrong (errored) says nothing about the target. */
+/**
+ * Degraded counts as up. Errored runs are excluded, because a fault of the service or an agent does not describe the
+ * target.
+ */
 export function statusesOf(outcomes: Question['outcomes']): string[] {
   const statuses = { success: ['passed', 'degraded'], failure: ['failed'] };
   return (outcomes ?? (['success', 'failure'] as const)).flatMap((outcome) => statuses[outcome]);
@@ -69,8 +72,8 @@ function aggregated(row: FigureRow, aggregation: Aggregation | 'availability'): 
 }
 
 /**
- * Series of points, oldest first. A metric with an aggregation has one value per interval in which there was a run, a bare
- * one has one per run; a page holds up to `limit` points of either kind.
+ * Builds series of points, oldest first. An aggregated metric has one value per interval that contains a run; a bare
+ * metric has one value per run. A page holds up to `limit` points of either kind.
  */
 export async function analyse(
   db: Queryable,
@@ -121,7 +124,7 @@ async function addIntervals(
 ): Promise<void> {
   const { range, intervalMinutes } = question;
   const { checkId } = selection;
-  // Intervals are made of whole hours, or else of raw results.
+  // Intervals of whole hours use rollups; other intervals use raw results.
   const hours =
     intervalMinutes === null || intervalMinutes % 60 === 0 ? rolledUpHours(range, question) : null;
   const due = hours === null ? [] : await dueHours(db, { checkId, ...hours });
@@ -130,7 +133,7 @@ async function addIntervals(
     ...selection,
     measures: [...new Set(metrics.map(({ measure }) => measure))],
     spans: spansOf(range, hours, due),
-    // Midnight, so that days are days and hours are hours.
+    // Midnight UTC, so that intervals align with days and hours.
     origin: intervalMinutes === null ? range.from : new Date(Math.floor(from / dayMs) * dayMs),
     intervalSeconds: intervalMinutes === null ? null : (intervalMinutes * minuteMs) / 1000,
     withPercentiles: metrics.some(({ aggregation }) => /^p\d|^median$/.test(aggregation)),
@@ -152,7 +155,7 @@ async function addIntervals(
   }
 }
 
-/** A point of each run, and of each page of a browser's run. */
+/** Builds one point per run, or per page for a browser check. */
 function addRuns(rows: readonly RawRow[], metrics: readonly Metric[], add: Add): void {
   const found = new Map<string, RawRow[]>();
   for (const row of rows) {
@@ -177,7 +180,7 @@ function groupOf(groupBy: GroupBy, group: string): Omit<Series, 'data'> {
   return { [groupBy]: group === '' ? null : Number(group) };
 }
 
-/** What each metric's values are. */
+/** The unit and kind of each metric's values. */
 export function metadataOf(check: AnalysedCheck, names: readonly string[]) {
   const known = metricsOf(check.checkType);
   return Object.fromEntries(

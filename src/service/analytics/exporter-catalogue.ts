@@ -1,14 +1,14 @@
 import { lanes } from '../../protocol/check-types.ts';
 
 /**
- * Every metric of `GET /v1/metrics`: gauges all. `api/exporter.ts` fills them; docs/metrics.md, the alert rules and the dashboard
- * (scripts/observability.mjs) are made from it.
+ * All metrics of `GET /v1/metrics`; each is a gauge. exporter-routes.ts fills them. docs/metrics.md, the alert rules
+ * and the dashboard (scripts/observability.mjs) are generated from this list.
  */
 export type ExporterMetric = {
   readonly about: (typeof exporterSubjects)[number];
   readonly help: string;
   readonly unit: 'seconds' | 'milliseconds' | 'days' | 'count' | 'boolean';
-  /** Each label with all values that it can have; null: any text, one per location or check. */
+  /** Each label with all its possible values; null = any text, one per location or check. */
   readonly labels: { readonly [label: string]: readonly string[] | null };
 };
 

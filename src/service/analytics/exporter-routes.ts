@@ -14,12 +14,12 @@ import { errorResponses } from '../http/fields/api-errors.ts';
 import { agentsByLocation } from '../locations/agents.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
-/** Waits of runs that agents took within so long. */
+/** Period whose claims count for the wait of runs. */
 const waitsMs = 2 * 60_000;
-/** A page is made at most so often for an account, however many scrape it. */
+/** Metrics are computed at most this often per account, however many clients scrape them. */
 const cachedMs = 10_000;
 const mostCached = 1_000;
-/** Checks of one page: more of them are better read by the API. */
+/** Limit of checks in one response; larger accounts should use the API. */
 const mostChecks = 20_000;
 
 export function registerExporter(api: PublicApi, { db, now }: Pick<ApiDeps, 'db' | 'now'>): void {
@@ -32,7 +32,7 @@ export function registerExporter(api: PublicApi, { db, now }: Pick<ApiDeps, 'db'
         operationId: 'getPrometheusMetrics',
         tags: ['Analytics'],
         summary: 'Locations and checks as they stand, for Prometheus; made anew every 10 seconds at most',
-        // Scrapers add parameters of their own.
+        // Scrapers add their own query parameters.
         querystring: Type.Object({}, { additionalProperties: true }),
         response: {
           200: { description: 'Text format 0.0.4', content: { 'text/plain': { schema: Type.String() } } },
@@ -46,7 +46,7 @@ export function registerExporter(api: PublicApi, { db, now }: Pick<ApiDeps, 'db'
       if (known === undefined || known.until <= time) {
         if (pages.size >= mostCached) pages.clear();
         known = { until: time + cachedMs, page: pageOf(db, accountId, time) };
-        // One that failed is not kept.
+        // A failed response is not cached.
         known.page.catch(() => pages.delete(accountId));
         pages.set(accountId, known);
       }
@@ -127,7 +127,7 @@ function gaugesOfChecks(checks: readonly CheckFigures[]): Gauges[] {
   const flag = (value: boolean | null) => (value === null ? null : Number(value));
   return [
     ofChecks('check_up', ({ hasFailures, hasErrors }) =>
-      // What went wrong here says nothing about the target.
+      // Errored runs do not describe the target.
       hasFailures === null || hasErrors === true ? null : Number(!hasFailures),
     ),
     ofChecks('check_degraded', ({ isDegraded }) => flag(isDegraded)),

@@ -1,7 +1,10 @@
 import type { CheckType } from '../../protocol/check-types.ts';
 import { largestValue } from '../engine/histogram.ts';
 
-/** What is measured of each type's runs, and where it stands in a stored result. One table for rollups and for raw results. */
+/**
+ * The measures of each check type and where they are in a stored result. Rollups and queries of raw results share this
+ * table.
+ */
 
 export type Unit = 'milliseconds' | 'score' | 'count' | 'percentage';
 
@@ -9,17 +12,17 @@ export type Measure = {
   name: string;
   label: string;
   unit: Unit;
-  /** SQL over `r` (a row of check_results), `part` (see `pieces`) and, of a page, `page`. */
+  /** SQL over `r` (a row of check_results), `part` (see `pieces`) and, for measures of pages, `page`. */
   sql: string;
-  /** Of each page of a browser check, not of the run. */
+  /** Whether it is measured per page of a browser check rather than per run. */
   ofPage?: true;
 };
 
-/** A number of a JSON value; null for anything that is none, or none that could be a measurement. */
+/** SQL for a JSON number; null for other values and for numbers out of range. */
 const numberIn = (json: string) =>
   `case jsonb_typeof(${json}) when 'number' then case when (${json})::numeric between 0 and ${largestValue} then (${json})::float8 end end`;
 
-/** A phase that did not take place took no time; without timings there are no phases. */
+/** SQL for the sum of phases. A phase that did not take place counts as 0; without timings the result is null. */
 const phases = (...names: string[]) => {
   const sum = names.map((name) => `coalesce(${numberIn(`part.timings->'${name}'`)}, 0)`).join(' + ');
   return `case jsonb_typeof(part.timings) when 'object' then ${sum} end`;
@@ -71,24 +74,24 @@ const vital = (name: string, label: string, unit: Unit = 'milliseconds'): Measur
   ofPage: true,
 });
 
-/** The phases of an attempt, taken out of a result's body. */
+/** The timings of an attempt, from the body of a result. */
 const timings = `r.body->'timings' as timings`;
 
 type Measured = {
   measures: readonly Measure[];
-  /** Pieces of the body that the measures look into, taken out of it once per result. */
+  /** Parts of the body that several measures read, extracted once per result. */
   pieces: readonly string[];
-  /** What results can be grouped by besides their location; null = nothing. */
+  /** What results can be grouped by in addition to their location; null = nothing. */
   groupKey: 'statusCode' | 'pageIndex' | null;
-  /** SQL over `part`: the group of a run; pages have their own. */
+  /** SQL over `part`: the group of a run. Pages have their own groups. */
   groupOfRun: string;
 };
 
 const ungrouped = { groupKey: null, groupOfRun: `''` } as const;
-/** Of types of which only the run as a whole is measured. */
+/** For types that are measured per run only. */
 const onlyRuns: Measured = { ...ungrouped, measures: [responseTime], pieces: [] };
 
-/** By type; every one has `availability` and `retries` besides, which are made of runs as such. */
+/** Measures by check type. Every type also has `availability` and `retries`, which are computed from runs. */
 export const measured: { readonly [T in CheckType]: Measured } = {
   API: {
     measures: [responseTime, ...httpPhases],
@@ -138,12 +141,13 @@ export const measured: { readonly [T in CheckType]: Measured } = {
   HEARTBEAT: { ...onlyRuns, measures: [] },
 };
 
-/** Pages of one run that are measured. */
+/** Maximum number of measured pages per run. */
 const mostPages = 20;
 
 /**
- * SQL: joins to `check_results r` the rows `m (metric, group_key, value)` of these metrics; values that a result does not have
- * are null. The metric `retries` is always there to be asked for: it counts runs.
+ * SQL that joins to `check_results r` the rows `m (metric, group_key, value)` of these metrics; missing values are
+ * null.
+ * The metric `retries` is always available, because it counts runs.
  */
 export function measuresSql(type: CheckType, metrics: readonly string[]): string {
   const { measures, pieces, groupOfRun: key } = measured[type];
@@ -163,14 +167,14 @@ export function measuresSql(type: CheckType, metrics: readonly string[]): string
       cross join lateral (values ${values}) as w (metric, value)`);
   }
   const sql = selects.join(' union all ');
-  // `offset 0`: each piece is taken out once per result, not once for each measure that looks into it.
+  // `offset 0` makes PostgreSQL extract each part once per result, not once per measure.
   const lateral = sql.includes('part.')
     ? `cross join lateral (select ${pieces.join(', ')} offset 0) as part `
     : '';
   return `${lateral}cross join lateral (${sql}) as m (metric, group_key, value)`;
 }
 
-/** All metrics that rollups of a type have. */
+/** All metrics in the rollups of a type. */
 export const rolledUpMetrics = (type: CheckType): string[] => [
   ...measured[type].measures.map(({ name }) => name),
   'retries',

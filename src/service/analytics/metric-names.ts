@@ -1,7 +1,7 @@
 import type { CheckType } from '../../protocol/check-types.ts';
 import { measured, type Unit } from './measures.ts';
 
-/** Names of metrics: a bare name is one value of each run, a name with a suffix is one value of each interval. */
+/** Names of metrics. A bare name has one value per run; a name with a suffix has one value per interval. */
 
 export const aggregations = [
   'avg',
@@ -19,9 +19,9 @@ export type Aggregation = (typeof aggregations)[number];
 
 export type Metric = {
   name: string;
-  /** Of `measured`, or `retries`, of whose rows runs are counted. */
+  /** `measured`, or `retries`, whose rows count the runs. */
   measure: string;
-  /** `none`: a value of each run. `availability` and `retries` are of each interval, too. */
+  /** `none` = a value per run. `availability` and `retries` also have values per interval. */
   aggregation: Aggregation | 'availability' | 'none';
   label: string;
   unit: Unit;
@@ -67,7 +67,7 @@ function metricsOfType(type: CheckType): readonly Metric[] {
   ];
 }
 
-/** All metrics of a type, by name. */
+/** Returns all metrics of a type, by name. */
 const metrics = new Map<CheckType, ReadonlyMap<string, Metric>>();
 export function metricsOf(type: CheckType): ReadonlyMap<string, Metric> {
   const known = metrics.get(type) ?? new Map(metricsOfType(type).map((metric) => [metric.name, metric]));

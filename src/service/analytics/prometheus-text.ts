@@ -8,7 +8,7 @@ export type Gauges = {
 
 export const prometheusType = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** A page of gauges in Prometheus' text format, version 0.0.4; a gauge without samples is left out. */
+/** Formats gauges in Prometheus' text format, version 0.0.4; omits gauges without samples. */
 export function prometheusText(gauges: readonly Gauges[]): Promise<string> {
   const registry = new Registry();
   for (const { name, help, samples } of gauges) {

@@ -1,6 +1,6 @@
 import { dayMs } from '../../durations.ts';
 
-/** Ranges of time by name, in UTC; weeks begin on Monday (specification, "Analytics"). */
+/** Named time ranges in UTC; weeks begin on Monday (specification, "Analytics"). */
 
 export const quickRanges = [
   'last24Hours',
@@ -13,10 +13,10 @@ export const quickRanges = [
 ] as const;
 export type QuickRange = (typeof quickRanges)[number];
 
-/** From `from` up to, but not including, `to`. */
+/** From `from` (inclusive) to `to` (exclusive). */
 export type TimeRange = { from: Date; to: Date };
 
-/** What a name means at `now` (milliseconds since the epoch). Those that are not over end now. */
+/** Resolves a name at `now` (milliseconds since the epoch). A range that is not over ends now. */
 export function quickRange(name: QuickRange, now: number): TimeRange {
   const day = Math.floor(now / dayMs) * dayMs;
   const time = new Date(now);

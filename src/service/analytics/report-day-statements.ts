@@ -1,15 +1,18 @@
 import type { Queryable } from '../db/database.ts';
 import { dayMs } from '../../durations.ts';
 
-/** Statements on the days that reports are made of: made of the hours in `check_rollups`, and made anew when an hour changes. */
+/**
+ * Statements on daily figures for reports. They are computed from the hours in `check_rollups`, and again when an hour
+ * changes.
+ */
 
-/** Notes that the day of this hour lacks it. In the transaction that makes the hour. */
+/** Marks the day of this hour as outdated, in the transaction that computes the hour. */
 export async function noteReportDaysDue(
   tx: Queryable,
   { checkIds, hour }: { checkIds: readonly string[]; hour: Date },
 ): Promise<void> {
   await tx.query(
-    // A row that is there is locked, so that nobody takes the day before this hour is to be seen.
+    // Locks an existing mark, so that no replica computes the day before this hour is visible.
     `insert into report_days_due as d (day, check_id)
      select date_trunc('day', $2::timestamptz, 'UTC'), id from unnest($1::uuid[]) as item (id) order by id
      on conflict (day, check_id) do update set day = excluded.day`,
@@ -17,7 +20,7 @@ export async function noteReportDaysDue(
   );
 }
 
-/** The oldest day that is due, of those up to `before`; null = none is. */
+/** Returns the oldest outdated day up to `before`; null = none. */
 export async function oldestReportDayDue(db: Queryable, before: Date): Promise<Date | null> {
   const rows = await db.query<{ day: Date }>(
     'select day from report_days_due where day <= $1 order by day limit 1',
@@ -26,7 +29,10 @@ export async function oldestReportDayDue(db: Queryable, before: Date): Promise<D
   return rows[0]?.day ?? null;
 }
 
-/** Makes up to `limit` checks' rows of a day that is due, without those that another replica has; how many there were. */
+/**
+ * Computes the figures of an outdated day for up to `limit` checks; skips those that another replica has locked.
+ * Returns how many.
+ */
 export async function makeReportDays(
   tx: Queryable,
   { day, limit }: { day: Date; limit: number },
@@ -75,7 +81,9 @@ export async function makeReportDays(
 const times = (column: string, otherwise: string) =>
   `case t.metric when 'responseTime' then t.${column} else ${otherwise} end`;
 
-/** As report_days has them, columns of a row of `check_rollups t` of the metrics responseTime and retries, as reports add them up. */
+/**
+ * Columns of report_days from a row of `check_rollups t` with the metric responseTime or retries, ready to be summed.
+ */
 export const hourOfReport = `case t.metric when 'retries' then t.count else 0 end as runs,
   case when t.metric = 'retries' and t.status <> 'failed' then t.count else 0 end as up,
   ${times('count', '0')} as count, ${times('sum', '0')} as sum, ${times('least', 'null')} as least,

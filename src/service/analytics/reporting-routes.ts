@@ -69,9 +69,9 @@ const ReportQuery = strict(
   ),
 );
 
-/** Checks of one statement: it must not hold the embedded database up. */
+/** Checks per statement, few enough not to block the embedded database. */
 const atOnce = 50;
-/** Statements under way at once; the embedded database has one connection. */
+/** Concurrent statements; the embedded database has one connection. */
 const statementsOf = { embedded: 1, server: 2 } as const;
 
 const roundedOrNull = (value: number | null | undefined): number | null =>

@@ -17,14 +17,17 @@ export type ReportedCheck = {
   tags: string[];
 };
 
-/** Checks of an account, oldest first; with any of these tags (its own or its group's), where there are any. */
+/**
+ * Lists an account's checks, oldest first; if tags are given, only checks with any of them (their own or their
+ * group's).
+ */
 export async function reportedChecks(
   db: Queryable,
   options: {
     accountId: string;
     tags: readonly string[] | null;
     deactivated: boolean | null;
-    /** null = all. */
+    /** Null = all. */
     limit: number | null;
     offset: number;
   },
@@ -47,7 +50,7 @@ export async function reportedChecks(
 
 export type ReportRow = {
   checkId: string;
-  /** Runs that say something about the target, and those of them that did not fail. */
+  /** Runs that describe the target (not errored), and those of them that did not fail. */
   runs: number;
   up: number;
   /** Milliseconds; null = nothing was measured. */
@@ -56,20 +59,20 @@ export type ReportRow = {
   p99: number | null;
 };
 
-/** Where figures are read from; parts of a range do not overlap. */
+/** The sources of figures; parts of a range do not overlap. */
 type Sources = {
   /** Whole days; null = none. */
   days: TimeRange | null;
-  /** Whole hours around them. */
+  /** Whole hours before and after the days. */
   hours: TimeRange[];
-  /** What is around those. */
+  /** Raw results for the remaining parts of the range. */
   raw: TimeRange[];
 };
 
 const isSome = ({ from, to }: TimeRange) => from < to;
 const dayAt = (days: number) => new Date(days * dayMs);
 
-/** `hours`: of which a rollup may exist (rolledUpHours). */
+/** `hours`: hours that may have a rollup (rolledUpHours). */
 function reportSources(range: TimeRange, hours: TimeRange | null): Sources {
   if (hours === null) return { days: null, hours: [], raw: [range].filter(isSome) };
   const raw = [
@@ -88,7 +91,7 @@ function reportSources(range: TimeRange, hours: TimeRange | null): Sources {
   return { days, hours: around.filter(isSome), raw };
 }
 
-/** Hours of these checks within a range whose rollup lacks results. */
+/** Hours of these checks within a range whose rollups are outdated. */
 async function dueHoursOf(
   db: Queryable,
   { checkIds, hours }: { checkIds: readonly string[]; hours: TimeRange | null },
@@ -100,7 +103,7 @@ async function dueHoursOf(
   );
 }
 
-/** Figures of these checks: days and `hours` from rollups, what is around them and what rollups lack from raw results. */
+/** Computes figures of these checks: days and `hours` from rollups, the rest and outdated hours from raw results. */
 export async function reportFigures(
   db: Queryable,
   { checkIds, range, hours }: { checkIds: readonly string[]; range: TimeRange; hours: TimeRange | null },
@@ -114,7 +117,7 @@ export async function reportFigures(
   const dueTimes = param(due.map(({ hour }) => hour));
   const statuses = `('passed', 'degraded', 'failed')`;
   const parts: string[] = [];
-  // Each with its own bounds, so that partitions are left out before anything is read.
+  // Each span has its own limits, so that PostgreSQL can skip partitions.
   const hourly = (join: string, where: string) =>
     parts.push(`select t.check_id, ${hourOfReport} from ${join}
       where t.metric in ('responseTime', 'retries') and t.status in ${statuses} and ${where}
@@ -138,7 +141,7 @@ export async function reportFigures(
   }
   for (const span of sources.hours)
     hourly('check_rollups t', `t.check_id = any(${ids}::uuid[]) and ${within('t.hour', span)}`);
-  // Both metrics stand in columns, so that any type will do.
+  // Both metrics are stored in columns, so this works for any type.
   const measures = measuresSql('MULTI_STEP', ['responseTime', 'retries']);
   const raw = (from: string) =>
     parts.push(`select t.check_id, ${hourOfReport} from (

@@ -6,9 +6,12 @@ import { dropPartition } from '../db/partitions.ts';
 import { noteReportDaysDue } from './report-day-statements.ts';
 import { hourMs } from '../../durations.ts';
 
-/** Statements on rollups: figures of checks by the hour, made of their results, and made anew when a result comes late. */
+/**
+ * Statements on rollups: hourly figures of checks. They are computed from results, and again when a late result
+ * arrives.
+ */
 
-/** Notes that the rollups of these checks and hours lack results. In the transaction that follows from the results. */
+/** Marks the rollups of these checks and hours as outdated, in the transaction that follows from the results. */
 export async function noteRollupsDue(
   tx: Queryable,
   due: readonly { checkId: string; startedAt: Date }[],
@@ -22,7 +25,7 @@ export async function noteRollupsDue(
   );
 }
 
-/** The oldest hour that is due, of those before `before`; null = none is. */
+/** Returns the oldest outdated hour before `before`; null = none. */
 export async function oldestRollupDue(db: Queryable, before: Date): Promise<Date | null> {
   const rows = await db.query<{ hour: Date }>(
     'select hour from rollups_due where hour <= $1 order by hour limit 1',
@@ -32,8 +35,8 @@ export async function oldestRollupDue(db: Queryable, before: Date): Promise<Date
 }
 
 /**
- * Takes up to `limit` checks of an hour that are due; those that another replica has are left out. They are deleted first: a
- * result that is stored from here on notes its hour again, once this transaction has ended.
+ * Takes up to `limit` checks of an outdated hour; skips those that another replica has locked. The marks are deleted
+ * first, so a result that is stored from now on marks its hour again when this transaction has ended.
  */
 export async function takeRollupsDue(
   tx: Queryable,
@@ -50,12 +53,12 @@ export async function takeRollupsDue(
   );
   return {
     taken: rows.length,
-    // Of a check that was deleted nobody asks any more.
+    // A deleted check needs no rollups.
     checks: rows.flatMap(({ id, checkType }) => (checkType === null ? [] : [{ id, checkType }])),
   };
 }
 
-/** Makes the rollups of an hour of checks of one type from their results: all of them, whatever was there before. */
+/** Computes all rollups of an hour for checks of one type from their results, and replaces existing ones. */
 export async function rollUp(
   tx: Queryable,
   { checkType, checkIds, hour }: { checkType: CheckType; checkIds: readonly string[]; hour: Date },
@@ -83,7 +86,7 @@ export async function rollUp(
   await noteReportDaysDue(tx, { checkIds, hour });
 }
 
-/** Any number: it only has to be the same in every replica. */
+/** An arbitrary lock number that must be the same in every replica. */
 const advisoryLock = 4_400_013;
 
 const partitioned = ['check_rollups', 'report_days'] as const;
@@ -93,7 +96,7 @@ const monthName = (table: Partitioned, time: Date) =>
 const monthStart = (time: Date, months = 0) =>
   new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + months, 1));
 
-/** Makes the partitions (a month, UTC) that an hour, and its day, belong to. Not within a transaction. */
+/** Creates the monthly (UTC) partitions of an hour and its day. Must not run inside a transaction. */
 export async function makeRollupPartition(db: Db, hour: Date): Promise<void> {
   for (const table of partitioned) {
     const name = monthName(table, hour);
@@ -115,7 +118,7 @@ export async function makeRollupPartition(db: Db, hour: Date): Promise<void> {
   }
 }
 
-/** Drops partitions of months that ended before `before`; their names. */
+/** Drops partitions of months that ended before `before`. Returns their names. */
 export async function dropRollupPartitions(db: Db, before: Date): Promise<string[]> {
   const dropped: string[] = [];
   for (const table of partitioned) {

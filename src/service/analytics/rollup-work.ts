@@ -15,19 +15,20 @@ import { createLoop, type Loop } from '../engine/loop.ts';
 import { dayMs, hourMs } from '../../durations.ts';
 
 /**
- * Keeps rollups up to date. Every run that has ended notes its check and hour; once the hour is over, an item in the background
- * makes its rollup, and a run that comes later notes the hour anew. Days are made of hours in the same way. Analytics read hours that are noted from raw results, so
- * that nothing is missing meanwhile.
+ * Keeps rollups up to date. Each finished run marks its check and hour as outdated.
+ * When the hour is over, a background item computes the rollup; a late result marks the hour again. Days are computed
+ * from hours in the same way.
+ * Analytics read outdated hours from raw results, so nothing is missing in between.
  */
 export const rollupQueue = 'rollups';
 
-/** After the end of an hour: most late results are there by then, and need no second rollup. */
+/** Delay after the end of an hour, so that most late results are included at once. */
 const graceMs = 5 * 60_000;
-/** Checks in one transaction: it must not hold the embedded database up. */
+/** Checks per transaction, few enough not to block the embedded database. */
 const batch = 10;
 const everyMs = 60_000;
 
-/** Follows runs: notes the hours of their checks. */
+/** Follows finished runs and marks the hours of their checks. */
 export const noteRollups: RunFollower = (tx, runs) =>
   noteRollupsDue(
     tx,
@@ -37,10 +38,10 @@ export const noteRollups: RunFollower = (tx, runs) =>
 type Deps = { db: Db; background: Background; now: () => number; log: Log };
 
 const endedBy = (time: number) => new Date(time - hourMs - graceMs);
-/** The last hour of a day is rolled up by then. */
+/** Delay after the end of a day, by which its last hour is rolled up. */
 const daysEndedBy = (time: number) => new Date(time - dayMs - hourMs);
 
-/** Before the background work is prepared. Its items make all rollups that are due. */
+/** Call before `background.prepare()`. Each item computes all rollups that are due. */
 export function handleRollups({ db, background, now }: Omit<Deps, 'log'>): void {
   background.handle(
     {
@@ -62,7 +63,7 @@ export function handleRollups({ db, background, now }: Omit<Deps, 'log'>): void 
             await rollUp(tx, { checkType, checkIds, hour });
           return due.taken;
         });
-        // What is left of this hour, another replica has.
+        // Another replica is working on the rest of this hour.
         if (taken === 0) break;
       }
       while (!signal.aborted) {
@@ -81,7 +82,7 @@ function byType(checks: readonly { id: string; checkType: CheckType }[]): Map<Ch
   return types;
 }
 
-/** Asks for rollups when some are due; any replica may, and one item waits at most. */
+/** Queues an item when rollups are due. Any replica may do so; at most one item waits. */
 export function createRollupLoop({ db, background, now, log }: Deps): Loop {
   return createLoop({
     name: 'rollups',

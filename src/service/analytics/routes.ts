@@ -18,7 +18,7 @@ import { dayMs } from '../../durations.ts';
 
 const tags = ['Analytics'];
 
-/** `getMultistepChecksAnalytics` */
+/** For example `getMultistepChecksAnalytics`. */
 const operationOf = (path: string) =>
   `get${path.replace(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase())}Analytics`;
 

@@ -8,7 +8,7 @@ import { badRequest } from '../http/errors.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { paginationFields } from '../http/fields/pagination.ts';
 
-/** What analytics and reports are asked for, and what they answer. */
+/** Schemas of analytics and reports. */
 
 const UnixSeconds = (description: string) =>
   Type.Optional(Type.Number({ minimum: 0, maximum: 253_402_300_799, description }));
@@ -19,9 +19,9 @@ export const rangeFields = {
   to: UnixSeconds('Unix seconds: runs that started before it. Overrides the named range.'),
 };
 
-/** Of a list in a query string, which is comma-separated, or the parameter several times. */
+/** Accepts a list in a query string: comma-separated, or the parameter several times. */
 export const csv = { uniqueItems: true, minItems: 1 };
-/** Of a query string with such lists, for the document. */
+/** The schema of a query string with such lists, for the OpenAPI document. */
 export const csvQuery = { style: 'form', explode: false };
 
 const outcomes = ['success', 'failure'] as const;
@@ -43,7 +43,7 @@ const commonFields = {
   ...paginationFields,
 };
 
-/** What results of a type can be grouped by. */
+/** Fields by which results of a type can be grouped. */
 export const groupsOf = (type: CheckType) => {
   const own = measured[type].groupKey;
   return own === null ? (['runLocation'] as const) : (['runLocation', own] as const);
@@ -69,7 +69,7 @@ export const AnalyticsQuery = (type: CheckType) =>
     ),
   );
 
-/** Every metric of any type. */
+/** Metrics of all types. */
 export const allMetrics = [...new Set(checkTypes.flatMap((type) => [...metricsOf(type).keys()]))];
 
 export const BatchBody = strict(
@@ -141,13 +141,13 @@ export const Analytics = open(
   ),
 );
 
-/** The range that is asked for. Throws 400. */
+/** Resolves the requested range. Throws 400. */
 export function rangeOf(
   query: { from?: number; to?: number },
   name: (typeof quickRanges)[number],
   now: number,
 ): TimeRange {
-  // A bound alone goes with the other one of the named range, or with now.
+  // A single limit is combined with the other limit of the named range, or with now.
   const named = quickRange(name, now);
   if (query.from === undefined && query.to === undefined) return named;
   const from = query.from === undefined ? named.from : new Date(query.from * 1000);
@@ -159,6 +159,6 @@ export function rangeOf(
       : new Date(query.to * 1000);
   if (from < to) return { from, to };
   if (query.from === undefined)
-    throw badRequest({ to: ['must be after the start of the range: name from as well'] });
+    throw badRequest({ to: ['must be after the start of the range: set from as well'] });
   throw badRequest({ from: [query.to === undefined ? 'must not be in the future' : 'must be before to'] });
 }

@@ -5,7 +5,7 @@ import type { TimeRange } from './ranges.ts';
 import type { Spans } from './spans.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on the figures of one check, from rollups and, where these have none yet, from raw results. */
+/** Statements on the figures of one check, from rollups or, where they are missing, from raw results. */
 
 export type AnalysedCheck = {
   id: string;
@@ -17,7 +17,7 @@ export type AnalysedCheck = {
   tags: string[];
 };
 
-/** Those of these checks that the account has, without their definitions. */
+/** Reads those of these checks that belong to the account, without their definitions. */
 export async function findAnalysedChecks(
   db: Queryable,
   { accountId, ids }: { accountId: string; ids: readonly string[] },
@@ -29,7 +29,7 @@ export async function findAnalysedChecks(
   );
 }
 
-/** Hours of a check within a range whose rollup lacks results. */
+/** Hours of a check within a range whose rollup is outdated. */
 export async function dueHours(
   db: Queryable,
   { checkId, from, to }: { checkId: string } & TimeRange,
@@ -56,10 +56,10 @@ export type Selection = {
   offset: number;
 };
 
-/** Figures of one measure, interval and group; percentiles are null where they were not asked for. */
+/** Figures of one measure, interval and group; percentiles are null if not requested. */
 export type FigureRow = {
   bin: Date;
-  /** Empty: there are no groups, or it belongs to none of them. */
+  /** Empty when the figures are not grouped or belong to no group. */
   group: string;
   metric: string;
   count: number;
@@ -80,8 +80,8 @@ const groupColumn = (groupBy: GroupBy | null, table: string) =>
 const quantiles = { p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99 } as const;
 
 /**
- * Figures of a page of intervals, oldest first: `limit` intervals in which there was a run. Intervals are `intervalSeconds`
- * long and counted from `origin`; null = the whole range is one.
+ * Computes a page of intervals, oldest first: `limit` intervals that contain a run. Intervals are `intervalSeconds`
+ * long and counted from `origin`; null = the whole range is one interval.
  */
 export async function figures(
   db: Queryable,
@@ -129,7 +129,7 @@ export async function figures(
     ([name, share]) =>
       `least(greatest(${bucketValueSql(`min(key) filter (where upto >= ceil(total * ${share}))`)}, min(stats.least)), max(stats.greatest)) as ${name}`,
   );
-  // Groups are numbered, so that the many buckets are sorted and added up by whole numbers alone.
+  // Groups are numbered, so that the buckets can be sorted and summed by integers only.
   const buckets = `, merged as (
       select id, key, sum(n) as n from (select id, unnest(keys) as key, unnest(counts) as n from numbered) as b group by 1, 2
     ), cumulated as (
@@ -165,7 +165,7 @@ export type RawRow = {
   value: number;
 };
 
-/** Values of the runs of a page, oldest first: `limit` runs, whatever they have measured. */
+/** Reads values of a page of runs, oldest first: `limit` runs, with or without measured values. */
 export async function rawValues(db: Queryable, selection: Selection): Promise<RawRow[]> {
   const { checkId, checkType, range, measures, statuses, groupBy, limit, offset } = selection;
   const group = groupBy === 'runLocation' ? 'r.run_location' : groupColumn(groupBy, 'm');

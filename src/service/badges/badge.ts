@@ -1,4 +1,4 @@
-/** Badges: small SVG images of a name and a state. Pure; every text is escaped. */
+/** Renders badges: small SVG images with a name and a state. Pure; every text is escaped. */
 
 export const badgeStyles = ['flat', 'flat-square', 'plastic', 'for-the-badge', 'social'] as const;
 export type BadgeStyle = (typeof badgeStyles)[number];
@@ -10,9 +10,9 @@ export type BadgeState = 'passing' | 'degraded' | 'failing' | 'inactive' | 'no d
 export type Badge = {
   name: string;
   state: BadgeState;
-  /** Milliseconds of the last run; null = not shown, or there is none. */
+  /** Milliseconds of the last run; null = not shown, or no run. */
   responseTime: number | null;
-  /** Percent of the runs of the last 24 hours; null = as above. */
+  /** Percentage of the runs of the last 24 hours; null = not shown, or no runs. */
   availability: number | null;
 };
 
@@ -37,7 +37,7 @@ const looks: { readonly [style in BadgeStyle]: { radius: number; height: number;
 };
 const mostName = 60;
 const padding = 7;
-/** Of a character, in pixels; `textLength` makes the text as wide as that, whatever the font is. */
+/** Width of a character in pixels. `textLength` gives the text that width in every font. */
 const characterWidth = 6.6;
 
 const escapes: { readonly [character: string]: string } = {
@@ -48,7 +48,7 @@ const escapes: { readonly [character: string]: string } = {
   "'": '&#39;',
 };
 
-// XML has no place for control characters, nor for halves of a surrogate pair.
+// XML allows neither control characters nor half of a surrogate pair.
 // oxlint-disable-next-line no-control-regex -- those characters are the subject
 const unprintable = /[\u0000-\u001f\u007f-\u009f\ufffe\uffff]|\p{Surrogate}/gu;
 const escaped = (text: string) =>
@@ -97,7 +97,7 @@ export function badgeSvg(badge: Badge, { style, theme }: { style: BadgeStyle; th
   ].join('\n');
 }
 
-/** The state of a check, or of a group by its worst check: one that is switched off says nothing. */
+/** The state of a check, or of a group by its worst check. A deactivated check or group is shown as unknown. */
 export function stateOf(checks: readonly { activated: boolean; status: string | null }[]): BadgeState {
   const active = checks.filter(({ activated }) => activated);
   if (active.length === 0) return checks.length === 0 ? 'no data' : 'inactive';

@@ -19,8 +19,9 @@ import { badgeStyles, badgeSvg, badgeThemes, stateOf, type Badge } from './badge
 import { dayMs } from '../../durations.ts';
 
 /**
- * Badges for pages that can't send an API key. That of a check is public: its id can't be guessed. A group's id is a number,
- * so its badge takes a key in the URL, which GET /v1/badges/groups/{id}/url gives. With an API key both do without.
+ * Badges for web pages that cannot send an API key. A check's badge is public, because its id cannot be guessed.
+ * A group's id is a number, so its badge needs a key in the URL, which GET /v1/badges/groups/{id}/url returns. Neither
+ * key is needed with an API key.
  */
 
 const cacheSeconds = 60;
@@ -51,11 +52,11 @@ function isKeyOf(encryption: Encryption, key: string | undefined, groupId: numbe
   }
 }
 
-/** Of so many runs, in percent with at most two places; null = of none. */
+/** Percentage of passed runs, with at most two decimal places; null without runs. */
 const percent = (checks: readonly BadgeCheck[]): number | null => {
   const runs = checks.reduce((sum, check) => sum + check.runs, 0);
   const up = checks.reduce((sum, check) => sum + check.up, 0);
-  // Never rounded up to a hundred.
+  // Never rounded up to 100.
   return runs === 0 ? null : Math.floor((up / runs) * 10_000) / 100;
 };
 
@@ -87,13 +88,13 @@ function send(request: FastifyRequest, reply: FastifyReply, badge: Badge, asked:
   return reply.type('image/svg+xml; charset=utf-8').send(image);
 }
 
-/** The images. Not among the routes that need an API key. */
+/** Routes of the images, which need no API key. */
 export function registerBadges(app: FastifyInstance, { db, encryption, now }: ApiDeps): void {
   const authenticate = createAuthentication({ db, now });
   const since = () => new Date(now() - dayMs);
   void app.register(async (instance) => {
     instance.addHook('onRequest', async (request) => {
-      // Who says who it is sees its own alone.
+      // With an API key, only the account's own badges are visible.
       if (request.headers.authorization !== undefined) await authenticate(request);
     });
     instance.addHook('preValidation', checkInput);
@@ -167,7 +168,7 @@ export function registerBadges(app: FastifyInstance, { db, encryption, now }: Ap
 const BadgeUrl = Type.Object({ url: Type.String() });
 const Params = strict(Type.Object({ id: Type.String() }));
 
-/** Where the images are, for those who have an API key. */
+/** Routes that return the URLs of the images; they need an API key. */
 export function registerBadgeUrls(api: PublicApi, { db, encryption, publicUrl }: ApiDeps): void {
   api.get(
     '/v1/badges/checks/:id/url',

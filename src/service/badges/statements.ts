@@ -1,27 +1,27 @@
 import type { Queryable } from '../db/database.ts';
 
-/** A check as its badge, or its group's, shows it. */
+/** A check as shown on its badge or its group's badge. */
 export type BadgeCheck = {
   name: string;
-  /** And its group is. */
+  /** Whether its group is activated. */
   activated: boolean;
   status: string | null;
-  /** Of its last run, in milliseconds. */
+  /** Response time of its last run in milliseconds. */
   responseTime: number | null;
-  /** Final results since `since`, and those that passed or were degraded; 0 where nobody asked. */
+  /** Final results since `since`, and those that passed or were degraded; 0 if not requested. */
   runs: number;
   up: number;
 };
 
 type Options = {
-  /** Null = of any account: the id is what the caller proves its right with. */
+  /** Null = any account, because knowing the id is sufficient. */
   accountId: string | null;
   since: Date;
-  /** Whether runs are counted. */
+  /** Whether to count runs. */
   counts: boolean;
 };
 
-/** `which` selects the checks by $1. */
+/** `which` is an SQL condition on checks that uses $1. */
 const statement = (which: string) => `
   select c.name, c.activated and g.activated is not false as activated, s.status, last.response_time as "responseTime",
     coalesce(counted.runs, 0)::integer as runs, coalesce(counted.up, 0)::integer as up
@@ -46,7 +46,7 @@ export async function badgeOfCheck(
   return rows[0];
 }
 
-/** The group's name and its checks; undefined = there is no such group. */
+/** Reads the group's name and its checks; undefined = the group does not exist. */
 export async function badgeOfGroup(
   db: Queryable,
   { id, accountId, since, counts }: Options & { id: number },

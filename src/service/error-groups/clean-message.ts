@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
-/** What errors of the same kind have in common: their messages without what differs from run to run. Pure. */
+/** Removes the variable parts of error messages, so that errors of the same kind have the same message. Pure. */
 
-/** Of a raw message that is looked at, and of a cleaned one that is kept: characters. */
+/** Limits in characters: of a raw message, of a cleaned message, and of a quoted value. */
 const mostRaw = 8_192;
 const mostCleaned = 500;
 const mostQuoted = 60;
@@ -14,23 +14,23 @@ type Rule = readonly [pattern: RegExp, replacement: string];
 const units =
   'ms|msecs?|milliseconds?|µs|us|ns|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|weeks?|months?|years?';
 const bytes = 'bytes?|[kmgt]i?b';
-/** Of so few parts that a list of thousands is not looked through from each of its numbers on. */
+/** The digits and parts are limited, so that the search is not repeated from each number of a list of thousands. */
 const amount = String.raw`(?<![\w.])\d{1,40}(?:[.,]\d{1,40}){0,5}`;
 const monthNames = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec';
 const dayNames = 'mon|tue|wed|thu|fri|sat|sun';
 
-/** What is around the message: the log of a call, frames of a stack, lines of code. */
+/** Text around the message: call logs, stack frames, lines of code. */
 const surroundings: readonly Rule[] = [
   [/\n\s*Call log:[^]*$/i, ''],
   [/^[ \t]+at [^\n]*$/gm, ''],
   [/^[ \t]*>?[ \t]*\d*[ \t]*\|[^\n]*$/gm, ''],
 ];
 
-/** In this order: what is longer and says more about itself goes first. */
+/** The order matters: longer and more specific patterns come first. */
 const rules: readonly Rule[] = [
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '<id>'],
   [/\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+\b/g, '<email>'],
-  // Times: ISO 8601, RFC 7231, and dates and clocks alone.
+  // Times: ISO 8601, RFC 7231, and dates or times without the other part.
   [
     /\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: ?(?:Z\b|UTC\b|GMT\b|[+-]\d\d:?\d\d\b))?/g,
     '<time>',
@@ -46,7 +46,7 @@ const rules: readonly Rule[] = [
   [/\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[ap]m)?\b/gi, '<time>'],
   [/\b\d{1,2}:\d\d ?[ap]m\b/gi, '<time>'],
   [/\b\d{8}T\d{4,6}(?:[.,]\d+)?(?:Z|[+-]\d{4})?\b/g, '<time>'],
-  // Addresses, with or without a port.
+  // IP addresses, with or without a port.
   [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, '<address>'],
   [
     /\[[0-9a-f:]*:[0-9a-f:.]*\](?::\d{1,5})?|(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{1,4}(?:%\w{1,20})?(?![\w:])/gi,
@@ -64,28 +64,28 @@ const sourceFile =
 const laterRules: readonly Rule[] = [
   [/\bline \d+(?:,? col(?:umn)? \d+)?/gi, 'line <number>'],
   [/\b0x[0-9a-f]+\b/gi, '<id>'],
-  // Hexadecimal with a digit in it, and long tokens of letters and digits.
+  // Hexadecimal numbers that contain a digit, and long tokens of letters and digits.
   [/\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b/gi, '<id>'],
   [/(?<![\w<-])(?=[\w-]{0,199}\d)(?=[\w-]{0,199}[a-z])[\w-]{20,}/gi, '<id>'],
-  // Several in a row are one: `1h 30m`, `1m30s`.
+  // A series of durations is replaced by one: `1h 30m`, `1m30s`.
   [/(?<![\w.])\d+(?:\.\d+)?[dhm](?:\d+(?:\.\d+)?(?:ms|[hms])){1,4}\b/gi, '<duration>'],
   [new RegExp(`${amount} ?(?:${units})\\b(?: ${amount} ?(?:${units})\\b){0,4}`, 'gi'), '<duration>'],
   [new RegExp(`${amount} ?(?:${bytes})\\b`, 'gi'), '<size>'],
 ];
 
-/** Names that have a digit and are no number. */
+/** Names that contain a digit but are no numbers. */
 const named = String.raw`\b(?:IPv[46]|HTTP\/[123](?:\.[01])?|UTF-?(?:8|16)|SHA-?(?:1|256|384|512)|TLS ?v?1\.[0-3]|SSLv[23]|X\.?509|base64|OAuth2|h[23]|ES\d{1,4}|PKCS#?\d\d?|MD5|S3|EC2)\b`;
 const number = new RegExp(String.raw`(${named})|[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?%?`, 'gi');
 
-/** Two characters and more between quotes that open where a word does not go on. */
+/** At least two characters between quotes, whose opening quote does not follow a letter or digit. */
 const quoted = /(?<![\w])(["'`])((?:(?!\1)[^\n\\]|\\.){1,2000}?)\1(?!\w)/g;
-/** Words behind which a quoted text is what was found, not what was looked for. */
+/** Words before a quoted text that mark it as the received value, not the expected one. */
 const found =
   /(?:received|actual(?: value)?|got|found|but (?:is|was|it is|it was)|returned|answered)(?: (?:string|value))?:? ?$/i;
 
 /**
- * The message without colours, ids, numbers, times, durations, addresses, what is variable in URLs, paths, positions in
- * files and values that were found, on one line of at most 500 characters. Never empty.
+ * Removes colours, ids, numbers, times, durations, addresses, variable parts of URLs, paths, positions in files and
+ * received values. Returns one line of at most 500 characters; never empty.
  */
 export function cleanMessage(raw: string | null): string {
   let text = plain(raw ?? '');
@@ -106,17 +106,17 @@ export function cleanMessage(raw: string | null): string {
   return text === '' ? noMessage : cutAt(text, mostCleaned);
 }
 
-/** What groups are told apart by: SHA-256 in hex. */
+/** The key of a group: SHA-256 in hex. */
 export function hashOfMessage(cleaned: string): string {
   return createHash('sha256').update(cleaned).digest('hex');
 }
 
-// oxlint-disable-next-line eslint/no-control-regex -- they are what is taken out
+// oxlint-disable-next-line eslint/no-control-regex -- these characters are removed
 const colours = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
-// oxlint-disable-next-line eslint/no-control-regex -- as above
+// oxlint-disable-next-line eslint/no-control-regex -- these characters are removed
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
-/** Runs of blanks, and of empty lines, are one: patterns that begin with some would look at each of them again and again. */
+/** Collapses blanks and empty lines, because patterns that begin with them would search each series repeatedly. */
 function plain(raw: string): string {
   return (
     raw
@@ -124,14 +124,14 @@ function plain(raw: string): string {
       .replace(colours, '')
       .replace(controls, ' ')
       .replace(/\p{Surrogate}/gu, ' ')
-      // Digits of other scripts are digits, whichever they are.
+      // Digits of other scripts count as digits.
       .replace(/(?![0-9])\p{Nd}/gu, '0')
       .replace(/[ \t]+/g, ' ')
       .replace(/\n(?: ?\n)+/g, '\n')
   );
 }
 
-/** Host and path of a URL; its query is gone, and a part of the path that has a digit is an id. */
+/** Keeps host and path of a URL, without the query. A path segment that contains a digit becomes `<id>`. */
 function cleanUrl(rest: string): string {
   const [, host = '', pathname = '', end = ''] =
     /^([^/?#]*)([^?#]*?)(?:[?#].*?)?([.,:;!]*)$/.exec(rest) ?? [];
@@ -139,7 +139,7 @@ function cleanUrl(rest: string): string {
   return host.replace(/^.*@/, '').replace(/:\d+$/, '') + parts.join('/') + end;
 }
 
-/** At most `length` units, without half a character at its end. */
+/** Shortens to `length` UTF-16 units without splitting a character. */
 function cutAt(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

@@ -5,17 +5,17 @@ import { uuidv7 } from '../engine/ids.ts';
 import { cleanMessage, hashOfMessage } from './clean-message.ts';
 import { rawMessageOf } from './raw-message.ts';
 
-/** Runs that have failed, and the groups of their errors. */
+/** Groups the errors of failed runs. */
 
-/** Groups of one check; the one that was not seen for longest goes. */
+/** Groups kept for one check; beyond this, the groups that were last seen longest ago are deleted. */
 export const mostGroups = 100;
 
-/** Whether results of a status have errors that are grouped: those of the target, of scripts, and our own. */
+/** Whether results of this status have errors to group: failed targets, scripts, and our own errors. */
 export const isGrouped = (status: string): boolean => status === 'failed' || status === 'errored';
 
 export type NewGroup = { id: string; accountId: string; checkId: string };
 
-/** `onNew` is told of groups that are seen for the first time, within the transaction. */
+/** `onNew` is called with groups that are seen for the first time, within the transaction. */
 export function createErrorFollower(
   onNew: (tx: Db, groups: readonly NewGroup[]) => Promise<void> = async () => undefined,
 ): RunFollower {

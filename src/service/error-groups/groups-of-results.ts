@@ -5,14 +5,14 @@ import { cleanMessage, hashOfMessage } from './clean-message.ts';
 import { isGrouped } from './follow-errors.ts';
 import { rawMessageOf } from './raw-message.ts';
 
-/** The hash of a result's error, by which it belongs to a group; null: it has no error, or its body was left out. */
+/** The hash of a result's error, which identifies its group. Null if it has no error or its body was not read. */
 export function errorHashOf(row: Pick<ResultRow, 'status' | 'reason' | 'body'>): string | null {
   if (!isGrouped(row.status)) return null;
   const raw = rawMessageOf(row);
   return raw === null && row.body === null ? null : hashOfMessage(cleanMessage(raw));
 }
 
-/** The rows with the groups of their errors. */
+/** Adds to each row the group of its error. */
 export async function withErrorGroups(
   db: Queryable,
   rows: readonly ResultRow[],

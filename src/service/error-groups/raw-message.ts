@@ -1,10 +1,10 @@
 import { fieldsOf, itemsOf } from '../../json-values.ts';
 
-/** What a failed result says of its error. */
+/** Finds the error message of a failed result. */
 
 const most = 4_096;
 
-/** `reason` and `body` as stored. Null: it says nothing. */
+/** `reason` and `body` as stored. Null if they contain no message. */
 export function rawMessageOf({ reason, body }: { reason: unknown; body: unknown }): string | null {
   const { assertions, details } = fieldsOf(body);
   const { errors, tests, requestError } = fieldsOf(details);
@@ -23,7 +23,7 @@ export function rawMessageOf({ reason, body }: { reason: unknown; body: unknown 
   return null;
 }
 
-/** The assertion as a sentence; null when it held. */
+/** Describes a failed assertion in a sentence; null when it held. */
 function failedAssertion(assertion: unknown): string | null {
   const { source, property, error } = fieldsOf(assertion);
   if (typeof error !== 'string' || error === '') return null;

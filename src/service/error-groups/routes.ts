@@ -23,7 +23,7 @@ const archives = {
   archiveForEver: Type.Boolean({ description: 'Done with, even when it happens again.' }),
 };
 
-/** Errors of a check with the same cleaned message (specification, "Error group"). */
+/** A group of a check's errors with the same cleaned message (specification, "Error group"). */
 export const ErrorGroup = open(
   Type.Object(
     {
@@ -66,10 +66,10 @@ const ChangeBody = strictPartial(
   }),
 );
 
-/** Analyses shown with a group. */
+/** Number of analyses shown with a group. */
 const mostAnalyses = 10;
 
-/** A root cause analysis of a group, as far as the group shows it. */
+/** A root cause analysis, as shown with its group. */
 export type GroupAnalysis = {
   id: string;
   errorGroupId: string | null;
@@ -80,7 +80,7 @@ export type GroupAnalysis = {
   createdAt: Date;
 };
 
-/** Reads the newest analyses of each group, at most `limit` of one group. */
+/** Reads the newest analyses of each group, at most `limit` per group. */
 export type AnalysesOfGroups = (
   db: Queryable,
   options: { groupIds: readonly string[]; limit: number },
@@ -107,7 +107,7 @@ const presentGroup = (row: ErrorGroupRow, analyses: readonly GroupAnalysis[]) =>
     })),
 });
 
-/** Groups of errors: nobody makes them but the runs that fail. */
+/** Routes of error groups. Only failed runs create groups. */
 export function registerErrorGroups(
   api: PublicApi,
   { db, now }: ApiDeps,

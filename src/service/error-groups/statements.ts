@@ -23,10 +23,10 @@ const columns = `id, account_id as "accountId", check_id as "checkId", error_has
   last_seen as "lastSeen", last_result_id as "lastResultId", archived_until_next_event as "archivedUntilNextEvent",
   archive_for_ever as "archiveForEver"`;
 
-/** What the errors of results are taken from: `body` only where the reason says nothing. */
+/** The input for an error message: `body` is read only if the reason has no message. */
 export type FailedResult = { id: string; reason: unknown; body: unknown };
 
-/** Those that are gone are left out. */
+/** Omits results that no longer exist. */
 export async function findFailedResults(
   tx: Queryable,
   { accountIds, ids }: { accountIds: readonly string[]; ids: readonly string[] },
@@ -42,9 +42,9 @@ export async function findFailedResults(
   );
 }
 
-/** Errors of one kind that have been seen; `at` is the moment of the latest. */
+/** Errors of one kind that were seen; `at` is the time of the latest. */
 export type SeenError = {
-  /** Of the group, where there is none yet. */
+  /** Id for a new group. */
   id: string;
   accountId: string;
   checkId: string;
@@ -56,15 +56,15 @@ export type SeenError = {
   lastResultId: string;
 };
 
-/** New groups, and those that are known brought up to date: an event un-archives unless it is for ever. */
+/** Inserts new groups and updates existing ones. A new error un-archives its group unless it is archived forever. */
 export async function upsertErrorGroups(
   tx: Queryable,
   seen: readonly SeenError[],
 ): Promise<{ id: string; accountId: string; checkId: string; isNew: boolean }[]> {
-  // In one order everywhere, so that no two transactions wait for each other.
+  // All transactions use the same order, to avoid deadlocks.
   const ordered = [...seen].sort((a, b) => (a.checkId + a.hash < b.checkId + b.hash ? -1 : 1));
   return tx.query(
-    // The join leaves out checks that were deleted meanwhile.
+    // The join omits checks that have been deleted in the meantime.
     `insert into error_groups as g (id, account_id, check_id, error_hash, raw_error_message, cleaned_error_message,
        first_seen, last_seen, last_result_id)
      select item.id, c.account_id, c.id, item.hash, item.raw, item.cleaned, item.first, item.last, item.result
@@ -91,7 +91,7 @@ export async function upsertErrorGroups(
   );
 }
 
-/** Keeps the `most` groups of each check that were seen last. */
+/** Keeps the `max` most recently seen groups of each check. */
 export async function trimErrorGroups(
   tx: Queryable,
   { checkIds, most }: { checkIds: readonly string[]; most: number },
@@ -118,7 +118,7 @@ export async function findErrorGroup(
   return rows[0];
 }
 
-/** How many kinds of errors a check has. */
+/** Returns how many error groups a check has. */
 export async function countErrorGroups(
   db: Queryable,
   { accountId, checkId }: { accountId: string; checkId: string },
@@ -126,7 +126,7 @@ export async function countErrorGroups(
   return countRows(db, 'from error_groups where account_id = $1 and check_id = $2', [accountId, checkId]);
 }
 
-/** A page of a check's groups, those seen last first. */
+/** Reads a page of a check's groups, most recently seen first. */
 export async function listErrorGroups(
   db: Queryable,
   options: { accountId: string; checkId: string; limit: number; offset: number },
@@ -138,7 +138,7 @@ export async function listErrorGroups(
   );
 }
 
-/** Null = it stays as it is. */
+/** Null = unchanged. */
 export async function archiveErrorGroup(
   db: Queryable,
   options: Named & { archivedUntilNextEvent: boolean | null; archiveForEver: boolean | null; now: Date },
@@ -152,7 +152,7 @@ export async function archiveErrorGroup(
   return rows[0];
 }
 
-/** The groups that checks have for these hashes. */
+/** Reads the groups of checks for these hashes. */
 export async function findGroupsByHash(
   db: Queryable,
   { accountId, errors }: { accountId: string; errors: readonly { checkId: string; hash: string }[] },
@@ -166,7 +166,7 @@ export async function findGroupsByHash(
   );
 }
 
-/** How many were deleted. */
+/** Returns how many were deleted. */
 export async function deleteOldErrorGroups(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },

@@ -4,10 +4,10 @@ import type { Queryable } from '../db/database.ts';
 import { saveHeartbeat } from './statements.ts';
 import { secondsOf, type HeartbeatTiming } from '../checks/rules/service-checks.ts';
 
-/** Sets the timer of a heartbeat, in the transaction that writes its check. Checks of other types have no timer. */
+/** Saves the timer of a heartbeat, in the transaction that writes its check. Checks of other types have no timer. */
 export async function writeHeartbeat(tx: Queryable, check: CheckWrite): Promise<void> {
   if (!isPinged(check.checkType)) return;
-  const { period, grace } = secondsOf(check.definition['heartbeat'] as HeartbeatTiming); // of a settled heartbeat
+  const { period, grace } = secondsOf(check.definition['heartbeat'] as HeartbeatTiming); // settled by the check's rules
   await saveHeartbeat(tx, {
     checkId: check.id,
     accountId: check.accountId,

@@ -13,9 +13,9 @@ import { insertResults, updateStatuses, type ResultToStore } from '../results/st
 import { toJsonb } from '../db/jsonb.ts';
 import { uuidv7 } from '../engine/ids.ts';
 
-/** What follows from a ping, or from one that did not come: an event, a result as a run has one, and the timer anew. */
+/** Stores the outcome of a ping or of a missed ping: an event, a result like that of a run, and the restarted timer. */
 
-/** Where results of the service itself come from. */
+/** The location of results that the service itself produces. */
 export const serviceLocation = 'service';
 
 export type HeartbeatOutcome = {
@@ -25,7 +25,7 @@ export type HeartbeatOutcome = {
   userAgent: string;
 };
 
-/** The heartbeats are locked by `tx`. Their events, in the same order. */
+/** `tx` must have locked the heartbeats. Returns their events in the same order. */
 export async function storeOutcomes(
   tx: Db,
   { partitions, now }: { partitions: Partitions; now: number },
@@ -89,6 +89,6 @@ function resultOf(
 
 function missedMessage({ timerFrom, state, periodSeconds, graceSeconds }: LockedHeartbeat): string {
   const since = timerFrom?.toISOString() ?? '';
-  const last = state === 'FAILING' ? `the failure before, at ${since}` : `the ping at ${since}`;
-  return `no ping came within ${periodSeconds} s and ${graceSeconds} s of grace after ${last}`;
+  const last = state === 'FAILING' ? `the previous failure at ${since}` : `the ping at ${since}`;
+  return `no ping arrived within ${periodSeconds} s and a grace period of ${graceSeconds} s after ${last}`;
 }

@@ -9,7 +9,7 @@ import { ignoreBodies } from '../http/ignored-body.ts';
 import { recordPing } from './pings.ts';
 import { sourceOf, userAgentOf } from './rules.ts';
 
-/** The URL that jobs call: `GET`, `HEAD` or `POST /ping/<token>`, without authentication. */
+/** The ping URL: `GET`, `HEAD` or `POST /ping/<token>`, without authentication. */
 
 const pingsPerMinute = 60;
 export function registerPings(app: FastifyInstance, deps: { db: Db; now: () => number }): void {
@@ -23,7 +23,7 @@ export function registerPings(app: FastifyInstance, deps: { db: Db; now: () => n
     if (!isUuid(token)) throw unknown();
     if (!limit.take(token)) {
       void reply.header('retry-after', '60');
-      throw new HttpError(429, `More than ${pingsPerMinute} pings in a minute: this one is not recorded.`);
+      throw new HttpError(429, `More than ${pingsPerMinute} pings in a minute. This ping was not recorded.`);
     }
     const event = await recordPing(pings, {
       of: { token },
@@ -32,7 +32,7 @@ export function registerPings(app: FastifyInstance, deps: { db: Db; now: () => n
     });
     if (event === 'unknown') throw unknown();
     return event === 'off'
-      ? { message: 'The check is switched off: the ping is not recorded.', state: null }
+      ? { message: 'The check is deactivated. The ping was not recorded.', state: null }
       : { message: 'Ping received.', state: event.state };
   }
 
@@ -65,4 +65,4 @@ export function registerPings(app: FastifyInstance, deps: { db: Db; now: () => n
 }
 
 const unknown = () =>
-  new HttpError(404, 'There is no heartbeat of this token.', { token: ['names no heartbeat'] });
+  new HttpError(404, 'No heartbeat has this token.', { token: ['is not the token of a heartbeat'] });

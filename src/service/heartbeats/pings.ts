@@ -9,7 +9,7 @@ import type { Partitions } from '../db/partitions.ts';
 import { storeOutcomes } from './outcomes.ts';
 import { stateOfPing } from './rules.ts';
 
-/** Pings: each is recorded, passes the check, and starts its timer anew. */
+/** Records pings. Each ping passes the check and restarts its timer. */
 
 export type PingDeps = { db: Db; now: () => number; partitions: Partitions };
 
@@ -19,7 +19,7 @@ export type Ping = {
   userAgent: string;
 };
 
-/** 'unknown' = there is no such heartbeat; 'off' = it, or its group, is switched off: nothing is recorded. */
+/** 'unknown' = no such heartbeat. 'off' = the heartbeat or its group is deactivated, and nothing is recorded. */
 export async function recordPing(
   { db, now, partitions }: PingDeps,
   { of, source, userAgent }: Ping,

@@ -22,7 +22,7 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
 import { dayMs } from '../../durations.ts';
 
-/** Events of heartbeats: every ping, and every time that none came (specification, "Heartbeat event"; facts, 5.9). */
+/** Events of heartbeats: one for each ping and each missed ping (specification, "Heartbeat event"; facts, 5.9). */
 
 export const HeartbeatEvent = open(
   Type.Object(
@@ -55,7 +55,7 @@ const present = ({ id, state, happenedAt, source, userAgent }: EventRow) => ({
   userAgent,
 });
 
-/** How many events of a check were pings, now and in the same time before. */
+/** Counts events and pings of a check in the last day and the last 7 days, and in the periods before. */
 async function statsOf(
   db: Db,
   { accountId, checkId, now }: { accountId: string; checkId: string; now: number },
@@ -185,7 +185,7 @@ export function registerHeartbeatEvents(api: PublicApi, { db, now }: ApiDeps): v
       });
       if (event === 'unknown') throw notFound('heartbeat check', checkId, 'checkId');
       if (event === 'off') {
-        throw conflict('The check, or its group, is switched off: set activated to true first.', {
+        throw conflict('The check or its group is deactivated. Set activated to true first.', {
           activated: ['is false'],
         });
       }

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HeartbeatState } from './statements.ts';
 
-/** What a ping means, by the timer it comes to (facts, 5.9): pure rules. */
+/** Rules that decide the state of a ping from its timer (facts, 5.9). Pure. */
 
-/** Milliseconds since the epoch; `timerFrom` null = no timer runs. */
+/** `timerFrom` is in milliseconds since the epoch; null = no timer is running. */
 export type Timer = {
   state: HeartbeatState | null;
   timerFrom: number | null;
@@ -11,13 +11,14 @@ export type Timer = {
   graceSeconds: number;
 };
 
-/** A ping that comes this much before its moment, at most, is in time: a tenth of the period, a minute at most. */
+/** A ping counts as on time if it is early by at most a tenth of the period, and by at most one minute. */
 const earlyShare = 0.1;
 const mostEarlySeconds = 60;
 
 /**
- * EARLY: clearly before the period is over. RECEIVED: the first ping, the first after a failure, and one about when the
- * period is over. GRACE: later, within the grace. LATE: later than that, but before anybody noticed.
+ * EARLY: clearly before the period is over. RECEIVED: the first ping, the first after a failure, or close to the end
+ * of the period.
+ * GRACE: after the period, within the grace time. LATE: after the grace time, but before the failure was detected.
  */
 export function stateOfPing(timer: Timer, at: number): HeartbeatState {
   const { state, timerFrom, periodSeconds, graceSeconds } = timer;
@@ -32,12 +33,12 @@ export function stateOfPing(timer: Timer, at: number): HeartbeatState {
 const mostSource = 256;
 const mostUserAgent = 512;
 
-// PostgreSQL stores neither U+0000 nor half of a surrogate pair, and the page shows no control characters.
+// PostgreSQL cannot store U+0000 or half of a surrogate pair, and the page shows no control characters.
 // oxlint-disable-next-line no-control-regex -- those characters are the subject
 const unstorable = /[\u0000-\u001f\u007f]|\p{Surrogate}/gu;
 const cleaned = (text: string, most: number) => text.replace(unstorable, ' ').slice(0, most).trim();
 
-/** How a ping arrived: the origin of the page that it came from, else the HTTP method. */
+/** The source of a ping: the origin of the calling page if there is one, otherwise the HTTP method. */
 export function sourceOf(method: string, { origin, referer }: IncomingHttpHeaders): string {
   for (const text of [origin, referer]) {
     if (text === undefined || text === 'null' || !URL.canParse(text)) continue;
@@ -50,6 +51,6 @@ export function sourceOf(method: string, { origin, referer }: IncomingHttpHeader
 export const userAgentOf = (headers: IncomingHttpHeaders): string =>
   cleaned(headers['user-agent'] ?? '', mostUserAgent);
 
-/** Percent of pings among events; 0 where there were none. */
+/** Percentage of pings among events; 0 when there are no events. */
 export const successRatio = ({ all, pings }: { all: number; pings: number }): number =>
   all === 0 ? 0 : Math.round((pings / all) * 10_000) / 100;

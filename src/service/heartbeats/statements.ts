@@ -15,7 +15,10 @@ export type HeartbeatWrite = {
   activated: boolean;
 };
 
-/** Makes a heartbeat with a ping token of its own, or changes its times. Switched off, it waits for a first ping again. */
+/**
+ * Creates a heartbeat with a new ping token, or changes its times. A deactivated heartbeat waits for a first ping
+ * again.
+ */
 export async function saveHeartbeat(tx: Queryable, heartbeat: HeartbeatWrite): Promise<void> {
   await tx.query(
     `insert into heartbeats as h (check_id, account_id, period_seconds, grace_seconds) values ($1, $2, $3, $4)
@@ -34,14 +37,14 @@ export async function saveHeartbeat(tx: Queryable, heartbeat: HeartbeatWrite): P
   );
 }
 
-/** A heartbeat, locked, with what counts of its check and its group. */
+/** A locked heartbeat, with the settings of its check and its group. */
 export type LockedHeartbeat = {
   checkId: string;
   accountId: string;
   name: string;
-  /** Of the check and its group. */
+  /** Whether the check and its group are activated. */
   activated: boolean;
-  /** Of both. */
+  /** Tags of the check and its group. */
   tags: string[];
   periodSeconds: number;
   graceSeconds: number;
@@ -75,7 +78,7 @@ export async function lockHeartbeat(
   return rows[0];
 }
 
-/** Heartbeats whose time is over, longest first; those that another replica has locked are left out. */
+/** Locks and reads due heartbeats, longest overdue first; skips those that another replica has locked. */
 export async function lockDueHeartbeats(
   tx: Queryable,
   { now, limit }: { now: Date; limit: number },
@@ -86,7 +89,7 @@ export async function lockDueHeartbeats(
   );
 }
 
-/** When the next one is due; null = no timer runs. */
+/** When the next heartbeat is due; null = no timer is running. */
 export async function earliestHeartbeat(db: Queryable): Promise<Date | null> {
   const rows = await db.query<{ due: Date | null }>(
     'select min(due_at) as due from heartbeats where due_at is not null',
@@ -94,7 +97,7 @@ export async function earliestHeartbeat(db: Queryable): Promise<Date | null> {
   return rows[0]?.due ?? null;
 }
 
-/** Starts timers anew from `from`; null = they stop, until the next ping. */
+/** Restarts timers from `from`; null stops a timer until the next ping. */
 export async function restartTimers(
   tx: Queryable,
   timers: readonly { checkId: string; from: Date | null; state: HeartbeatState | null }[],
@@ -108,7 +111,7 @@ export async function restartTimers(
   );
 }
 
-/** Starts timers anew that were started in the future, by a clock that was wrong. */
+/** Restarts timers whose start is in the future because the clock was wrong. */
 export async function bringTimersBack(db: Queryable, now: Date): Promise<void> {
   await db.query(
     `update heartbeats set timer_from = $1::timestamptz,
@@ -141,7 +144,7 @@ export async function insertHeartbeatEvents(
 
 const columns = 'id, state, happened_at as "happenedAt", source, user_agent as "userAgent"';
 
-/** A page of events of a check, newest first. */
+/** Reads a page of a check's events, newest first. */
 export async function listHeartbeatEvents(
   db: Queryable,
   options: { accountId: string; checkId: string; limit: number; offset: number },
@@ -164,7 +167,7 @@ export async function findHeartbeatEvent(
   return rows[0];
 }
 
-/** How many events there were, and how many of them were pings, in each of these spans: from (excluded) to (included). */
+/** Counts events and pings in each of these spans, from `from` (exclusive) to `to` (inclusive). */
 export async function countHeartbeatEvents(
   db: Queryable,
   options: { accountId: string; checkId: string; spans: readonly { from: Date; to: Date }[] },
@@ -185,7 +188,7 @@ export async function countHeartbeatEvents(
   );
 }
 
-/** Forgets events from before `before`, `limit` at most; how many they were. */
+/** Deletes events from before `before`, up to `limit`. Returns how many were deleted. */
 export async function deleteOldHeartbeatEvents(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },

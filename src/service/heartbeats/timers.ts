@@ -15,13 +15,13 @@ import { createLoop, type Loop } from '../engine/loop.ts';
 import { storeOutcomes } from './outcomes.ts';
 
 /**
- * Fails heartbeats whose ping did not come. The timers are columns, so that they survive a restart; what one replica has
- * locked the others leave out.
+ * Fails heartbeats whose ping is overdue. The timers are database columns, so they survive a restart.
+ * Replicas skip heartbeats that another one has locked.
  */
 
-/** Heartbeats in one transaction: it must not hold the embedded database up. */
+/** Heartbeats per transaction, few enough not to block the embedded database. */
 const batch = 100;
-/** It looks at least so often, because a ping that another replica got may have started a timer. */
+/** Longest time between two checks for due timers, because another replica may have started a timer. */
 const longestSleepMs = 1_000;
 const shortestSleepMs = 20;
 
@@ -46,7 +46,7 @@ export function createHeartbeatTimers({ db, now, log }: Deps): Loop {
   });
 }
 
-/** One transaction; how many were due. */
+/** Handles one batch in one transaction. Returns how many heartbeats were due. */
 async function endDue(tx: Db, { now, partitions }: { now: number; partitions: Partitions }): Promise<number> {
   const due = await lockDueHeartbeats(tx, { now: new Date(now), limit: batch });
   if (due.length === 0) return 0;
@@ -58,9 +58,9 @@ async function endDue(tx: Db, { now, partitions }: { now: number; partitions: Pa
     state,
   });
   await restartTimers(tx, [
-    // Its group was switched off: it waits for a first ping again.
+    // The group was deactivated: the heartbeat waits for a first ping again.
     ...due.filter(isOff).map((heartbeat) => timer(heartbeat, null, null)),
-    // Nobody is told during maintenance; its time begins anew.
+    // During maintenance no failure is stored, and the timer restarts.
     ...due
       .filter((heartbeat) => !isOff(heartbeat) && paused.has(heartbeat))
       .map((heartbeat) => timer(heartbeat, new Date(now), heartbeat.state)),
@@ -75,7 +75,7 @@ async function endDue(tx: Db, { now, partitions }: { now: number; partitions: Pa
   return due.length;
 }
 
-/** Those whose scheduled runs a maintenance window pauses. */
+/** Selects the heartbeats that a maintenance window pauses. */
 async function findPaused(
   tx: Db,
   due: readonly LockedHeartbeat[],

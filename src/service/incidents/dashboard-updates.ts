@@ -6,11 +6,13 @@ import { uuidv7 } from '../engine/ids.ts';
 import { queueIncidentMessages } from './messages.ts';
 import type { DashboardStatus } from '../status-pages/incident-words.ts';
 
-/** Updates of incidents of a dashboard: one that says RESOLVED stops the incident, another one after that starts it again. */
+/**
+ * Updates of dashboard incidents: an update with the status RESOLVED stops the incident, a later one starts it again.
+ */
 
 /**
- * When the incident stops, with a last update of this status: at most at the update that resolved it; never, if it had been
- * resolved before and no longer is.
+ * Computes when the incident stops, given the status of its last update. That is at the resolving update or earlier;
+ * null if it was resolved before and has been reopened.
  */
 export function stoppedAt(
   incident: Pick<IncidentRow, 'stoppedAt' | 'startedAt'>,
@@ -24,7 +26,10 @@ export function stoppedAt(
   return former === 'RESOLVED' ? null : planned;
 }
 
-/** Writes an update of an incident that is locked; its id. `updates`: those before, oldest first; `now`: milliseconds. */
+/**
+ * Adds an update to a locked incident and returns its id. `updates`: the existing ones, oldest first; `now`:
+ * milliseconds.
+ */
 export async function addDashboardUpdate(
   tx: Db,
   background: Background,

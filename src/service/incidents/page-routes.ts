@@ -23,7 +23,7 @@ import { ChangeStatusPageIncidentBody, CreateStatusPageIncidentBody, presentUpda
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
-/** Incidents as they are shown, with services and all updates. */
+/** Presents incidents with their services and all updates. */
 async function presentIncidents(
   db: Queryable,
   rows: readonly StatusPageIncidentRow[],
@@ -54,7 +54,7 @@ async function presentIncidents(
 
 type Find = (named: { accountId: string; id: string }) => Promise<StatusPageIncidentRow | undefined>;
 
-/** The incident that a path names, of this account. Throws 404. */
+/** Reads the incident of a path in this account. Throws 404. */
 export async function incidentOf(
   find: Find,
   { accountId, id }: { accountId: string; id: string },
@@ -64,7 +64,7 @@ export async function incidentOf(
   return row;
 }
 
-/** Incidents of services, which every status page shows that has one of these. */
+/** Routes of service incidents. Every status page that has one of the services shows them. */
 export function registerStatusPageIncidents(api: PublicApi, { db, now, background }: ApiDeps): void {
   const tags = ['Status pages'];
 

@@ -2,7 +2,7 @@ import type { Span } from './span.ts';
 import type { IncidentSeverity, IncidentStatus } from '../status-pages/incident-words.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on incidents of services. */
+/** Statements on service incidents. */
 
 export type StatusPageIncidentRow = Span & {
   id: string;
@@ -23,7 +23,7 @@ export type IncidentWrite = {
   accountId: string;
   name: string;
   severity: IncidentSeverity;
-  /** Of its first update. */
+  /** Status of its first update. */
   status: IncidentStatus;
   alertId: string | null;
   followedCheckId: string | null;
@@ -31,7 +31,7 @@ export type IncidentWrite = {
   now: Date;
 };
 
-/** False when an incident follows this check already. */
+/** Inserts an incident; false when an incident already follows this check. */
 export async function insertStatusPageIncident(tx: Queryable, incident: IncidentWrite): Promise<boolean> {
   const rows = await tx.query(
     `insert into status_page_incidents (id, account_id, name, severity, started_at, last_update_status, alert_id,
@@ -53,7 +53,7 @@ export async function insertStatusPageIncident(tx: Queryable, incident: Incident
   return rows.length > 0;
 }
 
-/** The services of an incident, in this order; others than those of the account must have been refused. */
+/** Sets the services of an incident, in this order. The caller has checked that they belong to the account. */
 export async function setIncidentServices(
   tx: Queryable,
   { incidentId, serviceIds }: { incidentId: string; serviceIds: readonly string[] },
@@ -78,7 +78,7 @@ export async function updateStatusPageIncident(
   ]);
 }
 
-/** What its updates say by now. */
+/** Stores the status that follows from its updates. */
 export async function saveSpan(
   tx: Queryable,
   { id, span, now }: { id: string; span: Span; now: Date },
@@ -103,7 +103,7 @@ export async function findStatusPageIncident(
   return rows[0];
 }
 
-/** As findStatusPageIncident, and nobody else changes it or its updates before the transaction ends. */
+/** Like findStatusPageIncident, but locks the incident and its updates until the transaction ends. */
 export async function lockStatusPageIncident(
   tx: Queryable,
   { accountId, id }: Named,
@@ -115,7 +115,7 @@ export async function lockStatusPageIncident(
   return rows[0];
 }
 
-/** The incident that follows a check, locked. */
+/** Finds and locks the incident that follows a check. */
 export async function lockFollowingIncident(
   tx: Queryable,
   checkId: string,
@@ -127,12 +127,12 @@ export async function lockFollowingIncident(
   return rows[0];
 }
 
-/** No recovery resolves it any more. */
+/** Detaches the check, so that its recovery no longer resolves the incident. */
 export async function unfollowCheck(tx: Queryable, id: string): Promise<void> {
   await tx.query('update status_page_incidents set followed_check_id = null where id = $1', [id]);
 }
 
-/** A page of incidents, newest first; `after` is the last one of the page before. */
+/** Reads a page of incidents, newest first; `after` is the last incident of the previous page. */
 export async function listStatusPageIncidents(
   db: Queryable,
   { accountId, after, limit }: { accountId: string; after: string | null; limit: number },
@@ -151,7 +151,7 @@ export type IncidentService = {
   accountId: string;
 };
 
-/** The services of these incidents, in order. */
+/** Reads the services of these incidents, in order. */
 export async function servicesOfIncidents(
   db: Queryable,
   incidentIds: readonly string[],
@@ -165,7 +165,7 @@ export async function servicesOfIncidents(
   );
 }
 
-/** True when there was such an incident. */
+/** Returns true when there was such an incident. */
 export async function deleteStatusPageIncident(db: Queryable, { accountId, id }: Named): Promise<boolean> {
   const rows = await db.query(
     'delete from status_page_incidents where id = $1 and account_id = $2 returning id',
@@ -174,7 +174,7 @@ export async function deleteStatusPageIncident(db: Queryable, { accountId, id }:
   return rows.length > 0;
 }
 
-/** Incidents of services that a page shows: open ones, and those that were resolved since; newest first. */
+/** Reads the service incidents of a page, newest first: open ones, and those resolved since a moment. */
 export async function incidentsOfPage(
   db: Queryable,
   { pageId, since, limit }: { pageId: string; since: Date; limit: number },

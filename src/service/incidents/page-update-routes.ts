@@ -28,7 +28,7 @@ export const lastUpdate = () =>
 export const tooManyUpdates = () =>
   badRequest({ description: [`an incident has at most ${mostUpdates} updates`] });
 
-/** The updates of an incident of services. */
+/** Routes of the updates of service incidents. */
 export function registerStatusPageIncidentUpdates(api: PublicApi, { db, now, background }: ApiDeps): void {
   const tags = ['Status pages'];
   const kind = 'status-page';

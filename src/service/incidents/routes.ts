@@ -34,7 +34,7 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 type Change = Static<typeof ChangeIncidentBody>;
 type Find = (named: { accountId: string; id: string }) => Promise<IncidentRow | undefined>;
 
-/** The incident that a path names, of this account. Throws 404. */
+/** Reads the incident of a path in this account. Throws 404. */
 export async function dashboardIncidentOf(
   find: Find,
   { accountId, id }: { accountId: string; id: string },
@@ -70,10 +70,10 @@ async function presentIncidents(
   }));
 }
 
-/** `severity`, which is also called `impact`. Throws 400. */
+/** Resolves `severity` and its alias `impact`. Throws 400. */
 function severityOf({ severity, impact }: Change) {
   if (severity !== undefined && impact !== undefined && severity !== impact) {
-    throw badRequest({ impact: ['is another name of severity, and must be the same'] });
+    throw badRequest({ impact: ['is an alias of severity and must have the same value'] });
   }
   return severity ?? impact;
 }
@@ -84,12 +84,12 @@ function readMoment(name: string, text: string): Date {
   return new Date(at);
 }
 
-/** What a body makes of an incident; the page that it names stays until `tx` ends. Throws 400. */
+/** Builds an incident from a body and locks its status page until `tx` ends. Throws 400. */
 async function changed(tx: Db, stored: IncidentWrite, body: Change): Promise<IncidentWrite> {
   const { accountId } = stored;
   const dashboardId = body.dashboardId ?? stored.dashboardId;
   if (!isUuid(dashboardId) || !(await shareLockStatusPage(tx, { accountId, id: dashboardId }))) {
-    throw badRequest({ dashboardId: [`names no status page of this account (${dashboardId})`] });
+    throw badRequest({ dashboardId: [`is not a status page of this account (${dashboardId})`] });
   }
   const startedAt = body.startedAt === undefined ? stored.startedAt : readMoment('startedAt', body.startedAt);
   const stoppedAt =
@@ -116,7 +116,7 @@ const AllUpdates = Type.Boolean({
   description: 'All updates, oldest first, instead of the first one alone.',
 });
 
-/** Incidents of a dashboard: of one status page as a whole. */
+/** Routes of dashboard incidents, which concern one status page as a whole. */
 export function registerIncidents(api: PublicApi, { db, now, background }: ApiDeps): void {
   const tags = ['Incidents'];
 

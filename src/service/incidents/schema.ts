@@ -12,7 +12,7 @@ import { anyId, PageOf } from '../http/fields/cursor.ts';
 import { dateTime } from '../http/fields/dates.ts';
 import { ignored, ignoredStamps } from '../http/fields/ignored-fields.ts';
 
-/** Schemas of incidents and their updates: those of services, and those of a dashboard. */
+/** Schemas of incidents and their updates, for services and for dashboards. */
 
 const id = Type.String({ format: 'uuid' });
 const name = Type.String({ minLength: 1, maxLength: 255 });
@@ -66,7 +66,7 @@ const newDashboardUpdate = Type.Object({
 });
 export const PostUpdateBody = strict(newUpdate);
 export const PostDashboardUpdateBody = strict(newDashboardUpdate);
-// Who was told has been told.
+// A change of an update is not sent to subscribers again.
 export const PutUpdateBody = strictPartial(
   Type.Object({ ...ignoredUpdateFields, status, description, notifySubscribers: ignored }),
 );

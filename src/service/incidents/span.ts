@@ -1,18 +1,18 @@
 import type { IncidentStatus } from '../status-pages/incident-words.ts';
 
-/** What the updates of an incident say together. Pure. */
+/** Derives the time span of an incident from its updates. Pure. */
 
 export type Span<Status extends string = IncidentStatus> = {
   startedAt: Date;
   lastUpdateStatus: Status;
-  /** Null = it is not resolved. */
+  /** Null = not resolved. */
   resolvedAt: Date | null;
 };
 
 /**
- * From the first update to the one that resolved it: of those that say RESOLVED, the first after the last one that says
- * something else, so that an incident which was opened again lasts until it is resolved again. `updates`: at least one,
- * oldest first.
+ * Computes the span from the first update to the resolving one.
+ * That is the first RESOLVED update after the last update with another status, so a reopened incident lasts until it
+ * is resolved again. `updates`: at least one, oldest first.
  */
 export function spanOf<Status extends string>(
   updates: readonly { status: Status; createdAt: Date }[],

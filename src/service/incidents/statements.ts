@@ -1,7 +1,7 @@
 import type { DashboardSeverity } from '../status-pages/incident-words.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on incidents of a dashboard. */
+/** Statements on dashboard incidents. */
 
 export type IncidentWrite = {
   id: string;
@@ -65,7 +65,7 @@ export async function findIncident(
   return rows[0];
 }
 
-/** As findIncident, and nobody else changes it or its updates before the transaction ends. */
+/** Like findIncident, but locks the incident and its updates until the transaction ends. */
 export async function lockIncident(
   tx: Queryable,
   { accountId, id }: Named,
@@ -77,7 +77,7 @@ export async function lockIncident(
   return rows[0];
 }
 
-/** A page of incidents, newest first. */
+/** Reads a page of incidents, newest first. */
 export async function listIncidents(
   db: Queryable,
   { accountId, limit, offset }: { accountId: string; limit: number; offset: number },
@@ -88,7 +88,7 @@ export async function listIncidents(
   );
 }
 
-/** True when there was such an incident. */
+/** Returns true when there was such an incident. */
 export async function deleteIncident(db: Queryable, { accountId, id }: Named): Promise<boolean> {
   const rows = await db.query('delete from incidents where id = $1 and account_id = $2 returning id', [
     id,
@@ -97,7 +97,7 @@ export async function deleteIncident(db: Queryable, { accountId, id }: Named): P
   return rows.length > 0;
 }
 
-/** Incidents of a dashboard that are active or will be, and those that have stopped since; newest first. */
+/** Reads a dashboard's incidents, newest first: active and future ones, and those that have stopped since a moment. */
 export async function incidentsOfDashboard(
   db: Queryable,
   { dashboardId, since, limit }: { dashboardId: string; since: Date; limit: number },

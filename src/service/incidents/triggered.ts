@@ -12,9 +12,9 @@ import { uuidPattern, uuidv7 } from '../engine/ids.ts';
 import { incidentSeverities, type IncidentSeverity } from '../status-pages/incident-words.ts';
 import { addUpdate } from './updates.ts';
 
-/** Incidents that alerts of checks open, and their recovery resolves: one for each time that a check fails. */
+/** Incidents that alerts open and recoveries resolve, one for each time that a check fails. */
 
-/** Where a check does not say. */
+/** Severity if the check sets none. */
 const defaultSeverity: IncidentSeverity = 'MAJOR';
 const resolvedText = 'The problem is resolved.';
 
@@ -22,15 +22,15 @@ type Opening = {
   accountId: string;
   checkId: string;
   alertId: string;
-  /** The check's triggerIncident, as it is stored. */
+  /** The check's triggerIncident, as stored. */
   trigger: { serviceId: string } & { readonly [field: string]: unknown };
   /** Milliseconds since the epoch. */
   now: number;
 };
 
 /**
- * Opens the incident of a check that fails: to no effect where the check has one that is open, or its service is gone.
- * Windows that suppress incidents have been asked before.
+ * Opens the incident of a failing check. Has no effect if the check has an open incident or its service was deleted.
+ * The caller has checked for maintenance windows that suppress incidents.
  */
 export async function openTriggeredIncident(tx: Db, background: Background, opening: Opening): Promise<void> {
   const { accountId, checkId, alertId, trigger, now } = opening;
@@ -39,7 +39,7 @@ export async function openTriggeredIncident(tx: Db, background: Background, open
   const former = await lockFollowingIncident(tx, checkId);
   if (former !== undefined) {
     if (former.resolvedAt === null || former.alertId === alertId) return;
-    // A person resolved it: the check fails anew, and nobody has seen it recover.
+    // A person resolved the former incident. The check fails again without having recovered, so it gets a new incident.
     await unfollowCheck(tx, former.id);
   }
   if ((await shareLockServices(tx, { accountId, ids: [serviceId] })).length === 0) return;
@@ -66,7 +66,7 @@ export async function openTriggeredIncident(tx: Db, background: Background, open
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** Resolves the incident that a check's alert opened, unless a person did; to no effect where there is none. */
+/** Resolves the incident that a check's alert opened. Has no effect if there is none or a person has resolved it. */
 export async function resolveTriggeredIncident(
   tx: Db,
   background: Background,
@@ -85,7 +85,7 @@ export async function resolveTriggeredIncident(
   });
 }
 
-/** As alerting asks for them. */
+/** Implements the interface that alerting expects. */
 export function triggeredIncidents(background: Background): AlertIncidents {
   return {
     opened: (tx, opening) => openTriggeredIncident(tx, background, opening),

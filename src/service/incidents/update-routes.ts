@@ -23,7 +23,7 @@ import { lastUpdate, tooManyUpdates } from './page-update-routes.ts';
 
 type Update = IncidentUpdateRow<DashboardStatus>;
 
-/** The updates of an incident of a dashboard. */
+/** Routes of the updates of dashboard incidents. */
 export function registerIncidentUpdates(api: PublicApi, { db, now, background }: ApiDeps): void {
   const tags = ['Incidents'];
   const kind = 'dashboard';
@@ -44,7 +44,7 @@ export function registerIncidentUpdates(api: PublicApi, { db, now, background }:
     return presentUpdate(row);
   }
 
-  /** After an update was changed or deleted: the incident stops or goes on with what is now the last one. */
+  /** After an update was changed or deleted, the new last update decides whether the incident is stopped. */
   async function follow(
     tx: Db,
     { incident, former, left }: { incident: IncidentRow; former: Update | undefined; left: Update[] },

@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on the updates of incidents, of which there are two kinds. Who writes them has locked the incident. */
+/** Statements on incident updates of both kinds. The caller must have locked the incident. */
 
 export const updateTables = {
   'status-page': 'status_page_incident_updates',
@@ -40,7 +40,7 @@ export async function insertIncidentUpdate(
   );
 }
 
-/** Updates of these incidents, oldest first. */
+/** Reads the updates of these incidents, oldest first. */
 export async function findIncidentUpdates<Status extends string>(
   db: Queryable,
   kind: IncidentKind,
@@ -55,13 +55,13 @@ export async function findIncidentUpdates<Status extends string>(
   );
 }
 
-/** Bytes of descriptions, as stored, in one list; and what else of an update counts. */
+/** Limit on the stored bytes of descriptions in one list, and the bytes that count for the rest of an update. */
 const listedBytes = 512 * 1024;
 const otherBytes = 200;
 
 /**
- * As findIncidentUpdates, for a list: of an incident that comes after much text only the first and the last update, and its
- * id among `partial`.
+ * Like findIncidentUpdates, for a list. After the byte limit, an incident has only its first and last update, and its
+ * id is in `partial`.
  */
 export async function findListedUpdates<Status extends string>(
   db: Queryable,
@@ -92,7 +92,7 @@ export async function findListedUpdates<Status extends string>(
   };
 }
 
-/** What belongs to each incident, in the order of `rows`. */
+/** Groups updates by incident, in the order of `rows`. */
 export function byIncident<Row extends { incidentId: string }>(rows: readonly Row[]): Map<string, Row[]> {
   const found = new Map<string, Row[]>();
   for (const row of rows) {
@@ -132,7 +132,7 @@ export async function deleteIncidentUpdate(tx: Queryable, kind: IncidentKind, id
   await tx.query(`delete from ${updateTables[kind]} where id = $1`, [id]);
 }
 
-/** True once: when subscribers are to be told of the update, and nobody has seen to it. */
+/** Marks an update as sent to subscribers. Returns true only once, and only if subscribers are to be notified. */
 export async function takeUpdateToTell(
   tx: Queryable,
   kind: IncidentKind,

@@ -7,9 +7,9 @@ import { spanOf } from './span.ts';
 import { type IncidentStatus } from '../status-pages/incident-words.ts';
 import { queueIncidentMessages } from './messages.ts';
 
-/** Updates of incidents of services: with each, what the incident says as a whole is written anew. */
+/** Updates of service incidents. Each change also updates the incident's own status and times. */
 
-/** Of one incident. */
+/** Updates of one incident. */
 export const mostUpdates = 200;
 
 export type NewUpdate = {
@@ -21,7 +21,7 @@ export type NewUpdate = {
   now: number;
 };
 
-/** Writes an update of an incident that is locked, and has subscribers told where they are to be; its id. */
+/** Adds an update to a locked incident, queues it for subscribers if requested, and returns its id. */
 export async function addUpdate(tx: Db, background: Background, update: NewUpdate): Promise<string> {
   const { now, ...rest } = update;
   const id = uuidv7(now);
@@ -32,7 +32,7 @@ export async function addUpdate(tx: Db, background: Background, update: NewUpdat
   return id;
 }
 
-/** After updates were changed. */
+/** Call after updates were changed. */
 export async function refreshSpan(
   tx: Db,
   { incidentId, now }: { incidentId: string; now: number },

@@ -20,8 +20,8 @@ import { dueSteps, type Step } from './steps.ts';
 import { hourMs, dayMs } from '../../durations.ts';
 
 /**
- * Lets occurrences of visible windows begin and end, and reminds of them. What is due stands with the window's row: whichever
- * replica locks it does its steps, in one transaction with the record that they are done.
+ * Starts and completes occurrences of visible windows, and sends reminders. The window's row holds the time of its
+ * next step. The replica that locks the row does the steps and records them in the same transaction.
  */
 
 type Deps = { db: Db; background: Background; now: () => number; log: Log };
@@ -29,8 +29,8 @@ type Deps = { db: Db; background: Background; now: () => number; log: Log };
 const everyMs = 1_000;
 const batch = 50;
 const putOffMs = 60_000;
-/** That a maintenance is over is not told later than this. */
-const tellEndWithinMs = hourMs;
+/** A later notice that a maintenance is over is not sent. */
+const notifyEndWithinMs = hourMs;
 const keepEventsMs = 90 * dayMs;
 const cleanEveryMs = hourMs;
 
@@ -45,7 +45,7 @@ export function createMaintenanceLoop({ db, background, now, log }: Deps): Loop 
         if (window !== undefined) await advanceWindow(tx, background, { window, now: at });
       });
     } catch (error) {
-      log.error({ window: id, error: toError(error).message }, 'a maintenance window was put off');
+      log.error({ window: id, error: toError(error).message }, 'a maintenance window was postponed');
       await putOffSteps(db, { id, until: new Date(now() + putOffMs) });
     }
   }
@@ -65,7 +65,7 @@ export function createMaintenanceLoop({ db, background, now, log }: Deps): Loop 
   });
 }
 
-/** Does what is due of a window that `tx` has locked. */
+/** Does the due steps of a window that `tx` has locked. */
 export async function advanceWindow(
   tx: Db,
   background: Background,
@@ -103,8 +103,8 @@ async function doStep(
       await changeStatus(tx, background, {
         ...change,
         status: 'IN_PROGRESS',
-        description: 'The maintenance has begun.',
-        // A service that was away all the time has nothing to tell.
+        description: 'Maintenance has started.',
+        // If the service was down during the whole occurrence, no notice is sent.
         tell: occurrence.endsAt > now ? 'as-window' : 'never',
       });
       return;
@@ -113,7 +113,7 @@ async function doStep(
         ...change,
         status: 'COMPLETED',
         description: 'The maintenance is completed.',
-        tell: now - at <= tellEndWithinMs ? 'as-window' : 'never',
+        tell: now - at <= notifyEndWithinMs ? 'as-window' : 'never',
       });
       return;
     case 'REMINDER': {

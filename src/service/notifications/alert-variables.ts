@@ -3,22 +3,22 @@ import type { Analysis } from '../analyses/statements.ts';
 import type { AlertRow } from '../alerting/statements.ts';
 import type { Variables } from '../../templates/scope.ts';
 
-/** What a notification can say of its alert. */
+/** The content of notifications: variables and facts of an alert. */
 
 export type Told = {
   alert: AlertRow;
-  /** Of the error that the alert is about, where there is one. */
+  /** Analysis of the error that the alert is about, if there is one. */
   analysis?: { id: string; analysis: Analysis } | undefined;
-  /** Base of links, without a slash at its end. */
+  /** Base of links, without a trailing slash. */
   publicUrl: string;
 };
 
-/** Where a person sees the result; null where none is behind the alert. */
+/** The page that shows the result; null for an alert without a result. */
 export function resultLink({ alert, publicUrl }: Told): string | null {
   return alert.resultId === null ? null : `${publicUrl}/#result=${alert.checkId}/${alert.resultId}`;
 }
 
-/** The names of the facts (4.4), for templates. What an alert does not have is empty. */
+/** Variables for templates (facts, 4.4). Fields that the alert does not have are empty. */
 export function alertVariables(told: Told): Variables {
   const { alert, analysis } = told;
   return {
@@ -51,7 +51,7 @@ export function alertVariables(told: Told): Variables {
   };
 }
 
-/** The alert in rows of a name and a text, those that it has, as people read them. */
+/** The alert's fields as rows of name and text, for people. Missing fields are omitted. */
 export function alertFacts(told: Told): { name: string; text: string }[] {
   const { alert } = told;
   const status = [alert.statusCode, alert.statusText]
@@ -72,7 +72,7 @@ export function alertFacts(told: Told): { name: string; text: string }[] {
   return rows.flatMap(([name, text]) => (text === null || text === '' ? [] : [{ name, text }]));
 }
 
-/** Whether the alert is an end, a warning or a failure. */
+/** Whether the alert is a recovery, a warning or a failure. */
 export function severityOf({ alertType }: AlertRow): 'recovered' | 'degraded' | 'failed' {
   switch (alertType) {
     case 'ALERT_RECOVERY':

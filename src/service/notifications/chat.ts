@@ -28,11 +28,11 @@ function message(delivery: Delivery): object {
   };
 }
 
-/** Signs that would make a text a link or a mention. */
+/** Characters that would turn a text into a link or a mention. */
 const plain = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').slice(0, 2000);
 
-/** A webhook of a room. */
+/** Sends to the webhook of a room. */
 export const sendChat: Sender<'CHAT_A'> = async (delivery, deps) => {
   const { url, channel } = delivery.config;
   return postJson(delivery, deps, {
@@ -42,7 +42,7 @@ export const sendChat: Sender<'CHAT_A'> = async (delivery, deps) => {
   });
 };
 
-/** The app of the configuration, room by room. */
+/** Sends through the configured app, room by room. */
 export const sendChatApp: Sender<'CHAT_A_APP'> = async (delivery, deps) => {
   const { url, token } = deps.config.chatAApp;
   if (url === null) return notConfigured('CHAT_A_APP_URL');
@@ -69,7 +69,7 @@ export const sendChatApp: Sender<'CHAT_A_APP'> = async (delivery, deps) => {
   return { delivered: true, result: `told ${told.join(', ')}`, told };
 };
 
-/** Its API refuses with a good status and `"ok": false`. */
+/** This API reports errors with a success status and `"ok": false`. */
 function refusalOf({ text }: Answer): string | null {
   let answer: unknown;
   try {

@@ -9,7 +9,7 @@ import {
   updateNotification,
   type NotificationRow,
 } from '../alert-channels/notification-statements.ts';
-import { isToldOfGroup } from '../alert-channels/subscription-statements.ts';
+import { receivesGroupAlerts } from '../alert-channels/subscription-statements.ts';
 import { allVariables } from '../accounts/variables/statements.ts';
 import { analysisOf } from '../analyses/analysis-of-alert.ts';
 import { findAlert, type AlertRow } from '../alerting/statements.ts';
@@ -30,7 +30,7 @@ import { createTurns, places, type Turns } from './turns.ts';
 import { sendWebhook } from './webhook.ts';
 import { hourMs } from '../../durations.ts';
 
-/** Takes notifications from the queue and delivers them, with a log of what came of each. */
+/** Takes notifications from the queue, delivers them and logs the outcome of each. */
 
 const senders: { readonly [T in ChannelType]: Sender<T> } = {
   EMAIL: sendEmail,
@@ -45,25 +45,27 @@ const senders: { readonly [T in ChannelType]: Sender<T> } = {
 
 /** Facts, 4.4: up to 5 retries, 20 s apart. */
 const retries = { retryLimit: 5, retryDelaySeconds: 20 };
-/** Longer than the longest try: a mail with a slow server, or a room after the other. */
+/** Longer than the longest try, such as a mail through a slow server or messages to several rooms. */
 const expireSeconds = 240;
 
-/** Notifications of a channel within an hour, of one check and in all: a check that flaps must not flood it. */
+/**
+ * Notifications of a channel within an hour, for one check and in total, so that a flapping check does not flood it.
+ */
 const rateLimits = { ofCheck: 100, all: 1000 };
 
 export type NotificationDeps = Omit<SendingDeps, 'signal'> & {
   db: Db;
   encryption: Encryption;
   log: Log;
-  /** Base of links, without a slash at its end. */
+  /** Base of links, without a trailing slash. */
   publicUrl: () => string;
-  /** Between tries; tests do not wait. */
+  /** Delay between tries; tests use 0. */
   retryDelaySeconds?: number;
-  /** Other ones, for tests. */
+  /** Other limits, for tests. */
   limits?: typeof rateLimits;
 };
 
-/** As the service delivers, before `background.prepare()`. */
+/** Registers delivery with the service's own senders. Call before `background.prepare()`. */
 export function createNotifications(
   background: Background,
   deps: Omit<NotificationDeps, 'calling' | 'sendMail'>,
@@ -73,7 +75,7 @@ export function createNotifications(
   handleNotifications(background, { ...deps, calling, sendMail: createMailer(deps.config, deps.publicUrl) });
 }
 
-/** Before `background.prepare()`. */
+/** Call before `background.prepare()`. */
 export function handleNotifications(background: Background, deps: NotificationDeps): void {
   const retryDelaySeconds = deps.retryDelaySeconds ?? retries.retryDelaySeconds;
   const queue = {
@@ -86,25 +88,25 @@ export function handleNotifications(background: Background, deps: NotificationDe
   const turns = createTurns(deps.now);
   background.handle<NotificationItem>(queue, async ({ notificationId }, item) => {
     const notification = await findNotification(deps.db, notificationId);
-    // Gone with its account, or done by a try that could not say so to the queue.
+    // The notification was deleted with its account, or delivered by a try that could not acknowledge its queue item.
     if (notification?.status !== 'IN_PROGRESS') return;
     const notBefore = await deliver({ ...deps, turns }, notification, item);
-    // Another item of the queue: to wait for a turn is no try.
+    // A new queue item, because waiting for a turn does not count as a try.
     if (notBefore !== null) await sendNotification(deps.db, background, notificationId, new Date(notBefore));
   });
 }
 
-/** The try did not deliver, and another one follows. */
+/** This try failed and another one follows. */
 class TryAgain extends Error {}
 
-/** Null = ended; else it has to wait until then, in milliseconds since the epoch. Throws TryAgain. */
+/** Returns null when finished, or the time at which to try again, in milliseconds since the epoch. Throws TryAgain. */
 async function deliver(
   deps: NotificationDeps & { turns: Turns },
   notification: NotificationRow,
   item: BackgroundItem,
 ): Promise<number | null> {
   const { id, told, channelId, alertId, accountId } = notification;
-  // Those of an item before this one count, and so does one that ended with its process.
+  // Counts tries of earlier queue items, and a try whose process was killed.
   const attempt = Math.max(item.attempt, notification.attempts + 1);
   const isLast = item.isLast || attempt > retries.retryLimit;
   const ended = async (
@@ -138,7 +140,7 @@ async function deliver(
   if (!sent.retry || isLast) {
     deps.log.warn(
       { notification: id, channelId, channelType: channel.type },
-      'a notification was not delivered',
+      'notification was not delivered',
     );
     return ended('FAILURE', sent.result, sent.told);
   }
@@ -151,7 +153,7 @@ async function limitReached(
   notification: NotificationRow,
 ): Promise<string | null> {
   const since = new Date(notification.createdAt.getTime() - hourMs);
-  const { all, ofCheck } = await countBefore(db, { ...notification, since, mostOfCheck: limits.ofCheck });
+  const { all, ofCheck } = await countBefore(db, { ...notification, since, maxOfCheck: limits.ofCheck });
   if (ofCheck >= limits.ofCheck) {
     return `this channel has had ${limits.ofCheck} notifications of this check within an hour`;
   }
@@ -175,10 +177,10 @@ async function sendTo(
       environment: Object.fromEntries(variables.map(({ key, value }) => [key, value])),
       told: notification.told,
     };
-    // In each row the config is of the channel's type.
+    // In each row, the config has the type of the channel.
     const send = senders[channel.type] as unknown as (delivery: object, deps: SendingDeps) => Promise<Sent>;
     const sent = await send(delivery satisfies Omit<Delivery, 'config'>, { ...deps, signal });
-    // Receivers may repeat what they were sent.
+    // Receivers may echo what they were sent, including secrets.
     const secrets = [
       ...secretsOfConfig(channel.type, config),
       ...secretValues(variables),
@@ -188,7 +190,7 @@ async function sendTo(
     return { ...sent, result: scrubber.text(sent.result) };
   } catch (error) {
     if (!(error instanceof EncryptionError)) throw error;
-    return { delivered: false, result: `its secrets can not be read: ${error.message}`, retry: false };
+    return { delivered: false, result: `its secrets cannot be read: ${error.message}`, retry: false };
   }
 }
 
@@ -197,7 +199,7 @@ const secretValues = (variables: readonly Variable[]) =>
     .filter((variable) => isSecretVariable(variable) && variable.value !== '')
     .map(({ value }) => value);
 
-/** Variables of the account, and of the alert's group where the channel is told through that (facts, 4.4). */
+/** Reads the account's variables, plus the group's if the channel is notified through the group (facts, 4.4). */
 async function environmentOf(
   { db, encryption }: NotificationDeps,
   alert: AlertRow,
@@ -205,7 +207,7 @@ async function environmentOf(
 ): Promise<Variable[]> {
   const { accountId, groupId } = alert;
   const global = openVariables(await allVariables(db, accountId), encryption);
-  if (groupId === null || !(await isToldOfGroup(db, { channelId, groupId }))) return global;
+  if (groupId === null || !(await receivesGroupAlerts(db, { channelId, groupId }))) return global;
   const group = await findCheckGroup(db, { accountId, id: groupId });
   const own = (group?.definition['environmentVariables'] ?? []) as Variable[]; // written by toGroupDefinition
   return mergedVariables(openVariables(own, encryption), global);

@@ -6,19 +6,19 @@ import { type Call, type Calling, type Outcome, callTarget, type Answer } from '
 import type { SendMail } from './mail.ts';
 import type { Variables } from '../../templates/scope.ts';
 
-/** One notification on its way to one channel, and what the ways have in common. */
+/** One notification to one channel, and code that all senders share. */
 export type Delivery<T extends ChannelType = ChannelType> = {
-  /** The same at every try: receivers recognise what they have had already by it. */
+  /** The same at every try, so that receivers can recognise duplicates. */
   notificationId: string;
   alert: AlertRow;
-  /** In the clear. */
+  /** In plain text. */
   config: ChannelConfig<T>;
   publicUrl: string;
-  /** Of the alert's error, where there is one. */
+  /** Analysis of the alert's error, if there is one. */
   analysis?: { id: string; analysis: Analysis } | undefined;
-  /** For templates, besides those of the alert. */
+  /** Variables for templates, in addition to those of the alert. */
   environment: Variables;
-  /** Of several addressees, those that have been told at an earlier try. */
+  /** With several recipients: those that an earlier try has reached. */
   told: readonly string[];
 };
 
@@ -28,30 +28,30 @@ export type SendingDeps = {
   sendMail: SendMail;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Fires when the service stops. */
+  /** Fires when the service is stopping. */
   signal: AbortSignal;
 };
 
-/** `told`: where there are several addressees, those that have been told by now. */
+/** `told`: with several recipients, those that have been reached so far. */
 export type Sent = Outcome & { told?: readonly string[] };
 
 export type Sender<T extends ChannelType> = (delivery: Delivery<T>, deps: SendingDeps) => Promise<Sent>;
 
-/** Recognises a notification that comes twice. */
+/** A key by which receivers recognise duplicates. */
 export const deliveryHeader = 'x-service-delivery';
 
 export const userAgent = 'private-location-service';
 
-/** A channel whose variable is not set: another try does not help. */
+/** The channel's variable is not set, so a retry would not help. */
 export function notConfigured(variable: string): Outcome {
   return {
     delivered: false,
-    result: `${variable} is not set, so this channel can not be used`,
+    result: `${variable} is not set, so this channel cannot be used`,
     retry: false,
   };
 }
 
-/** A POST of JSON, to a URL of the configuration or of the channel: the latter may not go everywhere. */
+/** Posts JSON to a URL of the configuration or of the channel. Addresses of channels are restricted. */
 export async function postJson(
   { notificationId }: Delivery,
   { calling, signal }: SendingDeps,

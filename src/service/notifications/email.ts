@@ -9,13 +9,13 @@ import { notConfigured, type Sender } from './delivery.ts';
 import { escaped } from '../../templates/escaping.ts';
 import type { SendMail } from './mail.ts';
 
-/** EMAIL: a real mail, as text and as HTML. */
+/** EMAIL: a mail as text and as HTML. */
 
-/** Of each step of a conversation with a mail server; and of all of it, for one that trickles. */
+/** Limits on each step of an SMTP conversation, and on the whole conversation with a very slow server. */
 const stepMs = 10_000;
 const wholeMs = 60_000;
 
-/** How mail leaves: by SMTP_URL, from SMTP_FROM. `publicUrl` gives the host's name where nothing else does. */
+/** Creates the sender for SMTP_URL and SMTP_FROM. `publicUrl` supplies the host name if nothing else does. */
 export function createMailer(
   { smtpUrl, smtpFrom }: Pick<NotificationConfig, 'smtpUrl' | 'smtpFrom'>,
   publicUrl: () => string,
@@ -40,13 +40,13 @@ export function createMailer(
       return { delivered: true, result: String(sent.response).slice(0, 500) };
     } catch (error) {
       if (conversation.isLate()) {
-        const result = `the mail server had not taken the mail after ${longestMs / 1000} s`;
+        const result = `the mail server did not accept the mail within ${longestMs / 1000} s`;
         return { delivered: false, result, retry: true };
       }
       const { message } = toError(error);
       const code =
         typeof error === 'object' && error !== null && 'responseCode' in error ? error.responseCode : 0;
-      // 5xx of a mail server is final (RFC 5321, 4.2.1).
+      // A 5xx reply of a mail server is final (RFC 5321, 4.2.1).
       return { delivered: false, result: message.slice(0, 500), retry: !(Number(code) >= 500) };
     } finally {
       conversation.end();
@@ -54,7 +54,7 @@ export function createMailer(
   };
 }
 
-/** One connection to the mail server, which is gone after `longestMs` whatever goes on there. */
+/** Uses one connection to the mail server, which is closed after `longestMs` in any case. */
 function converse(url: string, longestMs: number) {
   let socket: Socket | undefined;
   let isLate = false;
@@ -78,7 +78,7 @@ function converse(url: string, longestMs: number) {
         });
       },
     },
-    // Nothing of a mail is ever read from a file or an address.
+    // Disables reading content from files or URLs.
     { disableFileAccess: true, disableUrlAccess: true },
   );
   const end = () => {

@@ -8,51 +8,51 @@ import {
   type AddressKind,
 } from '../engine/target-address.ts';
 
-/** One HTTP call of a notification, within its bounds: time, redirects, addresses, what is read of the answer. */
+/** One HTTP call of a notification, with limits on time, redirects, addresses and response size. */
 
 export type Call = {
   method: string;
   url: string;
   headers: { [name: string]: string };
-  /** Names of headers that only the first host may see. */
+  /** Names of headers that only the first host may receive. */
   ownHeaders?: readonly string[];
-  /** A GET and a HEAD go without it. */
+  /** Not sent with GET or HEAD. */
   body: string;
-  /** A header over the body as it is sent, which is none where a GET or a HEAD goes, or has come of a redirect. */
+  /** Computes a header from the body as sent; not used without a body, as for GET, HEAD and some redirects. */
   signature?: { header: string; of: (body: string) => string };
 };
 
-/** What became of one try. `retry`: another one may go better. */
+/** Outcome of one try. `retry`: a retry may succeed. */
 export type Outcome =
   { delivered: true; result: string } | { delivered: false; result: string; retry: boolean };
 
 export type Calling = {
   privateTargets: 'allow' | 'refuse';
-  /** What an address is; given by tests, which have no address but this machine's. */
+  /** Classifies an address; tests override it, because they use only loopback addresses. */
   kindOf: (address: string) => AddressKind;
-  /** Time of one try. */
+  /** Time limit of one try. */
   timeoutMs: number;
 };
 
 const mostRedirects = 3;
-/** Methods that go without a body. */
+/** Methods without a body. */
 const bareMethods = ['GET', 'HEAD'];
-/** Of an answer, for the log. */
+/** Characters of a response that are kept for the log. */
 const shownBytes = 4096;
 
-/** The body of an answer as far as it is read, and its status. */
+/** The part of the response body that was read, and the status. */
 export type Answer = {
   status: number;
   text: string;
-  /** Where it came from, if not from where was asked. */ from?: string;
+  /** The final URL, if a redirect led there. */ from?: string;
 };
 
-/** Calls and judges: a status above 399 and whatever kept an answer from coming is no delivery. */
+/** Calls and evaluates the response: a status above 399 and any connection error count as not delivered. */
 export async function callTarget(
   call: Call,
   calling: Calling,
   signal: AbortSignal,
-  /** Null = delivered; else why an answer with a good status is none after all. */
+  /** Null = delivered; otherwise why a response with a success status is still an error. */
   problemOf: (answer: Answer) => string | null = () => null,
 ): Promise<Outcome> {
   const timeout = AbortSignal.timeout(calling.timeoutMs);
@@ -66,7 +66,7 @@ export async function callTarget(
       ? { delivered: true, result }
       : { delivered: false, result: problem, retry: true };
   } catch (error) {
-    // The service ends: it is not this try's fault.
+    // The service is stopping, which is no fault of this try.
     if (signal.aborted) throw error;
     if (timeout.aborted) {
       return { delivered: false, result: `no answer within ${calling.timeoutMs / 1000} s`, retry: true };
@@ -75,12 +75,12 @@ export async function callTarget(
   }
 }
 
-/** What can't be right next time either: an address that is refused, a URL that is none. */
+/** An error that a retry cannot fix: a refused address or an invalid URL. */
 class Final extends Error {}
 
 function failureOf(error: unknown): Outcome {
   const { message, cause } = toError(error);
-  // Several addresses that all failed, and undici's wrapper, say nothing by themselves.
+  // An aggregate of failed addresses, and undici's wrapper, have no useful message of their own.
   const inner = error instanceof AggregateError ? toError(error.errors[0]) : cause;
   const refused = [error, cause, inner].find(
     (each) => each instanceof RefusedAddress || each instanceof Final,
@@ -111,12 +111,12 @@ function ruleOf({ privateTargets, kindOf }: Calling, hop: number): AddressRule {
       allowPrivate: false,
       kindOf,
       refusal:
-        'is an internal address, and redirects to those are not followed: set the URL that it leads to',
+        'is an internal address, and redirects to internal addresses are not followed: use the final URL instead',
     };
   }
   const allowPrivate = privateTargets === 'allow';
   const refusal = allowPrivate
-    ? 'is an address that notifications never go to'
+    ? 'is an address to which notifications are never sent'
     : 'is an internal address, which NOTIFICATION_PRIVATE_TARGETS=refuse does not allow';
   return { allowPrivate, kindOf, refusal };
 }
@@ -138,7 +138,7 @@ async function once(
   signal: AbortSignal,
 ): Promise<Answer | Redirect> {
   checkLiteral(url.hostname, rule);
-  // One call, one connection: what another channel has opened under another rule is not used.
+  // One connection per call, because a connection opened for another channel may be under other rules.
   const dispatcher = new Agent({ connect: { lookup: checkedLookup(rule) }, connections: 1, pipelining: 0 });
   try {
     const auth = basicAuth(url);
@@ -147,7 +147,7 @@ async function once(
     const isBare = bareMethods.includes(method);
     const response = await request(url, {
       dispatcher,
-      method: method as Dispatcher.HttpMethod, // any method that the schema lets through
+      method: method as Dispatcher.HttpMethod, // any method that the schema allows
       headers: {
         ...auth,
         ...(isBare ? withoutType(headers) : headers),
@@ -166,7 +166,7 @@ async function once(
   }
 }
 
-/** What is sent without a body has no type either. */
+/** Removes the content type of a request without a body. */
 const withoutType = (headers: Call['headers']) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'content-type'));
 
@@ -176,7 +176,7 @@ function basicAuth({ username, password }: URL): { [name: string]: string } {
   return { authorization: `Basic ${Buffer.from(plain).toString('base64')}` };
 }
 
-/** The status has decided already: an answer that breaks off or does not end is what has come of it. */
+/** Reads a limited part of the body. The status decides about success, so an incomplete body is not an error. */
 async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -187,21 +187,21 @@ async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
       if (length >= shownBytes) break;
     }
   } catch {
-    // Told as far as it has come.
+    // Returns what has been read so far.
   }
-  // PostgreSQL stores no U+0000.
+  // PostgreSQL cannot store U+0000.
   return Buffer.concat(chunks).subarray(0, shownBytes).toString().replaceAll('\u0000', '').trim();
 }
 
 function redirected(call: Call, from: URL, { status, location }: Redirect): Call {
-  if (!URL.canParse(location, from.href)) throw new Final('was redirected to something that is no URL');
+  if (!URL.canParse(location, from.href)) throw new Final('was redirected to an invalid URL');
   const to = new URL(location, from);
   const isOther = to.origin !== from.origin;
   const ownHeaders = call.ownHeaders ?? [];
   const headers = Object.fromEntries(
     Object.entries(call.headers).filter(([name]) => !isOther || !ownHeaders.includes(name)),
   );
-  // As browsers and libraries do: only 307 and 308 repeat what was sent.
+  // Like browsers and HTTP libraries: only 307 and 308 repeat the method and body.
   const isRepeated = status === 307 || status === 308 || bareMethods.includes(call.method);
   return { ...call, url: to.href, headers, ...(isRepeated ? {} : { method: 'GET', body: '' }) };
 }

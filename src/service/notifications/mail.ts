@@ -6,10 +6,10 @@ export type Mail = {
   subject: string;
   text: string;
   html: string;
-  /** The same at every try: the mail's id is made of it. */
+  /** The same at every try; the Message-ID is derived from it. */
   id: string;
   headers?: { readonly [name: string]: string };
 };
 
-/** Sends one mail and returns whether the mail server took it. Never rejects. */
+/** Sends one mail and returns whether the mail server accepted it. Never rejects. */
 export type SendMail = (mail: Mail) => Promise<Outcome>;

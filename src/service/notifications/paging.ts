@@ -2,9 +2,9 @@ import { alertTitle } from '../alerting/alert-types.ts';
 import { alertFacts, resultLink, severityOf } from './alert-variables.ts';
 import { notConfigured, postJson, userAgent, type Delivery, type Sender } from './delivery.ts';
 
-/** PAGING_A and PAGING_B: an alarm that is raised once per check, and ends when the check recovers. */
+/** PAGING_A and PAGING_B: an incident that opens once per check and closes when the check recovers. */
 
-/** The same for all alerts of a check, but for those of its certificate: a recovery must not end them. */
+/** The same for all alerts of a check, except certificate alerts, which a recovery must not close. */
 function alarmKey({ alert }: Delivery): string {
   return alert.alertType === 'ALERT_SSL' ? `ssl-${alert.checkId}` : `check-${alert.checkId}`;
 }
@@ -12,7 +12,7 @@ function alarmKey({ alert }: Delivery): string {
 const factsOf = (delivery: Delivery) =>
   Object.fromEntries(alertFacts(delivery).map(({ name, text }) => [name, text.slice(0, 2000)]));
 
-/** Events, told apart by `event_action`. */
+/** Events, distinguished by `event_action`. */
 export const sendPagingA: Sender<'PAGING_A'> = async (delivery, deps) => {
   const url = deps.config.pagingAUrl;
   if (url === null) return notConfigured('PAGING_A_URL');
@@ -47,7 +47,7 @@ export const sendPagingA: Sender<'PAGING_A'> = async (delivery, deps) => {
   });
 };
 
-/** Alerts by an alias; the same alias again is one more occurrence. */
+/** Alerts with an alias; the same alias again counts as another occurrence. */
 export const sendPagingB: Sender<'PAGING_B'> = async (delivery, deps) => {
   const { pagingBUrl, pagingBEuUrl, pagingBScheme } = deps.config;
   const { alert, config } = delivery;

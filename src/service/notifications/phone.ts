@@ -2,7 +2,7 @@ import { alertTitle } from '../alerting/alert-types.ts';
 import { resultLink } from './alert-variables.ts';
 import { notConfigured, postJson, type Delivery, type Sender } from './delivery.ts';
 
-/** SMS and CALL: a gateway of the configuration is asked to send a text, or to say it. */
+/** SMS and CALL: a configured gateway sends a text message or reads it out on a call. */
 
 const body = (delivery: Delivery<'SMS' | 'CALL'>, message: string) => ({
   to: delivery.config.number.replaceAll(/[^+0-9]/g, ''),

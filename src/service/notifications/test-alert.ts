@@ -1,6 +1,6 @@
 import type { AlertRow } from '../alerting/statements.ts';
 
-/** The alert of a test that a person asked for: it is about no check. */
+/** The alert of a test notification; it belongs to no check. */
 export function testAlert(accountId: string, now: Date): AlertRow {
   return {
     id: '00000000-0000-7000-8000-000000000000',
@@ -8,7 +8,7 @@ export function testAlert(accountId: string, now: Date): AlertRow {
     checkId: '00000000-0000-7000-8000-000000000000',
     checkName: 'Test of this alert channel',
     checkType: 'URL',
-    checkDescription: 'Nothing has happened: somebody tests this alert channel.',
+    checkDescription: 'This is a test of the alert channel. No check has failed.',
     tags: ['test'],
     groupId: null,
     groupName: null,

@@ -2,27 +2,30 @@ import type { AlertChannelRow } from '../alert-channels/statements.ts';
 import type { ChannelType } from '../alert-channels/configs.ts';
 
 /**
- * Whose turn it is: so many tries of a channel, of an account and of a gateway of the configuration are under way at once in
- * this replica, that targets which hang leave room for the others. Who has no turn is told when to ask again.
+ * Limits concurrent tries per channel, per account and per configured gateway in this replica, so that targets that
+ * hang do not block the others. A caller without a turn gets the time at which to try again.
  */
 export type Turns = {
-  /** A turn that is now lasts until `end`; else `notBefore` is the next chance, in milliseconds since the epoch. */
+  /**
+   * A turn lasts until `end` is called. Without a turn, `notBefore` is the next chance, in milliseconds since the
+   * epoch.
+   */
   begin(channel: Pick<AlertChannelRow, 'id' | 'type'>, accountId: string): Turn;
 };
 export type Turn = { isNow: true; end: () => void } | { isNow: false; notBefore: number };
 
-/** Of the places in the queue of notifications. */
+/** Concurrency of the notification queue. */
 export const places = 40;
 const most = { ofChannel: 4, ofAccount: 12, ofGateway: 16 };
-/** Between two that wait for the same lane: a share of what its last try took, within these. */
+/** The gap between two tries that wait for the same lane is a share of its last try's duration, within these limits. */
 const shortestGapMs = 25;
 const longestWaitMs = 10 * 60_000;
-/** Of so many lanes it is remembered how long their last try took. */
+/** Maximum number of idle lanes whose last duration is remembered. */
 const mostIdle = 5000;
 
 type Lane = { most: number; running: number; lastMs: number; nextAt: number };
 
-/** Types whose URL is the channel's own. */
+/** Types whose target URL belongs to the channel. */
 const ownTargets: readonly ChannelType[] = ['WEBHOOK', 'CHAT_A'];
 
 export function createTurns(now: () => number): Turns {

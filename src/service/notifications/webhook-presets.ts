@@ -1,4 +1,4 @@
-/** Bodies of webhooks that need no template of their own, by `webhookType`. What receives them takes JSON. */
+/** Default webhook bodies, by `webhookType`. The receivers expect JSON. */
 
 const everything = `{
   "id": "{{$UUID}}",
@@ -26,7 +26,7 @@ const everything = `{
   "ssl": { "domain": "{{SSL_CHECK_DOMAIN}}", "daysRemaining": "{{SSL_DAYS_REMAINING}}" }
 }`;
 
-/** One text for people: `line` is what stands in front of the second one. */
+/** One text for people; `line` is the prefix of the second line. */
 const message =
   '{{ALERT_TITLE}}{{#if RUN_LOCATION}}\\n{{CHECK_NAME}}, {{RUN_LOCATION}}{{/if}}' +
   '{{#if CHECK_ERROR_MESSAGE}}\\n{{CHECK_ERROR_MESSAGE}}{{/if}}{{#if RESULT_LINK}}\\n{{RESULT_LINK}}{{/if}}';
@@ -54,17 +54,17 @@ const card = `{
 
 /** The templates. */
 export const webhookPresets: { readonly [webhookType: string]: string } = {
-  /** All that an alert says. */
+  /** All fields of an alert. */
   JSON: everything,
-  /** Chats that take `text`. */
+  /** Chats with a `text` field. */
   TEXT: `{ "text": "${message}" }`,
-  /** Chats that take `content`. */
+  /** Chats with a `content` field. */
   CONTENT: `{ "content": "${message}" }`,
-  /** Chats that take an Adaptive Card. */
+  /** Chats that accept an Adaptive Card. */
   CARD: card,
 };
 
-/** The template that a channel without one of its own takes; null = it has one, or its type names none. */
+/** The template for a channel without its own; null = it has its own, or its type has no default. */
 export function presetOf(config: { webhookType: string | null; template: string | null }): string | null {
   if (config.template !== null && config.template !== '') return null;
   const type = config.webhookType ?? '';

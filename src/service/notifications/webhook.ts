@@ -8,9 +8,9 @@ import { callTarget } from './http-call.ts';
 import { parseTemplate, renderTemplate } from '../alert-channels/template.ts';
 import { presetOf } from './webhook-presets.ts';
 
-/** WEBHOOK: a call that its owner describes, by templates of the URL and the body. */
+/** WEBHOOK: a request that the owner defines with templates for URL and body. */
 
-/** How `{{X}}` is written in a body of a content type: what it is part of stays whole. */
+/** Escapes values of `{{X}}` for a body's content type, so that the surrounding document stays valid. */
 function escapingOf(contentType: string): Escaping {
   if (/[/+](html|xml)\b/i.test(contentType)) return 'html';
   return /\bx-www-form-urlencoded\b/i.test(contentType) ? 'uri' : 'json';
@@ -35,7 +35,7 @@ export const sendWebhook: Sender<'WEBHOOK'> = async (delivery, { calling, now, s
   const { config, notificationId } = delivery;
   const preset = presetOf(config);
   const variables: Variables = { ...delivery.environment, ...alertVariables(delivery) };
-  // Of two of one name the later one counts; what is ours comes last.
+  // For duplicate header names the later one counts; ours come last.
   const own = Object.fromEntries(config.headers.map(({ key, value }) => [key.toLowerCase(), value]));
   let url: string;
   let body: string;

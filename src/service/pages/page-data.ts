@@ -1,4 +1,7 @@
-/** The JSON that the service sends to its own page, besides the public API's. Moments are in ISO form, times in milliseconds. */
+/**
+ * The JSON that the service sends to its own page, in addition to the public API's. Times are in ISO format, durations
+ * in milliseconds.
+ */
 
 export type Overview = {
   account: { name: string };
@@ -33,19 +36,19 @@ export type ShownLocation = {
   keyCount: number;
 };
 
-/** A job that an agent has, or that waits for one. */
+/** A job that an agent is running, or that waits for one. */
 export type RunningRun = {
   sequenceId: string;
   runLocation: string;
   isScheduled: boolean;
   state: 'running' | 'waiting for an agent';
   stage: string | null;
-  /** Since the run was leased, or due, by the service's clock. */
+  /** Since the run was leased or became due, by the service's clock. */
   elapsed: number;
   cancelRequested: boolean;
   /** The route that cancels the run; null = it cannot be cancelled. */
   cancelPath: string | null;
-  /** The last lines. */
+  /** The last log lines. */
   log: string[];
 };
 

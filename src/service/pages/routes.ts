@@ -21,9 +21,9 @@ import { runningOnPage } from './running.ts';
 
 import { dayMs } from '../../durations.ts';
 
-/** Runs in the graphs of a suite. */
+/** Number of runs in the graphs of a suite. */
 const shownSuiteRuns = 30;
-/** Bars of a check on the page, and how far back they reach. */
+/** Number of bars of a check on the page, and how far back they reach. */
 const shownRuns = 20;
 const shownDays = 3;
 const shownLocations = 100;
@@ -44,7 +44,7 @@ const files = [
   { path: '/web/app.js', name: 'app.js' },
 ] as const;
 
-/** The page, and the requests that fill it. */
+/** Routes of the page and of its data. */
 export function registerWeb(app: FastifyInstance, deps: ApiDeps): void {
   for (const file of files) servePageFile(app, { ...file, headers: securityHeaders });
 
@@ -91,7 +91,7 @@ async function overview(
   const since = new Date(now() - shownDays * dayMs);
   const statuses = await statusesOf(db, { accountId, checkIds });
   const results: RecentResultRow[] = [];
-  // Some checks at a time: the embedded database does one thing at once, and agents wait for it too.
+  // A few checks at a time, because the embedded database runs one statement at a time and agents need it too.
   for (let from = 0; from < checkIds.length; from += checksAtOnce) {
     const some = checkIds.slice(from, from + checksAtOnce);
     results.push(...(await recentResults(db, { accountId, checkIds: some, since, limit: shownRuns })));
@@ -105,7 +105,7 @@ async function overview(
         status:
           status === undefined
             ? null
-            : // The agents' routes check a reason before it is stored.
+            : // The agent routes validate a reason before it is stored.
               { ...presentStatus(status), reason: status.reason as Reason | null },
         results: results
           .filter(({ checkId }) => checkId === check.id)
@@ -119,7 +119,7 @@ async function overview(
   };
 }
 
-/** Private locations, and those data centres that agents have joined or checks use. */
+/** Lists private locations, and the data centres that have agents or checks. */
 async function locationsOf({
   db,
   accountId,

@@ -5,11 +5,11 @@ import { runningJobs } from '../scheduling/running-jobs.ts';
 import { lastLines } from '../sessions/rules.ts';
 import type { RunningRun } from './page-data.ts';
 
-/** Runs of one check on the page, and what of each log. */
+/** Number of a check's active runs on the page, and characters of each log. */
 const shownRuns = 20;
 const shownLines = { lines: 200, chars: 32 * 1024 };
 
-/** What the page shows of a check's runs that go on. */
+/** Reads the active runs of a check for the page. */
 export async function runningOnPage(
   { db, now }: Pick<ApiDeps, 'db' | 'now'>,
   { accountId, checkId }: { accountId: string; checkId: string },

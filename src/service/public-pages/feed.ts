@@ -2,16 +2,16 @@ import { escaped } from '../../templates/escaping.ts';
 import type { PageView } from './page-view.ts';
 import { wordOf } from './words.ts';
 
-/** The updates of a page's incidents as an Atom feed (RFC 4287), newest first. */
+/** Renders the updates of a page's incidents as an Atom feed (RFC 4287), newest first. */
 
 const mostEntries = 50;
 
-// XML 1.0, section 2.2: these may not stand in it, not even escaped.
+// XML 1.0, section 2.2: these characters are not allowed, not even escaped.
 // oxlint-disable-next-line no-control-regex -- those characters are the subject
 const notXml = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/g;
 const xml = (text: string) => escaped(text.replaceAll(notXml, ''), 'html');
 
-/** `link`: the page's own, absolute. */
+/** `link`: the absolute URL of the page. */
 export function feedXml({ page, open, past, now }: PageView, link: string): string {
   const entries = [...open, ...past]
     .flatMap((incident) => incident.updates.map((update) => ({ incident, update })))

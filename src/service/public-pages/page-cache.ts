@@ -2,13 +2,13 @@ import type { StatusPageRow } from '../status-pages/statements.ts';
 import type { PageView } from './page-view.ts';
 
 /**
- * Pages as they were read a moment ago: however many people look, the database is asked once in `cacheMs`. What stands in
- * a page may be that old, and no older.
+ * Caches status pages, so that the database is queried at most once in `cacheMs` however many people view a page.
+ * Content may be that old, but not older.
  */
 export type PageCache = {
-  /** The page of this name, by `find`; undefined = there is none. */
+  /** The page with this name, read with `find`; undefined = there is none. */
   page: (name: string, find: () => Promise<StatusPageRow | undefined>) => Promise<StatusPageRow | undefined>;
-  /** What it shows, by `read`; `html` is what `render` makes of it. */
+  /** The content of a page, read with `read`; `html` is the output of `render`. */
   view: (page: StatusPageRow, read: () => Promise<PageView>) => Promise<PageView>;
   html: (view: PageView, render: () => string) => string;
 };
@@ -17,7 +17,7 @@ const mostEntries = 500;
 
 type Entry = { value: Promise<unknown>; until: number };
 
-/** `cacheMs` 0: nothing is kept. */
+/** `cacheMs` 0 disables the cache. */
 export function createPageCache({ cacheMs, now }: { cacheMs: number; now: () => number }): PageCache {
   const entries = new Map<string, Entry>();
   const rendered = new WeakMap<PageView, string>();
@@ -25,19 +25,19 @@ export function createPageCache({ cacheMs, now }: { cacheMs: number; now: () => 
   async function kept<Value>(name: string, make: () => Promise<Value>): Promise<Value> {
     const known = entries.get(name);
     const time = now();
-    // A clock that was set back must not keep a page for ever.
+    // If the clock is set back, an entry must not be kept longer.
     if (known !== undefined && known.until > time && known.until <= time + cacheMs) {
-      return known.value as Promise<Value>; // made under the same name
+      return known.value as Promise<Value>; // stored under the same name
     }
     entries.delete(name);
     const value = make();
     if (cacheMs === 0) return value;
-    // A Map keeps the order of insertion: the first is the oldest.
+    // A Map keeps the insertion order: the first entry is the oldest.
     const [oldest] = entries.keys();
     if (entries.size >= mostEntries && oldest !== undefined) entries.delete(oldest);
     const entry = { value, until: time + cacheMs };
     entries.set(name, entry);
-    // A failure is told to those who wait for it, and to nobody else.
+    // A failure is reported to the current callers only; it is not cached.
     value.catch(() => {
       if (entries.get(name) === entry) entries.delete(name);
     });

@@ -12,7 +12,10 @@ import type { StatusPageRow } from '../status-pages/statements.ts';
 import { isOver } from '../maintenance/status.ts';
 import { durationText, momentText, wordOf } from './words.ts';
 
-/** A status page as HTML: no scripts, nothing from elsewhere but the page's own logo. Every text of a person is escaped. */
+/**
+ * Renders a status page as HTML, without scripts and without external content except the page's own logo. All texts of
+ * users are escaped.
+ */
 
 const html = (text: string) => escaped(text, 'html');
 
@@ -36,7 +39,7 @@ const stateWords: { readonly [S in State]: string } = {
 const time = (at: Date | number, timezone = 'UTC') =>
   `<time datetime="${new Date(at).toISOString()}">${html(momentText(at, timezone))}</time>`;
 
-/** The whole document around `main`. */
+/** The complete document around `main`. */
 export function documentHtml(
   page: Pick<
     StatusPageRow,
@@ -106,8 +109,8 @@ export function pageHtml(view: PageView, { canSubscribe }: { canSubscribe: boole
 }
 
 const subscribeHtml = (url: string) =>
-  `<section><h2>Be told by mail</h2><form class="subscribe" method="post" action="/status/${url}/subscribe">` +
-  '<label for="email">Mail address</label>' +
+  `<section><h2>Subscribe by email</h2><form class="subscribe" method="post" action="/status/${url}/subscribe">` +
+  '<label for="email">Email address</label>' +
   '<input id="email" name="email" type="email" maxlength="254" autocomplete="email" required>' +
   '<button type="submit">Subscribe</button></form></section>';
 
@@ -181,7 +184,7 @@ function maintenanceHtml(maintenance: MaintenanceView): string {
   );
 }
 
-/** A page that says one thing, perhaps with a button that does what a link of a mail is about. */
+/** A page with one message, optionally with a button that performs the action of a link in a mail. */
 export function noticeHtml(
   page: StatusPageRow,
   {

@@ -12,22 +12,22 @@ import { visibleMaintenances, type Maintenance } from '../maintenance/maintenanc
 import { isOver } from '../maintenance/status.ts';
 import { dayMs } from '../../durations.ts';
 
-/** What a status page says at a moment: services with their state, incidents, maintenances. */
+/** The content of a status page at one moment: services with their state, incidents, maintenance. */
 
 export const shownDays = 90;
 const mostIncidents = 500;
-/** Past ones that are shown with their updates. */
+/** Past incidents that are shown with their updates. */
 const mostPast = 50;
-/** A maintenance that a person has to end may go on for longer than was planned. */
+/** Maintenance that must be completed manually may last longer than planned. */
 const lateMs = 7 * dayMs;
 const aheadMs = 30 * dayMs;
 export const pastMaintenanceDays = 30;
 const mostPastMaintenances = 20;
 const mostMaintenances = 1000;
-/** Services beyond this have no bars of days. */
+/** Services beyond this number have no bars of days. */
 const mostWithDays = 60;
 
-/** From the best to the worst. */
+/** Best state first. */
 export const states = ['operational', 'maintenance', 'minor', 'medium', 'major', 'critical'] as const;
 export type State = (typeof states)[number];
 
@@ -37,11 +37,11 @@ export type IncidentView = {
   name: string;
   severity: string;
   state: State;
-  /** Of its last update. */
+  /** Status of its last update. */
   status: string;
   startedAt: Date;
   endedAt: Date | null;
-  /** Those of the page that it is about. */
+  /** The affected services that the page shows. */
   services: string[];
   /** Newest first. */
   updates: { id: string; status: string; description: string; createdAt: Date; updatedAt: Date | null }[];
@@ -57,7 +57,7 @@ export type MaintenanceView = Pick<Maintenance, 'id' | 'status' | 'startsAt' | '
 export type ServiceView = {
   name: string;
   state: State;
-  /** The worst of each day (UTC), the last one today; null = not shown. */
+  /** The worst state of each day (UTC), today last; null = not shown. */
   days: State[] | null;
 };
 
@@ -170,7 +170,7 @@ function daysOf(incidents: readonly StatusPageIncidentRow[], now: number): State
   return days;
 }
 
-/** Services that the page does not show are nobody's business. */
+/** Services that the page does not show must not be disclosed. */
 const ofServices = (
   row: StatusPageIncidentRow,
   services: readonly IncidentService[],

@@ -17,10 +17,10 @@ import { noticeHtml, pageHtml } from './page-html.ts';
 import { readPage } from './page-view.ts';
 import { confirm, mailAddress, subscribe, subscriberOf, unsubscribe } from './subscriptions.ts';
 
-/** Status pages as everybody sees them: without authentication, unless a page is private. */
+/** Routes of public status pages. They need no authentication unless a page is private. */
 
 const formBytes = 4096;
-/** Of one page: each may send a mail to an address that somebody else wrote. */
+/** Subscription requests per minute and page, because each may send a mail to someone else's address. */
 const subscriptionsPerMinute = 30;
 
 const headers = {
@@ -34,7 +34,7 @@ const htmlType = 'text/html; charset=utf-8';
 
 type Params = { url: string };
 
-const unknownPage = () => new HttpError(404, 'There is no such status page.');
+const unknownPage = () => new HttpError(404, 'This status page does not exist.');
 
 export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps): void {
   const { db, now } = deps;
@@ -51,7 +51,10 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     now,
   });
 
-  /** A private page is for those who have an API key of its account: as a bearer, or as the password that a browser asks for. */
+  /**
+   * Checks access to a private page: an API key of its account, as a bearer token or as the password in the browser's
+   * prompt.
+   */
   async function checkReader(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -68,7 +71,7 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
             .replace(/^[^:]*:/, '');
     void reply.header('www-authenticate', 'Basic realm="Status page: any name, an API key as the password"');
     const reader = await accountOf(password === null ? authorization : `Bearer ${password}`);
-    // A key of another account is as good as none.
+    // A key of another account is refused like an invalid key.
     if (reader.accountId !== page.accountId) {
       throw new HttpError(401, 'This status page is private, and the API key is not valid.', {
         authorization: ['is not valid'],
@@ -111,10 +114,10 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
   const unknownLink = {
     code: 404,
     title: 'This link is of no use any more',
-    text: 'The subscription has ended, or was never confirmed. You can subscribe again on the page.',
+    text: 'This subscription has expired or was never confirmed. You can subscribe again on the page.',
   };
 
-  /** The name of a private page is for its readers, and for those who subscribe to it. */
+  /** The name of a private page is shown only to its readers and subscribers. */
   async function sendUnknownLink(request: FastifyRequest, reply: FastifyReply, page: StatusPageRow) {
     await checkReader(request, reply, page);
     return sendNotice(reply, page, unknownLink);
@@ -127,12 +130,12 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
     headers: { ...headers, 'cache-control': 'no-cache' },
   });
 
-  // The / of a custom domain: everywhere else it is the page of the service itself.
+  // The / of a custom domain; on other hosts it is the service's own page.
   app.addHook('onRequest', async (request, reply) => {
     if (request.url !== '/' || !/^(GET|HEAD)$/.test(request.method)) return;
     const host = request.hostname.toLowerCase();
     if (!/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]+$/.test(host)) return;
-    // Not counted: it is the page of the service, unless it is a custom domain's.
+    // Not counted towards the limit: usually it is the service's own page.
     const page = await cache.page(`at ${host}`, () => findStatusPageByDomain(db, host));
     if (page === undefined) return;
     await countAddress(request, reply);
@@ -147,7 +150,7 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
       { parseAs: 'string', bodyLimit: formBytes },
       (_request, body, done) => done(null, new URLSearchParams(String(body))),
     );
-    // One click in a mail program (RFC 8058).
+    // One-click unsubscribe from a mail program (RFC 8058).
     instance.addContentTypeParser(
       'multipart/form-data',
       { parseAs: 'string', bodyLimit: formBytes },
@@ -175,23 +178,23 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
         return sendNotice(reply, page, {
           code: 404,
           title: 'Not subscribed',
-          text: 'This page sends no mail.',
+          text: 'This page does not send mail.',
         });
       }
       const email = mailAddress(field(request, 'email'));
       if (email === null) {
-        const text = 'That does not look like a mail address.';
+        const text = 'This is not a valid email address.';
         return sendNotice(reply, page, { code: 400, title: 'Not subscribed', text });
       }
       if (!limit.take(page.id) || !(await subscribe(deps, { pageId: page.id, email }))) {
         void reply.header('retry-after', '60');
-        const text = 'Too many people subscribe just now: try again in a minute.';
+        const text = 'Too many subscription requests. Try again in a minute.';
         return sendNotice(reply, page, { code: 429, title: 'Not subscribed yet', text });
       }
-      // The same for an address that is subscribed already: who asks need not know.
+      // The answer is the same for subscribed addresses, so that it does not reveal who is subscribed.
       return sendNotice(reply, page, {
         title: 'One more step',
-        text: 'A mail with a link is on its way to you: open it to confirm your subscription.',
+        text: 'We sent you an email. Open its link to confirm your subscription.',
       });
     });
 
@@ -200,20 +203,24 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
         path: 'confirm',
         ask: {
           title: 'Confirm',
-          text: 'Do you want to be told of incidents and maintenances by mail?',
+          text: 'Do you want to receive emails about incidents and maintenance?',
           button: 'Yes, subscribe',
         },
-        done: { title: 'You are subscribed', text: 'Each mail has a link by which you can unsubscribe.' },
+        done: { title: 'You are subscribed', text: 'Each email has a link to unsubscribe.' },
         act: confirm,
       },
       {
         path: 'unsubscribe',
-        ask: { title: 'Unsubscribe', text: 'Do you want no more mails of this page?', button: 'Unsubscribe' },
-        done: { title: 'You are unsubscribed', text: 'You get no more mails of this page.' },
+        ask: {
+          title: 'Unsubscribe',
+          text: 'Do you want to stop receiving emails about this page?',
+          button: 'Unsubscribe',
+        },
+        done: { title: 'You are unsubscribed', text: 'You will receive no more emails about this page.' },
         act: unsubscribe,
       },
     ]) {
-      // A link alone does nothing: programs that look at mails follow links too.
+      // Opening a link has no effect, because programs that scan mails open links too.
       instance.get(`/status/:url/${path}`, { schema }, async (request, reply) => {
         const page = await pageOf(request);
         const token = inQuery(request);
@@ -245,7 +252,7 @@ function inQuery(request: FastifyRequest): string {
   return typeof token === 'string' ? token : '';
 }
 
-/** The one field of a multipart form that counts here. */
+/** Reads the one relevant field of a multipart form. */
 function oneClickOf(form: string): URLSearchParams {
   const isOneClick = /name="?List-Unsubscribe"?[^]{0,200}?\r?\n\r?\nOne-Click\r?\n/i.test(form);
   return new URLSearchParams(isOneClick ? { 'List-Unsubscribe': 'One-Click' } : {});

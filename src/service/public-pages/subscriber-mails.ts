@@ -17,11 +17,14 @@ import type { Mail, SendMail } from '../notifications/mail.ts';
 import { escaped } from '../../templates/escaping.ts';
 import { momentText, wordOf } from './words.ts';
 
-/** Mail to subscribers of status pages: one item of a durable queue per mail. */
+/** Sends mails to subscribers of status pages, with one item of a durable queue per mail. */
 
 const mailsQueue = 'subscriber-mails';
 
-/** What a mail says; its name, so that a second try is the same mail, and the page's name and links are added. */
+/**
+ * The content of a mail. The page's name and links are added. `name` identifies the message, so that a retry sends the
+ * same mail.
+ */
 type Message = { name: string; subject: string; lines: string[] };
 type MailItem = { subscriberId: string; message: Message | 'confirm' };
 
@@ -31,13 +34,13 @@ export type SubscriberMailDeps = {
   log: Log;
   now: () => number;
   sendMail: SendMail;
-  /** Base of links, without a slash at its end. */
+  /** Base of links, without a trailing slash. */
   publicUrl: () => string;
-  /** Between tries; tests do not wait. */
+  /** Delay between tries; tests use 0. */
   retryDelaySeconds?: number;
 };
 
-/** Before `background.prepare()`: the queues of what subscribers are told. */
+/** Handles the queues of incident messages and mails. Call before `background.prepare()`. */
 export function handleSubscriberMails(background: Background, deps: SubscriberMailDeps): void {
   const { db, now } = deps;
   background.handle<IncidentMessage>(
@@ -51,7 +54,7 @@ export function handleSubscriberMails(background: Background, deps: SubscriberMa
     async ({ kind, updateId }) => {
       await db.tx(async (tx) => {
         const update = await findUpdateToTell(tx, kind, updateId);
-        // Deleted since, or told by a try that could not say so to the queue.
+        // The update was deleted, or sent by a try that could not acknowledge its queue item.
         if (update === undefined) return;
         if (!(await takeUpdateToTell(tx, kind, { id: updateId, now: new Date(now()) }))) return;
         await tellSubscribers(tx, background, {
@@ -83,12 +86,12 @@ export function handleSubscriberMails(background: Background, deps: SubscriberMa
     async ({ subscriberId, message }) => {
       const subscriber = await findSubscriberById(db, subscriberId);
       if (subscriber === undefined) return;
-      // Of two askings to confirm only one is of use; what is news is for those who did.
+      // Confirmation mails go only to unconfirmed subscribers, all other mails only to confirmed ones.
       if ((message === 'confirm') === (subscriber.confirmedAt !== null)) return;
       const sent = await deps.sendMail(mailOf(deps, subscriber, message));
       if (sent.delivered) return;
-      if (sent.retry) throw new Error(`a mail to a subscriber: ${sent.result}`);
-      deps.log.warn({ subscriber: subscriberId, result: sent.result }, 'a mail to a subscriber was not sent');
+      if (sent.retry) throw new Error(`mail to a subscriber was not sent: ${sent.result}`);
+      deps.log.warn({ subscriber: subscriberId, result: sent.result }, 'mail to a subscriber was not sent');
     },
   );
 }
@@ -103,20 +106,20 @@ async function tellSubscribers(
   }
 }
 
-/** Asks an address to confirm, with the commit of `tx`. */
+/** Queues a mail that asks an address to confirm, with the commit of `tx`. */
 export async function askToConfirm(tx: Db, background: Background, subscriberId: string): Promise<void> {
   await background.send(tx, mailsQueue, { subscriberId, message: 'confirm' } satisfies MailItem);
 }
 
 const kinds: { readonly [K in MaintenanceEvent['kind']]: string } = {
   REMINDER: 'Scheduled maintenance',
-  STARTED: 'Maintenance has begun',
+  STARTED: 'Maintenance has started',
   ENDED: 'Maintenance is completed',
   CANCELLED: 'Maintenance is cancelled',
   UPDATED: 'Maintenance',
 };
 
-/** Tells subscribers of the pages that show a maintenance. */
+/** Queues mails about a maintenance for subscribers of the pages that show it. */
 export function tellOfMaintenances(background: Background): MaintenanceEventFollower {
   return async (tx, { id, accountId, kind, startsAt, endsAt, body }) => {
     const { name, description, timezone, text, statusPageIds } = body;
@@ -147,10 +150,10 @@ function mailOf(
     return composed({
       to: email,
       id: `${id}.${askedAt.getTime()}`,
-      subject: `${pageName}: confirm that you want to be told by mail`,
+      subject: `${pageName}: confirm your email subscription`,
       lines: [
-        `Somebody, most likely you, wants this address to be told of incidents and maintenances of ${pageName}.`,
-        'If that was not you, do nothing: you will not hear from this page.',
+        `Someone, probably you, asked to send emails about incidents and maintenance of ${pageName} to this address.`,
+        'If this was not you, ignore this email. You will not receive any others.',
       ],
       links: [{ text: 'Confirm', href: `${base}/confirm?${named}` }],
     });
@@ -167,7 +170,7 @@ function mailOf(
     ],
     headers: {
       'list-unsubscribe': `<${end}>`,
-      // By itself, with one click, over HTTPS alone (RFC 8058, section 3.1).
+      // One-click unsubscribe requires HTTPS (RFC 8058, section 3.1).
       ...(end.startsWith('https:') ? { 'list-unsubscribe-post': 'List-Unsubscribe=One-Click' } : {}),
     },
   });

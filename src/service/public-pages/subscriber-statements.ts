@@ -1,13 +1,13 @@
 import { type IncidentKind, updateTables } from '../incidents/update-statements.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on who is told by mail of what status pages show. */
+/** Statements on subscribers of status pages. */
 
 export type SubscriberRow = {
   id: string;
   pageId: string;
   email: string;
-  /** Sealed. */
+  /** Encrypted. */
   token: string;
   askedAt: Date;
   confirmedAt: Date | null;
@@ -17,7 +17,7 @@ export type SubscriberRow = {
 const columns = `s.id, s.page_id as "pageId", s.email, s.token, s.asked_at as "askedAt", s.confirmed_at as "confirmedAt",
   s.created_at as "createdAt"`;
 
-/** False when the address has one already. */
+/** Inserts a subscriber; false when the address is already subscribed. */
 export async function insertSubscriber(
   tx: Queryable,
   subscriber: Pick<SubscriberRow, 'id' | 'pageId' | 'email' | 'token'> & { tokenHash: Buffer; now: Date },
@@ -37,7 +37,10 @@ export async function insertSubscriber(
   return rows.length > 0;
 }
 
-/** True when an address that has not confirmed is to be asked once more: it was asked before `before`. */
+/**
+ * Returns true when an unconfirmed address should get another confirmation mail, because the last one was before
+ * `before`.
+ */
 export async function takeSecondAsking(
   tx: Queryable,
   { pageId, email, before, now }: { pageId: string; email: string; before: Date; now: Date },
@@ -50,7 +53,7 @@ export async function takeSecondAsking(
   return rows[0]?.id ?? null;
 }
 
-/** Nobody has confirmed these. */
+/** Deletes subscribers that were never confirmed. */
 export async function deleteUnconfirmed(
   tx: Queryable,
   { pageId, before }: { pageId: string; before: Date },
@@ -61,7 +64,7 @@ export async function deleteUnconfirmed(
   );
 }
 
-/** How many subscribers a page has; makes others wait who ask. */
+/** Counts a page's subscribers and locks the count until the transaction ends. */
 export async function lockSubscriberCount(tx: Queryable, pageId: string): Promise<number> {
   await tx.query('select 1 from status_pages where id = $1 for no key update', [pageId]);
   const rows = await tx.query<{ count: number }>(
@@ -71,7 +74,7 @@ export async function lockSubscriberCount(tx: Queryable, pageId: string): Promis
   return rows[0]?.count ?? 0;
 }
 
-/** A subscriber and the page. */
+/** A subscriber with the page's name and URL. */
 export type SubscriberOfPage = SubscriberRow & { pageUrl: string; pageName: string };
 
 const withPage = `select ${columns}, p.url as "pageUrl", p.name as "pageName"
@@ -105,7 +108,7 @@ export async function confirmSubscriber(
 
 type Named = { pageId: string; id: string };
 
-/** True when there was such a subscriber. */
+/** Returns true when there was such a subscriber. */
 export async function deleteSubscriber(db: Queryable, { pageId, id }: Named): Promise<boolean> {
   const rows = await db.query(
     'delete from status_page_subscribers where page_id = $1 and id = $2 returning id',
@@ -126,7 +129,7 @@ export async function findSubscriber(
   return rows[0];
 }
 
-/** A page of subscribers, oldest first; `after` is the last one of the page before. */
+/** Reads a page of subscribers, oldest first; `after` is the last one of the previous page. */
 export async function listSubscribers(
   db: Queryable,
   { pageId, after, limit }: { pageId: string; after: string | null; limit: number },
@@ -138,7 +141,7 @@ export async function listSubscribers(
   );
 }
 
-/** Confirmed subscribers of these pages. */
+/** Reads the confirmed subscribers of these pages. */
 export async function confirmedSubscribers(db: Queryable, pageIds: readonly string[]): Promise<string[]> {
   if (pageIds.length === 0) return [];
   const rows = await db.query<{ id: string }>(
@@ -149,7 +152,7 @@ export async function confirmedSubscribers(db: Queryable, pageIds: readonly stri
   return rows.map(({ id }) => id);
 }
 
-/** Pages of an account that show a maintenance: those that it names, or all. */
+/** The account's status pages that show a maintenance: the pages that it names, or all. */
 export async function pagesOfMaintenance(
   db: Queryable,
   { accountId, statusPageIds }: { accountId: string; statusPageIds: readonly string[] },
@@ -180,7 +183,7 @@ const pagesOf: { readonly [K in IncidentKind]: string } = {
 };
 const incidentTables = { 'status-page': 'status_page_incidents', dashboard: 'incidents' } as const;
 
-/** An update with its incident, for those who are told. */
+/** Reads an update with its incident, for a mail to subscribers. */
 export async function findUpdateToTell(
   db: Queryable,
   kind: IncidentKind,

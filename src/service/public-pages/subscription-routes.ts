@@ -52,7 +52,7 @@ const present = (row: SubscriberRow) => ({
   created_at: row.createdAt.toISOString(),
 });
 
-/** Who is told by mail of what a status page shows. */
+/** Routes of the subscribers of a status page. */
 export function registerStatusPageSubscriptions(api: PublicApi, deps: ApiDeps): void {
   const { db } = deps;
   const tags = ['Status pages'];
@@ -98,12 +98,12 @@ export function registerStatusPageSubscriptions(api: PublicApi, deps: ApiDeps): 
     async ({ accountId, params: { id }, body }, reply) => {
       const pageId = await pageIdOf(db, { accountId, id });
       if (deps.canMail === false) {
-        throw conflict('The service sends no mail, so nobody can confirm: set SMTP_URL.', {
-          email: ['can not be asked to confirm: SMTP_URL of the service is not set'],
+        throw conflict('The service cannot send confirmation mails. Set SMTP_URL.', {
+          email: ['cannot be confirmed, because SMTP_URL of the service is not set'],
         });
       }
       const email = mailAddress(body.email);
-      if (email === null) throw badRequest({ email: ['must be a mail address'] });
+      if (email === null) throw badRequest({ email: ['must be an email address'] });
       if (!(await subscribe(deps, { pageId, email }))) {
         throw badRequest({ email: [`a status page has at most ${mostSubscribers} subscribers`] });
       }

@@ -17,24 +17,27 @@ import { askToConfirm } from './subscriber-mails.ts';
 import { hourMs, dayMs } from '../../durations.ts';
 import { hashToken } from '../engine/keys.ts';
 
-/** Subscribers of a status page: an address is told nothing before it has confirmed. */
+/** Subscribers of a status page. An address receives no messages before it has confirmed. */
 
-/** Of a page. */
+/** Subscribers of one page. */
 export const mostSubscribers = 5000;
-/** An address that does not confirm is asked again at most so often, and forgotten in the end. */
+/** How often an unconfirmed address may get another confirmation mail, and when it is deleted. */
 const askAgainMs = hourMs;
 const forgetMs = 7 * dayMs;
 
 export type SubscriptionDeps = { db: Db; background: Background; encryption: Encryption; now: () => number };
 
-/** As it is stored: the same address in other letters is the same. Null = it is none. */
+/** Normalises an address, so that different spellings of the same address are equal. Null = not a valid address. */
 export function mailAddress(text: string): string | null {
   const address = text.trim().toLowerCase();
   const form = /^[^\s<>@",;:\\()[\]\p{Cc}]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/u;
   return address.length <= 254 && form.test(address) && !address.includes('..') ? address : null;
 }
 
-/** Asks an address to confirm, unless it has been asked of late, or has confirmed. False = the page has too many subscribers. */
+/**
+ * Sends a confirmation mail, unless the address got one recently or has confirmed. False = the page has too many
+ * subscribers.
+ */
 export async function subscribe(
   { db, background, encryption, now }: SubscriptionDeps,
   { pageId, email }: { pageId: string; email: string },
@@ -68,7 +71,7 @@ export async function subscribe(
   });
 }
 
-/** Whose token this is; undefined = nobody's of this page. */
+/** Finds the subscriber of a token; undefined = no subscriber of this page has it. */
 export async function subscriberOf(
   { db }: Pick<SubscriptionDeps, 'db'>,
   { pageUrl, token }: { pageUrl: string; token: string },

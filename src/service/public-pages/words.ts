@@ -1,4 +1,4 @@
-/** What codes are called where people read them. */
+/** Display names of codes. */
 
 const words: { readonly [code: string]: string } = {
   INVESTIGATING: 'Investigating',
@@ -33,7 +33,7 @@ export function momentText(at: Date | number, timezone = 'UTC'): string {
   return text.format(at);
 }
 
-/** `1 h 5 min`; less than a minute is one. */
+/** `1 h 5 min`; less than one minute is shown as 1 min. */
 export function durationText(milliseconds: number): string {
   const minutes = Math.max(1, Math.round(milliseconds / 60_000));
   const [days, hours] = [Math.floor(minutes / 1440), Math.floor((minutes % 1440) / 60)];

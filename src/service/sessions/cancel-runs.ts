@@ -7,18 +7,18 @@ import type { Partitions } from '../db/partitions.ts';
 import { HttpError } from '../http/errors.ts';
 import { endJobs } from '../scheduling/outcomes.ts';
 
-/** Runs of sessions that somebody no longer wants. */
+/** Cancels runs of sessions. */
 
-/** Runs cancelled in one transaction: it must not hold the embedded database up. */
+/** Runs cancelled in one transaction, few enough not to block the embedded database. */
 const cancelledAtOnce = 100;
 
 /** How a run is cancelled; null = it cannot be. */
 const cancelOf = (checkType: string) => serviceCheckType(checkType)?.cancel ?? null;
 
 /**
- * Cancels runs of suites and agentic checks that go on: queued ones end at once, who runs one is told at the next renewal of
- * its lease. Others go on. `sequenceIds` = null: all of the session. Throws HttpError 400 that names ids which can't be
- * cancelled.
+ * Cancels active runs of suites and agentic checks; runs of other types continue.
+ * Queued runs finish at once; the agent of a leased run is notified when it next renews its lease.
+ * `sequenceIds` null = all runs of the session. Throws HttpError 400 that names ids which cannot be cancelled.
  */
 export async function cancelSessionRuns(
   { db, now, partitions }: { db: Db; now: () => number; partitions: Partitions },
@@ -27,15 +27,16 @@ export async function cancelSessionRuns(
   const attributes: { [path: string]: string[] } = {};
   for (const [index, id] of (sequenceIds ?? []).entries()) {
     const run = runs.find(({ sequenceId }) => sequenceId === id);
-    if (run === undefined) attributes[`sequenceId.${index}`] = [`names no run of this session (${id})`];
+    if (run === undefined)
+      attributes[`sequenceId.${index}`] = [`is not the id of a run in this session (${id})`];
     else if (cancelOf(run.checkType) === null) {
       attributes[`sequenceId.${index}`] = [
-        `is a run of type ${run.checkType}: only those of ${typesWhere(({ cancel }) => cancel !== null).join(' and ')} checks can be cancelled (${id})`,
+        `is a run of type ${run.checkType}: only runs of ${typesWhere(({ cancel }) => cancel !== null).join(' and ')} checks can be cancelled (${id})`,
       ];
     }
   }
   if (Object.keys(attributes).length > 0) {
-    throw new HttpError(400, 'Some of the runs can not be cancelled; see attributes.', attributes);
+    throw new HttpError(400, 'Some of the runs cannot be cancelled; see attributes.', attributes);
   }
   const going = runs
     .filter(({ sequenceId }) => sequenceIds === null || sequenceIds.includes(sequenceId))
@@ -49,7 +50,7 @@ export async function cancelSessionRuns(
     await partitions.withDays(() =>
       db.tx(async (tx) => {
         const queued = await requestCancel(tx, some);
-        const message = 'cancelled while it waited for an agent';
+        const message = 'cancelled while waiting for an agent';
         const time = now();
         await endJobs(tx, {
           jobs: queued,

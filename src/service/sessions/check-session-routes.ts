@@ -28,7 +28,7 @@ import {
 import { bodyOrNone } from '../http/optional-body.ts';
 import { registerSessionRoutes, type SessionDeps } from './shared-routes.ts';
 
-/** Check sessions: checks run now, each as a session of its own (specification, "Check sessions"; facts, 5.5). */
+/** Check sessions: on-demand runs, one session per check (specification, "Check sessions"; facts, 5.5). */
 
 const fields = {
   checkSessionId: Type.String({ format: 'uuid' }),
@@ -54,14 +54,14 @@ const TriggerBody = strict(
     retryStrategy: sessionRetryStrategy("Left out: each check's own; null: failed attempts are not retried."),
   }),
 );
-/** What starts check sessions. */
+/** The request that starts check sessions. */
 const runSources = ['TRIGGER_API', 'LEGACY_TRIGGER', 'GROUP_RUN_ALL'] as const;
 const filterFields = {
   checkId: Type.Optional(Type.String({ pattern: sentUuidPattern, description: 'the id of a check' })),
   runSource: Type.Optional(StringEnum(runSources, { description: 'Started by this.' })),
   ...spanFields,
 };
-/** Under /v1 a session that was cancelled is one that timed out. */
+/** In v1, a cancelled session has the status TIMED_OUT. */
 const v1Statuses = checkStatuses.filter((status) => status !== 'CANCELLED');
 const ListQuery = strict(
   Type.Object({ ...paginationFields, ...filterFields, status: Type.Optional(StringEnum(v1Statuses)) }),
@@ -80,7 +80,7 @@ function statusesOf(version: 'v1' | 'v2', status: CheckSessionStatus): CheckSess
   return version === 'v1' && status === 'TIMED_OUT' ? [status, 'CANCELLED'] : [status];
 }
 
-/** The same routes under both versions; they differ in one status, and in how the list goes on. */
+/** The routes of both versions; they differ in one status and in the pagination of the list. */
 export function registerCheckSessions(api: PublicApi, deps: SessionDeps): void {
   for (const version of ['v1', 'v2'] as const) registerVersion(api, deps, version);
 }
@@ -130,8 +130,8 @@ function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'
         runLocation: null,
       });
       if (planned.length === 0) {
-        throw new HttpError(404, 'No check matches that is activated and has a location.', {
-          target: ['matches no check'],
+        throw new HttpError(404, 'No activated check with a location matches.', {
+          target: ['matches no such check'],
         });
       }
       const retries = retriesOf(body);

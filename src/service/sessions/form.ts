@@ -17,7 +17,7 @@ import { createProblems } from '../http/problems.ts';
 import { offsetOf } from '../http/fields/pagination.ts';
 import type { ApiDeps } from '../http/api.ts';
 
-/** What check sessions and test sessions have in common, as the API takes and shows it (facts, 5.5 and 5.6). */
+/** Schemas and presentation that check sessions and test sessions share (facts, 5.5 and 5.6). */
 
 const Uuid = Type.String({ pattern: sentUuidPattern, description: 'a UUID' });
 
@@ -63,7 +63,7 @@ export const refreshCache = Type.Boolean({
   description: 'Suites install their dependencies anew instead of taking them from the cache.',
 });
 
-/** Retries that a trigger asks for. `otherwise` says what a body without it means. */
+/** Retries that a trigger requests. `otherwise` describes a body without it. */
 export const sessionRetryStrategy = (otherwise: string) =>
   Type.Optional(
     Nullable(PublicRetryStrategy, {
@@ -71,7 +71,7 @@ export const sessionRetryStrategy = (otherwise: string) =>
     }),
   );
 
-/** As it is stored; null where the body does not say. Throws 400. */
+/** As stored; null if the body does not set it. Throws 400. */
 export function retriesOf({
   retryStrategy,
 }: {
@@ -79,19 +79,19 @@ export function retriesOf({
 }): SessionRetries | null {
   if (retryStrategy === undefined) return null;
   const problems = createProblems();
-  // Like a group's: it is for checks of any type.
+  // Restrictions as for a group, because it applies to checks of any type.
   const strategy = settleRetryStrategy(retryStrategy, null, problems);
   const attributes = problems.attributes();
   if (attributes !== null) throw badRequest(attributes);
   return { strategy };
 }
 
-/** The end of the year 9999: the last that the database and ISO 8601 write in the same way. */
+/** The end of the year 9999, the last year that the database and ISO 8601 write in the same way. */
 const latestSeconds = 253_402_300_799;
 const UnixSeconds = (description: string) =>
   Type.Optional(Type.Number({ minimum: 0, maximum: latestSeconds, description }));
 
-/** Which sessions a list shows, by when they began. */
+/** Filters a list by the start of sessions. */
 export const spanFields = {
   from: UnixSeconds('Unix seconds: sessions that began at or after it.'),
   to: UnixSeconds('Unix seconds: sessions that began at or before it.'),
@@ -170,7 +170,7 @@ export const runFields = {
   inProgress: Type.Array(RunInProgress),
 };
 
-/** Fields that every session has. */
+/** Fields of every session. */
 export const sessionFields = {
   name: Type.String(),
   startedAt: Type.String({ format: 'date-time' }),
@@ -180,7 +180,7 @@ export const sessionFields = {
   runSource: Type.String(),
 };
 
-/** When the last run ended; null while one goes on. */
+/** When the last run finished; null while one is active. */
 function stoppedAtOf({ session, runs }: SessionInShort): Date | null {
   if (!isOver(runs)) return null;
   return new Date(
@@ -201,10 +201,10 @@ export function presentSession(started: SessionInShort, now: number) {
   };
 }
 
-/** Characters of logs in one answer. */
+/** Characters of logs in one response. */
 const answerChars = 1024 * 1024;
 
-/** Its results so far, and the runs that go on with the last lines of their logs. */
+/** The results so far, and the active runs with the last lines of their logs. */
 export async function presentRuns(
   { db, now }: Pick<ApiDeps, 'db' | 'now'>,
   started: StartedSession,

@@ -5,33 +5,36 @@ import type { CheckSessionStatus } from './rules.ts';
 import type { Queryable } from '../db/database.ts';
 import { hourMs } from '../../durations.ts';
 
-/** Statements on many sessions at once, and on what goes with one that is deleted. */
+/** Statements on lists of sessions, and on the deletion of sessions. */
 
-/** Runs of a session that are alike, as one: `endedAt` is when the last of them ended. */
+/** Equal runs of a session, combined into one: `endedAt` is when the last of them finished. */
 export type RunsAlike = Pick<SessionRunRow, 'status' | 'state' | 'checkType' | 'runLocation' | 'endedAt'>;
 
-/** Metadata that is longer is not shown in lists, in characters. */
+/** Metadata with more characters than this is omitted from lists. */
 const listedMetadata = 8192;
-/** A session's id is made before the session is, in the same request. */
+/** A session's id is made before its row, in the same request. */
 const idEarlierMs = hourMs;
 
 export type SessionFilter = {
   accountId: string;
   kind: SessionKind;
-  /** Null = of any. */
+  /** Null = of any check. */
   checkId: string | null;
   runSource: string | null;
-  /** What their runs have come to is one of these; null = any. */
+  /** One of these statuses; null = any. */
   statuses: readonly CheckSessionStatus[] | null;
   from: Date | null;
   to: Date | null;
-  /** Those that are older than the session of this id. */
+  /** Only sessions older than the session with this id. */
   after: string | null;
   limit: number;
   offset: number;
 };
 
-/** `checkSessionStatus` of a session `s` that is open. A run whose job is gone counts as cancelled, as it will be called when it is read. */
+/**
+ * Computes `checkSessionStatus` of an open session `s`. A run whose job is gone counts as cancelled, as when it is
+ * read by id.
+ */
 const statusOfSession = `(
   select case
     when bool_and(r.status is not null) is not false then case
@@ -46,7 +49,7 @@ const statusOfSession = `(
   ) as r
 )`;
 
-/** A page of sessions, newest first. `isPartial`: their metadata is too long for a list. */
+/** Reads a page of sessions, newest first. `isPartial`: their metadata is too long for a list. */
 export async function listSessionRows(
   db: Queryable,
   filter: SessionFilter,
@@ -56,7 +59,7 @@ export async function listSessionRows(
        and ($3::uuid is null or check_id = $3) and ($4::text is null or run_source = $4)
        and started_at >= coalesce($5::timestamptz, '-infinity') and started_at <= coalesce($6::timestamptz, 'infinity')
        and id >= $7 and id < $8 and ($9::uuid is null or id < $9)`;
-  // As many of each status as the page could have, each along an index.
+  // For each status as many rows as the page may need, each read along an index.
   const firstOf = (status: string) =>
     `(select * from check_sessions s where ${wanted} and ${status} order by id desc limit $10::bigint + $11::bigint)`;
   const sessions =
@@ -88,7 +91,7 @@ export async function listSessionRows(
   );
 }
 
-/** The runs of these sessions, those that are alike as one. */
+/** Reads the runs of these sessions, with equal runs combined. */
 export async function runsOfSessions(
   db: Queryable,
   sessionIds: readonly string[],
@@ -103,7 +106,7 @@ export async function runsOfSessions(
   );
 }
 
-/** Ids of some of the files that runs of a session have left. */
+/** Returns ids of some of the files that a session's runs have stored. */
 export async function artifactsOfSession(
   db: Queryable,
   { sessionId, limit }: { sessionId: string; limit: number },
@@ -115,7 +118,7 @@ export async function artifactsOfSession(
   return rows.map(({ id }) => id);
 }
 
-/** Deletes the results of a session's runs, which began at `from` or later. */
+/** Deletes the results of a session's runs that began at or after `from`. */
 export async function deleteResultsOfSession(
   tx: Queryable,
   { sessionId, from }: { sessionId: string; from: Date },
@@ -127,7 +130,7 @@ export async function deleteResultsOfSession(
   );
 }
 
-/** Deletes a session. Its runs are none any more; the results of a check session stay with the check. */
+/** Deletes a session. Results of a check session stay with the check. */
 export async function deleteSession(tx: Queryable, id: string): Promise<void> {
   await tx.query('delete from check_sessions where id = $1', [id]);
 }

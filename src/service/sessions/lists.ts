@@ -16,14 +16,14 @@ import { conflict } from '../http/errors.ts';
 import { isOver } from './rules.ts';
 import { readSession, type StartedSession } from './sessions.ts';
 
-/** Sessions as lists show them, and their end. */
+/** Lists sessions and deletes them. */
 
-/** A session with its runs, those that are alike as one; one that was read with each of its runs is one, too. */
+/** Presents a session, from its runs or from combined equal runs. */
 export type SessionInShort = { session: SessionRow; runs: readonly RunsAlike[] };
 
 type Deps = { db: Db; now: () => number };
 
-/** A page of sessions, newest first. */
+/** Reads a page of sessions, newest first. */
 export async function listSessions(
   { db, now }: Deps,
   filter: SessionFilter,
@@ -49,8 +49,8 @@ export async function listSessions(
 const filesAtOnce = 200;
 
 /**
- * Deletes a session that is over; of a test session its results and files, too, which nobody else knows. May be asked
- * again after it was cut off. Throws HttpError 409 while runs go on.
+ * Deletes a finished session; for a test session also its results and files, which nothing else refers to.
+ * May be repeated after an interruption. Throws HttpError 409 while runs are active.
  */
 export async function endSession(
   { db, now, files }: Deps & { files?: ArtifactFiles },
@@ -60,12 +60,12 @@ export async function endSession(
   const refuseUnlessOver = (runs: StartedSession['runs']) => {
     const going = runs.filter(({ status }) => status === null).length;
     if (!isOver(runs)) {
-      throw conflict(`${going} of its runs have not ended: wait for them, or cancel those of suites.`);
+      throw conflict(`${going} of its runs have not finished. Wait for them, or cancel the runs of suites.`);
     }
   };
   refuseUnlessOver(started.runs);
   if (isTest && files !== undefined) {
-    // The bytes first: a row that has none names nothing, bytes without a row would stay for ever.
+    // The bytes are deleted first: a row without bytes does no harm, but bytes without a row would stay forever.
     for (;;) {
       const ids = await artifactsOfSession(db, { sessionId: session.id, limit: filesAtOnce });
       for (const id of ids) await files.remove(id);

@@ -1,15 +1,15 @@
 import type { ResultStatus } from '../../protocol/result.ts';
 
-/** What a trigger means, and what its runs come to (facts, 5.5 and 5.6): pure rules. */
+/** Rules that select the checks of a trigger and derive a session's status from its runs (facts, 5.5 and 5.6). Pure. */
 
-/** Absent or empty lists restrict nothing; both given must both hold. */
+/** Absent or empty lists restrict nothing; if both are given, both must match. */
 export type Target = {
-  /** Any of the outer lists, whose tags must all hold; `!tag` = must not have it. */
+  /** Matches if any of the outer lists matches; all tags of a list must match. `!tag` = must not have it. */
   matchTags?: readonly (readonly string[])[];
   checkId?: readonly string[];
 };
 
-/** Whether a check with these tags, its own and its group's, is meant. */
+/** Whether a target includes a check with these tags (its own and its group's). */
 export function matchesTags(tags: readonly string[], matchTags: Target['matchTags']): boolean {
   if (matchTags === undefined || matchTags.length === 0) return true;
   const has = new Set(tags);
@@ -18,12 +18,12 @@ export function matchesTags(tags: readonly string[], matchTags: Target['matchTag
   );
 }
 
-/** Ids to which a target restricts the checks; null = it does not. */
+/** Ids to which a target restricts the checks; null = no restriction. */
 export function idsOfTarget({ checkId }: Target): readonly string[] | null {
   return checkId === undefined || checkId.length === 0 ? null : checkId;
 }
 
-/** A run as far as its session's status follows from it. */
+/** The fields of a run that decide about its session's status. */
 export type RunState = { status: ResultStatus | null; state: string | null };
 
 export const finalCheckStatuses = ['PASSED', 'FAILED', 'DEGRADED', 'TIMED_OUT', 'CANCELLED'] as const;
@@ -43,7 +43,9 @@ const isBad = (status: ResultStatus | null) => status === 'failed' || status ===
 
 export const isOver = (runs: readonly RunState[]): boolean => runs.every(({ status }) => status !== null);
 
-/** One cancelled run makes a session CANCELLED; one that never took place makes it TIMED_OUT, unless another failed. */
+/**
+ * One cancelled run makes a session CANCELLED. A run that never took place makes it TIMED_OUT, unless another failed.
+ */
 export function checkSessionStatus(runs: readonly RunState[]): CheckSessionStatus {
   const some = (is: (run: RunState) => boolean) => runs.some(is);
   const failed = some(({ status }) => isBad(status));
@@ -59,7 +61,7 @@ export function checkSessionStatus(runs: readonly RunState[]): CheckSessionStatu
   return degraded ? 'DEGRADED' : 'PASSED';
 }
 
-/** A run that never took place fails a test session: nobody has seen what was to be tested. */
+/** A run that never took place fails a test session, because the check was not tested. */
 export function testSessionStatus(runs: readonly RunState[]): TestSessionStatus {
   const status = checkSessionStatus(runs);
   if (!isOver(runs)) return 'RUNNING';
@@ -67,7 +69,7 @@ export function testSessionStatus(runs: readonly RunState[]): TestSessionStatus 
   return status === 'PASSED' || status === 'DEGRADED' ? 'PASSED' : 'FAILED';
 }
 
-/** Statuses of check sessions that are this one of a test session. */
+/** Statuses of check sessions that correspond to this status of a test session. */
 export const checkStatusesOf: { readonly [S in TestSessionStatus]: readonly CheckSessionStatus[] } = {
   RUNNING: ['STARTED', 'PROGRESS', 'PROGRESS_FAILED', 'PROGRESS_DEGRADED'],
   PASSED: ['PASSED', 'DEGRADED'],
@@ -75,7 +77,7 @@ export const checkStatusesOf: { readonly [S in TestSessionStatus]: readonly Chec
   CANCELLED: ['CANCELLED'],
 };
 
-/** The last of `lines` that fit: at most so many, of so many characters together. */
+/** The last of `lines` that fit into limits on their number and their total characters. */
 export function lastLines(lines: readonly string[], most: { lines: number; chars: number }): string[] {
   let from = lines.length;
   let chars = 0;

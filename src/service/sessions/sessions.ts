@@ -25,15 +25,15 @@ import { serviceLocation } from '../heartbeats/outcomes.ts';
 import { locationsOfRun } from '../checks/schedule/plan.ts';
 import { idsOfTarget, matchesTags, type Target } from './rules.ts';
 
-/** Runs that somebody asks for: made now, beside the scheduled ones, and watched as one session. */
+/** Creates on-demand runs, which run independently of the schedule and are grouped in one session. */
 
 type Deps = { db: Db; now: () => number };
 
-/** How long such a run may wait to be claimed; a scheduled one waits no longer. */
+/** How long such a run may wait to be claimed; scheduled runs wait no longer. */
 const claimWindowSeconds = 360;
-/** Runs of sessions that an account may have waiting or going on. */
+/** Waiting and active session runs that an account may have. */
 const mostRuns = 20_000;
-/** Sessions made in one transaction: it must not hold the embedded database up. */
+/** Sessions created in one transaction, few enough not to block the embedded database. */
 const sessionsAtOnce = 100;
 
 /** Where a run takes place; null = in the service itself. */
@@ -41,8 +41,8 @@ type Place = { id: string | null; slug: string };
 export type Planned = { check: TargetCheck; places: Place[] };
 
 /**
- * The checks that a target means and where each is to run now: as its next scheduled run would, whose turn stays as it is,
- * or all in `runLocation`. Checks that have no place are left out.
+ * Selects the checks of a target and the locations of their runs: those of the next scheduled run, which stays
+ * unchanged, or `runLocation` for all. Omits checks without a location.
  */
 export async function planSessionRuns(
   { db }: Deps,
@@ -52,7 +52,7 @@ export async function planSessionRuns(
     alsoDeactivated: boolean;
     /** Slug; null = the check's own locations. */
     runLocation: string | null;
-    /** Its checks alone, in its order. */
+    /** Only checks of this group, in its order. */
     groupId?: number;
   },
 ): Promise<Planned[]> {
@@ -64,8 +64,8 @@ export async function planSessionRuns(
   const wanted = [...new Set(slugs)].map((slug) => ({ accountId, slug }));
   const places = new Map((await findLocationIds(db, wanted)).map(({ slug, id }) => [slug, id]));
   if (runLocation !== null && places.size === 0) {
-    throw new HttpError(400, `There is no location ${runLocation}.`, {
-      runLocation: ['names no location of this account'],
+    throw new HttpError(400, `The location ${runLocation} does not exist.`, {
+      runLocation: ['is not a location of this account'],
     });
   }
   return checks.flatMap((check): Planned[] => {
@@ -80,7 +80,7 @@ export async function planSessionRuns(
   });
 }
 
-/** Refuses with 429 when too many runs would wait. */
+/** Throws 429 when too many runs would wait. */
 export async function checkRoom(
   { db }: Deps,
   { accountId, planned }: { accountId: string; planned: readonly Planned[] },
@@ -88,12 +88,16 @@ export async function checkRoom(
   const waiting = await countSessionJobs(db, accountId);
   const more = planned.reduce((sum, { places }) => sum + places.length, 0);
   if (waiting + more <= mostRuns) return;
-  throw new HttpError(429, 'Too many runs of sessions wait or go on: ask for more when some have ended.', {
-    target: [`means ${more} runs; ${waiting} of at most ${mostRuns} have not ended`],
-  });
+  throw new HttpError(
+    429,
+    'Too many session runs are waiting or active. Try again when some have finished.',
+    {
+      target: [`selects ${more} runs; ${waiting} of at most ${mostRuns} have not finished`],
+    },
+  );
 }
 
-/** A session to be made, with what it is to run; as part of a group's run it waits for its turn. */
+/** A session to create, with its runs; as part of a group run it waits for its turn. */
 export type SessionPlan = {
   session: NewSession;
   planned: readonly Planned[];
@@ -102,7 +106,7 @@ export type SessionPlan = {
 
 export type StartedSession = { session: SessionRow; runs: SessionRunRow[] };
 
-/** Makes sessions and queues their runs. Those whose checks, or locations, are gone meanwhile are left out. */
+/** Creates sessions and queues their runs. Omits those whose checks or locations have been deleted in the meantime. */
 export async function startSessions(deps: Deps, plans: readonly SessionPlan[]): Promise<StartedSession[]> {
   const started: StartedSession[] = [];
   for (let from = 0; from < plans.length; from += sessionsAtOnce) {
@@ -215,10 +219,10 @@ function jobsOf(
   });
 }
 
-/** A run as an agent gets it, or as the service itself does, and as the session knows it. */
+/** A run as queued for an agent or for the service itself, with its row in the session. */
 type NewRun = { job: NewJob | null; agentic: NewAgenticRun | null; run: NewSessionRun };
 
-/** AGENTIC checks have no agents: whatever location is asked for, the service runs them. */
+/** AGENTIC checks run in the service, whatever location is requested. */
 const runsInService = ({ checkType }: Pick<TargetCheck, 'checkType'>) =>
   serviceCheckType(checkType)?.runBy === 'service';
 
@@ -245,7 +249,7 @@ function agenticRunOf(
   };
 }
 
-/** A session with its runs as they are now; undefined = the account has none of that id and kind. */
+/** Reads a session with the current state of its runs; undefined = the account has none with that id and kind. */
 export async function readSession(
   { db, now }: Deps,
   named: { accountId: string; id: string; kind: SessionKind },

@@ -15,26 +15,26 @@ import { baseUrl } from '../http/base-url.ts';
 import { CancelBody, CompletionQuery, presentRuns } from './form.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
 
-/** What can be done with a session of either kind once it has been started: read, wait for its end, cancel its suites, delete. */
+/** Routes that both kinds of session share: read, wait until finished, cancel suites, delete. */
 
 export type SessionDeps = ApiDeps & { waiting: SessionWaiting; partitions: Partitions };
 
 export type SessionRoutes = {
   kind: SessionKind;
   path: string;
-  /** In words: `check session`. */
+  /** Name of the kind, for example `check session`. */
   what: string;
-  /** The parameter of its paths: `checkSessionId`. */
+  /** Path parameter, for example `checkSessionId`. */
   idName: string;
   tag: string;
-  /** Names of the operations, and of the schema of an answer. */
+  /** Names of the operations, and of the response schema. */
   operation: (verb: 'get' | 'await' | 'cancel' | 'delete') => string;
   title: string;
-  /** The session without its runs. */
+  /** Presents the session without its runs. */
   present: (started: StartedSession, request: FastifyRequest) => object;
 };
 
-/** The session with its results so far and the runs that go on. */
+/** Presents the session with its results so far and its active runs. */
 export async function presentWhole(
   deps: SessionDeps,
   { present }: Pick<SessionRoutes, 'present'>,
@@ -95,7 +95,7 @@ export function registerSessionRoutes(api: PublicApi, deps: SessionDeps, routes:
         maxWaitMs: request.query.maxWaitSeconds * 1000,
         read: () => read(request.accountId, id),
       });
-      if (started === null) throw new HttpError(408, `The ${what} goes on: ask again.`);
+      if (started === null) throw new HttpError(408, `The ${what} has not finished. Try again.`);
       return presentWhole(deps, routes, started, request);
     },
   );

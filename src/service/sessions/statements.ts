@@ -8,7 +8,7 @@ export type SessionKind = 'check' | 'test';
 
 export type SessionRow = {
   id: string;
-  /** Of a check session. */
+  /** The check of a check session. */
   checkId: string | null;
   name: string;
   runSource: string;
@@ -20,13 +20,13 @@ export type SessionRow = {
 export type NewSession = Omit<SessionRow, 'startedAt'> & {
   accountId: string;
   kind: SessionKind;
-  /** Values of secret ones sealed. */
+  /** Secret values are encrypted. */
   environmentVariables: readonly object[] | null;
-  /** Absent = as each check says. */
+  /** Absent = as configured for each check. */
   retries?: SessionRetries;
 };
 
-/** One run of a session, in one location. `status` is that of its final result, null until there is one. */
+/** One run of a session in one location. `status` is that of its final result; null until it has one. */
 export type SessionRunRow = {
   sequenceId: string;
   jobId: string;
@@ -36,7 +36,7 @@ export type SessionRunRow = {
   runLocation: string;
   status: ResultStatus | null;
   endedAt: Date | null;
-  /** Of its job; null = there is none any more. */
+  /** State of its job; null = the job is gone. */
   state: 'queued' | 'leased' | 'abandoned' | 'blocked' | null;
   stage: string | null;
   leasedAt: Date | null;
@@ -88,7 +88,7 @@ export async function findSession(
   return rows[0];
 }
 
-/** The runs of a session, by the names of their checks and locations. */
+/** Reads the runs of a session, ordered by the names of their checks and locations. */
 export async function runsOfSession(db: Queryable, sessionId: string): Promise<SessionRunRow[]> {
   return db.query<SessionRunRow>(
     `select r.sequence_id as "sequenceId", r.job_id as "jobId", r.check_id as "checkId", r.check_type as "checkType",
@@ -99,7 +99,7 @@ export async function runsOfSession(db: Queryable, sessionId: string): Promise<S
   );
 }
 
-/** Whether a run of a session has not ended and still has a job. */
+/** Whether a session has an unfinished run that still has a job. */
 export async function hasGoingRun(db: Queryable, sessionId: string): Promise<boolean> {
   const rows = await db.query(
     `select 1 from session_runs r join session_jobs j on j.id = r.job_id
@@ -109,7 +109,7 @@ export async function hasGoingRun(db: Queryable, sessionId: string): Promise<boo
   return rows.length > 0;
 }
 
-/** How many runs that sessions of an account asked for have not ended. */
+/** Counts the unfinished session runs of an account. */
 export async function countSessionJobs(db: Queryable, accountId: string): Promise<number> {
   const rows = await db.query<{ count: number }>(
     `select count(*)::integer as count from session_jobs
@@ -136,7 +136,7 @@ export type SessionResultRow = {
   stoppedAt: Date;
 };
 
-/** Results of a session's runs, in the order in which they began. `from` and `to` bound when. */
+/** Reads results of a session's runs in the order of their start; `from` and `to` limit the time. */
 export async function resultsOfRuns(
   db: Queryable,
   options: { accountId: string; runs: readonly SessionRunRow[]; from: Date; to: Date },
@@ -161,7 +161,7 @@ export async function resultsOfRuns(
   );
 }
 
-/** Forgets sessions that began before `before`; how many they were. */
+/** Deletes sessions that began before `before`. Returns how many were deleted. */
 export async function deleteOldSessions(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },

@@ -18,13 +18,13 @@ export type TargetCheck = {
   rotation: number;
   /** Slugs: data-centre codes, then private locations. */
   slugs: string[];
-  /** Its own and those of its group. */
+  /** Tags of the check and its group. */
   tags: string[];
 };
 
 /**
- * Checks of an account that can be run, oldest first; of these ids alone where there are any. Those of one group alone
- * come in its order.
+ * Reads an account's runnable checks, oldest first; only these ids if any are given. Checks of one group are in its
+ * order.
  */
 export async function findTargetChecks(
   db: Queryable,
@@ -48,7 +48,7 @@ export async function findTargetChecks(
   );
 }
 
-/** Those of these checks, or locations, that still exist; none of them is deleted before the transaction ends. */
+/** Returns which of these checks or locations still exist, and locks them until the transaction ends. */
 export async function shareLock(
   tx: Queryable,
   table: 'checks' | 'locations',

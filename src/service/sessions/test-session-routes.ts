@@ -29,11 +29,11 @@ import {
 import { presentWhole, registerSessionRoutes, type SessionDeps } from './shared-routes.ts';
 
 /**
- * Test sessions: checks tried out together, before a change is let in (facts, 5.6). Their scripts see CI=1; their results
- * belong to the session alone, and say nothing about the checks.
+ * Test sessions: on-demand runs of several checks, for example before a deployment (facts, 5.6).
+ * Their scripts see CI=1. Their results belong to the session only and do not affect the checks.
  */
 
-/** Runs of one session: it is shown whole. */
+/** Runs of one session, since it is shown completely. */
 const mostChecks = 1000;
 const metadataChars = 65_536;
 
@@ -144,8 +144,8 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
       });
       const problem =
         planned.length === 0
-          ? new HttpError(404, 'No check matches that may be run and has a location.', {
-              target: ['matches no check'],
+          ? new HttpError(404, 'No runnable check with a location matches.', {
+              target: ['matches no such check'],
             })
           : planned.length > mostChecks
             ? badRequest({
@@ -168,7 +168,9 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
       } as const;
       const [started] = await startSessions(deps, [{ session, planned }]);
       if (started === undefined) {
-        throw new HttpError(404, 'The checks have just been deleted.', { target: ['matches no check'] });
+        throw new HttpError(404, 'The matching checks were deleted during this request.', {
+          target: ['matches no such check'],
+        });
       }
       return reply.code(201).send(await presentWhole(deps, { present }, started, request));
     },

@@ -6,24 +6,24 @@ import type { Db } from '../db/database.ts';
 import { isOver } from './rules.ts';
 import type { StartedSession } from './sessions.ts';
 
-/** A session is looked at so often without any notification, should one have been lost. */
+/** Interval between checks of a session without a notification, in case one was lost. */
 const safetyMs = 2_000;
 
 export type SessionWaiting = {
-  /** `read` once all runs have ended; null = they had not within the time, the client left, or the service stops. */
+  /** Returns the result of `read` when all runs have finished; null after a timeout, a disconnect or a shutdown. */
   untilOver(
     request: FastifyRequest,
     wait: { id: string; maxWaitMs: number; read: () => Promise<StartedSession> },
   ): Promise<StartedSession | null>;
 };
 
-/** Long polls for the end of sessions. It listens from the first one on. */
+/** Long polls for the end of sessions. Listening starts with the first poll. */
 export function createSessionWaiting(app: FastifyInstance, db: Db): SessionWaiting {
   const waiting = createWaiting(db, sessionsChannel);
   const stopping = new AbortController();
   let listening: Promise<void> | null = null;
   let waiters = 0;
-  // Before the server waits for its requests to end: long polls would keep it waiting.
+  // Runs before the server waits for active requests, because long polls would delay it.
   app.addHook('preClose', async () => stopping.abort());
   app.addHook('onClose', async () => {
     if (listening !== null) await waiting.stop();
@@ -40,15 +40,16 @@ export function createSessionWaiting(app: FastifyInstance, db: Db): SessionWaiti
       const onClose = () => gone.abort();
       request.raw.socket.once('close', onClose);
       const signal = AbortSignal.any([gone.signal, stopping.signal]);
-      // By the clock: a timeout's signal that only a combined one refers to may be collected before it fires.
+      // Compared with the clock: a signal of AbortSignal.timeout that only a combined signal refers to may be collected
+      // early.
       const end = performance.now() + maxWaitMs;
-      // Each waiter is a kind of its own: all are to be woken.
+      // Each waiter has its own kind, so that all of them are woken.
       const kind = String(++waiters);
       let isFirst = true;
       try {
         for (;;) {
           const woken = new AbortController();
-          // Before it is read, so that no notification falls between the two.
+          // Begins before the read, so that no notification is lost in between.
           const wake = waiting.wait({
             locationId: id,
             kind,
@@ -56,7 +57,8 @@ export function createSessionWaiting(app: FastifyInstance, db: Db): SessionWaiti
             signal: AbortSignal.any([signal, woken.signal]),
           });
           try {
-            // A session may have thousands of runs, and each that ends wakes: it is read whole only at the first look, and at the end.
+            // A session may have thousands of runs, and each finished run wakes this loop. The complete session is read
+            // only the first time and at the end.
             if (isFirst || !(await hasGoingRun(db, id))) {
               const found = await read();
               if (isOver(found.runs)) return found;

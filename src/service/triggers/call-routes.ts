@@ -11,7 +11,9 @@ import { strict } from '../http/fields/strict-schema.ts';
 import { runTrigger, type Deployment } from './runs.ts';
 import { isToken, tokenLength } from './tokens.ts';
 
-/** The URLs of triggers: whoever knows the token runs the check or the group, and is told how it went (facts, 5.5). */
+/**
+ * The trigger URLs: a request with the token runs the check or the group, and the answer has the outcome (facts, 5.5).
+ */
 
 const callsPerMinute = 10;
 
@@ -115,7 +117,10 @@ async function call(
   const calls = await countCall(deps.db, { id: trigger.id, now: new Date(deps.now()), most: callsPerMinute });
   if (calls > callsPerMinute) {
     void reply.header('retry-after', '60');
-    throw new HttpError(429, `More than ${callsPerMinute} calls of this trigger in a minute.`);
+    throw new HttpError(
+      429,
+      `More than ${callsPerMinute} calls of this trigger in a minute. Try again later.`,
+    );
   }
   const outcome = await runTrigger(deps, request, {
     trigger,
@@ -127,14 +132,14 @@ async function call(
   return reply.code(hasFailures || isGoingOn ? 503 : 200).send({
     hasFailures,
     ...(responseTime === null ? {} : { responseTime }),
-    ...(isGoingOn ? { message: 'Not all runs have ended in time: they go on.' } : {}),
+    ...(isGoingOn ? { message: 'Not all runs finished in time. They continue.' } : {}),
   });
 }
 
 async function authorised({ db }: { db: Db }, of: TriggerOf | null, token: string): Promise<TriggerRow> {
   const trigger = of === null ? undefined : await findTrigger(db, { ...of, accountId: null });
   if (trigger === undefined || token.length !== tokenLength || !isToken(token, trigger.tokenHash)) {
-    throw new HttpError(404, 'There is no such trigger.', { token: ['names no trigger of this id'] });
+    throw new HttpError(404, 'No such trigger exists.', { token: ['is not the token of this trigger'] });
   }
   return trigger;
 }

@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on triggered runs of groups, of whose checks so many run at a time. */
+/** Statements on triggered group runs, which run a limited number of checks at a time. */
 
 export async function insertGroupRun(
   db: Queryable,
@@ -14,13 +14,13 @@ export async function insertGroupRun(
   ]);
 }
 
-/** SQL on `group_runs g`: how many of its checks run, or wait for whoever runs them. */
+/** SQL on `group_runs g`: how many of its checks are running or queued. */
 const under = `(select count(distinct j.check_id) from group_run_jobs j
   where j.group_run_id = g.id and j.state in ('queued', 'leased'))`;
 
 /**
- * Runs of groups that can let a check go: locked, without those that another replica has. Those that have no room are left
- * out, so that many of them hold up no other.
+ * Locks and reads group runs that can start another check; skips those that another replica has locked.
+ * Full group runs are omitted, so that many of them do not delay the others.
  */
 export async function lockBlockedGroupRuns(
   tx: Queryable,
@@ -35,15 +35,16 @@ export async function lockBlockedGroupRuns(
   );
 }
 
-/** Whether a run of a group has checks that wait for their turn. */
+/** Whether a group run has checks that wait for their turn. */
 export async function isSomethingBlocked(db: Queryable): Promise<boolean> {
   const rows = await db.query(`select 1 from group_run_jobs where state = 'blocked' limit 1`);
   return rows.length > 0;
 }
 
 /**
- * Queues the jobs, and the runs of the service itself, of the next checks, as many as there is room for; ids of the locations
- * that got some. Those of the service may wait until `ownExpiry`.
+ * Queues jobs and the service's own runs for the next checks, as far as there is room. Returns the locations with new
+ * jobs.
+ * The service's own runs may wait until `ownExpiry`.
  */
 export async function releaseNextChecks(
   tx: Queryable,
@@ -68,7 +69,7 @@ export async function releaseNextChecks(
   return [...new Set(rows.map(({ locationId }) => locationId))];
 }
 
-/** Forgets runs of groups that began before `before`. */
+/** Deletes group runs that began before `before`. */
 export async function deleteOldGroupRuns(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },

@@ -6,17 +6,17 @@ import { jobsChannel } from '../scheduling/jobs.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
 
 /**
- * Lets the checks of triggered groups go, in the order of the group, so many at a time. What waits is in the database: a
- * restart loses no turn, and of replicas one at a time looks at a run.
+ * Starts the checks of triggered groups in the group's order, a limited number at a time.
+ * The queue is in the database, so a restart loses nothing; a group run is handled by one replica at a time.
  */
 
 const batch = 50;
-/** While something waits its turn, and while nothing does. */
+/** Interval while checks wait for their turn, and while none do. */
 const busyMs = 250;
 const shortestMs = 20;
 const idleMs = 1_000;
 
-/** Lets go what there is room for; how many runs of groups there was room in. */
+/** Starts as many checks as there is room for. Returns how many group runs had room. */
 export async function releaseGroupRuns({ db, now }: { db: Db; now: () => number }): Promise<number> {
   return db.tx(async (tx) => {
     const runs = await lockBlockedGroupRuns(tx, { limit: batch });

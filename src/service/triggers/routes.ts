@@ -16,7 +16,7 @@ import { baseUrl } from '../http/base-url.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
 import { date, dayOf } from '../http/fields/dates.ts';
 
-/** Triggers: of each check and each group at most one (specification, "Check trigger"). */
+/** Triggers: each check and each group has at most one (specification, "Check trigger"). */
 
 const trigger = <S extends TSchema>(title: string, name: string, id: S) =>
   open(
@@ -45,9 +45,11 @@ type Kind = {
   what: string;
   parameter: string;
   title: string;
-  /** Null = nothing can have this id. */
+  /** Parses the id; null = no check or group can have this id. */
   of: (id: string) => TriggerOf | null;
-  /** Locks what the trigger is to be of; false = the account has none. Throws HttpError where it can't have one. */
+  /**
+   * Locks the check or group; false = the account has none with this id. Throws HttpError if it cannot have a trigger.
+   */
   lock: (tx: Db, accountId: string, of: TriggerOf) => Promise<boolean>;
 };
 
@@ -63,7 +65,7 @@ const kinds: readonly Kind[] = [
       if (row !== undefined && !runnableTypes.some((type) => type === row.checkType)) {
         throw badRequest({
           checkId: [
-            `names a check of type ${row.checkType}: it waits for pings and is not run, so it has no trigger`,
+            `names a check of type ${row.checkType}, which waits for pings and cannot be run by a trigger`,
           ],
         });
       }
@@ -159,9 +161,12 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
           now: new Date(now()),
         });
         if (!isNew) {
-          throw conflict(`The ${what} has a trigger already: GET it, or DELETE it first for a new token.`, {
-            [parameter]: ['has a trigger already'],
-          });
+          throw conflict(
+            `The ${what} already has a trigger. Read it with GET, or DELETE it first to get a new token.`,
+            {
+              [parameter]: ['already has a trigger'],
+            },
+          );
         }
         return findTrigger(tx, { ...of, accountId });
       });

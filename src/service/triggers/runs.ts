@@ -17,11 +17,11 @@ import {
 } from '../sessions/sessions.ts';
 import { releaseGroupRuns } from './group-runs.ts';
 
-/** What a call of a trigger does: runs the check, or the group in its order, and waits for the end. */
+/** Handles a trigger call: runs the check, or the group in its order, and waits for the runs to finish. */
 
 export type TriggerDeps = { db: Db; now: () => number; waiting: SessionWaiting };
 
-/** What the caller says about the deployment; the runs see it as variables. */
+/** Facts about the deployment from the caller; the runs get them as variables. */
 export type Deployment = {
   deployment?: string;
   repository?: string;
@@ -33,18 +33,18 @@ export type Deployment = {
 };
 
 export type TriggerOutcome = {
-  /** Whether a run that has ended so far failed, was cancelled, or did not take place. */
+  /** Whether any finished run failed, was cancelled or did not take place. */
   hasFailures: boolean;
-  /** Of an API check that has ended: milliseconds of the slowest location. */
+  /** For a finished API check: response time of the slowest location in milliseconds. */
   responseTime: number | null;
-  /** Runs go on. */
+  /** Whether runs are still active. */
   isGoingOn: boolean;
 };
 
-/** The longest that a call waits. */
+/** The longest time that a call waits. */
 export const longestWaitMs = 30_000;
 
-/** Variables of the runs; the strongest of all. */
+/** Variables of the runs; they override all others. */
 export function deploymentVariables(call: Deployment) {
   const values: { [key: string]: string | undefined } = {
     ENVIRONMENT_URL: call.environmentUrl ?? call.ENVIRONMENT_URL,
@@ -59,7 +59,7 @@ export function deploymentVariables(call: Deployment) {
   );
 }
 
-/** Throws HttpError: 400 no such location, 409 nothing to run, 429 too much waits. */
+/** Throws HttpError: 400 no such location, 409 nothing to run, 429 too many runs are waiting. */
 export async function runTrigger(
   deps: TriggerDeps,
   request: FastifyRequest,
@@ -128,7 +128,7 @@ async function beginGroupRun(
   return id;
 }
 
-/** One after the other: the time is the same, and a client is one waiter. */
+/** Waits for one run after the other; the total time is the same, and each caller counts as one waiter. */
 async function waitForAll(
   deps: TriggerDeps,
   request: FastifyRequest,
@@ -139,7 +139,7 @@ async function waitForAll(
   for (const started of options.sessions) {
     const { id } = started.session;
     const read = async () => (await readSession(deps, { accountId, id, kind: 'check' })) ?? started;
-    // Nobody waits for the caller that has left.
+    // The caller has disconnected.
     const hasLeft = request.raw.socket.destroyed;
     const left = hasLeft ? 0 : Math.max(0, Math.round(until - performance.now()));
     const over = left === 0 ? null : await deps.waiting.untilOver(request, { id, maxWaitMs: left, read });

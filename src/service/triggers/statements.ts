@@ -2,7 +2,7 @@ import type { Queryable } from '../db/database.ts';
 
 /** Statements on triggers: URLs that run a check or a group. */
 
-/** Of a check or of a group: the other is null. */
+/** A trigger of either a check or a group; the other id is null. */
 export type TriggerOf = { checkId: string; groupId: null } | { checkId: null; groupId: number };
 
 export type TriggerRow = {
@@ -10,7 +10,7 @@ export type TriggerRow = {
   accountId: string;
   checkId: string | null;
   groupId: number | null;
-  /** Sealed. */
+  /** Encrypted. */
   token: string;
   tokenHash: Buffer;
   createdAt: Date;
@@ -21,7 +21,7 @@ export type TriggerRow = {
 const columns = `id, account_id as "accountId", check_id as "checkId", group_id::float8 as "groupId", token,
   token_hash as "tokenHash", created_at as "createdAt", called_at as "calledAt", updated_at as "updatedAt"`;
 
-/** False when there is one already. */
+/** Inserts a trigger; false when there is one already. */
 export async function insertTrigger(
   tx: Queryable,
   trigger: TriggerOf & { accountId: string; token: string; tokenHash: Buffer; now: Date },
@@ -36,7 +36,7 @@ export async function insertTrigger(
 
 const isOf = '(check_id = $1 or group_id = $2)';
 
-/** `accountId` null = of any account: the caller compares the token. */
+/** `accountId` null = any account; the caller then compares the token. */
 export async function findTrigger(
   db: Queryable,
   { checkId, groupId, accountId }: TriggerOf & { accountId: string | null },
@@ -48,7 +48,7 @@ export async function findTrigger(
   return rows[0];
 }
 
-/** True when there was one. */
+/** Returns true when there was a trigger. */
 export async function deleteTrigger(
   db: Queryable,
   { checkId, groupId, accountId }: TriggerOf & { accountId: string },
@@ -61,7 +61,10 @@ export async function deleteTrigger(
   return rows.length > 0;
 }
 
-/** Counts a call; how many there were in its minute, which begins with a call. Those that are refused leave no trace. */
+/**
+ * Counts a call and returns the number of calls in the current minute, which begins with a call. Refused calls are not
+ * stored.
+ */
 export async function countCall(
   db: Queryable,
   { id, now, most }: { id: number; now: Date; most: number },

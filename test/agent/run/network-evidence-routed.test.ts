@@ -159,13 +159,13 @@ describe.skipIf(!canRouteHere)('failures over two routers', () => {
 
   test('the service’s analyses find both', () => {
     expect(describeNetwork(ran.hole.result.details)).toEqual([
-      'On the way to the target hop 1 (10.1.0.2) was the last that answered; none of the 5 beyond did.',
+      'On the path to the target, hop 1 (10.1.0.2) was the last hop that answered; none of the 5 beyond did.',
       expect.stringMatching(
         /^Captured packets: \d packets: \d SYNs, none of them accepted, \d retransmissions?/,
       ),
     ]);
     expect(describeNetwork(ran.unprivileged.result.details)).toEqual([
-      'The way to the target was traced over 3 hops, to 10.3.0.2.',
+      'The traceroute to the target has 3 hops, ending at 10.3.0.2.',
     ]);
   });
 

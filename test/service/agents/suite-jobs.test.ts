@@ -143,7 +143,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
     const stillRunning = {
       code: 'STILL_RUNNING',
       owner: 'ours',
-      message: 'the run before was still going on',
+      message: 'the previous run was still in progress',
     };
 
     it('carry what the check says, and the time that it asks for', async () => {
@@ -309,7 +309,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
           reason: {
             code: 'BUNDLE_UNAVAILABLE',
             owner: 'ours',
-            message: `the code bundle ${bundle.key} is gone: upload it again`,
+            message: `the code bundle ${bundle.key} is missing: upload it again`,
           },
         },
       ]);

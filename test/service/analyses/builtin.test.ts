@@ -183,7 +183,7 @@ describe('evidence', () => {
     expect(evidence).toContainEqual({
       artifacts: [{ name: 'run.pcap', type: 'pcap' }],
       description:
-        'On the way to the target hop 2 (10.0.9.1) was the last that answered; none of the 1 beyond did.',
+        'On the path to the target, hop 2 (10.0.9.1) was the last hop that answered; none of the 1 beyond did.',
     });
     expect(evidence).toContainEqual({
       artifacts: [{ name: 'trace.zip', type: 'trace' }],
@@ -230,7 +230,7 @@ describe('evidence', () => {
       'ETIMEDOUT',
       { ...trace(true, '10.0.0.1', '192.0.2.9'), ...capture({ syn: 3 }) },
       /its port does not answer: a firewall drops/,
-      'The way to the target was traced over 2 hops, to 192.0.2.9.',
+      'The traceroute to the target has 2 hops, ending at 192.0.2.9.',
     ],
     [
       'nothing comes back',
@@ -244,7 +244,7 @@ describe('evidence', () => {
       'EHOSTUNREACH',
       trace(false, '10.0.0.1', '10.0.9.1', null, null, null),
       /The way ends behind 10\.0\.9\.1 \(hop 2\)/,
-      'On the way to the target hop 2 (10.0.9.1) was the last that answered; none of the 3 beyond did.',
+      'On the path to the target, hop 2 (10.0.9.1) was the last hop that answered; none of the 3 beyond did.',
     ],
     [
       'a router turns the probes back',
@@ -256,7 +256,7 @@ describe('evidence', () => {
         },
       },
       /A router on the way \(10\.0\.0\.1\) turns the packets back: administratively prohibited/,
-      'On the way to the target hop 1 (10.0.0.1) turned the probes back: administratively prohibited.',
+      'On the path to the target, hop 1 (10.0.0.1) rejected the probes: administratively prohibited.',
     ],
     [
       'name servers are silent',
@@ -270,7 +270,7 @@ describe('evidence', () => {
       'ETIMEDOUT',
       trace(false, null, null),
       /in time/,
-      'None of 2 hops on the way to the target answered.',
+      'None of the 2 hops to the target answered.',
     ],
     [
       'there is none',

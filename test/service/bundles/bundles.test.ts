@@ -365,7 +365,10 @@ describe.each(databases)('code bundles: $name', (database) => {
       const gone = await fetchBundle(key);
       expect([gone.status, await gone.json()]).toMatchObject([
         404,
-        { ...statusFields(404), message: `The file of the code bundle ${key} is gone: upload it again.` },
+        {
+          ...statusFields(404),
+          message: `The file of the code bundle ${key} is missing. Upload the bundle again.`,
+        },
       ]);
       expect((await stored(bytes)).key).toBe(key);
       expect(Buffer.from(await (await fetchBundle(key)).arrayBuffer()).equals(bytes)).toBe(true);
@@ -380,13 +383,13 @@ describe.each(databases)('code bundles: $name', (database) => {
         writeFileSync(join(branch, name), 'left');
       }
       // They may still be under way in another process.
-      await sweepBundleFiles({ db, bundles, now: Date.now }, { isAlone: false });
+      await sweepBundleFiles({ db, bundles, now: Date.now }, { isOnlyUser: false });
       expect(filesBelow()).toHaveLength(3);
-      await sweepBundleFiles({ db, bundles, now: () => Date.now() + 2 * 3_600_000 }, { isAlone: false });
+      await sweepBundleFiles({ db, bundles, now: () => Date.now() + 2 * 3_600_000 }, { isOnlyUser: false });
       expect(filesBelow()).toHaveLength(1);
       expect((await fetchBundle(key)).status).toBe(200);
       writeFileSync(join(folder, half.slice(-2), `${half}.part`), 'left');
-      await sweepBundleFiles({ db, bundles, now: clock.now }, { isAlone: true });
+      await sweepBundleFiles({ db, bundles, now: clock.now }, { isOnlyUser: true });
       expect(filesBelow()).toHaveLength(1);
       expect(existsSync(folder)).toBe(true);
     });

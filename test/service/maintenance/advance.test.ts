@@ -124,7 +124,7 @@ describe.each(databases)('maintenances on $name', (database) => {
           startedAt: '2026-03-10T01:00:00.000Z',
           endedAt: null,
           updates: [
-            expect.objectContaining({ status: 'IN_PROGRESS', description: 'The maintenance has begun.' }),
+            expect.objectContaining({ status: 'IN_PROGRESS', description: 'Maintenance has started.' }),
           ],
         }),
       ]);

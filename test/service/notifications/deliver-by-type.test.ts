@@ -67,7 +67,7 @@ test('EMAIL: a mail server that says nothing, or trickles without end, is left',
   for (let time = 1; time <= 2; time++) {
     expect(await send(mail)).toEqual({
       delivered: false,
-      result: 'the mail server had not taken the mail after 0.3 s',
+      result: 'the mail server did not accept the mail within 0.3 s',
       retry: true,
     });
     expect(sockets.size).toBe(time);
@@ -95,7 +95,7 @@ test('EMAIL: a mail server that refuses for ever, for now, or is not there', asy
   bench.config = readNotificationConfig({ SMTP_URL: 'smtp://127.0.0.1:1' });
   expect(await outcome()).toEqual(['FAILURE', 6, expect.stringContaining('ECONNREFUSED')]);
   bench.config = readNotificationConfig({});
-  expect(await outcome()).toEqual(['FAILURE', 1, 'SMTP_URL is not set, so this channel can not be used']);
+  expect(await outcome()).toEqual(['FAILURE', 1, 'SMTP_URL is not set, so this channel cannot be used']);
 }, 30_000);
 
 test.each<[type: string, channel: Fields, variable: string]>([
@@ -111,7 +111,7 @@ test.each<[type: string, channel: Fields, variable: string]>([
     expect.objectContaining({
       status: 'FAILURE',
       attempts: 1,
-      notificationResult: `${variable} is not set, so this channel can not be used`,
+      notificationResult: `${variable} is not set, so this channel cannot be used`,
     }),
   ]);
 });

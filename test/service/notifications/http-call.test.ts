@@ -183,7 +183,9 @@ test.each([
   });
   expect(outcome).toEqual({
     delivered: false,
-    result: expect.stringMatching(/is an internal address, and redirects to those are not followed/),
+    result: expect.stringMatching(
+      /is an internal address, and redirects to internal addresses are not followed/,
+    ),
     retry: false,
   });
   expect(inside.received).toEqual([]);
@@ -209,7 +211,7 @@ test('the own network is refused where the configuration says so, and what nobod
   }
   expect(await go(post('http://169.254.169.254/latest/meta-data'))).toEqual({
     delivered: false,
-    result: '169.254.169.254 is an address that notifications never go to',
+    result: '169.254.169.254 is an address to which notifications are never sent',
     retry: false,
   });
   expect(inside.received).toHaveLength(1);

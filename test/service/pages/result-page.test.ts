@@ -357,7 +357,7 @@ describe('page', () => {
       'inner failed',
       'passed, degraded',
       'flaky, 1 retry',
-      '2 more tests are in the JSON report alone',
+      '2 more tests are only in the JSON report',
       'report.zip',
     ]) {
       expect(text).toContain(part);

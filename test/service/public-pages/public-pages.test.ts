@@ -479,7 +479,7 @@ describe('status pages in public', () => {
       {
         ...statusFields(409),
         message: expect.stringContaining('SMTP_URL') as string,
-        attributes: { email: ['can not be asked to confirm: SMTP_URL of the service is not set'] },
+        attributes: { email: ['cannot be confirmed, because SMTP_URL of the service is not set'] },
       },
     ]);
     await app.close();

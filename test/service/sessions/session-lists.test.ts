@@ -309,7 +309,7 @@ describe.each(databases)('sessions: $name', (database) => {
         const answer = await api.call('DELETE', path);
         expect([answer.status, answer.body['message']]).toEqual([
           409,
-          '1 of its runs have not ended: wait for them, or cancel those of suites.',
+          '1 of its runs have not finished. Wait for them, or cancel the runs of suites.',
         ]);
         expect((await api.call('DELETE', path, { key: api.foreign.key })).status).toBe(404);
       }

@@ -183,7 +183,7 @@ describe.each(databases)('test sessions: $name', (database) => {
       const both = await trigger({ target: { matchTags: [['off']], allowDeactivated: true } });
       expect(both.inProgress).toMatchObject([{ name: 'Page', runLocation: 'home' }]);
       expect((await ask({ runLocation: 'nowhere' })).body).toMatchObject({
-        attributes: { runLocation: ['names no location of this account'] },
+        attributes: { runLocation: ['is not a location of this account'] },
       });
       expect((await ask({ metadata: { github: { text: 'x'.repeat(70_000) } } })).body).toMatchObject({
         attributes: { metadata: [expect.stringContaining('65536')] },

@@ -382,7 +382,7 @@ describe.each(databases)('triggers: $name', (database) => {
       const elsewhere = await call(`${url}?runLocation=nowhere`);
       expect([elsewhere.status, elsewhere.body.attributes]).toEqual([
         400,
-        { runLocation: ['names no location of this account'] },
+        { runLocation: ['is not a location of this account'] },
       ]);
       expect((await fetch(url, { method: 'HEAD' })).status).toBe(405);
     });
@@ -431,7 +431,7 @@ describe.each(databases)('triggers: $name', (database) => {
       const own = await app.listen({ host: '127.0.0.1', port: 0 });
       expect(await call(url.replace(api.url, own))).toEqual({
         status: 503,
-        body: { hasFailures: false, message: 'Not all runs have ended in time: they go on.' },
+        body: { hasFailures: false, message: 'Not all runs finished in time. They continue.' },
       });
       await app.close();
       expect(await agent.claim()).toHaveLength(1);

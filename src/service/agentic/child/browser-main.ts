@@ -15,11 +15,12 @@ import {
 } from '../page.ts';
 
 /*
- * The process that drives the browser of one agentic check: JSON lines over file descriptor 3, one answer for each request.
- * It knows no secret but the texts that it is told to type. It ends with the service, and all that it has started with it.
+ * The process that drives the browser of one agentic check. It answers JSON-line requests on file descriptor 3.
+ * It gets no secrets except the texts that it has to type. When the service exits, this process and all its children
+ * exit too.
  */
 
-/** Hosts whose addresses are remembered. */
+/** Maximum number of cached host addresses. */
 const mostHosts = 1_000;
 
 async function open(request: Extract<BrowserRequest, { call: 'open' }>): Promise<Page> {
@@ -28,7 +29,7 @@ async function open(request: Extract<BrowserRequest, { call: 'open' }>): Promise
     executablePath: request.program,
     timeout: launchMs,
     chromiumSandbox: request.sandbox,
-    // Redirects, sockets and whatever else a page opens pass it too; the route below sees first requests alone.
+    // Redirects and sockets pass through this proxy too; the route below sees only first requests.
     proxy: { server: proxy.url },
     args: ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'],
   });
@@ -44,13 +45,13 @@ async function open(request: Extract<BrowserRequest, { call: 'open' }>): Promise
     await (isAllowed ? route.continue() : route.abort()).catch(() => undefined);
   });
   const page = await context.newPage();
-  // Popups: nobody looks at them, and a page may open any number.
+  // Popups are closed, because a page may open any number of them.
   context.on('page', (popup) => void popup.close().catch(() => undefined));
   page.setDefaultTimeout(actionMs);
   return page;
 }
 
-/** Addresses that hand out the credentials of a cloud are not visited, by whatever name. */
+/** Addresses that serve cloud credentials are blocked under any name. */
 async function mayVisit(host: string): Promise<boolean> {
   if (host === '') return true;
   const literal = host.replace(/^\[|\]$/g, '');
@@ -59,7 +60,7 @@ async function mayVisit(host: string): Promise<boolean> {
   return addresses.every(({ address }) => kindOfAddress(address) !== 'never');
 }
 
-/** Fields, and pages within the page, into which no search for texts looks. */
+/** Form fields and frames are covered completely, because their text cannot be searched. */
 const mayShowSecrets = 'input, textarea, select, [contenteditable], iframe, frame, object, embed';
 
 const calls: {
@@ -109,7 +110,7 @@ const channel = new Socket({ fd: 3, readable: true, writable: true });
 channel.on('error', () => process.exit(1));
 channel.on('end', () => process.exit(1));
 createInterface({ input: channel }).on('line', (line) => {
-  const request = JSON.parse(line) as BrowserRequest; // the service's own words
+  const request = JSON.parse(line) as BrowserRequest; // texts from the service
   void answer(request)
     .then(
       (value): BrowserAnswer => ({ id: request.id, value }),

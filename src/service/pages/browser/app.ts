@@ -9,7 +9,10 @@ import { changed, drawWith, state } from './base/page-state.ts';
 import { get, key, RefusedKey, Unreachable } from './base/service.ts';
 import { askForKey, showAccount } from './base/sign-in.ts';
 
-/** The page: asks for a key, reads the overview every few seconds, and draws it. `#key=…` in the address sets the key. */
+/**
+ * The page: asks for an API key, reads the overview every few seconds and draws it. `#key=…` in the address sets the
+ * key.
+ */
 
 const refreshMs = 5000;
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -19,7 +22,7 @@ async function refresh(): Promise<void> {
   if (!key.isThere()) return;
   try {
     const overview = await get<Overview>(`/web/overview?limit=${pageSize}&page=${state.page}`);
-    // The reader may have signed out meanwhile.
+    // The user may have signed out in the meantime.
     if (!key.isThere()) return;
     state.checks = overview.checks;
     state.readAt = new Date().toLocaleTimeString();
@@ -32,7 +35,7 @@ async function refresh(): Promise<void> {
     if (error instanceof RefusedKey) failed(error);
     else notice(outage(error));
   }
-  // There is no key any more when the service refused it.
+  // The key is cleared when the service refuses it.
   if (key.isThere()) timer = setTimeout(() => void refresh(), refreshMs);
 }
 
@@ -60,7 +63,7 @@ function turn(pages: number): void {
 function begin(): void {
   const [, given] = /^#key=(.+)$/.exec(location.hash) ?? [];
   if (given !== undefined) {
-    // The key leaves the address at once, and with it the history.
+    // The key is removed from the address, and so from the browser history, at once.
     history.replaceState(null, '', location.pathname);
     key.keep(decodeURIComponent(given));
   }

@@ -9,11 +9,11 @@ import { cancelRun, get } from './base/service.ts';
 import { suiteGraphs } from './result/suite-graphs.ts';
 import { ago, colourOf, milliseconds } from './base/words.ts';
 
-/** The runs of the check that is folded open. */
+/** Shows the runs of the expanded check. */
 
 export const tools: Tools = { element, svgElement, milliseconds, download };
 
-/** The row below that of the check. */
+/** The table row below the check's row. */
 export function runsRow(): HTMLElement {
   const none = element('tr', {}, element('td', { class: 'empty' }, 'No results yet.'));
   const rows = state.runs.length > 0 ? state.runs.flatMap(rowsOf) : [none];
@@ -62,12 +62,12 @@ function detailsButton({ id }: ListedResult): HTMLElement {
 async function loadRun(id: string): Promise<void> {
   const result = await get<ListedResult>(`/v1/check-results/${state.open}/${id}`);
   if (state.openRun !== id) return;
-  // Built once, so that steps stay folded open when the page is drawn again.
+  // Built once, so that expanded steps stay expanded when the page is redrawn.
   state.run = { id, content: resultDetail(tools, result) };
   changed();
 }
 
-/** Reads the runs of the open check. */
+/** Reads the runs of the expanded check. */
 export async function loadRuns(): Promise<void> {
   const id = state.open;
   const { entries: runs } = await get<{ entries: ListedResult[] }>(

@@ -8,7 +8,7 @@ import { ago, colourOf, every, milliseconds } from './base/words.ts';
 /** Checks on one page of the list. */
 export const pageSize = 50;
 
-/** Draws tiles, checks and the buttons that turn pages. */
+/** Draws the tiles, the checks and the page buttons. */
 export function drawChecks(): void {
   drawTiles();
   const rows = state.checks
@@ -33,7 +33,7 @@ function drawTiles(): void {
     tile('degraded', 'degraded', 'degraded'),
     tile('failed', 'failed', 'failed'),
     tile('errored', 'errored', 'errored'),
-    tile('waiting or off', 'idle', 'off', 'waiting', 'missed', 'cancelled'),
+    tile('waiting or inactive', 'idle', 'off', 'waiting', 'missed', 'cancelled'),
   );
 }
 
@@ -93,7 +93,7 @@ const mostBars = 20;
 const barWidth = 8.2;
 const barsHeight = 30;
 
-/** The last runs, oldest first: one bar each, its height the response time. */
+/** The last runs, oldest first, as bars whose height is the response time. */
 function bars(runs: ShownCheck['results']): SVGElement {
   const highest = Math.max(...runs.map(({ responseTime }) => responseTime), 1);
   const drawn = [...runs].reverse().map((run, index) => {

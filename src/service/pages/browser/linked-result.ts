@@ -38,5 +38,5 @@ export async function showLinked(): Promise<void> {
 const nameOf = (checkId: string) =>
   get<{ name: string }>(`/v1/checks/${checkId}`).then(
     ({ name }) => name,
-    () => 'a check that is gone',
+    () => 'a deleted check',
   );

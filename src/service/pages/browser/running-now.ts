@@ -4,10 +4,11 @@ import { withoutColours } from './base/outside.ts';
 import { elapsed } from './base/words.ts';
 
 /**
- * The runs of a check that are not finished: stage, time, last lines. Lines come from a customer's project; all of it is text.
+ * Shows the active runs of a check: stage, time, last lines. Lines come from a customer's project, so everything is
+ * text.
  */
 
-/** How far each log is scrolled, where a reader has scrolled it up: the page is drawn again every few seconds. */
+/** Scroll positions of logs that a reader has scrolled up, because the page is redrawn every few seconds. */
 const scrolled = new Map<string, number>();
 
 function logOf(run: RunningRun): HTMLElement {
@@ -35,7 +36,7 @@ function cancelButton(run: RunningRun, cancel: (run: RunningRun) => Promise<void
   return button;
 }
 
-/** Null where nothing runs. */
+/** Null if no run is active. */
 export function runningNow(
   runs: readonly RunningRun[],
   cancel: (run: RunningRun) => Promise<void>,
@@ -52,7 +53,7 @@ export function runningNow(
         { class: 'line' },
         element('b', {}, run.stage ?? run.state),
         element('span', { class: 'num' }, elapsed(run.elapsed)),
-        element('span', { class: 'soft' }, run.runLocation + (run.isScheduled ? '' : ', asked for')),
+        element('span', { class: 'soft' }, run.runLocation + (run.isScheduled ? '' : ', on demand')),
         cancelButton(run, cancel),
       ),
       run.log.length > 0 ? logOf(run) : null,

@@ -1,4 +1,4 @@
-/** Building nodes. Every text becomes a text node, so names from checks cannot become markup. */
+/** Builds nodes. Every text becomes a text node, so names of checks cannot become markup. */
 
 export type Child = Node | string | null | undefined;
 export type Options = {
@@ -14,7 +14,7 @@ function filled<Made extends Element>(node: Made, options: Options, children: re
   return node;
 }
 
-/** An HTML element with these children; null and undefined are left out. */
+/** Creates an HTML element with these children; null and undefined are omitted. */
 export function element<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   options: Options = {},
@@ -25,7 +25,7 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return filled(node, options, children);
 }
 
-/** The same for SVG, whose titles are elements. */
+/** Creates an SVG element, whose title is a child element. */
 export function svgElement<Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   options: Omit<Options, 'title'> = {},
@@ -34,7 +34,7 @@ export function svgElement<Tag extends keyof SVGElementTagNameMap>(
   return filled(document.createElementNS('http://www.w3.org/2000/svg', tag), options, children);
 }
 
-/** What the parts of a result are built with. They are handed down, so that those parts need no document. */
+/** Functions that build the parts of a result. They are passed as parameters, so the parts need no document. */
 export type Tools = {
   readonly element: typeof element;
   readonly svgElement: typeof svgElement;
@@ -43,16 +43,16 @@ export type Tools = {
   readonly download: (url: string, name: string) => Promise<void>;
 };
 
-/** The element with this id in page.html. */
+/** Finds the element with this id in page.html. */
 export function byId(id: string): HTMLElement {
   const node = document.getElementById(id);
-  if (node === null) throw new Error(`page.html has no such element: ${id}`);
+  if (node === null) throw new Error(`page.html has no element with the id ${id}`);
   return node;
 }
 
-/** The button or the field with this id. */
+/** Finds the button or field with this id. */
 export function controlById<Control extends HTMLElement>(id: string, kind: new () => Control): Control {
   const node = byId(id);
-  if (!(node instanceof kind)) throw new Error(`page.html has another element as ${id}`);
+  if (!(node instanceof kind)) throw new Error(`page.html has an element of another type with the id ${id}`);
   return node;
 }

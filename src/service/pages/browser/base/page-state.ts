@@ -11,7 +11,7 @@ export type ListedResult = {
   startedAt: string;
 };
 
-/** What the page shows; there is one page, so there is one state. */
+/** The state of the page; there is one page, so there is one state. */
 export const state = {
   page: 1,
   /** In lower case. */
@@ -19,12 +19,12 @@ export const state = {
   checks: [] as ShownCheck[],
   /** When the checks were read, as the page shows it; null = not yet. */
   readAt: null as string | null,
-  /** The check that is folded open, and what is known of its runs. */
+  /** The expanded check, and its runs as far as they have been read. */
   open: null as string | null,
   runs: [] as ListedResult[],
   suiteRuns: [] as SuiteRun[],
   running: [] as RunningRun[],
-  /** The run whose details are folded open, and what is shown of it once it is read. */
+  /** The run whose details are expanded, and its view once it has been read. */
   openRun: null as string | null,
   run: null as { id: string; content: HTMLElement[] } | null,
 };
@@ -35,12 +35,12 @@ export function openCheck(id: string | null): void {
 
 let draw = (): void => undefined;
 
-/** Names the function that draws the state. */
+/** Sets the function that draws the state. */
 export function drawWith(given: () => void): void {
   draw = given;
 }
 
-/** Draws the page again after a change of the state. */
+/** Redraws the page after a change of the state. */
 export function changed(): void {
   draw();
 }

@@ -1,4 +1,4 @@
-/** The calls to the service, with the API key, which lives in this tab's session storage. */
+/** Calls to the service, with the API key from this tab's session storage. */
 
 const storage = 'api-key';
 
@@ -10,7 +10,7 @@ export const key = {
 
 /** The service refused the key. */
 export class RefusedKey extends Error {}
-/** No answer came from the service. */
+/** The service did not answer. */
 export class Unreachable extends Error {}
 
 async function call(path: string, init: RequestInit = {}): Promise<Response> {
@@ -27,7 +27,7 @@ async function call(path: string, init: RequestInit = {}): Promise<Response> {
   return answer;
 }
 
-/** The service's own message. Errors in another form come from something in front of it. */
+/** Extracts the service's own error message. Errors in another format come from a proxy in front of the service. */
 async function errorOf(answer: Response): Promise<string> {
   const body: unknown = await answer.json().catch(() => null);
   if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string')
@@ -35,11 +35,14 @@ async function errorOf(answer: Response): Promise<string> {
   throw new Unreachable(`status ${answer.status}`);
 }
 
-/** The JSON of a route; `Body` is what the route promises. Throws RefusedKey, Unreachable, or the service's own message. */
+/**
+ * Reads JSON from a route; `Body` is the type that the route returns. Throws RefusedKey, Unreachable, or an error with
+ * the service's message.
+ */
 export async function get<Body>(path: string): Promise<Body> {
   const answer = await call(path);
   try {
-    return (await answer.json()) as Body; // the service's own form
+    return (await answer.json()) as Body; // the service's own format
   } catch {
     throw new Unreachable('no JSON');
   }
@@ -54,7 +57,7 @@ export async function cancelRun(cancelPath: string, sequenceId: string): Promise
   });
 }
 
-/** The content of a stored file. The key goes to this service only, whatever host the URL names. */
+/** Reads a stored file. The key is sent to this service only, whatever host the URL names. */
 export async function fileAt(url: string): Promise<Blob> {
   const { pathname } = new URL(url, location.href);
   return (await call(pathname)).blob();

@@ -1,7 +1,7 @@
 import { byId } from './element.ts';
 import { key } from './service.ts';
 
-/** Forgets the key and shows the form that asks for one. */
+/** Deletes the key and shows the sign-in form. */
 export function askForKey(): void {
   key.forget();
   byId('main').hidden = true;

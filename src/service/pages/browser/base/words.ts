@@ -1,11 +1,11 @@
-/** How figures, moments and statuses read on the page. */
+/** Formats numbers, times and statuses for the page. */
 
-/** The class that colours a status; each has a rule in the style sheet. */
+/** The CSS class of a status; each has a rule in the style sheet. */
 export function colourOf(status: string): string {
   return status === 'cancelled' || status === 'missed' ? 'idle' : status;
 }
 
-/** How long ago a moment in ISO form is, by the browser's clock. */
+/** How long ago a time in ISO format is, by the browser's clock. */
 export function ago(iso: string | null | undefined): string {
   if (!iso) return 'never';
   const seconds = Math.max(0, Math.round((Date.now() - Date.parse(iso)) / 1000));
@@ -21,7 +21,7 @@ export function milliseconds(value: unknown): string {
   return value < 10_000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`;
 }
 
-/** A duration in milliseconds that a reader watches grow. */
+/** A duration in milliseconds, for runs in progress. */
 export function elapsed(duration: number): string {
   const seconds = Math.round(duration / 1000);
   if (seconds < 100) return `${seconds} s`;
@@ -34,7 +34,7 @@ export function bytes(value: unknown): string {
   return value < 10_000_000 ? `${Math.round(value / 1000)} kB` : `${Math.round(value / 1e6)} MB`;
 }
 
-/** How often a check runs. Checks that run more often than once a minute have an offset in seconds. */
+/** How often a check runs. Checks that run more than once a minute have an offset in seconds. */
 export function every({
   frequency,
   frequencyOffset,

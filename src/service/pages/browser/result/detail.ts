@@ -8,8 +8,9 @@ import { suiteHead } from './suite-head.ts';
 import { list, object, text } from '../base/outside.ts';
 
 /**
- * One result as a whole: tests with their steps, pages, calls, response, log, files. Everything in it came from a target or
- * from a customer's script, so nothing is taken for granted, all of it is text, and each list has a limit.
+ * Shows a complete result: tests with their steps, pages, calls, response, log, files.
+ * The content comes from a target or a customer's script, so its types are checked, everything is text, and each list
+ * has a limit.
  */
 export function resultDetail(tools: Tools, given: unknown): HTMLElement[] {
   const { element } = tools;
@@ -18,7 +19,7 @@ export function resultDetail(tools: Tools, given: unknown): HTMLElement[] {
   const lines = linesWith(tools);
   const { section, block } = lines;
   const isSuite = details['totals'] !== undefined;
-  // Tests carry their errors themselves, and a suite lists here only those of the run.
+  // Tests have their own errors; a suite lists here only the errors of the run.
   const errors = !isSuite && list(details['tests']).length > 0 ? [] : list(details['errors']);
   const timings = timingChips(tools, result['timings']);
   const log = list(result['log'])

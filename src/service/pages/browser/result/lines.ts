@@ -2,13 +2,13 @@ import type { Child, Tools } from '../base/element.ts';
 import { bytes } from '../base/words.ts';
 import { list, object, plain, text } from '../base/outside.ts';
 
-/** The pieces that all parts of a result are made of. */
+/** Building blocks of all parts of a result. */
 export type Lines = ReturnType<typeof linesWith>;
 
 export function linesWith({ element, milliseconds, download }: Tools) {
   const soft = (words: string) => element('span', { class: 'soft' }, words);
 
-  /** A status dot (none where `status` is empty), a title, a figure, and more. */
+  /** A status dot (none if `status` is empty), a title, a figure, and more. */
   const line = (status: string, title: Child, figure: string, ...more: readonly Child[]): HTMLElement =>
     element(
       'div',
@@ -21,14 +21,14 @@ export function linesWith({ element, milliseconds, download }: Tools) {
 
   const error = (message: unknown): HTMLElement => element('pre', { class: 'reason' }, plain(message));
 
-  /** A titled part; null where it would be empty. */
+  /** A titled section; null if it would be empty. */
   const section = (title: string, nodes: readonly Child[]): HTMLElement | null =>
     nodes.length === 0 ? null : element('div', { class: 'part' }, element('h3', {}, title), ...nodes);
 
-  /** A text as it is, as one list of nodes; empty where the text is. */
+  /** A preformatted text as a list of nodes; empty if the text is empty. */
   const block = (content: string): HTMLElement[] => (content === '' ? [] : [element('pre', {}, content)]);
 
-  /** An artifact: its name fetches it when it is stored. */
+  /** An artifact, whose name downloads it if it is stored. */
   function file(artifact: unknown): HTMLElement {
     const { name, size, type, state, url } = object(artifact);
     const shown = text(name, 200);
@@ -41,7 +41,7 @@ export function linesWith({ element, milliseconds, download }: Tools) {
   }
 
   let stepsLeft = 500;
-  /** Steps with their own steps below them, to a depth of 6 and 500 in all. */
+  /** Steps with their nested steps, to a depth of 6 and 500 in total. */
   function steps(items: unknown, depth = 0): HTMLElement[] {
     return list(items).flatMap((item) => {
       if (stepsLeft === 0) return [];

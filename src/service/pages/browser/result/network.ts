@@ -2,13 +2,13 @@ import { list, object, text } from '../base/outside.ts';
 
 const measures = ['last', 'avg', 'best', 'worst', 'stddev'] as const;
 
-/** The traceroute and the packets of an attempt that failed because of the network; empty where there are none. */
+/** The traceroute and packet capture of an attempt that failed because of the network; empty if there are none. */
 export function networkText(details: unknown): string {
   const { traceroute, packetCapture } = object(details);
   const { hops, address, port, way, reached, unavailable } = object(traceroute);
   const packets = object(packetCapture);
   const lines = list(hops).slice(0, 30).map(hopLine);
-  const head = `Way to ${text(address, 50)} port ${text(port, 5)} by ${text(way, 10).toUpperCase()}`;
+  const head = `Traceroute to ${text(address, 50)} port ${text(port, 5)} by ${text(way, 10).toUpperCase()}`;
   const names = measures.map((name) => name.padStart(9)).join('');
   return [
     ...(lines.length === 0

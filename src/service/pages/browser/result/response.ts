@@ -1,7 +1,7 @@
 import type { Tools } from '../base/element.ts';
 import { list, object, text } from '../base/outside.ts';
 
-/** Status line, headers and body size of a URL or API check's response; empty where there was none. */
+/** Status line, headers and body size of a URL or API check's response; empty if there was none. */
 export function responseText(details: unknown): string {
   const { response } = object(details);
   const { status, statusText, httpVersion, headers, size } = object(response);
@@ -15,10 +15,10 @@ export function responseText(details: unknown): string {
         (each) => `${text(name, 100)}: ${text(each, 500)}`,
       ),
     );
-  return [first, ...lines, ...(typeof size === 'number' ? ['', `${size} bytes of body`] : [])].join('\n');
+  return [first, ...lines, ...(typeof size === 'number' ? ['', `body: ${size} bytes`] : [])].join('\n');
 }
 
-/** The phases of an attempt, in the order of the result; phases that took no time are left out. */
+/** The phases of an attempt, in the order of the result; phases of zero duration are omitted. */
 export function timingChips({ element, milliseconds }: Tools, timings: unknown): HTMLElement[] {
   return Object.entries(object(timings))
     .filter(([, value]) => typeof value === 'number' && value > 0)

@@ -5,13 +5,13 @@ const graphRuns = 30;
 const graphHeight = 60;
 const barWidth = 12;
 
-/** What the graphs use of the page: ago() is handed down too, since it reads the clock. */
+/** The parts of the page that the graphs need. ago() is passed as a parameter, because it reads the clock. */
 type GraphTools = Pick<Tools, 'element' | 'svgElement' | 'milliseconds'> & {
   readonly ago: (iso: string) => string;
 };
 type Box = { x: number; y: number; height: number };
 
-/** The last runs of a suite, oldest first: how long each took, and how its tests ended. */
+/** Graphs of a suite's last runs, oldest first: duration of each run, and test outcomes. */
 export function suiteGraphs(tools: GraphTools, runs: unknown): HTMLElement {
   const { element, milliseconds } = tools;
   const shown = list(runs).slice(0, graphRuns).map(object).reverse();
@@ -29,7 +29,7 @@ export function suiteGraphs(tools: GraphTools, runs: unknown): HTMLElement {
     }),
     graph(tools, {
       title: 'Test status',
-      mostText: `most ${most}${most === 1 ? ' test' : ' tests'}`,
+      mostText: `max. ${most}${most === 1 ? ' test' : ' tests'}`,
       runs: shown.length,
       bars: placed.flatMap(({ run, x }) => stateBars(tools, run, { x, most })),
     }),
@@ -80,7 +80,7 @@ function timeBar(tools: GraphTools, run: Fields, { x, longest }: { x: number; lo
   return bar(tools, known ?? 'idle', { x, y: graphHeight - height, height }, title);
 }
 
-/** One bar of up to four parts, one above the other. */
+/** One bar of up to four stacked parts. */
 function stateBars(tools: GraphTools, run: Fields, { x, most }: { x: number; most: number }): SVGElement[] {
   const totals = object(run['totals']);
   const when = whenOf(tools, run);

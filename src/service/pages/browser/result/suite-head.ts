@@ -29,7 +29,7 @@ export function suiteHead({ element, milliseconds }: Tools, details: Fields): HT
   ].filter((node) => node !== null);
 }
 
-/** The first three are always shown, the others where there are any. */
+/** The first three are always shown, the others only if they are not zero. */
 function numbersOf(totals: unknown): { name: string; number: number; colour: string }[] {
   const { passed, degraded, failed, flaky, timedOut, interrupted, skipped } = object(totals);
   const rows = [

@@ -1,8 +1,8 @@
 import { count, list, text, type Fields } from '../base/outside.ts';
 
-/** How one test of a Playwright suite is shown. */
+/** Shows one test of a Playwright suite. */
 
-/** Colour of a test's line. */
+/** The colour of a test's line. */
 export function suiteTestStatus({ status, degraded }: Fields): 'passed' | 'degraded' | 'failed' | 'idle' {
   if (status === 'skipped') return 'idle';
   if (status !== 'passed' && status !== 'flaky') return 'failed';
@@ -19,7 +19,7 @@ export function suiteTestTitle({ titlePath, title, project }: Fields): string {
   return text((place === '' ? '' : `[${place}] `) + (path.length > 0 ? path.join(' › ') : text(title)), 500);
 }
 
-/** Sorts failed tests first, then the degraded ones. */
+/** Sorts failed tests first, then degraded ones. */
 export const suiteTestRank = (test: Fields): number =>
   ({ failed: 0, degraded: 1, passed: 2, idle: 3 })[suiteTestStatus(test)];
 

@@ -14,7 +14,7 @@ export function testNodes(tools: Tools, lines: Lines, result: Fields): HTMLEleme
   const artifacts = list(result['artifacts']);
   const nodes = shown.map((test) => testNode(tools, lines, { test, isSuite, artifacts }));
   const leftOut = count(testsLeftOut);
-  if (leftOut > 0) nodes.push(lines.line('idle', `${leftOut} more tests are in the JSON report alone`, ''));
+  if (leftOut > 0) nodes.push(lines.line('idle', `${leftOut} more tests are only in the JSON report`, ''));
   return nodes;
 }
 
