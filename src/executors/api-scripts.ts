@@ -13,15 +13,15 @@ import { shortened } from './interface/shorten.ts';
 import { rounded } from '../rounding.ts';
 
 /**
- * Setup and teardown around the request of one attempt of an API check (facts, 2.3): group setup, check setup, request,
- * check teardown, group teardown; assertions come after. All scripts run in one process.
+ * Setup and teardown around the request of one attempt of an API check: group setup, check setup, request, check
+ * teardown, group teardown. Assertions follow. All scripts run in one process.
  */
 export type ScriptedRun = {
-  /** A failure ends the attempt: no request, no assertions. */
+  /** Runs the setup scripts. A failure ends the attempt without a request or assertions. */
   setup: () => Promise<{ scripted: ScriptedRequest; failure: null } | { failure: Reason }>;
   /**
-   * After a whole response. `body` is the text that the scripts made of the response's body; null = they left it. A failure
-   * fails the result, whatever shouldFail says, and stops nothing.
+   * Runs the teardown scripts after a complete response. `body` is the response's body as the scripts changed it;
+   * null = unchanged. A failure fails the result regardless of shouldFail, and the assertions still run.
    */
   teardown: (
     request: HttpRequest,
@@ -33,20 +33,23 @@ export type ScriptedRun = {
 
 type ResponseBody = { bytes: Buffer; charset: string | null };
 
-/** Bytes of the response's body that teardown scripts see; a longer one is cut for them, not for assertions. */
+/**
+ * Maximum size of the response's body for teardown scripts, in bytes. A longer body is cut for them, not for
+ * assertions.
+ */
 const shownBodyBytes = 256 * 1024;
 
-/** Starts the process of the scripts. Rejects with InvalidJobError, AgentError or `signal.reason`. */
+/** Starts the process for the scripts. Rejects with InvalidJobError, AgentError or `signal.reason`. */
 export async function openScriptedRun(
   job: JobOf<'API'>,
   scripts: NonNullable<JobOf<'API'>['scripts']>,
   context: ExecutionContext,
 ): Promise<ScriptedRun> {
-  if (context.scripts === null) throw new AgentError('INTERNAL', 'this agent carries no script code');
+  if (context.scripts === null) throw new AgentError('INTERNAL', 'this agent has no script code');
   for (const name of refusedVariables(job)) {
     context.log(
       'warn',
-      `the variable ${shortened(name, 256)} is not handed to scripts: it steers the process itself`,
+      `the variable ${shortened(name, 256)} is not passed to scripts, because it would affect the process itself`,
     );
   }
   const env = scriptEnvironment(job);
@@ -56,11 +59,11 @@ export async function openScriptedRun(
     session = await context.scripts.openApiScripts({ scripts, env, signal, log, addSecret });
   } catch (error: unknown) {
     if (!isDeadline(error)) throw error;
-    throw new AgentError('INTERNAL', 'no process for its scripts came free before the deadline', {
+    throw new AgentError('INTERNAL', 'no process for its scripts became free before the deadline', {
       cause: error,
     });
   }
-  /** New values of variables that are secret stay secret. */
+  /** New values of secret variables are secret too. */
   const keepSecret = (after: { [name: string]: string }) => {
     for (const { key, secret } of job.environmentVariables) {
       const value = after[key];
@@ -130,7 +133,10 @@ function objectOf(pairs: readonly KeyValue[]): { [name: string]: string } {
 
 const methods = ['GET', 'POST', 'PUT', 'HEAD', 'DELETE', 'PATCH', 'OPTIONS'] as const;
 
-/** The check's request with what the scripts changed. What they left keeps its form: an object has each name once. */
+/**
+ * The check's request with the changes that the scripts made. Unchanged parts keep their form, because an object can
+ * hold each name only once.
+ */
 function changedRequest(check: ApiRequest, given: ScriptRequest, after: ScriptRequest): ApiRequest | Reason {
   const method = methods.find((known) => known === after.method);
   if (method === undefined) {
@@ -148,14 +154,14 @@ function changedRequest(check: ApiRequest, given: ScriptRequest, after: ScriptRe
     method,
     url: after.url,
     body: after.body,
-    // A check without a body has no type for the one that a script gives it.
+    // A check without a body has no body type, but a script may have added a body.
     bodyType: check.bodyType === 'NONE' && after.body !== given.body ? 'RAW' : check.bodyType,
     headers: pairs('headers'),
     queryParameters: pairs('queryParameters'),
   };
 }
 
-/** The job's variables with what the scripts wrote and deleted: what templates see. */
+/** The job's variables with those that the scripts set and deleted, for templates. */
 function changedVariables(
   job: JobOf<'API'>,
   before: { [name: string]: string },
@@ -181,7 +187,7 @@ function sentRequest(request: HttpRequest): ScriptRequest {
   };
 }
 
-/** Everything of the response but its body, with the timings in the public form (facts, 2.3). */
+/** The response without its body, with the timings in their public form. */
 function responseFor({ timings }: HttpReport, { status, statusText, headers }: Received) {
   const phases = {
     wait: rounded(timings.remainder ?? 0, 3),

@@ -16,8 +16,8 @@ import { maxBodyBytes, performRequest, type HttpReport, type HttpRequest } from 
 import { shortened } from './interface/shorten.ts';
 
 /**
- * One request of an API check, with its setup and teardown scripts around it. Passes with a status below 400 and a body
- * that can be decoded; a body over 25 MB is cut there (`truncated`), which only assertions on it notice.
+ * One request of an API check, with its setup and teardown scripts. Passes if the status is below 400 and the body
+ * can be decoded. A body over 25 MB is cut there (`truncated`), which affects only assertions on it.
  */
 export const executeApi: Executor<'API'> = async (job, context) => {
   const { scripts } = job;
@@ -67,14 +67,14 @@ async function runRequest(
   const details = commonDetails(report, request, context);
   const asText = check.assertions.some(({ source }) => source === 'TEXT_BODY');
   details['request'] = {
-    ...(details['request'] as object), // commonDetails made it
+    ...(details['request'] as object), // built by commonDetails
     ...requestDetails(request),
     ...bodyDetails(request.body),
   };
   if (response !== null && body !== null) {
     const media = mediaOf(response, body);
     details['response'] = {
-      ...(details['response'] as object), // commonDetails made it from the same response
+      ...(details['response'] as object), // built by commonDetails from the same response
       ...(response.headers['content-encoding'] === undefined ? {} : { decodedSize: body.bytes.length }),
       ...storedBody(body, media, asText),
     };
@@ -87,7 +87,7 @@ async function runRequest(
   return outcomeOf(report, { base, assertions, details });
 }
 
-/** The request alone has the time of an attempt without scripts, whatever these took. */
+/** Only the request has the time limit of an attempt without scripts, however long the scripts took. */
 function requestLimit(whole: AbortSignal): { signal: AbortSignal; end: () => void } {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(new JobAborted('deadline')), attemptTimeoutMs.API);
@@ -103,13 +103,16 @@ function requestLimit(whole: AbortSignal): { signal: AbortSignal; end: () => voi
   };
 }
 
-/** What there is to tell when setup failed: nothing was asked of the target. */
+/** The details if setup failed and no request was sent. */
 function neverSent({ method, url }: JobOf<'API'>['request'], reason: Reason): Outcome {
   const details = { request: { method, url }, response: null, hops: [], addresses: [], requestError: null };
   return { base: { ok: false, reason }, responseTime: 0, timings: null, assertions: [], details };
 }
 
-/** A response's body; `rewritten` by a teardown script it is UTF-8, whatever the response's own charset. */
+/**
+ * A response's body. If a teardown script has changed it (`rewritten`), it is UTF-8, whatever the response's own
+ * charset.
+ */
 type ResponseBody = DecodedBody & { error: string | null; rewritten?: true };
 
 function mediaOf(response: Received, body: ResponseBody): { type: string; charset: string | null } {
@@ -117,7 +120,7 @@ function mediaOf(response: Received, body: ResponseBody): { type: string; charse
   return body.rewritten === true ? { ...media, charset: null } : media;
 }
 
-/** The response's body without its codings. A body that can't be decoded becomes the report's failure. */
+/** The response's body with its content codings removed. A body that cannot be decoded becomes the report's failure. */
 async function bodyOf(
   response: Received,
   report: HttpReport,
@@ -127,7 +130,7 @@ async function bodyOf(
     response.chunks.length === 1 && response.chunks[0] !== undefined
       ? response.chunks[0]
       : Buffer.concat(response.chunks);
-  // A body that broke off is shown as far as it came.
+  // A partial body is shown as far as it was received.
   const cut = response.cut || report.failure !== null;
   const { signal } = context;
   try {
@@ -151,7 +154,7 @@ function decodingFailure(error: unknown, signal: AbortSignal) {
   throw error;
 }
 
-/** True when there is no whole response that assertions could look at; an undecodable body is one, headers and all. */
+/** True if there is no complete response for assertions. A response with an undecodable body is complete. */
 function isFatal({ failure }: HttpReport): boolean {
   return failure !== null && failure.code !== 'HTTP_DECODING_FAILED';
 }
@@ -180,17 +183,19 @@ function jsonOf(body: DecodedBody, type: string, text: () => string): Found {
     return { error: `the response ${shown}; JSON_BODY needs application/json` };
   }
   if (body.cut)
-    return { error: 'the body is larger than 25 MB and was cut there, so it is no whole JSON document' };
+    return {
+      error: 'the body is larger than 25 MB and was cut there, so it is not a complete JSON document',
+    };
   try {
     return { value: parseJsonDocument(text()) };
   } catch (error: unknown) {
     return {
-      error: `the body is no JSON: ${withoutExcerpt(toError(error).message)}`,
+      error: `the body is not JSON: ${withoutExcerpt(toError(error).message)}`,
     };
   }
 }
 
-/** What JSON.parse complains of, without the piece of the text that it shows: that may be a piece of a secret. */
+/** The error message of JSON.parse without the excerpt that it shows, which may be part of a secret. */
 function withoutExcerpt(message: string): string {
   return shortened(message.replace(/, (?:\.\.\.)?"[^]*"(?:\.\.\.)? is not valid JSON$/, ''), 200);
 }

@@ -12,19 +12,19 @@ import { startPhases } from './http/phases.ts';
 const certificateMs = 10_000;
 
 /**
- * One run of the script of a browser or multi-step check: tests, steps, pages and calls as an outcome, files as artifacts.
- * A script that passes fails all the same when the certificate of `sslCheckDomain` is no good.
+ * One run of the script of a browser or multi-step check: tests, steps, pages and calls as an outcome, files as
+ * artifacts. A script that passes still fails if the certificate of `sslCheckDomain` is invalid or expired.
  */
 export async function runCheckScript(
   job: JobOf<'BROWSER' | 'MULTI_STEP'>,
   context: ExecutionContext,
 ): Promise<Outcome> {
   const { scripts, signal } = context;
-  if (scripts === null) throw new AgentError('INTERNAL', 'this agent carries no script code');
+  if (scripts === null) throw new AgentError('INTERNAL', 'this agent has no script code');
   const workDir = await context.workDir();
   const refused = refusedVariables(job);
   if (refused.length > 0) {
-    context.log('warn', `these variables are not handed to scripts: ${refused.slice(0, 20).join(', ')}`);
+    context.log('warn', `these variables are not passed to scripts: ${refused.slice(0, 20).join(', ')}`);
   }
   const began = performance.now();
   let run: PlaywrightRun;
@@ -51,7 +51,7 @@ export async function runCheckScript(
     return {
       base: {
         ok: false,
-        reason: reasonOf('TIMEOUT', 'the time of the attempt was over before the script had ended'),
+        reason: reasonOf('TIMEOUT', 'the deadline passed before the script finished'),
       },
       responseTime: performance.now() - began,
       timings: null,
@@ -74,13 +74,13 @@ export async function runCheckScript(
 }
 
 function passed({ degraded }: PlaywrightRun): Outcome['base'] {
-  // The reason's code is that of a limit: being degraded is a verdict on how the target did, not on whether.
+  // The reason is that of a limit, because degraded is a statement about response times, not about failures.
   return degraded === null
     ? { ok: true }
     : { ok: true, degraded: reasonOf('MARKED_DEGRADED', degraded.message) };
 }
 
-/** Looks at a host's certificate as a client would: its chain, its host name, its dates. */
+/** Checks a host's certificate as a client would: its chain, its host name, its dates. */
 async function certificateOf(
   domain: string,
   context: ExecutionContext,
@@ -117,7 +117,7 @@ async function certificateOf(
   } catch (error: unknown) {
     context.signal.throwIfAborted();
     const reason = limit.aborted
-      ? reasonOf('TIMEOUT', `no certificate came within ${certificateMs / 1000} s`)
+      ? reasonOf('TIMEOUT', `no certificate was received within ${certificateMs / 1000} s`)
       : reasonOfError(toError(error), { peer: `${name}:${port}`, secure: true, headers: false });
     return {
       host,

@@ -18,19 +18,19 @@ import { deadlinePassed } from './tcp/errors.ts';
 import { timingsOf, type Phases } from './tcp/timings.ts';
 import { rounded } from '../rounding.ts';
 
-/** How long one of several servers is waited for before the next is asked. */
+/** How long the agent waits for one of several servers before it queries the next. */
 const serverShareMs = 5000;
-/** Characters of an answer that go into a result, of the text and of the records' data each. */
+/** Maximum number of characters of an answer in a result: of its text, and of its records' data. */
 const maxShownText = 64 * 1024;
 
 type Job = JobOf<'DNS'>;
 
-/** What an attempt has gathered so far: enough to report it at any moment. */
+/** The data that an attempt has collected so far, enough to report it at any time. */
 type Progress = {
   startedAt: number;
   target: NameServerTarget | null;
   resolveMs: number | undefined;
-  /** Servers asked, the last one being the one that answered, if any did. */
+  /** Servers that were queried; the last is the one that answered, if any did. */
   asked: { server: DnsServer; trace: Trace; ms: number; error?: string }[];
   ednsRetry: boolean;
 };
@@ -38,16 +38,17 @@ type Progress = {
 type Answer = { message: DnsMessage; json: JsonAnswer; text: string };
 
 /**
- * DNS check: one query by UDP, TCP, DOT or DOH with EDNS (payload 1232, DO, AD). Without nameServer the system's own are
- * asked in order, each for 5 s before the next and the last until the deadline; so are the addresses of a name server
- * given by name. An answer of whatever rcode ends the search. By UDP the query is sent again after 1, 3, 7 and 15 s.
+ * DNS check: one query by UDP, TCP, DOT or DOH with EDNS (payload 1232, DO, AD). Without nameServer the agent queries
+ * the system's own servers in order. Each has 5 s before the next one, and the last has until the deadline. The
+ * addresses of a name server given by name are queried in the same way. An answer with any rcode ends the search. By
+ * UDP the query is sent again after 1, 3, 7 and 15 s.
  *
- * NOERROR passes and another rcode is DNS_RCODE, unless RESPONSE_CODE assertions judge it.
+ * NOERROR passes and another rcode is DNS_RCODE, unless RESPONSE_CODE assertions check it.
  *
- * responseTime is the exchange with the server that answered: connection, TLS, query, retransmissions and the repetition
- * by TCP of a truncated answer; without the look-up of the name server's own name and without servers that had failed
- * before. Without an answer it is the total without that look-up. timings: `dns` is that look-up, `firstByte` from query
- * to answer, `remainder` holds the servers that failed before.
+ * responseTime is the exchange with the server that answered: connection, TLS, query, retransmissions and the
+ * repetition by TCP of a truncated answer. It excludes the lookup of the name server's own name, and servers that
+ * failed before. Without an answer it is the total without that lookup. timings: `dns` is that lookup, `firstByte`
+ * from query to answer, `remainder` contains the servers that failed before.
  *
  * details: `{request, nameServerInfo, response: {returnCode, answer, text, responseTime, truncated}, tries, servers,
  * truncatedRetry, ednsRetry, ignoredAnswers, tls, httpVersion}`.
@@ -119,7 +120,7 @@ async function ask(
   throw failure;
 }
 
-/** The signal, or one that also fires after `ms` with an ExchangeError. */
+/** The signal, or one that also fires with an ExchangeError after `ms`. */
 function limitOf(signal: AbortSignal, ms: number | null): { signal: AbortSignal; clear: () => void } {
   if (ms === null) return { signal, clear: () => {} };
   const limit = new AbortController();
@@ -157,13 +158,13 @@ async function askOne(
     path: target.path,
     skipSSL,
   };
-  // RFC 8484 section 4.1: one id for all, so that answers can be cached.
+  // RFC 8484 section 4.1: a fixed id, so that answers can be cached.
   const newQuery = (edns: boolean) =>
     encodeQuery({ id: protocol === 'DOH' ? 0 : randomInt(0x10000), name, type, edns });
   try {
     const answer = await askServer(exchangeTarget, newQuery(true), { trace, signal });
     const { rcode, edns } = answer;
-    // RFC 6891 section 7: an old server that does not know EDNS says so by FORMERR or NOTIMP without OPT.
+    // RFC 6891 section 7: an old server without EDNS answers FORMERR or NOTIMP without OPT.
     if (!((rcode === 1 || rcode === 4) && edns === null)) return answer;
     progress.ednsRetry = true;
     return await askServer(exchangeTarget, newQuery(false), { trace, signal });
@@ -255,11 +256,11 @@ function assertionsOn(
   });
 }
 
-/** The answer as results keep it: the whole, unless it is very long. */
+/** The answer for a result: complete, unless it is very long. */
 function shownAnswer({ json, text }: Answer): Record<string, unknown> {
   let size = 0;
   const records = json.Answer.filter(({ name, data }) => {
-    size += name.length + data.length + 40; // the object around them
+    size += name.length + data.length + 40; // for the JSON around them
     return size <= maxShownText;
   });
   return {

@@ -15,22 +15,23 @@ import {
 import { ResolveError, type Resolved, type ResolvedAddress } from './interface/network.ts';
 import { EchoError, type PingSocket } from './interface/ping-socket.ts';
 
-/** With the header of 8 bytes a packet of 64. */
+/** With the 8-byte header this makes a packet of 64 bytes. */
 const payloadBytes = 56;
 
 type Job = JobOf<'ICMP'>;
 
-/** What an attempt has gathered so far: enough to report it at any moment. */
+/** The data that an attempt has collected so far, enough to report it at any time. */
 type Progress = { startedAt: number; resolved: Resolved | null; pings: Ping[] };
 
 /**
- * ICMP check: pings the name's first address `pingCount` times, `intervalMs` apart, and waits `timeoutMs` for each reply.
+ * ICMP check: pings the name's first address `pingCount` times, `intervalMs` apart, and waits `timeoutMs` for each
+ * reply.
  *
- * Packet loss decides: at or over the job's limits it is degraded or failed; without loss it never is. When nothing at
- * all was answered and errors came back instead, the reason is the first error's (EHOSTUNREACH…), else PACKET_LOSS.
- * responseTime is the average latency, 0 without replies. details: the fields of IcmpResponse, `ipFallback`, `source`
- * of the address, `way` of the socket, and `text`, which reads as ping(8) does. Rejects with AgentError
- * ICMP_UNAVAILABLE when this host may not ping, NETWORK_UNAVAILABLE when it lets no request out.
+ * Packet loss at or above the job's limits makes it degraded or failed; without loss it is neither. If there were no
+ * replies at all but errors, the reason is the first error's (EHOSTUNREACH…), else PACKET_LOSS. responseTime is the
+ * average latency, 0 without replies. details: the fields of IcmpResponse, `ipFallback`, `source` of the address,
+ * `way` of the socket, and `text` in the format of ping(8). Rejects with AgentError ICMP_UNAVAILABLE if this host may
+ * not ping, NETWORK_UNAVAILABLE if it cannot send requests.
  */
 export function createIcmpExecutor({ intervalMs = 500, timeoutMs = 2000 } = {}): Executor<'ICMP'> {
   return async (job, context) => {
@@ -65,7 +66,7 @@ function firstAddress({ addresses }: Resolved): ResolvedAddress {
 
 type Series = { address: string; count: number; intervalMs: number; timeoutMs: number; signal: AbortSignal };
 
-/** Starts each ping at its own time, whatever became of those before; fills `progress.pings` in order. */
+/** Starts each ping at its own time, regardless of earlier pings; fills `progress.pings` in order. */
 async function pingAll(socket: PingSocket, series: Series, progress: Progress): Promise<void> {
   const { address, count, intervalMs, timeoutMs, signal } = series;
   const startedAt = performance.now();
@@ -91,7 +92,7 @@ async function pingAll(socket: PingSocket, series: Series, progress: Progress): 
   if (failures.length > 0) throw failures[0];
 }
 
-/** Resolves at a moment of performance.now(); rejects with the signal's reason. */
+/** Resolves at a time of performance.now(); rejects with the signal's reason. */
 function waitUntil(momentMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -110,7 +111,7 @@ function waitUntil(momentMs: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Errors that reasons do not have, as the other types of checks report them. EPERM is a firewall of this host. */
+/** Errors without a reason code of their own, mapped as in other check types. EPERM comes from this host's firewall. */
 const standIns: { readonly [errnoName: string]: ReasonCode } = {
   EADDRNOTAVAIL: 'ENETUNREACH',
   ENETDOWN: 'ENETUNREACH',
@@ -118,10 +119,10 @@ const standIns: { readonly [errnoName: string]: ReasonCode } = {
   EINVAL: 'ERR_INVALID_IP_ADDRESS', // a link-local address without its zone
 };
 
-/** The reason that an errno stands for; null where it is this process or host that lacks something. */
+/** The reason for an errno; null if this process or host is at fault. */
 function reasonCode(errnoName: string): ReasonCode | null {
   const code = standIns[errnoName] ?? errnoName;
-  return Object.hasOwn(reasonOwner, code) ? (code as ReasonCode) : null; // hasOwn says so
+  return Object.hasOwn(reasonOwner, code) ? (code as ReasonCode) : null; // hasOwn has confirmed it
 }
 
 function failedOutcome(error: unknown, job: Job, { signal }: ExecutionContext, progress: Progress): Outcome {
@@ -138,14 +139,14 @@ function failedOutcome(error: unknown, job: Job, { signal }: ExecutionContext, p
     return report(job, progress, { reason: reasonOf(error.code, error.message) });
   }
   if (error instanceof EchoError) {
-    throw new AgentError('NETWORK_UNAVAILABLE', `this host sends no echo request: ${error.code}`, {
+    throw new AgentError('NETWORK_UNAVAILABLE', `this host cannot send echo requests: ${error.code}`, {
       cause: error,
     });
   }
   throw error;
 }
 
-/** The outcome of a series; `reason` when it ended before all pings did. */
+/** The outcome of a series; `reason` is set if it ended before all pings did. */
 function report(
   job: Job,
   { startedAt, resolved, pings }: Progress,
@@ -222,7 +223,7 @@ function lossReason(limit: number, pings: readonly Ping[]): Reason {
   );
 }
 
-/** The first error that came back, when nothing else did. */
+/** The first error that was received, if there was no reply. */
 function unreachableReason(packetLoss: number, pings: readonly Ping[]): Reason | null {
   if (packetLoss < 100) return null;
   for (const { reply, unsent } of pings) {

@@ -1,6 +1,6 @@
 /**
- * undici is entered by one of its files: the front door loads the whole library (9 MB and 70 ms more), of which the
- * executors use one part. Its version is pinned exactly.
+ * undici is imported by one of its files: the main entry loads the complete library (9 MB and 70 ms more), of which
+ * the executors use one part. Its version is pinned exactly.
  */
 declare module 'undici/lib/dispatcher/client.js' {
   import type { Client } from 'undici';

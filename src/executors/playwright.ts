@@ -7,11 +7,11 @@ import type { Executor, Outcome } from './interface/executor.ts';
 /** One run of a Playwright suite. */
 export const executePlaywright: Executor<'PLAYWRIGHT'> = async (job, context) => {
   const { scripts } = context;
-  if (scripts === null) throw new AgentError('INTERNAL', 'this agent carries no script code');
+  if (scripts === null) throw new AgentError('INTERNAL', 'this agent has no script code');
   const workDir = await context.workDir();
   const refused = refusedVariables(job);
   if (refused.length > 0) {
-    context.log('warn', `these variables are not handed to suites: ${refused.slice(0, 20).join(', ')}`);
+    context.log('warn', `these variables are not passed to suites: ${refused.slice(0, 20).join(', ')}`);
   }
   const run = await scripts.runSuite({
     suite: job.suite,

@@ -19,13 +19,13 @@ import { createStubResolver } from './resolve/stub.ts';
 import { shortened } from './interface/shorten.ts';
 
 export type NetworkOptions = {
-  /** True: names by getaddrinfo. False: hosts file and name servers asked directly. */
+  /** True: resolve names with getaddrinfo. False: use the hosts file and query the name servers directly. */
   useOsDnsResolver: boolean;
   hostsFile?: string;
   resolvConfFile?: string;
   ipv6Routes?: Ipv6Routes;
   openPingSocket?: (family: IpFamily) => Promise<PingSocket>;
-  /** Milliseconds of a clock that only runs forward. */
+  /** Milliseconds of a monotonic clock. */
   now?: () => number;
 };
 
@@ -36,7 +36,7 @@ const loopback: { readonly [F in IpFamily]: readonly ResolvedAddress[] } = {
   6: [{ address: '::1', family: 6 }],
 };
 
-/** RFC 6761 section 6.3: these names are loopback and never asked of a name server. */
+/** RFC 6761 section 6.3: these names are loopback and are never sent to a name server. */
 function isLocalhost(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost');
 }
@@ -46,7 +46,10 @@ async function openPingSocketLazily(family: IpFamily): Promise<PingSocket> {
   return openPingSocket(family);
 }
 
-/** The host's network (`Network`), made once per process. Name look-ups are not cached: each attempt measures its own. */
+/**
+ * The host's network (`Network`), created once per process. Name lookups are not cached, because each attempt
+ * measures its own.
+ */
 export function createNetwork(options: NetworkOptions): Network {
   const now = options.now ?? (() => performance.now());
   const hosts = openHostsFile(options.hostsFile ?? '/etc/hosts', now);
@@ -61,7 +64,7 @@ export function createNetwork(options: NetworkOptions): Network {
   const pingSockets = new Map<IpFamily, Promise<PingSocket>>();
   let closed = false;
 
-  /** Without a wait where no name server is needed. */
+  /** Returns immediately if no name server is needed. */
   function findLocally(name: string, family: IpFamily): Found | null {
     if (options.useOsDnsResolver) return null;
     const plain = name.endsWith('.') ? name.slice(0, -1) : name;
@@ -78,7 +81,7 @@ export function createNetwork(options: NetworkOptions): Network {
       : { addresses: await stub.lookup(name, family, signal), source: 'dns' };
   }
 
-  /** IPv6 addresses, or IPv4 ones where this host has no way to any of the former. */
+  /** IPv6 addresses, or IPv4 ones if this host has no route to any of the former. */
   async function findIpv6(name: string, signal: AbortSignal): Promise<Found & { ipFallback: boolean }> {
     let found: Found | null = null;
     let failure: unknown;
@@ -96,7 +99,7 @@ export function createNetwork(options: NetworkOptions): Network {
       try {
         return { ...(await find(name, 4, signal)), ipFallback: true };
       } catch {
-        // The IPv6 look-up's own outcome says more.
+        // The IPv6 lookup's own outcome is more informative.
         if (signal.aborted) throw signal.reason;
       }
     }
@@ -116,7 +119,7 @@ export function createNetwork(options: NetworkOptions): Network {
       if (version !== family) {
         throw new ResolveError(
           'ERR_INVALID_IP_ADDRESS',
-          `${host} is an IPv${version} address, but IPv${family} is asked for`,
+          `${host} is an IPv${version} address, but IPv${family} was requested`,
         );
       }
       return { addresses: [{ address: host, family }], source: 'literal', durationMs: 0, ipFallback: false };
@@ -141,7 +144,7 @@ export function createNetwork(options: NetworkOptions): Network {
     if (known !== undefined) return known;
     const opening = openPingSocket(family);
     pingSockets.set(family, opening);
-    // A refusal is not kept: the permission may be granted while the agent runs.
+    // Failures are not cached, because the permission may be granted while the agent runs.
     opening.catch(() => pingSockets.delete(family));
     return opening;
   }

@@ -2,8 +2,8 @@ import type { JobType } from '../protocol/check-types.ts';
 import type { Executor } from './interface/executor.ts';
 
 /**
- * Which function runs which check type. Each row loads its file when it is first asked for, so that an agent without
- * work, and the uptime image, carry only what they use.
+ * The function that runs each check type. Each row loads its file on first use, so that an idle agent and the uptime
+ * image load only what they need.
  */
 export const executors: { readonly [T in JobType]: () => Promise<Executor<T>> } = {
   URL: async () => (await import('./url.ts')).executeUrl,

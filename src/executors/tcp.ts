@@ -11,15 +11,15 @@ import { connectionReason, deadlinePassed, errorFields, type SocketErrorFields }
 import { readResponse, type TcpResponse } from './tcp/read.ts';
 import { timingsOf, type Phases } from './tcp/timings.ts';
 
-/** Bytes of an answer that go into a result. */
+/** Maximum number of bytes of an answer in a result. */
 const maxShownBytes = 16 * 1024;
 
 type Job = JobOf<'TCP'>;
 
-/** What an attempt has gathered so far: enough to report it at any moment. */
+/** The data that an attempt has collected so far, enough to report it at any time. */
 type Progress = {
   startedAt: number;
-  /** Moment up to which time counts; null = now. */
+  /** The end of the measured time; null = now. */
   endedAt: number | null;
   phases: Phases;
   resolved: Resolved | null;
@@ -28,14 +28,15 @@ type Progress = {
 };
 
 /**
- * TCP check: connects, sends `data` as it stands (UTF-8, no escapes), reads the answer.
+ * TCP check: connects, sends `data` unchanged (UTF-8, no escapes), reads the answer.
  *
- * - Without data the connection alone decides, and nothing is read unless an assertion asks for RESPONSE_DATA.
- * - With data, an answer has to come: its first chunk, or with RESPONSE_DATA assertions the whole (see `readResponse`).
- *   A peer that closes without one is CONNECTION_CLOSED, unless RESPONSE_DATA assertions judge the empty answer.
- * - A deadline before the connection stands is TIMEOUT, after it SOCKET_TIMEOUT.
+ * - Without data only the connection is checked, and nothing is read unless an assertion uses RESPONSE_DATA.
+ * - With data an answer is required: its first chunk, or with RESPONSE_DATA assertions the complete answer (see
+ *   `readResponse`). A peer that closes without an answer is CONNECTION_CLOSED, unless RESPONSE_DATA assertions check
+ *   the empty answer.
+ * - A deadline before the connection is established is TIMEOUT, after it SOCKET_TIMEOUT.
  *
- * timings: `firstByte` is from the connection (and the data sent) to the answer's first byte, `download` to its last;
+ * timings: `firstByte` is from the connection (and the data sent) to the answer's first byte, `download` to its last.
  * responseTime is the total. details: `{request, resolvedIp, ipFamily, ipFallback, source, attempts, response}`.
  */
 export const executeTcp: Executor<'TCP'> = async (job, context) => {
@@ -79,12 +80,12 @@ async function open(job: Job, { network, signal }: ExecutionContext, progress: P
     network.connecting?.(resolved.addresses, port);
     connecting = performance.now();
     if (resolved.source !== 'literal') progress.phases.dns = resolved.durationMs;
-    // The one write goes out at once anyway; the option would cost a system call.
+    // The only write is sent at once anyway, and the option would cost a system call.
     const socket = await connectTcp(
       { addresses: resolved.addresses, port },
       { signal, attempts: progress.attempts },
     );
-    socket.on('error', ignore); // so that one after the attempt's end does not bring the process down
+    socket.on('error', ignore); // an error after the attempt must not crash the process
     return socket;
   } finally {
     const phase = progress.resolved === null ? 'dns' : 'connect';
@@ -94,7 +95,7 @@ async function open(job: Job, { network, signal }: ExecutionContext, progress: P
 
 function ignore(): void {}
 
-/** Sends and reads. Returns why a conversation that ended without an error still failed, or null. */
+/** Sends and reads. Returns the reason if an exchange without errors still failed, else null. */
 async function converse(
   socket: Socket,
   { request }: Job,
@@ -129,13 +130,13 @@ async function converse(
 function timeOut({ request }: Job, socket: Socket | null): Failure {
   if (socket === null) {
     return {
-      reason: reasonOf('TIMEOUT', 'the time ran out before the connection stood'),
+      reason: reasonOf('TIMEOUT', 'the time ran out before the connection was established'),
       error: { code: 'TIMEOUT' },
     };
   }
   const { remoteAddress } = socket;
   return {
-    reason: reasonOf('SOCKET_TIMEOUT', 'the peer held the connection open, but sent no answer in time'),
+    reason: reasonOf('SOCKET_TIMEOUT', 'the peer kept the connection open but did not answer in time'),
     error: {
       code: 'SOCKET_TIMEOUT',
       ...(remoteAddress === undefined ? {} : { address: remoteAddress }),
@@ -156,7 +157,7 @@ function dataAssertionsHold(assertions: Job['request']['assertions'], data: Buff
   return evaluateAssertions(own, { RESPONSE_DATA: () => ({ value }) }).every(({ error }) => error === null);
 }
 
-/** The answer for the result: text where it is UTF-8, else base64. */
+/** The answer for the result: text if it is UTF-8, else base64. */
 function shownData({ data, ended }: TcpResponse): Record<string, unknown> {
   let end = Math.min(data.length, maxShownBytes);
   // A cut must not fall within a character: step back over its continuation bytes, three at most.

@@ -22,8 +22,8 @@ const headers: readonly string[] = [
 ];
 
 /**
- * One GET of a URL check. The body is read and counted, up to 25 MB, but neither decoded nor kept. Passes with a status
- * below 400.
+ * One GET of a URL check. Up to 25 MB of the body are read and counted, but neither decoded nor kept. Passes if the
+ * status is below 400.
  */
 export const executeUrl: Executor<'URL'> = async (job, context) => {
   const check = job.request;

@@ -1,7 +1,7 @@
 import { AgentError } from '../errors.ts';
 import type { ExecutionContext } from './interface/executor.ts';
 
-/** What probes leave alone of their context: no customer code runs, no file is made. */
+/** The script parts of a probe's context, which it does not use: no customer code runs, no file is created. */
 export const withoutScripts: Pick<ExecutionContext, 'scripts' | 'workDir' | 'artifacts' | 'addSecret'> = {
   scripts: null,
   workDir: () => Promise.reject(new AgentError('INTERNAL', 'this attempt has no folder')),

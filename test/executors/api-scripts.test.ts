@@ -164,8 +164,11 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       ['request.headers = "a: b"', 'request.headers must be an object of names and strings'],
       ['request.headers.a = { b: 1 }', 'request.headers["a"] must be a string, not an object'],
       ['request.queryParameters = [1]', 'request.queryParameters must be an object'],
-      ['request.body = "x".repeat(300000)', 'request.body has 300000 bytes after the script; at most 262144'],
-      ['process.env.BIG = "x".repeat(300000)', 'what the script wrote to process.env has 30'],
+      [
+        'request.body = "x".repeat(300000)',
+        'request.body has 300000 bytes after the script; the limit is 262144',
+      ],
+      ['process.env.BIG = "x".repeat(300000)', 'the variables that the script wrote to process.env has 30'],
     ])('%s is refused', async (setup, message) => {
       const { base } = await scripted.run({ setup });
       expect(base).toMatchObject({ ok: false, reason: { code: 'SCRIPT_INVALID' } });
@@ -303,7 +306,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       [`require('left-pad')`, /the package left-pad is not in the runtime .* \(line 1\)$/],
       [`require('./snippets/none')`, /require\('\.\/snippets\/none'\): no such file; the check has none/],
       [`require('../../etc/passwd')`, /no such file/],
-      [`require('/etc/passwd')`, /only files of the check and packages can be required/],
+      [`require('/etc/passwd')`, /you can require only files of the check and packages/],
       [`require('axios/../../../package.json')`, /only files of the check and packages/],
       [`require('node:child_process')`, /the module node:child_process is not there for setup and teardown/],
       [`require('fs')`, /the module fs is not there/],
@@ -375,7 +378,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
           },
         },
       );
-      expect(lines[0]).toMatch(/^warn the variable LD_PRELOAD is not handed to scripts/);
+      expect(lines[0]).toMatch(/^warn the variable LD_PRELOAD is not passed to scripts/);
       expect(lines[1]).toBe(`info setup: office ${scripted.url}/ https://group.example`);
       expect(JSON.parse(lines[2]?.slice('info setup: '.length) ?? '')).toEqual(
         Object.fromEntries([

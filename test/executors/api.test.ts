@@ -260,23 +260,23 @@ describe('headers', () => {
     expect(outcome.base).toEqual({ ok: true });
     expect(seen[0]?.headers).toMatchObject({ connection: 'close', 'content-length': '3' });
     expect(context.lines).toEqual([
-      "warn the header Connection is set by the agent itself; the check's own is not sent",
-      "warn the header Content-Length is set by the agent itself; the check's own is not sent",
-      "warn the header Transfer-Encoding is set by the agent itself; the check's own is not sent",
+      "warn the header Connection is set by the agent; the check's value is not sent",
+      "warn the header Content-Length is set by the agent; the check's value is not sent",
+      "warn the header Transfer-Encoding is set by the agent; the check's value is not sent",
     ]);
   });
 
   test.each([
-    [[pair('bad name', 'x')], 'headers[0].key is no header name: bad name'],
+    [[pair('bad name', 'x')], 'headers[0].key is not a valid header name: bad name'],
     [
       [pair('X-Good', 'x'), pair('X-Bad', 'a\r\nInjected: 1')],
-      "headers[1].value: the header X-Bad holds a line break or another character that headers can't carry",
+      'headers[1].value: the header X-Bad contains a line break or another character that is not allowed in headers',
     ],
     [
       [pair('X-Bad', '€')],
-      "headers[0].value: the header X-Bad holds a line break or another character that headers can't carry",
+      'headers[0].value: the header X-Bad contains a line break or another character that is not allowed in headers',
     ],
-    [[pair('Host', 'a'), pair('host', 'b')], 'headers[1].key: the header host may be given once'],
+    [[pair('Host', 'a'), pair('host', 'b')], 'headers[1].key: the header host may be set only once'],
   ])('what can’t be sent: %j', async (headers, message) => {
     const outcome = await executeApi(apiJob({ url, headers }), testContext());
     expect(outcome).toEqual({
@@ -389,7 +389,7 @@ describe('templates', () => {
     const context = testContext();
     await executeApi(apiJob({ url: `${url}/[{{NOPE}}]` }), context);
     expect(seen[0]?.url).toBe('/[]');
-    expect(context.lines).toEqual(['warn the variable NOPE is not set; it renders as nothing']);
+    expect(context.lines).toEqual(['warn the variable NOPE is not set and renders as an empty text']);
   });
 
   test.each([
@@ -412,17 +412,17 @@ describe('templates', () => {
     [
       'headers[0].value',
       { headers: [pair('X', '{{> partial}}')] },
-      'partials and decorators are not known here',
+      'partials and decorators are not supported',
     ],
     [
       'queryParameters[0].value',
       { queryParameters: [pair('x', '{{#each WORD}}a{{/each}}')] },
-      '{{#each}} is not known here; there are {{#if X}} and {{#unless X}}',
+      '{{#each}} is not supported; use {{#if X}} or {{#unless X}}',
     ],
     [
       'basicAuth.username',
       { basicAuth: { username: '{{lookup a b}}', password: '' } },
-      'there is no helper lookup; there are moment and date',
+      'there is no helper lookup; use moment or date',
     ],
     [
       'body',
@@ -432,12 +432,12 @@ describe('templates', () => {
     [
       'body',
       { body: '{{moment (date)}}', bodyType: 'RAW' as const },
-      'expressions within expressions are not known here',
+      'expressions within expressions are not supported',
     ],
     [
       'body',
       { body: '{{date "now" f=1}}', bodyType: 'RAW' as const },
-      'name=value arguments are not known here',
+      'name=value arguments are not supported',
     ],
     [
       'body',

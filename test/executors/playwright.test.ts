@@ -172,5 +172,5 @@ test('a suite gets the variables of the check; CI in test sessions alone; none t
     ['one', '1', undefined],
   ]);
   expect(seen[0]?.env).toMatchObject({ SERVICE_RUN: '1', SERVICE_CHECK_ID: jobFields.checkId });
-  expect(log[0]).toBe('warn these variables are not handed to suites: LD_PRELOAD');
+  expect(log[0]).toBe('warn these variables are not passed to suites: LD_PRELOAD');
 });

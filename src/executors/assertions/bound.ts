@@ -1,9 +1,9 @@
 import vm from 'node:vm';
 
-/** Time that bounded work may take all in all: a stock, and what flows back into it. */
+/** Total time for bounded work: a budget that refills over time. */
 const stockMs = 500;
 const refillPerMs = 0.05;
-/** What is left of a limit while the stock is empty. */
+/** Fraction of a limit that applies while the budget is used up. */
 const shortShare = 0.1;
 
 let bounded: { script: vm.Script; context: vm.Context } | undefined;
@@ -11,10 +11,10 @@ let spentMs = 0;
 let spentAt = 0;
 
 /**
- * Runs `work` on this thread and stops it after `limitMs`, even inside one endless regular expression. When bounded work
- * has taken half a second lately, in few calls or many, the limit is a tenth until a twentieth of the time since has
- * flowed back: endless patterns may slow an agent, but not stall it. V8's watchdog costs a thread, about 0.1 ms a call:
- * for work that may be endless, not for every call.
+ * Runs `work` on this thread and stops it after `limitMs`, even inside an endless regular expression. Bounded work
+ * has a budget of half a second, which refills at a twentieth of the elapsed time. While it is used up, the limit is
+ * a tenth: endless patterns may slow an agent down, but not block it. V8's watchdog costs a thread and about 0.1 ms
+ * per call, so use it only for work that may be endless.
  */
 export function runBounded<Result>(
   work: () => Result,
@@ -41,7 +41,7 @@ export function runBounded<Result>(
 }
 
 function isTimeout(error: unknown): boolean {
-  // Not instanceof Error: the error is made in the other context.
+  // Not instanceof Error, because the error is created in the other context.
   return (
     typeof error === 'object' &&
     error !== null &&

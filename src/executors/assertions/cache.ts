@@ -1,6 +1,6 @@
 /**
- * `make(key)` remembered for the `limit` most recently used keys: patterns and paths come from checks, which repeat
- * them with every run, but nothing bounds how many checks an agent meets in its life.
+ * Caches `make(key)` for the `limit` most recently used keys. Patterns and paths come from checks, which repeat them
+ * in every run, but an agent may see any number of checks.
  */
 export function remember<Value>(limit: number, make: (key: string) => Value): (key: string) => Value {
   const known = new Map<string, Value>();
@@ -13,7 +13,7 @@ export function remember<Value>(limit: number, make: (key: string) => Value): (k
         if (!oldest.done) known.delete(oldest.value);
       }
     } else {
-      known.delete(key); // a Map keeps insertion order: deleted and set again = the most recent
+      known.delete(key); // a Map keeps insertion order, so deleting and setting again makes it the most recent
     }
     known.set(key, value);
     return value;

@@ -4,18 +4,18 @@ import { jsonStart } from './text.ts';
 import { isFields } from '../../json-values.ts';
 
 /**
- * Whether a found value (undefined = nothing was found) meets a comparison with a target, which is always text.
- * A text instead of false says why beyond "it does not".
+ * Whether a found value (undefined = nothing was found) matches the target, which is always text. A returned text
+ * means false and gives the reason.
  */
 export type Compare = (actual: unknown, target: string) => boolean | string;
 
 type Rule = {
   holds: Compare;
-  /** The comparison as a sentence says it after "expected …". */
+  /** The comparison in words, after "expected …". */
   says: (target: string) => string;
-  /** An array is compared as a whole; otherwise each of its elements has to hold. */
+  /** True: an array is compared as a whole. False: the comparison must hold for each of its elements. */
   wholeArrays: boolean;
-  /** What an empty selection means: nothing is null and empty, and has no key or value, but equals nothing. */
+  /** The result for an empty selection: nothing is null and empty, has no key or value, and equals nothing. */
   holdsForNothing: boolean;
 };
 
@@ -109,14 +109,14 @@ export const comparisonRules: { readonly [C in Comparison]: Rule } = {
   },
 };
 
-/** True when the target is the JSON text of an array: then EQUALS means the array as a whole. */
+/** True if the target is the JSON text of an array: then EQUALS compares the complete array. */
 export function isArrayText(target: string): boolean {
   return Array.isArray(parsed(target));
 }
 
 /**
- * Text equals text, exactly; a number equals any way to write it (also 0x…, 0o…, 0b…); true, false and null equal their
- * names; arrays and objects equal their JSON text, whatever its white space and the order of its keys.
+ * Text must equal exactly. A number equals any way to write it (also 0x…, 0o…, 0b…). true, false and null equal their
+ * names. Arrays and objects equal their JSON text, whatever its white space and key order.
  */
 function equalsTarget(actual: unknown, target: string): boolean {
   if (typeof actual === 'string') return actual === target;
@@ -139,7 +139,7 @@ function hasValue(actual: unknown, target: string): boolean {
   return equalsTarget(actual, target);
 }
 
-/** Text contains a part; an array contains an element; of anything else, its JSON text contains a part. */
+/** Text contains a part; an array contains an element; for anything else, its JSON text contains a part. */
 function contains(actual: unknown, target: string): boolean {
   if (typeof actual === 'string') return actual.includes(target);
   if (Array.isArray(actual)) return actual.some((value) => equalsTarget(value, target));
@@ -166,28 +166,28 @@ function ordered(actual: unknown, target: string, wanted: (order: number) => boo
   return order === undefined ? 'it is not a number' : wanted(order);
 }
 
-/** The order of two numbers (negative, zero, positive), undefined when one is none. */
+/** The order of two numbers (negative, zero, positive); undefined if one is not a number. */
 function compareNumbers(actual: number | bigint | string, target: string): number | undefined {
   const left = typeof actual === 'string' ? readNumber(actual) : actual;
   const right = readNumber(target);
   if (left === undefined || right === undefined || Number.isNaN(left)) return undefined;
-  // Both sides of the same kind: a double that came from a parsed document has lost its digits above 2^53 already, and
-  // is compared with the double that the target's digits become.
+  // Compare two values of the same kind: a double from a parsed document has lost its digits above 2^53, so the
+  // target is converted to a double too.
   if (typeof left === 'number' && typeof right === 'bigint') return order(left, Number(right));
   return order(left, right); // JavaScript compares a bigint with a number exactly
 }
 
-/** Characters of the longest text that is read as a number. */
+/** Maximum length of a text that is read as a number. */
 const longestNumber = 1000;
 
 function order(left: number | bigint, right: number | bigint): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** A number as people write it, without a unit; whole numbers above 2^53 keep all their digits, up to 1000. */
+/** A number as people write it, without a unit. Integers above 2^53 keep all their digits, up to 1000. */
 function readNumber(text: string): number | bigint | undefined {
   const trimmed = text.trim();
-  // Reading digits takes time that grows with the square of their number.
+  // The time to parse digits grows with the square of their number.
   if (trimmed.length > longestNumber) return undefined;
   if (!/^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[\da-f]+|0o[0-7]+|0b[01]+)$/i.test(trimmed))
     return undefined;
@@ -198,7 +198,7 @@ function readNumber(text: string): number | bigint | undefined {
 
 function parsed(text: string): unknown {
   const start = text.trimStart().charAt(0);
-  if (start !== '[' && start !== '{') return undefined; // only arrays and objects are ever asked for
+  if (start !== '[' && start !== '{') return undefined; // only arrays and objects are compared
   try {
     return JSON.parse(text);
   } catch {

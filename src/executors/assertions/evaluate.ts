@@ -6,39 +6,41 @@ import { actualOf, shown } from './text.ts';
 import { findByPath } from './json-path.ts';
 import { isFields } from '../../json-values.ts';
 
-/** What a source has to offer an assertion: the raw material, or why there is none. */
+/** What a source offers to an assertion: its raw value, or why there is none. */
 export type Found = { value: unknown } | { error: string };
 
 /**
- * The sources of one attempt. Each function is called once per assertion of its source, so that a costly one is asked
- * for only when it is needed (and remembers what it parsed). What `value` must be:
+ * The sources of one attempt. Each function is called once per assertion of its source, so that expensive work
+ * happens only when needed (the function should cache what it parsed). The required `value`:
  *
  * - STATUS_CODE, RESPONSE_TIME: a number; RESPONSE_CODE: a number or text
- * - TEXT_BODY, RESPONSE_DATA, TEXT_ANSWER: the whole text (null = there is none); the evaluator applies the pattern
- * - HEADERS: all headers, `{name: value | values}`; or only the values of `assertion.property` (text, texts, or
- *   undefined). The evaluator looks the name up whatever its case and applies the pattern
+ * - TEXT_BODY, RESPONSE_DATA, TEXT_ANSWER: the complete text (null = none); the evaluator applies the pattern
+ * - HEADERS: all headers, `{name: value
+ *
+ * values}`; or only the values of `assertion.property` (text, texts, or undefined). The evaluator looks up the name
+ * case-insensitively and applies the pattern
  * - JSON_BODY, JSON_ANSWER, JSON_RESPONSE: the parsed document; the evaluator applies the JSONPath
  * - LATENCY: `{avg, min, max, stdDev}` in milliseconds
  */
 export type AssertionSources = { [S in AssertionSource]?: (assertion: Assertion) => Found };
 
-/** How several values count: `every` of them has to hold (JSONPath), or one is enough (a repeated header). */
+/** How several values count: `every` one must match (JSONPath), or one is enough (a repeated header). */
 type Selection = { values: unknown[]; quantifier: 'every' | 'header'; subject: string } | { error: string };
 
 /**
- * Evaluates every assertion in order, none skipped, never throwing: `error` null = it held, else a sentence.
+ * Evaluates all assertions in order; never throws. `error` null = passed, else a sentence.
  *
- * - JSONPath with several values: the comparison must hold for every one. A single array: for every element, except
- *   that HAS_VALUE, CONTAINS, IS_EMPTY, IS_NULL and their opposites are about the array itself, and so are EQUALS and
- *   NOT_EQUALS when the target is the JSON text of an array. `$.list.length` is the array's length.
+ * - JSONPath with several values: the comparison must hold for each of them. With a single array it must hold for
+ *   each element. HAS_VALUE, CONTAINS, IS_EMPTY, IS_NULL and their opposites apply to the array itself, and so do
+ *   EQUALS and NOT_EQUALS if the target is the JSON text of an array. `$.list.length` is the array's length.
  * - Nothing found (no such place, an empty selection, no match, no such header): IS_NULL, IS_EMPTY, NOT_EQUALS,
- *   NOT_CONTAINS, NOT_HAS_KEY and NOT_HAS_VALUE hold; the others fail with "nothing was found". A source that could not
- *   be read at all (a body that is no JSON) fails every comparison.
- * - A header that came several times: one value that holds is enough; opposites need all to hold. HAS_KEY on HEADERS
- *   asks for the header named by `property`, or by the target when `property` is empty.
- * - A pattern (`property` of text sources, `regex` of headers) is applied once, without flags: its first capture group
- *   is compared, or the whole match when it has none.
- * - A JSONPath must begin with `$`; an empty one means the whole document.
+ *   NOT_CONTAINS, NOT_HAS_KEY and NOT_HAS_VALUE pass; the others fail with "nothing was found". A source that cannot
+ *   be read at all (a body that is not JSON) fails every comparison.
+ * - A repeated header: one matching value is enough, but opposites need all values to match. HAS_KEY on HEADERS
+ *   searches for the header named by `property`, or by the target if `property` is empty.
+ * - A pattern (`property` of text sources, `regex` of headers) is applied once, without flags. Its first capture
+ *   group is compared, or the complete match if it has no group.
+ * - A JSONPath must begin with `$`; an empty one selects the complete document.
  */
 export function evaluateAssertions(
   assertions: readonly Assertion[],
@@ -65,18 +67,18 @@ function evaluate(assertion: Assertion, sources: AssertionSources): AssertionRes
       result.error = selection.error;
     } else {
       const { values } = selection;
-      // One value is shown as itself; several as a list; none as null.
+      // One value is shown as it is, several as a list, none as null.
       result.actual = actualOf(values.length > 1 ? values : values[0]);
       result.error = judge(assertion, selection);
     }
   } catch (error: unknown) {
-    // A document or a target nested thousands of levels deep exhausts the stack.
-    result.error = `the assertion can't be evaluated: ${toError(error).message}`;
+    // A document or a target nested thousands of levels deep overflows the stack.
+    result.error = `the assertion cannot be evaluated: ${toError(error).message}`;
   }
   return result;
 }
 
-/** Null when the comparison holds for what was found, else the sentence that says why not. */
+/** Null if the comparison holds for the values, else a sentence that explains why not. */
 function judge(
   { comparison, target }: Assertion,
   selection: Exclude<Selection, { error: string }>,
@@ -105,7 +107,7 @@ function read(assertion: Assertion, sources: AssertionSources): Found {
   const readSource = Object.hasOwn(sources, source) ? sources[source] : undefined;
   if (readSource !== undefined) return readSource(assertion);
   const names = Object.keys(sources).join(', ');
-  return { error: `the source ${shown(source)} does not exist here; this check has ${names}` };
+  return { error: `the source ${shown(source)} does not exist for this check; its sources are ${names}` };
 }
 
 type Dig = (assertion: Assertion, value: unknown) => Selection;
@@ -167,7 +169,7 @@ const latency: Dig = ({ property }, value) => {
   const name = property === '' ? 'avg' : property;
   const known = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
   if (!known) return { error: `LATENCY has no property ${shown(property)}; use avg, min, max or stdDev` };
-  const one: unknown = (value as Record<string, unknown>)[name]; // hasOwn says so
+  const one: unknown = (value as Record<string, unknown>)[name]; // hasOwn has confirmed it
   return {
     values: one === null || one === undefined ? [] : [one],
     quantifier: 'every',

@@ -1,6 +1,7 @@
 /**
- * JSON.parse that keeps whole numbers above 2^53 (up to 1000 digits) as bigints, so that an assertion on a long id compares every digit.
- * Throws SyntaxError as JSON.parse does. The result is for assertions only: JSON.stringify refuses bigints.
+ * JSON.parse that keeps integers above 2^53 (up to 1000 digits) as bigints, so that an assertion on a long id
+ * compares every digit. Throws SyntaxError as JSON.parse does. Use the result only for assertions: JSON.stringify
+ * refuses bigints.
  */
 export function parseJsonDocument(text: string): unknown {
   const document: unknown = JSON.parse(text);
@@ -8,7 +9,7 @@ export function parseJsonDocument(text: string): unknown {
   try {
     return withIntegers(text);
   } catch (error: unknown) {
-    // What nests too deep, or has a text of too many escapes, for the careful way.
+    // Documents that are nested too deeply, or contain a text with too many escapes, are parsed normally.
     if (error instanceof RangeError) return document;
     throw error;
   }
@@ -17,7 +18,7 @@ export function parseJsonDocument(text: string): unknown {
 function withIntegers(text: string): unknown {
   const marked = text.replace(token, (found) => {
     if (found.startsWith('"') || !/^-?\d+$/.test(found) || Number.isSafeInteger(Number(found))) return found;
-    // Reading digits takes time that grows with the square of their number.
+    // The time to parse digits grows with the square of their number.
     return found.length > longestInteger ? found : `"${mark}${found}"`;
   });
   return JSON.parse(marked, (_key, value: unknown) =>
@@ -29,8 +30,8 @@ function withIntegers(text: string): unknown {
 
 const longestInteger = 1000;
 
-/** A string or a number of valid JSON: strings are matched so that digits within them stay as they are. */
+/** A string or a number of valid JSON. Strings are matched so that digits within them stay unchanged. */
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** From Unicode's private use area: a document's own text begins with it by intent only, and then harms only itself. */
+/** From Unicode's private use area: a document contains it only on purpose, and then affects only itself. */
 const mark = '\uf8ffinteger:';

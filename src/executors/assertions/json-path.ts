@@ -7,7 +7,7 @@ import { remember } from './cache.ts';
 
 type Library = typeof jsonP3;
 
-/** What a JSONPath found. `single`: the path can lead to one place only (RFC 9535, "singular query"). */
+/** The result of a JSONPath. `single`: the path can select only one value (RFC 9535, "singular query"). */
 export type PathMatch = { values: unknown[]; single: boolean } | { error: string };
 
 type Path = { query: JSONPathQuery; single: boolean; wide: boolean } | { error: string };
@@ -19,8 +19,8 @@ let loaded: { library: Library; environment: JSONPathEnvironment } | undefined;
 const compiled = remember(500, compile);
 
 /**
- * Values at a JSONPath (RFC 9535) in a document; beyond the RFC, `.length` of an array is its length. Never throws: a
- * path that is wrong, or that takes longer than 100 ms, is an error text.
+ * Values at a JSONPath (RFC 9535) in a document. In addition to the RFC, `.length` of an array is its length. Never
+ * throws: a path that is invalid, or that takes longer than 100 ms, returns an error text.
  */
 export function findByPath(source: string, document: unknown): PathMatch {
   const path = compiled(source);
@@ -28,7 +28,7 @@ export function findByPath(source: string, document: unknown): PathMatch {
   const { query, single, wide } = path;
   const find = (): unknown[] => {
     const values: unknown[] = [];
-    // The document came from JSON.parse (or holds bigints, which the library hands through as they are).
+    // The document came from JSON.parse (or contains bigints, which the library passes through).
     for (const node of query.lazyQuery(document as JSONValue)) values.push(node.value);
     return values;
   };
@@ -40,7 +40,7 @@ export function findByPath(source: string, document: unknown): PathMatch {
     }
     return { values: ran.result, single };
   } catch (error: unknown) {
-    return { error: `the JSONPath ${source} can't be applied: ${toError(error).message}` };
+    return { error: `the JSONPath ${source} cannot be applied: ${toError(error).message}` };
   }
 }
 
@@ -56,22 +56,25 @@ function compile(source: string): Path {
   }
 }
 
-/** The library takes 2 MB of memory: loaded with the first path, synchronously, so that evaluation stays synchronous. */
+/**
+ * Loaded with the first path, because the library takes 2 MB of memory; synchronously, because evaluation is
+ * synchronous.
+ */
 function load(): { library: Library; environment: JSONPathEnvironment } {
-  const library = createRequire(import.meta.url)('json-p3') as Library; // what the package's own types say
+  const library = createRequire(import.meta.url)('json-p3') as Library; // matches the package's own types
   return { library, environment: new library.JSONPathEnvironment({ maxRecursionDepth: 1000 }) };
 }
 
 /**
- * True for paths whose work may grow faster than the document: two or more of the operators that branch, or regular
- * expressions of the document's or the check's own.
+ * True for paths whose work may grow faster than the document: those with at least two branching operators, or with
+ * regular expressions from the document or the check.
  */
 function isWide(source: string): boolean {
   const branching = source.match(/\.\.|[*?,:]/g)?.length ?? 0;
   return branching > 1 || /\b(?:match|search)\s*\(/.test(source);
 }
 
-/** Makes every `.length` of the query, also inside filters, find the length of an array. */
+/** Makes every `.length` of the query, also inside filters, return the length of an array. */
 function addArrayLengths(query: JSONPathQuery, library: Library): void {
   const { selectors, expressions } = library.jsonpath;
   const inExpression = (expression: jsonpath.expressions.FilterExpression): void => {

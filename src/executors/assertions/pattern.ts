@@ -3,10 +3,10 @@ import { runBounded } from './bound.ts';
 import { remember } from './cache.ts';
 import { shortened } from '../interface/shorten.ts';
 
-/** What a pattern found: the first capture group, or the whole match where it has no group; null = no match. */
+/** The result of a pattern: the first capture group, or the complete match if it has no group; null = no match. */
 export type PatternMatch = { text: string | null } | { error: string };
 
-/** Steps of backtracking that are sure to take well under a millisecond. */
+/** Number of backtracking steps that take well under a millisecond. */
 const harmlessSteps = 1_000_000;
 
 type Pattern = ({ regex: RegExp } & Backtracking) | { error: string };
@@ -14,14 +14,15 @@ type Pattern = ({ regex: RegExp } & Backtracking) | { error: string };
 const compiled = remember(500, compile);
 
 /**
- * Applies a check's regular expression (JavaScript syntax, no flags) once. A pattern whose backtracking could take long
- * on a text of this length is stopped after 50 ms and 10 ms per megabyte of text.
+ * Applies a check's regular expression (JavaScript syntax, no flags) once. A pattern that may backtrack for long on a
+ * text of this length is stopped after 50 ms plus 10 ms per megabyte of text.
  */
 export function applyPattern(source: string, text: string): PatternMatch {
   const pattern = compiled(source);
   if ('error' in pattern) return pattern;
   const { regex, nested, unbounded, ways } = pattern;
-  // Each unbounded quantifier multiplies the ways to match by the length, and so does the search for a beginning.
+  // Each unbounded quantifier multiplies the number of ways to match by the length, and so does the search for the
+  // start.
   const harmless = !nested && ways * text.length ** (unbounded + 1) <= harmlessSteps;
   if (harmless) return { text: captured(regex.exec(text)) };
   const ran = runBounded(() => regex.exec(text), 50 + text.length / 100_000);
@@ -45,7 +46,7 @@ function captured(match: RegExpExecArray | null): string | null {
 
 function compile(source: string): Pattern {
   try {
-    const regex = new RegExp(source); // translated with its first use, which nothing can stop
+    const regex = new RegExp(source); // compiled at its first use, which cannot be interrupted
     if (optionalRun(source) > maxOptionalRun) {
       return {
         error: `the pattern ${quotedPattern(source)} has more than ${maxOptionalRun} optional parts in a row; join some of them`,
@@ -54,22 +55,22 @@ function compile(source: string): Pattern {
     return { regex, ...backtracking(source) };
   } catch (error: unknown) {
     return {
-      error: `the pattern ${quotedPattern(source)} is no regular expression: ${toError(error).message}`,
+      error: `the pattern ${quotedPattern(source)} is not a valid regular expression: ${toError(error).message}`,
     };
   }
 }
 
-/** V8 takes time in proportion to two to the power of this to translate a pattern: some milliseconds for 20. */
+/** The time in which V8 compiles a pattern is proportional to two to the power of this: some milliseconds for 20. */
 const maxOptionalRun = 20;
 
-/** The most optional parts (`x?`, `(?:x|y)?`, `x{0,3}`, `(x|)`) that a valid pattern has without a part that must match between. */
+/** The maximum number of consecutive optional parts (`x?`, `(?:x|y)?`, `x{0,3}`, `(x|)`) in a valid pattern. */
 export function optionalRun(source: string): number {
-  // Each part becomes an `a`, each optional one `a?`; groups go from the inside out.
+  // Each part becomes an `a`, each optional one `a?`; groups are reduced from the innermost outwards.
   let parts = source
     .replaceAll(/\\[^]/g, 'a')
     .replaceAll(/\[[^\]]*\]/g, 'a')
     .replaceAll(/\{(\d+)(,?)(\d*)\}/g, (_range, least: string, comma: string, most: string) => {
-      // V8 writes short repetitions out.
+      // V8 expands short repetitions.
       const more = comma === ',' && Number(most) <= 3 ? Number(most) - Number(least) : 0;
       return Number(least) === 0 ? `?${'a?'.repeat(Math.max(0, more - 1))}` : 'a?'.repeat(Math.max(0, more));
     })
@@ -80,7 +81,7 @@ export function optionalRun(source: string): number {
     parts = parts.replaceAll(
       /\((\?(?::|<?[=!]|<[^=!>]+>))?([^()]*)\)/g,
       (_group, kind: string | undefined, inner: string) => {
-        if (/[=!]$/.test(kind ?? '')) return ''; // looks around, takes nothing
+        if (/[=!]$/.test(kind ?? '')) return ''; // a lookaround matches no characters
         const runs = inner.split('|').filter((alternative) => /^(?:[^?*]?[?*])*$/.test(alternative));
         return runs.length === 0 ? 'a' : 'a?'.repeat(Math.max(1, ...runs.map(countOptional)));
       },
@@ -96,22 +97,24 @@ function countOptional(parts: string): number {
 /** How a pattern can backtrack. */
 type Backtracking = {
   /**
-   * A repeated group holds a choice of its own (a quantifier or an alternative), or there is a back reference, so the work
+   * A repeated group contains a choice (a quantifier or an alternative), or there is a back reference, so the work
    * may grow exponentially.
    */
   nested: boolean;
-  /** Quantifiers without an upper limit, each of which raises the power with which the work grows. */
+  /** Quantifiers without an upper limit. Each one raises the exponent with which the work grows. */
   unbounded: number;
-  /** Product of the choices that have a limit: alternatives and lengths of `?` and `{2,5}`. */
+  /** Product of the limited choices: alternatives and the lengths of `?` and `{2,5}`. */
   ways: number;
 };
 
-/** Reads how a valid pattern can backtrack. */
+/** Determines how a valid pattern can backtrack. */
 export function backtracking(source: string): Backtracking {
   let nested = false;
   let unbounded = 0;
   let ways = 1;
-  /** One entry per open group: whether it holds a choice, and its alternatives. The first stands for the whole pattern. */
+  /**
+   * One entry per open group: whether it contains a choice, and its alternatives. The first is the complete pattern.
+   */
   const groups = [{ choice: false, alternatives: 1 }];
   const noteChoice = (): void => {
     const group = groups.at(-1);
@@ -132,7 +135,7 @@ export function backtracking(source: string): Backtracking {
       inClass = true;
     } else if (char === '(') {
       groups.push({ choice: false, alternatives: 1 });
-      if (source.charAt(i + 1) === '?') i++; // (?: (?= (?! (?<: this question mark is no quantifier
+      if (source.charAt(i + 1) === '?') i++; // (?: (?= (?! (?<: this question mark is not a quantifier
     } else if (char === ')') {
       const group = groups.pop();
       ways *= group?.alternatives ?? 1;

@@ -1,12 +1,12 @@
 import { shortened } from '../interface/shorten.ts';
 
-/** Bytes of a found value that a result keeps. */
+/** Maximum size in bytes of a found value in a result. */
 export const actualLimitBytes = 10 * 1024;
 
-/** Characters of a value that a sentence shows. */
+/** Maximum length of a value in a message. */
 const shownLength = 200;
 
-/** A found value as a result carries it: itself where its JSON text takes at most 10 KB, else that text's beginning. */
+/** A found value for a result: the value itself if its JSON text takes at most 10 KB, else the start of that text. */
 export function actualOf(value: unknown): unknown {
   if (value === undefined) return null;
   if (typeof value === 'string') return cutBytes(value, actualLimitBytes);
@@ -19,7 +19,7 @@ export function actualOf(value: unknown): unknown {
   return cut.length === json.text.length && json.plain ? value : cut;
 }
 
-/** A value as a sentence shows it: JSON text, cut to 200 characters. */
+/** A value for a message: JSON text, cut to 200 characters. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'nothing';
   const json = new JsonStart(shownLength + 1);
@@ -27,27 +27,30 @@ export function shown(value: unknown): string {
   return shortened(json.text, shownLength);
 }
 
-/** The JSON text of a value of JSON; bigints as their digits. At least `limit` characters of it when it is longer. */
+/**
+ * The JSON text of a JSON value; bigints as their digits. If it is longer than `limit`, at least its first `limit`
+ * characters.
+ */
 export function jsonStart(value: unknown, limit: number): string {
   const json = new JsonStart(limit);
   json.write(value, 0);
   return json.text;
 }
 
-/** The longest beginning of `text` that takes at most `limitBytes` in UTF-8 and cuts no character in two. */
+/** The longest start of `text` that takes at most `limitBytes` in UTF-8 and splits no character. */
 export function cutBytes(text: string, limitBytes: number): string {
   if (text.length * 3 <= limitBytes) return text; // UTF-8 takes at most three bytes per UTF-16 unit
   if (text.length <= limitBytes && Buffer.byteLength(text) <= limitBytes) return text;
   const bytes = Buffer.from(text.slice(0, limitBytes));
   let end = Math.min(limitBytes, bytes.length);
-  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--; // a continuation byte begins no character
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--; // a continuation byte does not start a character
   return bytes.toString('utf8', 0, end);
 }
 
-/** Writes JSON text until it is long enough, so that a document of 25 MB costs no more than its beginning. */
+/** Writes JSON text until it is long enough, so that a document of 25 MB costs no more than the part that is shown. */
 class JsonStart {
   text = '';
-  /** True while the value can be given to JSON.stringify as it is. */
+  /** True while the value can be passed to JSON.stringify unchanged. */
   plain = true;
   readonly #limit: number;
 
@@ -57,7 +60,7 @@ class JsonStart {
 
   write(value: unknown, depth: number): void {
     if (typeof value === 'string') {
-      // One character of text makes at least one of JSON, so a cut beyond the limit is never seen.
+      // One character of text makes at least one of JSON, so a cut beyond the limit is never visible.
       this.text += JSON.stringify(value.length > this.#limit ? value.slice(0, this.#limit) : value);
     } else if (typeof value === 'bigint') {
       this.plain = false;
@@ -65,7 +68,7 @@ class JsonStart {
     } else if (typeof value !== 'object' || value === null) {
       this.text += String(value);
     } else if (depth > 200) {
-      this.plain = false; // deeper text than this says nothing to a reader
+      this.plain = false; // deeper text does not help a reader
       this.text += '…';
     } else if (Array.isArray(value)) {
       this.text += '[';

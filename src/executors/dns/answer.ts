@@ -2,7 +2,7 @@ import { DnsMalformed, type DnsMessage, type DnsRecord } from './message.ts';
 import { presentRdata, txtValue } from './rdata.ts';
 import { className, rcodeName, typeName, typeNumber } from './types.ts';
 
-/** The JSON form of an answer, as assertions and results see it. */
+/** The JSON form of an answer, for assertions and results. */
 export type JsonAnswer = {
   Answer: { name: string; type: string; TTL: number; data: string }[];
   Question: { name: string; type: string }[];
@@ -19,14 +19,15 @@ const anyType = 255;
 const txtTypes = new Set([16, 99]);
 
 /**
- * What a client without DNSSEC would see: the query asks for signatures only so that the AD bit means something, and
- * assertions on the number of records must not depend on whether a zone is signed (RFC 3225 section 3).
+ * Removes the records that a client without DNSSEC would not see. The query requests signatures only to make the AD
+ * bit meaningful, and assertions on the number of records must not depend on whether a zone is signed (RFC 3225
+ * section 3).
  */
 function wanted(records: readonly DnsRecord[], asked: number): DnsRecord[] {
   return records.filter(({ type }) => type === asked || asked === anyType || !signatureTypes.has(type));
 }
 
-/** The answer as JSON; TXT data without quotes, everything else as in a zone file. Throws DnsMalformed. */
+/** The answer as JSON; TXT data without quotes, everything else in zone file form. Throws DnsMalformed. */
 export function jsonAnswer(message: DnsMessage, asked: number): JsonAnswer {
   const { bytes, flags } = message;
   return {
@@ -57,7 +58,7 @@ function recordLine(bytes: Buffer, record: DnsRecord): string {
   return [record.name, record.ttl, className(record.class), typeName(record.type), data].join('\t');
 }
 
-/** The whole answer as text: header, flags and the sections as zone file lines, each field after a tab. */
+/** The complete answer as text: header, flags and the sections as zone file lines, with a tab between fields. */
 export function textAnswer(message: DnsMessage, asked: number): string {
   const { bytes, flags, edns } = message;
   const answers = wanted(message.answers, asked);

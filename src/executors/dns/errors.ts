@@ -3,7 +3,7 @@ import { reasonOf, reasonOwner, type Reason, type ReasonCode } from '../../proto
 import { DnsMalformed } from './message.ts';
 import { connectionReason } from '../tcp/errors.ts';
 
-/** An exchange that failed for a reason of the protocol around the DNS message. */
+/** An exchange that failed because of the protocol around the DNS message. */
 export class ExchangeError extends Error {
   readonly code: ReasonCode;
   constructor(code: ReasonCode, message: string) {
@@ -13,19 +13,19 @@ export class ExchangeError extends Error {
   }
 }
 
-/** Codes of undici and node:http2 that have a reason of their own; other ones of theirs are HTTP_PROTOCOL_ERROR. */
+/** Codes of undici and node:http2 with their own reason; their other codes become HTTP_PROTOCOL_ERROR. */
 const httpCodes: { readonly [code: string]: ReasonCode } = {
   UND_ERR_SOCKET: 'CONNECTION_CLOSED',
-  // What an HTTP/2 connection that goes away is called.
+  // A closing HTTP/2 connection.
   UND_ERR_INFO: 'CONNECTION_CLOSED',
   UND_ERR_HEADERS_OVERFLOW: 'HTTP_HEADERS_TOO_LARGE',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'HTTP_BODY_INCOMPLETE',
   HPE_HEADER_OVERFLOW: 'HTTP_HEADERS_TOO_LARGE',
 };
 
-/** An error of a TLS handshake with a code that is a reason. Errors of the socket below stay as they are. */
+/** An error of a TLS handshake with a code that is a reason. Socket errors are returned unchanged. */
 export function tlsError(error: NodeJS.ErrnoException & { reason?: string }): Error {
-  // OpenSSL's own message has addresses and paths of the build in it.
+  // OpenSSL's own message contains addresses and build paths.
   const { code = '', message, reason = message, syscall } = error;
   if (Object.hasOwn(reasonOwner, code) || (syscall !== undefined && code !== 'EPROTO')) return error;
   // OpenSSL's verification codes are words; Node's own begin with ERR_.
@@ -35,7 +35,7 @@ export function tlsError(error: NodeJS.ErrnoException & { reason?: string }): Er
     : new ExchangeError('TLS_ERROR', reason);
 }
 
-/** Reason of a failed exchange. Throws AgentError where the fault is this host's. */
+/** Reason of a failed exchange. Throws AgentError if this host is at fault. */
 export function exchangeReason(thrown: unknown): Reason {
   const error = toError(thrown) as NodeJS.ErrnoException; // net, tls, http2 and undici errors have a code
   if (error instanceof DnsMalformed) return reasonOf('DNS_MALFORMED', error.message);

@@ -8,21 +8,21 @@ import { enterPhase, type Trace } from './trace.ts';
 import { exchangeUdp, type DnsServer } from './udp.ts';
 import { connectTcp } from '../tcp/connect.ts';
 
-/** Moments after the first query by UDP at which it is sent again. */
+/** Times after the first UDP query at which it is sent again. */
 const resendAtMs = [1000, 3000, 7000, 15_000];
 
 export type ExchangeTarget = {
   server: DnsServer;
   protocol: DnsProtocol;
-  /** Name or address that the certificate must be for. */
+  /** Name or address that the certificate must match. */
   host: string;
   path: string;
   skipSSL: boolean;
 };
 
 /**
- * Asks one server once, by the target's protocol; a truncated answer by UDP is asked for again by TCP. Rejects with
- * whatever failed (see `exchangeReason`) or `signal.reason`; `trace` tells how far it came.
+ * Queries one server once, by the target's protocol; repeats a truncated UDP answer by TCP. Rejects with the
+ * underlying error (see `exchangeReason`) or `signal.reason`; `trace` shows how far it got.
  */
 export async function askServer(
   target: ExchangeTarget,
@@ -53,13 +53,13 @@ async function askByConnection(
     { address: server.address, family: isIPv6(server.address) ? (6 as const) : (4 as const) },
   ];
   const socket = await connectTcp({ addresses, port: server.port }, { signal, attempts: [] });
-  socket.on('error', () => {}); // after the exchange nobody else listens
+  socket.on('error', () => {}); // nobody else listens after the exchange
   try {
     if (protocol === 'UDP' || protocol === 'TCP') return await converse(socket, query, { trace, signal });
     enterPhase(trace, 'tls');
     const secure = await handshake(socket, target, { trace, signal });
     if (protocol === 'DOT') return await converse(secure, query, { trace, signal });
-    // undici is loaded where it is needed only: it is large.
+    // undici is large, so it is loaded only where it is needed.
     const { askByHttps } = await import('./https.ts');
     const { host, path } = target;
     return await askByHttps(secure, { host, port: server.port, path, query }, { trace, signal });
@@ -83,7 +83,7 @@ async function converse(
   return answer;
 }
 
-/** Made once: building one costs more than the rest of a handshake. */
+/** Created once, because building a context costs more than the rest of a handshake. */
 let sharedContext: SecureContext | null = null;
 
 function handshake(
@@ -99,9 +99,9 @@ function handshake(
     const secure = connectTls({
       socket,
       host,
-      // An address is no server name (RFC 6066 section 3); the certificate is still checked against `host`.
+      // An address cannot be a server name (RFC 6066 section 3); the certificate is still checked against `host`.
       servername: isIP(host) === 0 ? host : '',
-      // DoT servers need no ALPN, and some refuse a name that they do not know.
+      // DoT servers need no ALPN, and some refuse a protocol name that they do not recognise.
       ...(protocol === 'DOH' ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}),
       secureContext: (sharedContext ??= createSecureContext()),
       rejectUnauthorized: !skipSSL,

@@ -7,17 +7,17 @@ import { shortened } from '../interface/shorten.ts';
 
 const mediaType = 'application/dns-message';
 const maxHeaderBytes = 16 * 1024;
-/** A DNS message is no longer than its length in two bytes can say. */
+/** Maximum length of a DNS message, which its two-byte length field sets. */
 const maxMessageBytes = 65_535;
-/** Time for undici to hand out what it had received when the connection closed. */
+/** Time for undici to deliver data that it had received when the connection closed. */
 const afterCloseMs = 50;
 
-/** `host`: the name or address of the server, for the certificate and the URL; `path`: where it answers queries. */
+/** `host`: the name or address of the server, for the certificate and the URL; `path`: the URL path for queries. */
 type HttpsQuery = { host: string; port: number; path: string; query: DnsQuery };
 
 /**
- * One query by HTTPS POST (RFC 8484) over a TLS connection that stands, by HTTP/2 where the server chose it. Redirects are
- * not followed. Rejects with ExchangeError (HTTP_STATUS), DnsMalformed, undici's errors or `signal.reason`.
+ * One query by HTTPS POST (RFC 8484) over an established TLS connection, by HTTP/2 if the server chose it. Redirects
+ * are not followed. Rejects with ExchangeError (HTTP_STATUS), DnsMalformed, undici's errors or `signal.reason`.
  */
 export async function askByHttps(
   socket: TLSSocket,
@@ -26,13 +26,13 @@ export async function askByHttps(
 ): Promise<DnsMessage> {
   const authority = host.includes(':') ? `[${host}]` : host;
   let connected = false;
-  // undici would connect again where the connection was gone before the request was out.
+  // undici would reconnect if the connection closed before the request was sent.
   const closedEarly = new ExchangeError(
     'CONNECTION_CLOSED',
     'the server closed the connection without an answer',
   );
   const client = new Client(`https://${authority}:${port}`, {
-    // Later: by HTTP/1.1, undici resumes its queue only for a connection that comes after the request.
+    // Deferred: with HTTP/1.1, undici resumes its queue only if the connection arrives after the request.
     connect: (_options, callback) => {
       const first = !connected;
       connected = true;
@@ -41,7 +41,7 @@ export async function askByHttps(
     pingInterval: 0,
     allowH2: true,
     pipelining: 1,
-    // The signal bounds the time of all of it.
+    // The signal limits the total time.
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: maxHeaderBytes,
@@ -52,11 +52,11 @@ export async function askByHttps(
     trace.httpVersion = socket.alpnProtocol === 'h2' ? '2' : '1.1';
     return await Promise.race([post(client, { path, query }, { trace, signal }), interruption.promise]);
   } catch (error) {
-    // undici wraps or replaces the reason in places.
+    // undici sometimes wraps or replaces the reason.
     throw signal.aborted ? signal.reason : error;
   } finally {
     interruption.clear();
-    // Rejects with what the request has rejected with already.
+    // Rejects with the same error as the request.
     client.destroy().catch(() => {});
   }
 }
@@ -87,7 +87,7 @@ async function post(
   return decoded.answer;
 }
 
-/** The whole body. undici's own limit holds for HTTP/1.1 only. */
+/** The complete body. undici's own limit applies only to HTTP/1.1. */
 async function messageOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -100,8 +100,8 @@ async function messageOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 /**
- * Rejects when the signal fires, or a moment after the connection has closed. undici does neither while a request waits
- * for a connection that was gone before undici got it.
+ * Rejects when the signal fires, or shortly after the connection has closed. undici does neither while a request
+ * waits for a connection that closed before undici got it.
  */
 function interruptionOf(
   socket: TLSSocket,
@@ -117,7 +117,7 @@ function interruptionOf(
       timer = setTimeout(() => reject(closed), afterCloseMs);
     };
   });
-  promise.catch(() => {}); // it may reject after the race is over
+  promise.catch(() => {}); // it may reject after the race has ended
   signal.addEventListener('abort', onAbort, { once: true });
   socket.once('close', onClose);
   if (signal.aborted) onAbort();

@@ -1,7 +1,7 @@
 import { DnsMalformed } from './message.ts';
 import type { DnsReader } from './reader.ts';
 
-/** Mantissa and exponent of ten in one byte, in centimetres; as metres (RFC 1876 section 2). */
+/** Mantissa and exponent of ten in one byte, in centimetres; returned in metres (RFC 1876 section 2). */
 function metres(byte: number): string {
   const mantissa = byte >> 4;
   const exponent = byte & 0xf;
@@ -9,7 +9,7 @@ function metres(byte: number): string {
   return `${(mantissa * 10 ** exponent) / 100}m`;
 }
 
-/** Thousandths of an arc second from the equator or prime meridian, which are 2^31. */
+/** Thousandths of an arc second from the equator or prime meridian, which are encoded as 2^31. */
 function angle(raw: number, hemispheres: readonly [string, string], maxDegrees: number): string {
   const value = raw - 2 ** 31;
   const thousandths = Math.abs(value);
@@ -23,11 +23,11 @@ function angle(raw: number, hemispheres: readonly [string, string], maxDegrees: 
 /** LOC data, RFC 1876 section 3. */
 export function locText(reader: DnsReader): string {
   const version = reader.u8();
-  if (version !== 0) throw new DnsMalformed(`LOC data of version ${version} are unknown`);
+  if (version !== 0) throw new DnsMalformed(`LOC data have the unknown version ${version}`);
   const [size, horizontal, vertical] = [metres(reader.u8()), metres(reader.u8()), metres(reader.u8())];
   const latitude = angle(reader.u32(), ['N', 'S'], 90);
   const longitude = angle(reader.u32(), ['E', 'W'], 180);
-  // Centimetres above 100 km below the ellipsoid.
+  // Centimetres above a base 100 km below the ellipsoid.
   const altitude = (reader.u32() - 10_000_000) / 100;
   return `${latitude} ${longitude} ${altitude.toFixed(2)}m ${size} ${horizontal} ${vertical}`;
 }

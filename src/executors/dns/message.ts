@@ -1,8 +1,8 @@
 import { encode, AUTHENTIC_DATA, DNSSEC_OK, RECURSION_DESIRED, type RecordType } from 'dns-packet';
 
 /**
- * DNS messages (RFC 1035 section 4). Queries are encoded by dns-packet. Answers are read here: what they say is
- * evidence, so every length is checked against the message, names keep their escapes, and unknown types keep their bytes.
+ * DNS messages (RFC 1035 section 4). dns-packet encodes queries. Answers are decoded here because they are evidence:
+ * every length is checked against the message, names keep their escapes, and unknown types keep their bytes.
  */
 
 export type DnsQuestion = { name: string; type: number; class: number };
@@ -35,7 +35,7 @@ export type DnsMessage = {
 
 export type DnsQuery = { id: number; name: string; type: number; bytes: Buffer };
 
-/** Bytes that are no DNS message. */
+/** The bytes are not a valid DNS message. */
 export class DnsMalformed extends Error {
   constructor(message: string) {
     super(message);
@@ -43,20 +43,21 @@ export class DnsMalformed extends Error {
   }
 }
 
-/** Largest answer by UDP that we ask for: fits one unfragmented packet everywhere (DNS flag day 2020). */
+/** Maximum size of a UDP answer that the query allows: fits one unfragmented packet everywhere (DNS flag day 2020). */
 export const udpPayloadSize = 1232;
 
 /**
- * A query with recursion desired. `name` is ASCII, without escapes; `.` is the root. With `edns` the query carries an
- * OPT record (payload 1232, DO) and the AD bit, so that the answer shows whether the resolver validated it (RFC 6840 5.7).
+ * Encodes a query with recursion desired. `name` is ASCII, without escapes; `.` is the root. With `edns` the query
+ * has an OPT record (payload 1232, DO) and the AD bit, so that the answer shows whether the resolver validated it
+ * (RFC 6840 5.7).
  */
 export function encodeQuery(query: { id: number; name: string; type: number; edns: boolean }): DnsQuery {
   const bytes = encode({
     id: query.id,
     type: 'query',
     flags: query.edns ? RECURSION_DESIRED | AUTHENTIC_DATA : RECURSION_DESIRED,
-    // dns-packet turns names that it does not know silently into type 0, but takes UNKNOWN_n for every number;
-    // its types list the mnemonics alone.
+    // dns-packet silently encodes unknown type names as type 0, but accepts UNKNOWN_n for every number. Its types
+    // list only the mnemonics.
     questions: [{ name: query.name, type: `UNKNOWN_${query.type}` as RecordType, class: 'IN' }],
     additionals: query.edns
       ? [
@@ -76,7 +77,7 @@ export function encodeQuery(query: { id: number; name: string; type: number; edn
   return { id: query.id, name: query.name, type: query.type, bytes };
 }
 
-/** Bytes of a label that have a meaning in presentation form (RFC 1035 section 5.1). */
+/** Bytes with a meaning in the presentation form of a label (RFC 1035 section 5.1). */
 const escaped = new Set(Buffer.from('.\\"();@$'));
 
 function presentLabel(bytes: Buffer, start: number, end: number): string {
@@ -96,8 +97,8 @@ function presentLabel(bytes: Buffer, start: number, end: number): string {
 }
 
 /**
- * The name at `offset`, absolute and in presentation form, and the offset after it; `limit` is the end of what it may
- * occupy. Pointers must point backwards, which bounds the walk. Throws DnsMalformed.
+ * The name at `offset`, absolute and in presentation form, and the offset after it. `limit` is the end of the data
+ * that it may occupy. Pointers must point backwards, which limits the number of steps. Throws DnsMalformed.
  */
 export function readName(bytes: Buffer, offset: number, limit: number): { name: string; end: number } {
   let name = '';
@@ -172,7 +173,7 @@ function readRecords(bytes: Buffer, from: number, count: number): { records: Dns
   return { records, end: offset };
 }
 
-/** Header and question: what decides whether a message answers our query. Throws DnsMalformed. */
+/** Header and question, which decide whether a message answers our query. Throws DnsMalformed. */
 function readHead(bytes: Buffer): { message: DnsMessage; end: number } {
   if (bytes.length < 12)
     throw new DnsMalformed(`an answer of ${bytes.length} bytes is shorter than a header`);
@@ -213,7 +214,7 @@ function readSections(message: DnsMessage, from: number): void {
   message.additionals = additionals.records.filter(({ type }) => type !== optType);
   const opt = additionals.records.find(({ type }) => type === optType);
   if (opt !== undefined) {
-    // OPT packs the upper rcode bits, the version and the DO bit into the TTL's place.
+    // OPT stores the upper rcode bits, the version and the DO bit in the TTL field.
     message.rcode |= (opt.ttl >>> 24) << 4;
     message.edns = {
       udpPayloadSize: opt.class,
@@ -223,7 +224,7 @@ function readSections(message: DnsMessage, from: number): void {
   }
 }
 
-/** Reads a whole message. Throws DnsMalformed. */
+/** Decodes a complete message. Throws DnsMalformed. */
 export function decodeMessage(bytes: Buffer): DnsMessage {
   const { message, end } = readHead(bytes);
   readSections(message, end);
@@ -236,7 +237,7 @@ function mismatchOf(message: DnsMessage, query: DnsQuery): string | null {
   if (message.opcode !== 0) return 'of another opcode';
   const [question] = message.questions;
   if (question === undefined) {
-    // A server that can't read a query may answer without repeating the question.
+    // A server that cannot read a query may answer without repeating the question.
     return message.rcode === 0 ? 'without a question' : null;
   }
   const asked = query.name.endsWith('.') ? query.name : `${query.name}.`;
@@ -249,8 +250,8 @@ function mismatchOf(message: DnsMessage, query: DnsQuery): string | null {
 }
 
 /**
- * The answer to `query`, or `mismatch`: why these bytes do not belong to it (anybody may send those, so over UDP they
- * are no reason to give up). Throws DnsMalformed when they belong to it but are garbage.
+ * The answer to `query`, or `mismatch`: why these bytes do not belong to it. Anybody may send such bytes, so over UDP
+ * they do not end the exchange. Throws DnsMalformed if they belong to it but are malformed.
  */
 export function decodeAnswer(bytes: Buffer, query: DnsQuery): { answer: DnsMessage } | { mismatch: string } {
   let head: ReturnType<typeof readHead>;

@@ -2,10 +2,10 @@ import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { unbracketed } from '../interface/name.ts';
 
-/** Query names have more freedom than host names: `_sip._tcp`, `*`, `0/25.2.0.192` (RFC 2317). No escapes. */
+/** Query names may contain more characters than host names: `_sip._tcp`, `*`, `0/25.2.0.192` (RFC 2317). No escapes. */
 const label = /^[\x21-\x2d\x2f-\x5b\x5d-\x7e]{1,63}$/;
 
-/** The name under which an address's PTR record lies (RFC 1035 section 3.5, RFC 3596 section 2.5). */
+/** The name of an address's PTR record (RFC 1035 section 3.5, RFC 3596 section 2.5). */
 export function reverseName(address: string): string {
   if (isIP(address) === 4) return `${address.split('.').reverse().join('.')}.in-addr.arpa`;
   const [head = '', tail] = withoutIpv4Tail(address.replace(/%.*/, '')).split('::');
@@ -26,14 +26,14 @@ function withoutIpv4Tail(address: string): string {
 }
 
 /**
- * The name to ask for, without trailing dot (the root is `.`): international names in ASCII, for PTR a plain address as
- * its reverse name. Null when it is no domain name.
+ * The name to query, without trailing dot (the root is `.`). International names are converted to ASCII, and for PTR
+ * a plain address to its reverse name. Null if it is not a domain name.
  */
 export function queryName(query: string, recordType: string): string | null {
   const address = unbracketed(query.trim());
   if (recordType === 'PTR' && isIP(address) !== 0) return reverseName(address);
   if (query === '.') return '.';
-  // eslint-disable-next-line no-control-regex -- the range is what ASCII is
+  // eslint-disable-next-line no-control-regex -- the range is ASCII
   const ascii = /^[\x00-\x7f]*$/.test(query) ? query : domainToASCII(query);
   const name = ascii.endsWith('.') ? ascii.slice(0, -1) : ascii;
   return name.length <= 253 && name.split('.').every((part) => label.test(part)) ? name : null;

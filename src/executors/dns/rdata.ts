@@ -6,8 +6,8 @@ import { locText } from './loc.ts';
 import { typeName } from './types.ts';
 
 /**
- * Data of a record in presentation form, each type as its RFC writes it into a zone file (names absolute). Types without
- * a form here are RFC 3597's `\# length hex`. Throws DnsMalformed where the data do not fit the type.
+ * Data of a record in presentation form, as the RFC of its type defines it for zone files (names absolute). Types
+ * without a form here use RFC 3597's `\# length hex`. Throws DnsMalformed if the data do not match the type.
  */
 export function presentRdata(bytes: Buffer, record: DnsRecord): string {
   const present = presenters.get(record.type);
@@ -19,7 +19,7 @@ export function presentRdata(bytes: Buffer, record: DnsRecord): string {
   return text;
 }
 
-/** The strings of a TXT record, joined without quotes: what a reader of the record (SPF, DKIM…) means by its value. */
+/** The strings of a TXT record, joined without quotes, as readers of the record (SPF, DKIM…) interpret it. */
 export function txtValue(bytes: Buffer, record: DnsRecord): string {
   const reader = new DnsReader(bytes, record.start, record.end);
   const strings: Buffer[] = [];

@@ -1,12 +1,12 @@
 import { DnsMalformed, readName } from './message.ts';
 
-/** Walks the data of one record, field by field; never past their end. Every method throws DnsMalformed there. */
+/** Reads the data of one record field by field. Every method throws DnsMalformed at the end of the data. */
 export class DnsReader {
   readonly #bytes: Buffer;
   readonly #end: number;
   #at: number;
 
-  /** The whole message, since names may point back into it, and the place of the data in it. */
+  /** The complete message, because names may point back into it, and the position of the data in it. */
   constructor(bytes: Buffer, start: number, end: number) {
     this.#bytes = bytes;
     this.#at = start;
@@ -44,7 +44,7 @@ export class DnsReader {
     return name;
   }
 
-  /** A string after its length in one byte (RFC 1035 section 3.3). */
+  /** A string with its length in the first byte (RFC 1035 section 3.3). */
   string(): Buffer {
     return this.take(this.u8());
   }

@@ -5,16 +5,16 @@ import type { DnsServer } from './udp.ts';
 import { ResolveError, type IpFamily, type Network } from '../interface/network.ts';
 import { unbracketed } from '../interface/name.ts';
 
-/** Servers that one query may go through; more would only prolong a failure. */
+/** Maximum number of servers for one query; more would only prolong a failure. */
 const maxServers = 4;
 
 const defaultPorts: { readonly [P in DnsProtocol]: number } = { UDP: 53, TCP: 53, DOT: 853, DOH: 443 };
 
-/** Where a query goes, as the request names it. */
+/** The target of a query, as the request names it. */
 export type NameServerTarget = {
   /** As given, for people; null = the system's own. */
   name: string | null;
-  /** Name or address whose certificate is expected; null = the address that is asked. */
+  /** Name or address that the certificate must match; null = the server's address. */
   host: string | null;
   /** Null = each system server's own. */
   port: number | null;
@@ -22,7 +22,10 @@ export type NameServerTarget = {
   path: string;
 };
 
-/** Reads nameServer and port of a request; a URL's own port goes before `port`. Throws ExchangeError INVALID_URL for a DOH URL that can't be used. */
+/**
+ * Reads nameServer and port of a request; a port in a URL takes precedence over `port`. Throws ExchangeError
+ * INVALID_URL for an unusable DOH URL.
+ */
 export function nameServerTarget({ nameServer, port, protocol }: DnsRequest): NameServerTarget {
   const given = nameServer?.trim() ?? '';
   const ownPort = port ?? defaultPorts[protocol];
@@ -38,7 +41,7 @@ export function nameServerTarget({ nameServer, port, protocol }: DnsRequest): Na
     return { name: given, host: unbracketed(given), port: ownPort, path: '/dns-query' };
   if (protocol !== 'DOH')
     throw new ExchangeError('INVALID_URL', 'nameServer may be a URL only with the protocol DOH');
-  // An RFC 8484 template: with POST its variable goes away (section 4.1).
+  // An RFC 8484 template: its variable is removed for POST (section 4.1).
   const url = URL.canParse(given) ? new URL(given.replace(/\{\?dns\}$/, '')) : null;
   if (url === null || url.protocol !== 'https:' || url.username !== '' || url.password !== '') {
     throw new ExchangeError(
@@ -55,8 +58,8 @@ export function nameServerTarget({ nameServer, port, protocol }: DnsRequest): Na
 }
 
 /**
- * Addresses of the target in the order in which they are to be asked; `resolveMs` is absent when no name had to be
- * resolved. Rejects with ResolveError or `signal.reason`.
+ * Addresses of the target in the order in which to query them; `resolveMs` is absent if no name had to be resolved.
+ * Rejects with ResolveError or `signal.reason`.
  */
 export async function findServers(
   target: NameServerTarget,
@@ -78,7 +81,7 @@ export async function findServers(
   };
 }
 
-/** IPv4 addresses, or IPv6 ones of a name that has no others. */
+/** IPv4 addresses, or IPv6 ones if the name has no others. */
 async function resolveEither(host: string, { network, signal }: { network: Network; signal: AbortSignal }) {
   const resolve = async (family: IpFamily) => (await network.resolve(host, { family, signal })).addresses;
   try {

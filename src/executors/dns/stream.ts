@@ -2,10 +2,10 @@ import type { Duplex } from 'node:stream';
 import { decodeAnswer, DnsMalformed, type DnsMessage, type DnsQuery } from './message.ts';
 
 /**
- * One query and its answer over a connected stream, TCP or TLS (RFC 1035 section 4.2.2: each message after its length in
- * two bytes). Resolves with the answer and the moment (performance.now) of its first byte. On a stream nobody else can
- * write, so whatever does not belong to the query is malformed. Rejects with DnsMalformed, the stream's error or
- * `signal.reason`. Leaves the stream open; never holds more than one message.
+ * One query and its answer over a connected stream, TCP or TLS (RFC 1035 section 4.2.2: a two-byte length before each
+ * message). Resolves with the answer and the time (performance.now) of its first byte. Nobody else can write to the
+ * stream, so anything that does not match the query is malformed. Rejects with DnsMalformed, the stream's error or
+ * `signal.reason`. Leaves the stream open and never buffers more than one message.
  */
 export function exchangeStream(
   stream: Duplex,
@@ -35,7 +35,7 @@ export function exchangeStream(
         new DnsMalformed(
           received.length === 0
             ? 'the server closed the connection without an answer'
-            : `the server closed the connection within its answer (${received.length} bytes came)`,
+            : `the server closed the connection during its answer (${received.length} bytes received)`,
         ),
       );
     const onData = (chunk: Buffer) => {
@@ -63,7 +63,7 @@ export function exchangeStream(
     stream.on('close', onEnd);
     const length = Buffer.alloc(2);
     length.writeUInt16BE(query.bytes.length);
-    // One write: some servers wait for the second segment with a delayed ACK in between.
+    // One write: after a partial message, some servers wait for the second segment and delay their ACK.
     stream.write(Buffer.concat([length, query.bytes]));
   });
 }

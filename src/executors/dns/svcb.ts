@@ -34,7 +34,7 @@ function alpnId(reader: DnsReader): string {
   return escapedBytes(Buffer.from(inList, 'latin1'), '"\\');
 }
 
-/** The value in quotes, or null where the key stands alone. */
+/** The value in quotes, or null if the key has no value. */
 function parameterValue(key: number, value: DnsReader): string | null {
   switch (keyName(key)) {
     case 'mandatory':
@@ -67,7 +67,7 @@ export function readSvcb(reader: DnsReader): string {
   let last = -1;
   while (reader.left > 0) {
     const key = reader.u16();
-    // Section 2.2: strictly increasing, so that each comes once.
+    // Section 2.2: strictly increasing, so that each key occurs once.
     if (key <= last) throw new DnsMalformed('service parameters are out of order');
     last = key;
     const bytes = reader.take(reader.u16());

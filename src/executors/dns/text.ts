@@ -3,7 +3,7 @@ import type { DnsReader } from './reader.ts';
 import { DnsMalformed } from './message.ts';
 import { typeName } from './types.ts';
 
-/** Pieces of the presentation form that several record types share. */
+/** Parts of the presentation form that several record types share. */
 
 export function ipv4Text(bytes: Buffer): string {
   return bytes.join('.');
@@ -19,9 +19,9 @@ export function ipv6Text(bytes: Buffer): string {
   return new URL(`http://[${groups.map((group) => group.toString(16)).join(':')}]`).hostname.slice(1, -1);
 }
 
-/** Text of a string's bytes: as it is where it is UTF-8 without control characters, else with `\DDD` escapes. */
+/** Text of a string's bytes: unchanged if it is UTF-8 without control characters, else with `\DDD` escapes. */
 export function domainText(bytes: Buffer): string {
-  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  // eslint-disable-next-line no-control-regex -- matches control characters on purpose
   if (isUtf8(bytes) && !/[\x00-\x1f\x7f]/.test(bytes.toString())) return bytes.toString();
   return escapedBytes(bytes, '');
 }
@@ -31,7 +31,7 @@ export function quoted(bytes: Buffer): string {
   return `"${escapedBytes(bytes, '"\\')}"`;
 }
 
-/** Printable ASCII as it is, `special` characters after a backslash, other bytes as `\DDD`. */
+/** Printable ASCII unchanged, `special` characters after a backslash, other bytes as `\DDD`. */
 export function escapedBytes(bytes: Buffer, special: string): string {
   let text = '';
   for (const byte of bytes) {
@@ -44,7 +44,7 @@ export function escapedBytes(bytes: Buffer, special: string): string {
 
 const base32hexDigits = '0123456789ABCDEFGHIJKLMNOPQRSTUV';
 
-/** RFC 4648 section 7, without padding, as NSEC3 has it. */
+/** RFC 4648 section 7, without padding, as in NSEC3. */
 export function base32hex(bytes: Buffer): string {
   let text = '';
   let bits = 0;

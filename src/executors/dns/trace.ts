@@ -1,16 +1,16 @@
 import type { Phases } from '../tcp/timings.ts';
 import type { UdpProgress } from './udp.ts';
 
-/** What one server's exchange has gathered, also while it runs and when it fails. */
+/** The data collected about the exchange with one server, also while it runs and when it fails. */
 export type Trace = {
   startedAt: number;
   phases: Phases;
-  /** A phase that has begun: the time since then belongs to it if the exchange ends here. */
+  /** The phase in progress: the time since its start belongs to it if the exchange ends now. */
   open: { phase: keyof Phases; since: number } | null;
   udp: UdpProgress;
   /** Queries sent over connections. */
   streamTries: number;
-  /** The answer by UDP was cut off, and the query sent again by TCP. */
+  /** The UDP answer was truncated, and the query was sent again by TCP. */
   truncatedRetry: boolean;
   tls: { protocol: string | null; cipher: string; authorized: boolean; error: string | null } | null;
   httpVersion: string | null;
@@ -30,7 +30,7 @@ export function newTrace(): Trace {
   };
 }
 
-/** Ends the phase that is open, if any, and begins the next; phases that come twice (UDP, then TCP) add up. */
+/** Ends the current phase, if any, and starts the next. Repeated phases (UDP, then TCP) add up. */
 export function enterPhase(trace: Trace, phase: keyof Phases | null): void {
   const now = performance.now();
   if (trace.open !== null) {

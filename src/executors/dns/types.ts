@@ -76,7 +76,7 @@ const rcodeNames: ReadonlyMap<number, string> = new Map([
   [23, 'BADCOOKIE'],
 ]);
 
-/** Number of a type's mnemonic; `TYPE123` works too (RFC 3597 section 5). Undefined when there is no such type. */
+/** Number of a type's mnemonic; `TYPE123` works too (RFC 3597 section 5). Undefined if there is no such type. */
 export function typeNumber(name: string): number | undefined {
   const known = typeNumbers.get(name);
   if (known !== undefined) return known;
@@ -84,12 +84,12 @@ export function typeNumber(name: string): number | undefined {
   return digits === undefined || Number(digits) > 0xffff ? undefined : Number(digits);
 }
 
-/** Mnemonic of a type, `TYPE123` when it has none. */
+/** Mnemonic of a type; `TYPE123` if it has none. */
 export function typeName(number: number): string {
   return typeNames.get(number) ?? `TYPE${number}`;
 }
 
-/** Mnemonic of a class, `CLASS123` when it has none. */
+/** Mnemonic of a class; `CLASS123` if it has none. */
 export function className(number: number): string {
   return number === 1
     ? 'IN'
@@ -102,7 +102,7 @@ export function className(number: number): string {
           : `CLASS${number}`;
 }
 
-/** Mnemonic of a response code, `RCODE123` when it has none. */
+/** Mnemonic of a response code; `RCODE123` if it has none. */
 export function rcodeName(number: number): string {
   return rcodeNames.get(number) ?? `RCODE${number}`;
 }

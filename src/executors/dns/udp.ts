@@ -4,20 +4,21 @@ import { decodeAnswer, type DnsMessage, type DnsQuery } from './message.ts';
 
 export type DnsServer = { address: string; port: number };
 
-/** What one exchange by UDP has to tell, also while it runs and when it fails. */
+/** The data collected about one UDP exchange, also while it runs and when it fails. */
 export type UdpProgress = {
   /** Queries sent. */
   tries: number;
-  /** Datagrams that came from the server's address but did not belong to the query. */
+  /** Datagrams from the server's address that did not match the query. */
   ignored: number;
-  /** Why the last of them did not belong. */
+  /** Why the last of them did not match. */
   lastMismatch: string | null;
 };
 
 /**
- * Sends `query` from a fresh, connected socket (random port; the kernel drops other senders' datagrams) and resolves with
- * the answer. Sends again `resendAtMs` after the start. Datagrams that don't belong to the query are counted and ignored.
- * Rejects with the socket's error (ECONNREFUSED…), DnsMalformed or `signal.reason`; has no time limit of its own.
+ * Sends `query` from a new connected socket (random port; the kernel drops other senders' datagrams) and resolves
+ * with the answer. Sends it again `resendAtMs` after the start. Datagrams that do not match the query are counted and
+ * ignored. Rejects with the socket's error (ECONNREFUSED…), DnsMalformed or `signal.reason`; it has no time limit of
+ * its own.
  */
 export function exchangeUdp(
   server: DnsServer,
@@ -46,7 +47,7 @@ export function exchangeUdp(
     const send = () => {
       progress.tries += 1;
       sent += 1;
-      // An error of one send (a full buffer, a firewall) ends the exchange like one that comes back.
+      // An error from sending (a full buffer, a firewall) ends the exchange like an error that is received.
       socket?.send(query.bytes, (error) => {
         if (error !== null) fail(error);
       });

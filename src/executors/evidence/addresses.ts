@@ -1,6 +1,6 @@
 import { isIP, SocketAddress } from 'node:net';
 
-/** An address in the one form that the system prints, without a zone; the text itself where it is none. */
+/** An address in the canonical form of the system, without a zone; the text itself if it is not an address. */
 export function plainAddress(text: string): string {
   const [address = ''] = text.split('%', 1);
   const version = isIP(address);
@@ -8,7 +8,7 @@ export function plainAddress(text: string): string {
   return new SocketAddress({ address, family: version === 6 ? 'ipv6' : 'ipv4' }).address;
 }
 
-/** Its 4 or 16 bytes; null where it is no address. */
+/** Its 4 or 16 bytes; null if it is not an address. */
 export function addressBytes(text: string): Buffer | null {
   const plain = plainAddress(text);
   if (isIP(plain) === 4) return Buffer.from(plain.split('.').map(Number));
@@ -27,7 +27,7 @@ export function addressBytes(text: string): Buffer | null {
   return bytes;
 }
 
-/** The form that addressBytes comes from. */
+/** The address text for the bytes of addressBytes. */
 export function addressText(bytes: Buffer): string {
   if (bytes.length === 4) return bytes.join('.');
   const words = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16));

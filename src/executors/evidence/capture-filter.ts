@@ -1,15 +1,15 @@
 import { addressBytes } from './addresses.ts';
 
-/** An address and a port whose packets are wanted, in both directions. */
+/** An address and a port whose packets are captured, in both directions. */
 export type Endpoint = { address: string; port: number };
 
 /** Bytes of a packet that the kernel keeps. */
 export const snapLength = 160;
 
-/** Most addresses of one family in a filter: its jumps reach over 255 instructions. */
+/** Maximum number of addresses of one family in a filter, because its jumps skip at most 255 instructions. */
 export const maxFilterAddresses = 24;
 
-// linux/filter.h: classes, sizes and modes as BPF programs use them.
+// linux/filter.h: classes, sizes and modes of BPF programs.
 const load = {
   word: 0x20,
   half: 0x28,
@@ -26,9 +26,10 @@ const protocolOfFrame = 0xffff_f000; // SKF_AD_OFF + SKF_AD_PROTOCOL
 type Instruction = { code: number; k: number; yes?: string; no?: string };
 
 /**
- * A classic BPF program over packets from their IP header on, for struct sock_filter. It passes TCP and UDP from or to the
- * endpoints, and ICMP errors about packets to them. It is coarse (the last 32 bits of an address, any of the ports), so that it
- * stays short; `keepPackets` looks closer. Fragments but the first, and packets with IPv6 extension headers, do not pass.
+ * A classic BPF program over packets from their IP header on, for struct sock_filter. It accepts TCP and UDP from or
+ * to the endpoints, and ICMP errors about packets to them. To stay short it compares only the last 32 bits of an
+ * address and any of the ports; `keepPackets` filters exactly. It does not accept fragments after the first, or
+ * packets with IPv6 extension headers.
  */
 export function captureFilter(endpoints: readonly Endpoint[]): Uint8Array {
   const words: { 4: Set<number>; 6: Set<number> } = { 4: new Set(), 6: new Set() };
@@ -108,7 +109,7 @@ export function captureFilter(endpoints: readonly Endpoint[]): Uint8Array {
   return program.bytes();
 }
 
-/** The program that lets nothing pass. */
+/** The program that accepts nothing. */
 export const nothing: Uint8Array = noPackets();
 
 function noPackets(): Uint8Array {
@@ -117,7 +118,7 @@ function noPackets(): Uint8Array {
   return program.bytes();
 }
 
-/** Instructions with named places to jump to; one without a place goes on with the next instruction. */
+/** Instructions with labels to jump to; an instruction without a label continues with the next. */
 function assembler() {
   const instructions: Instruction[] = [];
   const places = new Map<string, number>();
@@ -126,7 +127,7 @@ function assembler() {
     label: (name: string) => void places.set(name, instructions.length),
     bytes: (): Uint8Array => {
       const bytes = new Uint8Array(instructions.length * 8);
-      // The machine's own byte order.
+      // In the machine's own byte order.
       const halves = new Uint16Array(bytes.buffer);
       const wide = new Uint32Array(bytes.buffer);
       for (const [at, { code, k, yes, no }] of instructions.entries()) {

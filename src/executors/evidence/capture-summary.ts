@@ -1,22 +1,22 @@
 import { tcpFlags, type Packet } from './packets.ts';
 
-/** What a capture shows, counted. */
+/** The packets of a capture, counted. */
 export type CaptureSummary = {
   packets: number;
-  /** Packets that there was no room for. */
+  /** Packets that were dropped because the buffer was full. */
   lost: number;
-  /** SYNs to the target, the first and the repeated; and the answers to them. */
+  /** SYNs to the target, first and repeated ones, and the answers to them. */
   syn: number;
   synAck: number;
-  /** Segments that were sent again, by either side. */
+  /** Segments that were retransmitted by either side. */
   retransmissions: number;
   resets: number;
   icmpUnreachable: number;
-  /** Other errors by ICMP, such as a packet that was too large. */
+  /** Other ICMP errors, such as a packet that was too large. */
   icmpErrors: number;
   dnsQueries: number;
   dnsAnswers: number;
-  /** The same in words. */
+  /** A summary in words. */
   summary: string;
 };
 
@@ -54,7 +54,7 @@ type Counts = Omit<CaptureSummary, 'packets' | 'lost' | 'summary'>;
 function wordsFor(packets: number, lost: number, counts: Counts): string {
   const { syn, synAck, retransmissions, resets, icmpUnreachable, icmpErrors, dnsQueries, dnsAnswers } =
     counts;
-  if (packets === 0) return 'no packet of the attempt left this host or came to it';
+  if (packets === 0) return 'no packets of the attempt were sent or received';
   const some = (count: number, one: string, many = `${one}s`) =>
     count === 0 ? [] : [`${count} ${count === 1 ? one : many}`];
   const parts = [
@@ -68,7 +68,7 @@ function wordsFor(packets: number, lost: number, counts: Counts): string {
     ...some(resets, 'reset'),
     ...some(icmpUnreachable, 'ICMP unreachable message'),
     ...some(icmpErrors, 'other ICMP error'),
-    ...(lost > 0 ? [`${lost} packets lost for want of room`] : []),
+    ...(lost > 0 ? [`${lost} packets lost because the buffer was full`] : []),
   ];
   return `${packets} packets: ${parts.join(', ')}`;
 }

@@ -12,34 +12,34 @@ import { summaryOf, type CaptureSummary } from './capture-summary.ts';
 import { keepPackets, readRecords, type AttemptTraffic } from './packets.ts';
 import { pcapFile } from './pcap.ts';
 
-/** Packets of one attempt while it runs: kept by the kernel, so that they cost the attempt no time. */
+/** A packet capture of one attempt. The kernel keeps the packets, so that the capture costs the attempt no time. */
 export type Capture = {
-  /** Lets the packets from and to these pass, and no others, from now on. */
+  /** From now on, accepts only the packets from and to these endpoints. */
   watch: (endpoints: readonly Endpoint[]) => void;
   /**
-   * Ends it at once: the attempt's packets, cut to their headers, as a pcap file; null when the kernel does not hand them out.
-   * Never rejects.
+   * Ends it at once: the attempt's packets, cut to their headers, as a pcap file; null if the kernel does not return
+   * them. Never rejects.
    */
   take: (traffic: AttemptTraffic) => Promise<{ pcap: Buffer; summary: CaptureSummary } | null>;
-  /** Ends it without a look at what came. More than once is fine. */
+  /** Ends it and discards the packets. Repeated calls are harmless. */
   drop: () => void;
 };
 
 const remedy = 'needs the capability NET_RAW (--cap-add NET_RAW, or capabilities.add: [NET_RAW])';
 
-/** Begins to capture what goes to the endpoints and comes from them, or says why this host can't. Never rejects. */
+/** Starts to capture packets to and from the endpoints, or returns why this host cannot. Never rejects. */
 export async function openCapture(
   endpoints: readonly Endpoint[],
 ): Promise<Capture | { unavailable: string }> {
   const native = loadNative();
-  if (native === null) return { unavailable: nativeProblem() ?? 'there is no native addon' };
+  if (native === null) return { unavailable: nativeProblem() ?? 'the native addon is missing' };
   const opened = await inTurn(() =>
     native.openCapture(captureFilter(endpoints), rawSocketHelper() ?? ''),
   ).catch(toError);
-  if (opened instanceof Error) return { unavailable: `this host opens no capture: ${opened.message}` };
+  if (opened instanceof Error) return { unavailable: `a packet capture cannot be opened: ${opened.message}` };
   if (typeof opened === 'number') {
     const name = getSystemErrorName(opened);
-    const why = name === 'EPERM' ? `${remedy}: ${name}` : `this host opens no capture: ${name}`;
+    const why = name === 'EPERM' ? `${remedy}: ${name}` : `a packet capture cannot be opened: ${name}`;
     return { unavailable: why };
   }
   return captureOf(native, opened);
@@ -47,7 +47,9 @@ export async function openCapture(
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** One after the other: each keeps a thread for tens of milliseconds that look-ups of names and the disk need, too. */
+/**
+ * One after the other: each occupies a pool thread for tens of milliseconds that name lookups and the disk need too.
+ */
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
   const done = last.then(work);
   last = done.catch(() => undefined);

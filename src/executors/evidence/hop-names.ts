@@ -3,11 +3,11 @@ import { isIPv6 } from 'node:net';
 import type { Network } from '../interface/network.ts';
 import type { Hop } from './trace-hops.ts';
 
-/** All names together: they are worth no more. */
+/** Time limit for all names together; they are not important enough for more. */
 const limitMs = 500;
 const longestName = 253;
 
-/** The hops with the names that the system's name servers know for them by then. Never rejects. */
+/** The hops with the names that the system's name servers return in time. Never rejects. */
 export async function withNames(hops: readonly Hop[], network: Pick<Network, 'nameServers'>): Promise<Hop[]> {
   const resolver = new Resolver({ timeout: limitMs, tries: 1 });
   const timer = setTimeout(() => resolver.cancel(), limitMs);
@@ -32,7 +32,7 @@ export async function withNames(hops: readonly Hop[], network: Pick<Network, 'na
   }
 }
 
-/** Whoever owns an address may name it anything. */
+/** The owner of an address may give it any name. */
 function isName(name: string): boolean {
   return name.length <= longestName && /^[\w.-]+$/.test(name);
 }

@@ -2,17 +2,17 @@ import { endianness } from 'node:os';
 import { addressBytes } from './addresses.ts';
 import type { Endpoint } from './capture-filter.ts';
 
-/** A packet as the addon hands it out, from its IP header on. */
+/** A packet from the addon, from its IP header on. */
 export type RawPacket = {
   seconds: number;
   nanoseconds: number;
-  /** On the wire. */
+  /** Length on the wire. */
   length: number;
   interface: number;
   bytes: Buffer;
 };
 
-/** A packet that belongs to an attempt, cut to what may be shown of it. */
+/** A packet that belongs to an attempt, cut to the part that may be shown. */
 export type Packet = RawPacket & { facts: PacketFacts };
 
 export type PacketFacts =
@@ -30,7 +30,7 @@ export type PacketFacts =
 
 export const tcpFlags = { fin: 1, syn: 2, reset: 4, ack: 16 } as const;
 
-/** The records of takeCapture (src/native/addon/capture.c), and how many packets were lost beside them. */
+/** The records of takeCapture (src/native/addon/capture.c), and the number of lost packets. */
 export function readRecords(buffer: Buffer): { packets: RawPacket[]; lost: number } {
   const little = endianness() === 'LE';
   const word = (at: number) => (little ? buffer.readUInt32LE(at) : buffer.readUInt32BE(at));
@@ -51,19 +51,19 @@ export function readRecords(buffer: Buffer): { packets: RawPacket[]; lost: numbe
   return { packets, lost: word(0) };
 }
 
-/** What an attempt talked to, and about which names. */
+/** The endpoints of an attempt, and the names that it looked up. */
 export type AttemptTraffic = {
   /** Targets of connections. */
   targets: readonly Endpoint[];
   nameServers: readonly Endpoint[];
   hostnames: readonly string[];
-  /** A secret is part of a name: of look-ups, too, the headers alone are kept. Absent = false. */
+  /** A secret is part of a name: only the headers of DNS packets are kept too. Absent = false. */
   hidesNames?: boolean;
 };
 
 /**
- * The packets that belong to an attempt, in order and each once, cut to their headers: of TCP and UDP nothing that was said is
- * kept, but the questions and answers about the attempt's own names.
+ * The packets that belong to an attempt, in order and without duplicates, cut to their headers. No TCP or UDP payload
+ * is kept except DNS questions and answers about the attempt's own names.
  */
 export function keepPackets(packets: readonly RawPacket[], traffic: AttemptTraffic): Packet[] {
   const ends = endpointSet([...traffic.targets, ...traffic.nameServers]);
@@ -74,7 +74,7 @@ export function keepPackets(packets: readonly RawPacket[], traffic: AttemptTraff
     const parsed = parse(packet);
     if (parsed === null) return [];
     const { source, destination, headers } = parsed;
-    // A packet is seen on each interface that it passes; the first is enough.
+    // A packet is seen on each interface that it passes; keep only the first.
     const way = `${source} ${destination} ${parsed.kind}`;
     const first = interfaceOf.get(way) ?? packet.interface;
     interfaceOf.set(way, first);
@@ -89,10 +89,10 @@ export function keepPackets(packets: readonly RawPacket[], traffic: AttemptTraff
 type Parsed = {
   kind: 'tcp' | 'udp' | 'icmp';
   family: 4 | 6;
-  /** Hexadecimal address and port; an ICMP message has the address alone. */
+  /** Hexadecimal address and port; for an ICMP message only the address. */
   source: string;
   destination: string;
-  /** Where the transport's header begins, and where the headers end. */
+  /** Where the transport header starts, and where the headers end. */
   start: number;
   headers: number;
 };
@@ -100,7 +100,7 @@ type Parsed = {
 const endpointSet = (endpoints: readonly Endpoint[]): ReadonlySet<string> =>
   new Set(endpoints.map(({ address, port }) => `${addressBytes(address)?.toString('hex') ?? ''}.${port}`));
 
-/** Null for what is no packet that the filter should have passed. */
+/** Null for a packet that the filter should not have accepted. */
 function parse({ bytes }: { bytes: Buffer }): Parsed | null {
   const version = (bytes[0] ?? 0) >> 4;
   const isV4 = version === 4;
@@ -121,7 +121,7 @@ function parse({ bytes }: { bytes: Buffer }): Parsed | null {
   const destination = `${to}.${bytes.readUInt16BE(start + 2)}`;
   if (protocol === 17) return { kind: 'udp', family, source, destination, start, headers: start + 8 };
   if (protocol !== 6) return null;
-  // Inside of an ICMP message there may be no more than eight bytes of it.
+  // An ICMP message may contain no more than eight bytes of it.
   const own = bytes.length > start + 12 ? ((bytes[start + 12] ?? 0) >> 4) * 4 : 8;
   return { kind: 'tcp', family, source, destination, start, headers: Math.min(start + own, bytes.length) };
 }
@@ -144,7 +144,7 @@ function factsOf(packet: RawPacket, parsed: Parsed, { ends, servers, names }: Wa
   const outgoing = ends.has(destination);
   if (!outgoing && !ends.has(source)) return null;
   if (kind === 'udp') {
-    // Whether they are name servers' or a target's: of datagrams only look-ups are the attempt's own.
+    // A port may be a name server's or the target's: of UDP datagrams, only DNS lookups are the attempt's own.
     const question = questionIn(bytes, headers);
     if (question === null || !isAbout(question, names)) return null;
     return { kind, outgoing, dns: servers.has(outgoing ? destination : source) };
@@ -160,14 +160,14 @@ function factsOf(packet: RawPacket, parsed: Parsed, { ends, servers, names }: Wa
   };
 }
 
-/** What the IP header says: short frames are filled up on the wire. */
+/** The length in the IP header, because short frames are padded on the wire. */
 function packetLength(bytes: Buffer, family: 4 | 6, wireLength: number): number {
   const statedLength = family === 4 ? bytes.readUInt16BE(2) : 40 + bytes.readUInt16BE(4);
-  const isStated = statedLength > (family === 4 ? 0 : 40); // nothing where segments are put together to more than 64 KiB
+  const isStated = statedLength > (family === 4 ? 0 : 40); // zero if segments are merged to more than 64 KiB
   return isStated ? Math.min(statedLength, wireLength) : wireLength;
 }
 
-/** The name in a DNS message's first question, in lower case; null where there is none. */
+/** The name in a DNS message's first question, in lower case; null if there is none. */
 function questionIn(bytes: Buffer, at: number): string | null {
   if (bytes.length < at + 13 || bytes.readUInt16BE(at + 4) !== 1) return null;
   const labels: string[] = [];
@@ -175,14 +175,14 @@ function questionIn(bytes: Buffer, at: number): string | null {
     const length = bytes[next];
     if (length === undefined || length > 63 || labels.length > 127) return null;
     if (length === 0) return labels.join('.');
-    // A long name may be cut by the snap length: what is there of it has to do.
+    // The snap length may have cut a long name; compare the part that is left.
     labels.push(bytes.toString('latin1', next + 1, next + 1 + length).toLowerCase());
     next += 1 + length;
     if (next >= bytes.length) return labels.join('.');
   }
 }
 
-/** A name is asked as it stands, or with the search list's domains after it. */
+/** The name is queried as it is, or with a domain of the search list after it. */
 function isAbout(question: string, names: readonly string[]): boolean {
   return names.some(
     (name) =>

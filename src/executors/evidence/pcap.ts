@@ -1,8 +1,8 @@
 import type { RawPacket } from './packets.ts';
 
-/** linktype 101 of the pcap format: packets begin with their IPv4 or IPv6 header. */
+/** linktype 101 of the pcap format: packets start with their IPv4 or IPv6 header. */
 const linkTypeRaw = 101;
-/** Tells readers of the byte order and that times are in nanoseconds. */
+/** Marks the byte order, and that times are in nanoseconds. */
 const magic = 0xa1b2_3c4d;
 
 /** Packets as a pcap file (version 2.4). */

@@ -1,15 +1,15 @@
 import { rounded } from '../../rounding.ts';
 
-/** What is known of one hop while a trace goes on, and the row that becomes of it. */
+/** The data about one hop during a trace, and the row that it becomes. */
 
-/** One hop of a trace; times in milliseconds, null where nothing answered. */
+/** One hop of a trace; times in milliseconds, null if nothing answered. */
 export type Hop = {
   hop: number;
-  /** Who answered most often. */
+  /** The address that answered most often. */
   address: string | null;
-  /** Its name, where a name server knows one. */
+  /** Its name, if a name server has one. */
   name?: string;
-  /** Others that answered at the same distance. */
+  /** Other addresses that answered at the same distance. */
   others?: string[];
   sent: number;
   lossPercent: number;
@@ -18,13 +18,13 @@ export type Hop = {
   bestMs: number | null;
   worstMs: number | null;
   stddevMs: number | null;
-  /** What a router said instead of passing it on, such as `host unreachable`. */
+  /** The error that a router returned instead of forwarding, such as `host unreachable`. */
   error?: string;
 };
 
 export type HopState = {
   sent: number;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   times: number[];
   answeredBy: Map<string, number>;
   error: string | null;
@@ -79,7 +79,7 @@ const unreachable: { readonly [F in 4 | 6]: { readonly [code: number]: string } 
   },
 };
 
-/** What an ICMP message in answer to a probe means: passed on no further for its distance (null), or for another reason. */
+/** The meaning of an ICMP message in answer to a probe: hop limit exceeded (null), or another reason. */
 export function errorWords(family: 4 | 6, type: number, code: number): string | null {
   const isTooFar = family === 4 ? type === 11 : type === 3;
   if (isTooFar) return null;

@@ -10,16 +10,16 @@ import type { IpFamily } from '../interface/network.ts';
 import { plainAddress } from './addresses.ts';
 import { errorWords, hopRow, newHop, type Hop, type HopState } from './trace-hops.ts';
 
-/** Where a trace goes. */
+/** The target of a trace. */
 export type TraceTarget = {
   address: string;
   family: IpFamily;
   port: number;
-  /** `tcp`: SYNs to the port. `udp`: datagrams, to a name server with a question in them. */
+  /** `tcp`: SYNs to the port. `udp`: datagrams, which contain a question for a name server. */
   way: 'tcp' | 'udp';
 };
 
-/** The way to a target as probes saw it. */
+/** The route to a target as the probes found it. */
 export type Traceroute = TraceTarget & {
   startedAt: string;
   durationMs: number;
@@ -32,11 +32,11 @@ export type Traceroute = TraceTarget & {
 export type Unavailable = { unavailable: string };
 
 export type TraceTimes = {
-  /** From one round's beginning to the next one's, unless all of it is answered before. */
+  /** Time between the starts of two rounds, unless all probes are answered earlier. */
   roundMs: number;
-  /** Between two probes. */
+  /** Time between two probes. */
   spacingMs: number;
-  /** How long the last probes may take. */
+  /** How long to wait for the last probes. */
   patienceMs: number;
 };
 
@@ -44,33 +44,33 @@ const usualTimes: TraceTimes = { roundMs: 900, spacingMs: 15, patienceMs: 1000 }
 
 const rounds = 3;
 const maxHops = 30;
-/** Silent hops that are asked again, and shown, beyond the last that answered. */
+/** Silent hops after the last one that answered that are probed again and shown. */
 const silentHops = 5;
-/** Pause after a round that was answered in full: routers answer few probes at once. */
+/** Pause after a round in which all probes were answered, because routers limit their answers. */
 const breathMs = 100;
 
-/** Where nothing listens, by custom. */
+/** A port on which usually nothing listens. */
 const usualUdpPort = 33_434;
 
-/** Asks for the root's name servers: 17 bytes that every name server has an answer to. */
+/** Asks for the root's name servers: 17 bytes that every name server can answer. */
 const dnsQuestion = Uint8Array.from([0x4c, 0x41, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1]);
 
 /**
- * Traces the way to a target like mtr does: three rounds of probes with 1, 2, 3… hops to live, then loss and times of each hop.
- * Needs no privilege. Takes 4 s at most, less as soon as the target answers; ends early with what it has when the signal
- * fires. Never rejects.
+ * Traces the route to a target like mtr: three rounds of probes with a TTL of 1, 2, 3…, then the loss and times of
+ * each hop. Needs no privileges. Takes at most 4 s, less if the target answers sooner; returns what it has when the
+ * signal fires. Never rejects.
  */
 export async function traceroute(
   target: TraceTarget,
   { signal, now, times = usualTimes }: { signal: AbortSignal; now: () => number; times?: TraceTimes },
 ): Promise<Traceroute | Unavailable> {
   const native = loadNative();
-  if (native === null) return { unavailable: nativeProblem() ?? 'there is no native addon' };
+  if (native === null) return { unavailable: nativeProblem() ?? 'the native addon is missing' };
   const startedAt = new Date(now()).toISOString();
   const began = performance.now();
   let seen = await probeWay(native, target, { signal, times });
   let { way, port } = target;
-  // Kernels before 5.8 do not tell an ordinary user which router a SYN came to.
+  // Before Linux 5.8, an unprivileged user cannot learn which router dropped a SYN.
   if (way === 'tcp' && typeof seen === 'object' && seen.isMute && !signal.aborted) {
     way = 'udp';
     port = usualUdpPort;
@@ -90,14 +90,14 @@ export async function traceroute(
 
 type Seen = {
   hops: HopState[];
-  /** The distance at which the target answered, or a router gave the reason why it can't. */
+  /** The distance at which the target answered, or a router reported why it is unreachable. */
   endsAt: number | null;
   reachedAt: number | null;
-  /** Errors came, but nobody knows from whom. */
+  /** Errors were received without their sender. */
   isMute: boolean;
 };
 
-/** All rounds of one way; in words, why none could be sent. */
+/** All rounds of one protocol; a text if no probe could be sent. */
 function probeWay(
   native: Native,
   target: TraceTarget,
@@ -123,7 +123,7 @@ function probeWay(
       clearTimeout(timer);
       signal.removeEventListener('abort', end);
       if (trace !== null) native.closeTrace(trace);
-      // What was still on its way when it was stopped is not lost.
+      // Probes that were unanswered when the signal fired do not count as lost.
       if (signal.aborted) for (const index of pending) forget(seen.hops[(ttlOf[index] ?? 1) - 1]);
       seen.isMute &&= seen.hops.every(({ answeredBy }) => answeredBy.size === 0);
       resolve(ttlOf.length === 0 && refused !== null ? refused : seen);
@@ -134,7 +134,7 @@ function probeWay(
       clearTimeout(timer);
       timer = setTimeout(go, Math.max(0, milliseconds));
     };
-    /** The next probe, the next round, or the end, whatever is due now. */
+    /** Sends the next probe, starts the next round, or ends, whichever is due. */
     const go = () => {
       if (refused === null && ttl < lastHop()) {
         send();
@@ -147,7 +147,7 @@ function probeWay(
       if (isLast) return end();
       round += 1;
       ttl = 0;
-      // An answer that still comes counts, but nobody waits for it.
+      // A late answer still counts, but nobody waits for it.
       pending.clear();
       roundBegan = performance.now();
       later(0);
@@ -157,7 +157,7 @@ function probeWay(
       const index = ttlOf.length;
       const sent = trace === null ? -1 : native.sendProbe(trace, index, ttl);
       if (sent !== 0) {
-        refused = `this host sends no probe: ${getSystemErrorName(sent)}`;
+        refused = `probes cannot be sent: ${getSystemErrorName(sent)}`;
         return;
       }
       ttlOf.push(ttl);
@@ -179,7 +179,7 @@ function probeWay(
       const hop = seen.hops[distance - 1];
       if (hop === undefined) return;
       note(seen, { distance, hop, target, kind, type, code, from, rtt });
-      // Whatever was sent beyond the end says nothing.
+      // Probes beyond the target carry no information.
       for (const other of pending) if ((ttlOf[other] ?? 1) > lastHop()) pending.delete(other);
       if (pending.size === 0 && ttl >= lastHop()) later(round === rounds - 1 ? 0 : breathMs);
     };
@@ -192,7 +192,7 @@ function probeWay(
       onAnswer,
     );
     if (typeof opened === 'number') {
-      refused = `this host opens no trace: ${getSystemErrorName(opened)}`;
+      refused = `a trace cannot be opened: ${getSystemErrorName(opened)}`;
       return end();
     }
     trace = opened;
@@ -220,7 +220,7 @@ type Answer = {
 
 function note(seen: Seen, { distance, hop, target, kind, type, code, from, rtt }: Answer): void {
   if (kind === probeAnswers.none) {
-    // It was sent, and somebody refused it: there is no loss to report.
+    // It was sent and refused, so it is not lost.
     seen.isMute = true;
     hop.sent -= 1;
     return;
@@ -235,7 +235,7 @@ function note(seen: Seen, { distance, hop, target, kind, type, code, from, rtt }
   if (isTarget || words !== null) seen.endsAt = Math.min(seen.endsAt ?? distance, distance);
 }
 
-/** One address may be written in several ways, and a link-local one may carry its zone. */
+/** One address may be written in several ways, and a link-local one may include its zone. */
 function sameAddress(one: string, other: string): boolean {
   return plainAddress(one) === plainAddress(other);
 }

@@ -11,15 +11,15 @@ import { shortened } from '../interface/shorten.ts';
 
 const plain: Renderer = (_field, template) => template;
 
-/** What setup scripts made of a check: its request, and the variables that its templates see. */
+/** The request of a check after its setup scripts, and the variables for its templates. */
 export type ScriptedRequest = {
   request: ApiRequest;
   variables: readonly { key: string; value: string }[];
 };
 
 /**
- * The request that an API job stands for, or that its setup scripts left: templates rendered, body wrapped, headers
- * completed. Throws HttpFailure.
+ * The request of an API job after its setup scripts: templates rendered, body wrapped, headers completed. Throws
+ * HttpFailure.
  */
 export async function apiRequest(
   job: JobOf<'API'>,
@@ -48,7 +48,7 @@ export async function apiRequest(
   };
 }
 
-/** The job's renderer; one that leaves everything as it is when no field is a template, without loading the parser. */
+/** The job's renderer. If no field is a template, it returns every text unchanged and does not load the parser. */
 async function rendererOf(
   { request: check, variables: own }: ScriptedRequest,
   { context, groupBaseUrl }: { context: ExecutionContext; groupBaseUrl: string },
@@ -70,12 +70,12 @@ async function rendererOf(
     variables,
     now: context.now,
     onMissing: (name) =>
-      context.log('warn', `the variable ${shortened(name, 256)} is not set; it renders as nothing`),
+      context.log('warn', `the variable ${shortened(name, 256)} is not set and renders as an empty text`),
   });
   return { render, variables };
 }
 
-/** Adds the query parameters, each encoded once: what a template renders there is not encoded before. */
+/** Adds the query parameters. Each is encoded once, so templates in them render unencoded values. */
 function withQuery(url: URL, check: ApiRequest, render: Renderer): URL {
   if (check.queryParameters.length === 0) return url;
   const pairs = check.queryParameters.map(({ key, value }, index) => {
@@ -86,7 +86,7 @@ function withQuery(url: URL, check: ApiRequest, render: Renderer): URL {
   return url;
 }
 
-/** Without halves of surrogate pairs, which have no UTF-8 form. */
+/** Replaces unpaired surrogates, which have no UTF-8 form. */
 function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }
@@ -98,20 +98,20 @@ function bodyOf(check: ApiRequest, render: Renderer): Buffer | null {
   return text === '' ? null : Buffer.from(text);
 }
 
-/** GraphQL over HTTP: a JSON object with `query`. A body that already is one is left as it is. */
+/** GraphQL over HTTP: a JSON object with `query`. A body that already is one is left unchanged. */
 function graphqlEnvelope(text: string): string {
   if (text.trimStart().startsWith('{')) {
     try {
       const value: unknown = JSON.parse(text);
       if (typeof value === 'object' && value !== null && 'query' in value) return text;
     } catch {
-      // A query in its short form begins with a brace too.
+      // A query in its short form starts with a brace too.
     }
   }
   return JSON.stringify({ query: text });
 }
 
-/** Headers that describe the connection or the body's length: the agent's own business. */
+/** Headers about the connection or the body's length, which only the agent sets. */
 const reserved = new Set([
   'connection',
   'content-length',
@@ -145,21 +145,24 @@ function headersOf(
     if (!/^[!#$%&'*+\-.^_`|~\da-z]+$/.test(lower)) {
       throw new HttpFailure(
         'INVALID_REQUEST',
-        `headers[${index}].key is no header name: ${shortened(name, 100)}`,
+        `headers[${index}].key is not a valid header name: ${shortened(name, 100)}`,
       );
     }
     if (reserved.has(lower)) {
-      io.context.log('warn', `the header ${name} is set by the agent itself; the check's own is not sent`);
+      io.context.log('warn', `the header ${name} is set by the agent; the check's value is not sent`);
       continue;
     }
     if (lower === 'host' && names.has('host')) {
-      throw new HttpFailure('INVALID_REQUEST', `headers[${index}].key: the header ${name} may be given once`);
+      throw new HttpFailure(
+        'INVALID_REQUEST',
+        `headers[${index}].key: the header ${name} may be set only once`,
+      );
     }
     const rendered = io.render(`headers[${index}].value`, value).trim();
     if (/[^\t\x20-\x7e\x80-\xff]/.test(rendered)) {
       throw new HttpFailure(
         'INVALID_REQUEST',
-        `headers[${index}].value: the header ${name} holds a line break or another character that headers can't carry`,
+        `headers[${index}].value: the header ${name} contains a line break or another character that is not allowed in headers`,
       );
     }
     names.add(lower);

@@ -1,24 +1,25 @@
 import * as zlib from 'node:zlib';
 import { HttpFailure } from './failures.ts';
 
-/** A body without its content codings. `cut`: there was more than the limit. */
+/** A body without its content codings. `cut`: the body was longer than the limit. */
 export type DecodedBody = { bytes: Buffer; cut: boolean };
 
 type Decoder = ReturnType<typeof zlib.createGunzip>;
 
-/** Node has zstd from 22.15 and 23.8 on. */
+/** Node has zstd since 22.15 and 23.8. */
 const createZstd: unknown = Reflect.get(zlib, 'createZstdDecompress');
 
-/** The content codings that can be undone; others pass through as they are. */
+/** The supported content codings; bodies with other codings are passed through. */
 function decoderOf(coding: string, first: number | undefined): (() => Decoder) | null {
   switch (coding) {
     case 'gzip':
     case 'x-gzip':
       return () => zlib.createGunzip();
     case 'br':
-      return () => zlib.createBrotliDecompress() as Decoder; // same stream methods as Gunzip's
+      return () => zlib.createBrotliDecompress() as Decoder; // same stream methods as Gunzip
     case 'deflate':
-      // "deflate" means zlib's format (RFC 9110 section 8.4.1.2), yet some servers send it bare; 8 is the method's nibble.
+      // "deflate" means zlib's format (RFC 9110 section 8.4.1.2), but some servers send raw deflate data. 8 is the
+      // nibble of the zlib method.
       return () =>
         (((first ?? 8) & 0x0f) === 8 ? zlib.createInflate() : zlib.createInflateRaw()) as unknown as Decoder; // as above
     case 'zstd':
@@ -28,15 +29,15 @@ function decoderOf(coding: string, first: number | undefined): (() => Decoder) |
   }
 }
 
-/** Value of Accept-Encoding: what this Node can decode. */
+/** Value of Accept-Encoding: the codings that this Node can decode. */
 export const acceptEncoding =
   typeof createZstd === 'function' ? 'gzip, br, deflate, zstd' : 'gzip, br, deflate';
 
 const maxCodings = 4;
 
 /**
- * Undoes the codings that Content-Encoding names, last first, in zlib's own threads; stops at `limit` bytes, so that a
- * small body can't become a huge one. `incoming.cut` = the end is missing, which is then no error. Throws HttpFailure
+ * Removes the codings in Content-Encoding, last first, on zlib's own threads. Stops at `limit` bytes, so that a small
+ * body cannot become a huge one. `incoming.cut` = the end is missing, which is not an error then. Throws HttpFailure
  * HTTP_DECODING_FAILED, or `signal.reason`.
  */
 export async function decodeBody(
@@ -54,7 +55,7 @@ export async function decodeBody(
   if (codings.length > maxCodings) {
     throw new HttpFailure(
       'HTTP_DECODING_FAILED',
-      `the body has ${codings.length} content codings; at most ${maxCodings} are undone`,
+      `the body has ${codings.length} content codings; at most ${maxCodings} are supported`,
     );
   }
   for (const coding of codings) {
@@ -99,10 +100,7 @@ function run(
       }
       finish();
       reject(
-        new HttpFailure(
-          'HTTP_DECODING_FAILED',
-          `the body is not the ${options.coding} it says to be: ${error.message}`,
-        ),
+        new HttpFailure('HTTP_DECODING_FAILED', `the body is not valid ${options.coding}: ${error.message}`),
       );
     };
     decoder.on('data', (chunk: Buffer) => {
@@ -126,7 +124,7 @@ function run(
   });
 }
 
-/** A Content-Type's media type in lower case and its charset, if any. */
+/** The media type of a Content-Type in lower case, and its charset, if any. */
 export function mediaTypeOf(contentType: string | string[] | undefined): {
   type: string;
   charset: string | null;
@@ -139,7 +137,7 @@ export function mediaTypeOf(contentType: string | string[] | undefined): {
   return { type: type.trim().toLowerCase(), charset: null };
 }
 
-/** Text of a body in the charset it names, else UTF-8. A character cut in two at the end is left out. */
+/** Text of a body in its declared charset, else UTF-8. A character cut in two at the end is omitted. */
 export function textOf(bytes: Buffer, charset: string | null): string {
   return decoderFor(charset).decode(bytes, { stream: true });
 }
@@ -184,12 +182,12 @@ const previewImages = new Set([
 const maxPreviewBytes = 256 * 1024;
 const maxImageBytes = 50 * 1024;
 
-/** The body as a result keeps it. */
+/** The body in the form that a result stores. */
 export type StoredBody = { body: string; bodyEncoding?: 'base64'; truncated: boolean };
 
 /**
- * What of a body is stored: up to 256 KiB of text, an image of at most 50 KB as base64, else a notice instead of binary
- * content. `asText` (a check that looks at TEXT_BODY) takes everything for text.
+ * The part of a body that is stored: up to 256 KiB of text, an image of at most 50 KB as base64, or a notice in place
+ * of binary content. `asText` (a check with TEXT_BODY assertions) treats everything as text.
  */
 export function storedBody(
   decoded: DecodedBody,

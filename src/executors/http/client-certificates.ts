@@ -7,8 +7,8 @@ import { HttpFailure } from './failures.ts';
 import { toError } from '../../errors.ts';
 
 /**
- * The certificate to offer to a host: an exact name beats a pattern, and of equals the last (newest) wins. A pattern's
- * `*` stands for any characters, `?` for one; a pattern with `:port` also asks for the port. Null = none matches.
+ * The certificate for a host: an exact name beats a pattern, and among equals the last (newest) wins. In a pattern
+ * `*` matches any characters and `?` one; a pattern with `:port` also requires the port. Null = none matches.
  */
 export function clientCertificateFor(
   certificates: readonly ClientCertificate[],
@@ -30,8 +30,8 @@ const maxContexts = 32;
 const contexts = new Map<string, SecureContext>();
 
 /**
- * The TLS context that offers `certificate`. Its `ca`, when given, is trusted beside the default roots. Throws HttpFailure
- * CLIENT_CERTIFICATE_INVALID when the PEM, the key or the passphrase is no good.
+ * The TLS context for `certificate`. Its `ca`, if given, is trusted in addition to the default roots. Throws
+ * HttpFailure CLIENT_CERTIFICATE_INVALID if the PEM, the key or the passphrase is invalid.
  */
 export function clientSecureContext(certificate: ClientCertificate): SecureContext {
   const { cert, key, ca, passphrase } = certificate;
@@ -46,7 +46,7 @@ export function clientSecureContext(certificate: ClientCertificate): SecureConte
   }
   let context: SecureContext;
   try {
-    // OpenSSL passes over a CA that it can't read.
+    // OpenSSL skips a CA that it cannot read.
     if (ca !== null) new X509Certificate(ca);
     context = createSecureContext({
       cert,
@@ -58,7 +58,7 @@ export function clientSecureContext(certificate: ClientCertificate): SecureConte
     const message = toError(error).message;
     throw new HttpFailure(
       'CLIENT_CERTIFICATE_INVALID',
-      `the client certificate for ${certificate.host} can't be used: ${message}; give PEM texts of the certificate, its key and, if the key is encrypted, its passphrase`,
+      `the client certificate for ${certificate.host} cannot be used: ${message}; give PEM texts of the certificate, its key and, if the key is encrypted, its passphrase`,
     );
   }
   contexts.set(digest, context);
@@ -67,8 +67,8 @@ export function clientSecureContext(certificate: ClientCertificate): SecureConte
   return context;
 }
 
-/** The roots that a context without `ca` trusts. Before Node 22.15 those of NODE_EXTRA_CA_CERTS can't be listed. */
+/** The roots that a context without `ca` trusts. Before Node 22.15, those of NODE_EXTRA_CA_CERTS cannot be listed. */
 function defaultRoots(): readonly string[] {
   const list: unknown = Reflect.get(tls, 'getCACertificates');
-  return typeof list === 'function' ? (list('default') as string[]) : rootCertificates; // its documented type
+  return typeof list === 'function' ? (list('default') as string[]) : rootCertificates; // the documented type
 }

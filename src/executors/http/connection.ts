@@ -12,12 +12,12 @@ import { unbracketed } from '../interface/name.ts';
 import { connectTcp, type ConnectAttempt } from '../tcp/connect.ts';
 import { toError } from '../../errors.ts';
 
-/** Where one hop goes, and how. `host` without brackets. */
+/** The target of one hop and its connection settings. `host` without brackets. */
 export type Destination = {
   host: string;
   port: number;
   secure: boolean;
-  /** Name for SNI and for the certificate's check: the host, or the check's own Host header. */
+  /** Name for SNI and certificate verification: the host, or the check's own Host header. */
   serverName: string;
   family: IpFamily;
   skipSsl: boolean;
@@ -27,12 +27,12 @@ export type Destination = {
   clientCertificates: readonly ClientCertificate[];
 };
 
-/** What is known of a connection, filled in while it is made, so that a failure keeps it too. */
+/** Facts about a connection, filled in while it is established, so that a failure keeps them too. */
 export type ConnectionFacts = {
   address: string | null;
   attempts: ConnectAttempt[];
   ipFallback: boolean;
-  /** Of the last TLS connection to a target. */
+  /** Facts of the last TLS connection to a target. */
   certificate: CertificateFacts | null;
   clientCertificate: ClientCertificate | null;
 };
@@ -40,8 +40,9 @@ export type ConnectionFacts = {
 const maxAddresses = 16;
 
 /**
- * A connection ready for the request: name resolved, connected, through the proxy's tunnel, TLS done and the certificate
- * accepted. Fills `facts` and the phases of `record`. Rejects with whatever error broke it, or `signal.reason`.
+ * A connection that is ready for the request: name resolved, connected, through the proxy's tunnel, TLS done and the
+ * certificate accepted. Fills `facts` and the phases of `record`. Rejects with the error that broke it, or
+ * `signal.reason`.
  */
 export async function openConnection(
   destination: Destination,
@@ -68,7 +69,7 @@ export async function openConnection(
   }
   if (!destination.secure) return socket;
 
-  // Making a context is no part of the handshake.
+  // Creating a context is not part of the handshake.
   enterPhase(record, null);
   const context = secureContextFor(destination, socket, facts);
   enterPhase(record, 'tls');
@@ -78,7 +79,7 @@ export async function openConnection(
     http2: destination.http2,
     signal,
   });
-  // Reading the certificate is no part of the handshake.
+  // Reading the certificate is not part of the handshake.
   enterPhase(record, null);
   if (done.leaf !== null) facts.certificate = certificateFacts(done.leaf, done.socket, io.now());
   if (!done.socket.authorized && !destination.skipSsl) {
@@ -88,7 +89,10 @@ export async function openConnection(
   return done.socket;
 }
 
-/** The context with the client certificate for the host, if there is one. Destroys the socket when it is no good. */
+/**
+ * The context with the client certificate for the host, if there is one. Destroys the socket if the certificate is
+ * invalid.
+ */
 function secureContextFor(destination: Destination, socket: Socket, facts: ConnectionFacts): SecureContext {
   if (destination.clientCertificates.length === 0) return defaultSecureContext();
   const certificate = clientCertificateFor(destination.clientCertificates, destination);
@@ -106,7 +110,7 @@ function secureContextFor(destination: Destination, socket: Socket, facts: Conne
   }
 }
 
-/** Resolves and connects. The families are tried in order, the next one only when a name has no address in this one. */
+/** Resolves and connects. The families are tried in order; the next one only if a name has no address in this one. */
 async function dial(
   target: { host: string; port: number },
   families: readonly IpFamily[],
@@ -123,7 +127,7 @@ async function dial(
   enterPhase(record, 'connect');
   const before = facts.attempts.length;
   const socket = await connectTcp({ addresses, port: target.port }, { signal, attempts: facts.attempts });
-  // The attempt without an error is the connection; with one address there is nothing to look for.
+  // The attempt without an error is the connection; with only one address there is nothing to search.
   if (addresses.length > 1) {
     facts.address =
       facts.attempts.slice(before).find((attempt) => attempt.error === undefined)?.address ?? null;
@@ -151,7 +155,7 @@ async function resolve(
   throw failure;
 }
 
-/** The proxy is the location's, so the check's ipFamily does not bind it: IPv4 first, then IPv6. */
+/** The proxy belongs to the location, so the check's ipFamily does not apply to it: IPv4 first, then IPv6. */
 async function dialProxy(
   proxy: Proxy,
   io: { network: Network; signal: AbortSignal; facts: ConnectionFacts; record: PhaseRecord },
@@ -168,7 +172,7 @@ async function dialProxy(
   }
 }
 
-/** TLS to an https proxy. Its certificate must be good whatever the check's skipSSL says of the target. */
+/** TLS to an https proxy. Its certificate must be valid even if the check's skipSSL accepts any target certificate. */
 async function secureProxy(socket: Socket, proxy: Proxy, signal: AbortSignal): Promise<Socket> {
   const name = `${proxy.host}:${proxy.port}`;
   let done;

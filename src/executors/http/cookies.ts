@@ -1,20 +1,20 @@
 import { Cookie, CookieJar, getPublicSuffix, MemoryCookieStore } from 'tough-cookie';
 
-/** The cookies that the redirects of one run set. They live no longer than the run. */
+/** The cookies that the redirects of one run set. They are discarded after the run. */
 export type RunCookies = {
   /**
-   * Keeps the cookies of a response's Set-Cookie headers (RFC 6265 section 5.3); `now` in milliseconds since the epoch.
-   * Cookies that break the rules are left out, as are those over 4 KiB and those after the first 50.
+   * Stores the cookies of a response's Set-Cookie headers (RFC 6265 section 5.3); `now` in milliseconds since the
+   * epoch. Ignores cookies that break the rules, those over 4 KiB and those after the first 50.
    */
   keep: (url: URL, headers: readonly string[], now: number) => void;
-  /** The Cookie header's value for `url`, or null when no cookie goes there. Does not look at expiry times again. */
+  /** The Cookie header's value for `url`, or null if no cookie applies. Does not check expiry times again. */
   headerFor: (url: URL) => string | null;
 };
 
 const maxCookies = 50;
 const maxCookieBytes = 4096;
 
-/** Creates an empty jar. This file loads 14 MB of rules about domains, so import it only where cookies may be set. */
+/** Creates an empty jar. This file loads 14 MB of domain rules, so import it only where cookies may be set. */
 export function createRunCookies(): RunCookies {
   const store = new MemoryCookieStore();
   const jar = new CookieJar(store, {
@@ -30,7 +30,7 @@ export function createRunCookies(): RunCookies {
     if (cookie.path !== null) cookie.path = decoded(cookie.path);
     const at = new Date(now);
     const stored = jar.setCookieSync(cookie, url, { ignoreError: true, now: at });
-    // A cookie in the jar has a domain and a path; only the library's types leave them open.
+    // A cookie in the jar has a domain and a path; only the library's types allow them to be missing.
     if (stored === undefined || stored.domain === null || stored.path === null) return;
     const id = JSON.stringify([stored.domain, stored.path, stored.key]);
     const isExpired = (stored.expiryTime(at) ?? Infinity) <= now;
@@ -59,8 +59,9 @@ export function createRunCookies(): RunCookies {
 }
 
 /**
- * True when a host names itself as the domain and nobody registers names below it: `http://intranet/` with `Domain=intranet`.
- * RFC 6265 (section 5.3, step 5) keeps such a cookie for this host alone; the library would refuse it.
+ * True if a host names itself as the cookie domain and nobody registers names below it: `http://intranet/` with
+ * `Domain=intranet`. RFC 6265 (section 5.3, step 5) keeps such a cookie for this host only; the library would refuse
+ * it.
  */
 function isOwnSuffix(cookie: Cookie, url: URL): boolean {
   return (
@@ -69,7 +70,7 @@ function isOwnSuffix(cookie: Cookie, url: URL): boolean {
   );
 }
 
-/** A path as the library compares it: it decodes the URL's path, but not the cookie's. */
+/** A path in the form that the library compares: it decodes the URL's path, but not the cookie's. */
 function decoded(path: string): string {
   try {
     return decodeURI(path);

@@ -3,11 +3,11 @@ import type { Dispatcher } from 'undici';
 import { enterPhase, type PhaseRecord } from './phases.ts';
 import { finished, UndiciClient, withoutStacks } from './undici-client.ts';
 
-/** One request as it goes over the wire. */
+/** One request as it is sent. */
 export type WireRequest = {
-  /** Scheme, host and port: what Host (or :authority) is made of. */
+  /** Scheme, host and port, from which Host (or :authority) is made. */
   origin: string;
-  /** Path and query; through a plain http proxy the absolute URL. */
+  /** Path and query; for a plain http proxy the absolute URL. */
   path: string;
   method: string;
   /** Name, value, name, value … */
@@ -17,42 +17,42 @@ export type WireRequest = {
 
 export type ResponseHeaders = { [name: string]: string | string[] | undefined };
 
-/** What came back, filled in as it comes, so that a failure keeps what was there. */
+/** The response, filled in as it arrives, so that a failure keeps the received part. */
 export type Received = {
   status: number;
   statusText: string;
   httpVersion: '1.1' | '2';
   /** Names in lower case. */
   headers: ResponseHeaders;
-  /** The body's chunks as they came over the wire; empty when they are not kept. */
+  /** The body's chunks as they were received; empty if they are not kept. */
   chunks: Buffer[];
   bytes: number;
   /** The rest of the body was not read. */
   cut: boolean;
 };
 
-/** How much of a response's body to take. */
+/** How much of a response's body to read. */
 export type Intake = {
-  /** Bytes on the wire after which reading stops. */
+  /** Number of received bytes after which reading stops. */
   limit: number;
   keep: boolean;
-  /** Looks at the head: false = the body is of no interest, the connection can go. */
+  /** Called with the head: false = the body is not needed, and the connection may close. */
   wantsBody: (received: Received) => boolean;
 };
 
-/** A TLS socket knows which protocol ALPN has chosen. */
+/** A TLS socket has the protocol that ALPN chose. */
 type MaybeHttp2 = Socket & { alpnProtocol?: string | false | null };
 
 const maxHeaderBytes = 65_536;
 
-/** undici reports errors through these; a socket that is done with has nobody left to tell. */
+/** undici reports errors through these; nobody listens to a socket that is no longer used. */
 const ignoreError = () => undefined;
 
 /**
- * Sends `request` over a fresh connection, HTTP/2 if ALPN has chosen it, and reads the answer into what `onHead` was
- * given. The socket is destroyed in the end, whatever happens. Resolves when the body is complete, cut or unwanted;
- * rejects with the library's or the socket's error, or `signal.reason`. Neither headers nor body have a time limit of
- * their own but the signal.
+ * Sends `request` over a new connection, with HTTP/2 if ALPN chose it, and reads the answer into the object passed to
+ * `onHead`. The socket is always destroyed at the end. Resolves when the body is complete, cut or not needed; rejects
+ * with the library's or the socket's error, or `signal.reason`. The signal is the only time limit for headers and
+ * body.
  */
 export function exchange(
   socket: MaybeHttp2,
@@ -73,7 +73,7 @@ export function exchange(
       socket.destroy(finished);
     };
     const onAbort = () => settle(signal.reason);
-    // undici removes its own listeners never, but adds them late.
+    // undici never removes its own listeners, but adds them late.
     socket.on('error', ignoreError);
 
     const handler: Dispatcher.DispatchHandler = {
@@ -82,7 +82,7 @@ export function exchange(
         if (received === null && record.current === 'firstByte') enterPhase(record, 'download');
       },
       onResponseStart: (_controller, status, headers, statusText) => {
-        // 1xx answers come before the response (RFC 9110 section 15.2).
+        // 1xx answers are received before the response (RFC 9110 section 15.2).
         if (status < 200 || settled) return;
         received = {
           status,
@@ -94,7 +94,8 @@ export function exchange(
           cut: false,
         };
         io.onHead(received);
-        // These end with their head, whatever length it tells (RFC 9112 section 6.3); undici would wait for that.
+        // These end after their head, whatever their Content-Length (RFC 9112 section 6.3); undici would wait for a
+        // body.
         if (status === 204 || status === 304 || !intake.wantsBody(received)) settle(null);
       },
       onResponseData: (_controller, chunk) => {
@@ -120,7 +121,8 @@ export function exchange(
     }
     signal.addEventListener('abort', onAbort, { once: true });
     const client = new UndiciClient(request.origin, {
-      // Asynchronous, for undici resumes a queue only when the connection comes later. There is no second connection.
+      // Asynchronous, because undici resumes a queue only if the connection arrives later. There is no second
+      // connection.
       connect: (_options, callback) => {
         const first = !connected;
         connected = true;
@@ -147,12 +149,12 @@ export function exchange(
 }
 
 /**
- * undici has one code for a peer that went away and, by HTTP/1.1, for one that said what nobody asked for. An HTTP/2 peer
- * that goes away may say so first (GOAWAY).
+ * undici has one code for a peer that closed the connection and, with HTTP/1.1, for one that sent unexpected data. An
+ * HTTP/2 peer that closes may announce it first (GOAWAY).
  */
 function described(error: Error & { code?: unknown }, socket: MaybeHttp2): Error {
   if (error.code !== 'UND_ERR_SOCKET' || socket.readableEnded || socket.alpnProtocol === 'h2') return error;
-  return Object.assign(new Error(`the answer breaks the rules of HTTP: ${error.message}`), {
+  return Object.assign(new Error(`the answer is not valid HTTP: ${error.message}`), {
     code: 'HTTP_PROTOCOL_ERROR',
   });
 }

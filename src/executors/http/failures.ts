@@ -2,7 +2,7 @@ import { AgentError } from '../../errors.ts';
 import { reasonOf, reasonOwner, type Reason, type ReasonCode } from '../../protocol/reasons.ts';
 import { ResolveError } from '../interface/network.ts';
 
-/** What went wrong with a request, decided where it was seen. Caught in http-request.ts, which makes it a value. */
+/** A failed request, classified where the failure was detected. request.ts catches it and turns it into a value. */
 export class HttpFailure extends Error {
   readonly code: ReasonCode;
   constructor(code: ReasonCode, message: string) {
@@ -12,16 +12,16 @@ export class HttpFailure extends Error {
   }
 }
 
-/** How far the hop had come, for errors whose meaning depends on it. */
+/** How far the hop had got, for errors whose meaning depends on it. */
 export type Progress = {
-  /** "127.0.0.1:8080" or the host's name while there is no address. */
+  /** "127.0.0.1:8080", or the host's name before an address is known. */
   peer: string;
   secure: boolean;
   /** The response's head had been read. */
   headers: boolean;
 };
 
-/** Errors that the HTTP library and node:tls report under names of their own. */
+/** Errors for which the HTTP library and node:tls use their own names. */
 const libraryCodes: { readonly [code: string]: ReasonCode | undefined } = {
   UND_ERR_HEADERS_OVERFLOW: 'HTTP_HEADERS_TOO_LARGE',
   HPE_HEADER_OVERFLOW: 'HTTP_HEADERS_TOO_LARGE',
@@ -33,24 +33,24 @@ const libraryCodes: { readonly [code: string]: ReasonCode | undefined } = {
   EPROTO: 'TLS_ERROR',
 };
 
-/** Shortages of this machine: never the target's fault. */
+/** Resource shortages of this machine, which are never the target's fault. */
 const ownShortages = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL']);
 
-/** The reason code of an errno or TLS code that the closed list knows under the platform's name. */
+/** The reason code of an errno or TLS code that the closed list contains under the platform's name. */
 export function platformCode(code: string): ReasonCode | null {
-  return Object.hasOwn(reasonOwner, code) ? (code as ReasonCode) : null; // hasOwn has just shown it
+  return Object.hasOwn(reasonOwner, code) ? (code as ReasonCode) : null; // hasOwn has confirmed it
 }
 
 /**
- * The reason that an error of a hop stands for. Throws AgentError for this machine's own shortages (no file descriptors,
- * no ports, no memory).
+ * The reason for an error of a hop. Throws AgentError for resource shortages of this machine (no file descriptors, no
+ * ports, no memory).
  */
 export function reasonOfError(error: Error & { code?: unknown }, progress: Progress): Reason {
   const code = typeof error.code === 'string' ? error.code : '';
   if (error instanceof HttpFailure) return reasonOf(error.code, error.message);
   if (error instanceof ResolveError) return reasonOf(error.code, error.message);
   if (ownShortages.has(code)) {
-    throw new AgentError('NETWORK_UNAVAILABLE', `this machine can't open the connection: ${error.message}`, {
+    throw new AgentError('NETWORK_UNAVAILABLE', `this machine cannot open the connection: ${error.message}`, {
       cause: error,
     });
   }
@@ -62,7 +62,7 @@ function codeOf(error: Error, code: string, progress: Progress): ReasonCode {
   const known = platformCode(code) ?? libraryCodes[code];
   if (known !== undefined && known !== null) {
     if (known !== 'HTTP_BODY_INCOMPLETE' || progress.headers) return known;
-    // Several lengths that differ are met before the headers end.
+    // Several different lengths are detected before the headers end.
     return code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' ? 'HTTP_PROTOCOL_ERROR' : 'CONNECTION_CLOSED';
   }
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_') || code.startsWith('ERR_OSSL_'))
@@ -81,16 +81,18 @@ function codeOf(error: Error, code: string, progress: Progress): ReasonCode {
 function sentenceOf(code: ReasonCode, error: Error): string {
   switch (code) {
     case 'CONNECTION_CLOSED':
-      return 'the connection was closed before a response came';
+      return 'the connection was closed before a response was received';
     case 'HTTP_BODY_INCOMPLETE':
-      return 'the connection was closed before the whole body had come';
+      return 'the connection was closed before the complete body was received';
     case 'HTTP_HEADERS_TOO_LARGE':
       return "the response's headers are larger than 64 KiB";
     case 'TLS_ERROR':
-      // OpenSSL's own message has addresses and paths of the build in it.
+      // OpenSSL's own message contains addresses and build paths.
       return 'reason' in error && typeof error.reason === 'string' ? error.reason : error.message;
     default:
-      // undici does not foresee a status below 100.
-      return error.name === 'AssertionError' ? 'the answer has no status that HTTP knows' : error.message;
+      // undici fails on a status below 100.
+      return error.name === 'AssertionError'
+        ? 'the status of the answer is not valid in HTTP'
+        : error.message;
   }
 }

@@ -5,18 +5,18 @@
 import { TLSSocket, type DetailedPeerCertificate, type PeerCertificate } from 'node:tls';
 
 /**
- * Makes a socket read its peer's certificate once and without the chain. Node reads the whole chain to check the host's name,
- * for which the leaf is enough; that would cost a tenth more of a handshake. Returns the reader; before the handshake is over
- * the certificate is empty, so call it afterwards.
+ * Makes a socket read its peer's certificate once and without the chain. Node reads the complete chain to check the
+ * host's name, although the leaf is enough; that would add a tenth to the time of a handshake. Returns the reader.
+ * Call it after the handshake, because the certificate is empty before.
  */
 export function readLeafOnly(socket: TLSSocket): () => PeerCertificate {
   let leaf: PeerCertificate | null = null;
   const leafOnly = () => (leaf ??= TLSSocket.prototype.getPeerCertificate.call(socket, false));
-  socket.getPeerCertificate = leafOnly as TLSSocket['getPeerCertificate']; // whose overload promises a chain
+  socket.getPeerCertificate = leafOnly as TLSSocket['getPeerCertificate']; // the method's overload promises a chain
   return leafOnly;
 }
 
-/** The peer's certificate with its chain, also of a socket that `readLeafOnly` has changed. */
+/** The peer's certificate with its chain, even from a socket that `readLeafOnly` has changed. */
 export function certificateWithChain(socket: TLSSocket): DetailedPeerCertificate {
   return TLSSocket.prototype.getPeerCertificate.call(socket, true) as DetailedPeerCertificate; // true = with chain
 }

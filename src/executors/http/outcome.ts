@@ -10,12 +10,10 @@ import { isTemplate } from '../../templates/parse.ts';
 import { shortened } from '../interface/shorten.ts';
 import { rounded } from '../../rounding.ts';
 
-/** What requests say they come from, unless the check says otherwise. */
+/** The default User-Agent of requests. */
 export const userAgent = `private-location-agent/${version}`;
 
-/**
- * The URL that a check asks for; a missing scheme means http. Throws HttpFailure INVALID_URL for what is no http(s) URL.
- */
+/** The URL of a check; a missing scheme means http. Throws HttpFailure INVALID_URL if it is not an http(s) URL. */
 export function parseTarget(text: string): URL {
   const trimmed = text.trim();
   let url: URL;
@@ -36,7 +34,10 @@ export function parseTarget(text: string): URL {
   return url;
 }
 
-/** The proxy of the job's location, or null. Variables in it are not encoded: a whole URL may be one. */
+/**
+ * The proxy of the job's location, or null. Variables in it are not encoded, because a variable may contain the
+ * complete URL.
+ */
 export async function proxyOf(
   job: { proxyUrl: string | null; environmentVariables: readonly { key: string; value: string }[] },
   context: ExecutionContext,
@@ -54,7 +55,7 @@ export async function proxyOf(
   return rendered.trim() === '' ? null : parseProxy(rendered.trim());
 }
 
-/** The verdict before assertions and limits: a whole response with a status below 400. */
+/** The result before assertions and limits: passed if there is a complete response with a status below 400. */
 export function verdictOf(report: HttpReport): Outcome['base'] {
   const { failure, response } = report;
   if (failure !== null) return { ok: false, reason: failure };
@@ -68,7 +69,7 @@ export function verdictOf(report: HttpReport): Outcome['base'] {
 
 const maxAttempts = 50;
 
-/** The fields that URL and API results have in common. */
+/** The fields that URL and API results share. */
 export function commonDetails(
   report: HttpReport,
   request: HttpRequest,
@@ -106,7 +107,7 @@ export function commonDetails(
 }
 
 /** Milliseconds with three decimals. */
-/** The outcome of a check whose request could not even be made from its definition. Rethrows what is not such a failure. */
+/** The outcome of a check whose definition does not give a valid request. Rethrows any other error. */
 export function unsendable(error: unknown, request: { method: string; url: string }): Outcome {
   if (!(error instanceof HttpFailure)) throw error;
   return {
@@ -118,7 +119,7 @@ export function unsendable(error: unknown, request: { method: string; url: strin
   };
 }
 
-/** Puts the parts together. */
+/** Builds the outcome from its parts. */
 export function outcomeOf(
   report: HttpReport,
   parts: {

@@ -1,18 +1,18 @@
 import type { Timings } from '../../protocol/result.ts';
 
-/** The phases that a hop measures; `remainder` and `total` follow from them. */
+/** The phases that a hop measures; `remainder` and `total` are derived from them. */
 export const phases = ['dns', 'connect', 'tunnel', 'tls', 'firstByte', 'download'] as const;
 export type Phase = (typeof phases)[number];
 
-/** Microseconds as whole numbers, so that parts add up to their total without rounding errors. */
+/** Microseconds as integers, so that parts add up to their total without rounding errors. */
 export type Microseconds = number;
 
-/** How long each phase of one request over one connection took, while it runs and afterwards. */
+/** The duration of each phase of one request over one connection, during and after it. */
 export type PhaseRecord = {
   startedAt: Microseconds;
   endedAt: Microseconds | null;
   spent: { [P in Phase]?: Microseconds };
-  /** The phase under way and when it began; null between phases. */
+  /** The current phase and its start; null between phases. */
   current: Phase | null;
   since: Microseconds;
 };
@@ -27,7 +27,7 @@ export function startPhases(): PhaseRecord {
   return { startedAt: now, endedAt: null, spent: {}, current: null, since: now };
 }
 
-/** Ends the phase under way, if any, and begins `next`; null = what follows belongs to no phase. */
+/** Ends the current phase, if any, and starts `next`; null = the time that follows belongs to no phase. */
 export function enterPhase(record: PhaseRecord, next: Phase | null): void {
   const now = clock();
   if (record.current !== null) {
@@ -37,19 +37,19 @@ export function enterPhase(record: PhaseRecord, next: Phase | null): void {
   record.since = now;
 }
 
-/** Forgets a phase that turned out not to take place: its time counts to the remainder. */
+/** Removes a phase that did not take place; its time counts as remainder. */
 export function dropPhase(record: PhaseRecord, phase: Phase): void {
   if (record.current === phase) record.current = null;
   delete record.spent[phase];
 }
 
-/** Ends the phase under way and the record. */
+/** Ends the current phase and the record. */
 export function endPhases(record: PhaseRecord): void {
   enterPhase(record, null);
   record.endedAt = record.since;
 }
 
-/** Timings in milliseconds of one record. */
+/** Timings of one record in milliseconds. */
 export function timingsOf(record: PhaseRecord): Timings {
   return summed([record], (record.endedAt ?? clock()) - record.startedAt);
 }

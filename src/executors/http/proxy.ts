@@ -2,23 +2,29 @@ import { isIP, type Socket } from 'node:net';
 import { HttpFailure } from './failures.ts';
 import { shortened } from '../interface/shorten.ts';
 
-/** A forward proxy: `http` targets are asked for in absolute form, `https` ones through CONNECT (RFC 9110 section 9.3.6). */
+/**
+ * A forward proxy: `http` targets are requested in absolute form, `https` ones through CONNECT (RFC 9110 section
+ * 9.3.6).
+ */
 export type Proxy = {
   host: string;
   port: number;
-  /** The connection to the proxy itself is TLS. */
+  /** The connection to the proxy itself uses TLS. */
   secure: boolean;
   /** Value of Proxy-Authorization, or null. */
   authorization: string | null;
 };
 
-/** Throws HttpFailure PROXY_FAILED when `text` is no http(s) URL. The message never repeats the URL: it may hold a password. */
+/**
+ * Throws HttpFailure PROXY_FAILED if `text` is not an http(s) URL. The message never repeats the URL, because it may
+ * contain a password.
+ */
 export function parseProxy(text: string): Proxy {
   let url: URL;
   try {
     url = new URL(text.includes('://') ? text : `http://${text}`);
   } catch {
-    throw new HttpFailure('PROXY_FAILED', "the location's proxyUrl is no URL; give http://host:port");
+    throw new HttpFailure('PROXY_FAILED', "the location's proxyUrl is not a URL; use http://host:port");
   }
   if ((url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
     throw new HttpFailure(
@@ -35,7 +41,7 @@ export function parseProxy(text: string): Proxy {
   };
 }
 
-/** The Basic credentials of a URL's user information, or null when it has none. */
+/** The Basic credentials of a URL's user information, or null if it has none. */
 export function basicAuthorization(url: URL): string | null {
   if (url.username === '' && url.password === '') return null;
   return `Basic ${Buffer.from(`${decoded(url.username)}:${decoded(url.password)}`).toString('base64')}`;
@@ -52,8 +58,8 @@ function decoded(part: string): string {
 const maxAnswerBytes = 16_384;
 
 /**
- * Asks a connected proxy for a tunnel to `host:port`; afterwards the socket belongs to the target. Rejects with
- * HttpFailure PROXY_FAILED or `signal.reason`, the socket destroyed.
+ * Requests a tunnel to `host:port` from a connected proxy; afterwards the socket is connected to the target. Rejects
+ * with HttpFailure PROXY_FAILED or `signal.reason`, and destroys the socket.
  */
 export function openTunnel(
   socket: Socket,
@@ -94,7 +100,7 @@ export function openTunnel(
       }
       const line = received.toString('latin1', 0, received.indexOf('\r\n'));
       if (!/^HTTP\/1\.[01] 2\d\d(?: |$)/.test(line)) {
-        const hint = / 407(?: |$)/.test(line) ? "; give user and password in the location's proxyUrl" : '';
+        const hint = / 407(?: |$)/.test(line) ? "; set user and password in the location's proxyUrl" : '';
         fail(
           new HttpFailure(
             'PROXY_FAILED',
@@ -104,7 +110,7 @@ export function openTunnel(
         return;
       }
       finish();
-      // Whatever came behind the head is the target's already.
+      // Bytes after the head belong to the target.
       socket.pause();
       if (received.length > end + 4) socket.unshift(received.subarray(end + 4));
       resolve();

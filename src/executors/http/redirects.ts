@@ -2,7 +2,7 @@ import { HttpFailure } from './failures.ts';
 import type { Received } from './exchange.ts';
 import { shortened } from '../interface/shorten.ts';
 
-/** What a hop asks for; the next hop's follows from it. */
+/** The request of a hop, from which the next hop's is derived. */
 export type HopRequest = {
   url: URL;
   method: string;
@@ -15,7 +15,7 @@ export const maxRedirects = 10;
 
 const followed = new Set([301, 302, 303, 307, 308]);
 
-/** Headers that must not leave the origin they were meant for. */
+/** Headers that must not be sent to another origin. */
 const bound = new Set([
   'authorization',
   'cookie',
@@ -24,18 +24,18 @@ const bound = new Set([
   'x-auth-token',
   'host',
 ]);
-/** Headers that describe a body, and go with it (RFC 9110 section 15.4). */
+/** Headers that describe a body and are removed with it (RFC 9110 section 15.4). */
 const ofBody = new Set(['content-type', 'content-encoding', 'content-language', 'content-location']);
 
-/** True when the response asks to be followed: a status that redirects, with a Location. */
+/** True if the response is a redirect to follow: a redirect status with a Location. */
 export function isRedirect(response: Received): boolean {
   return followed.has(response.status) && response.headers['location'] !== undefined;
 }
 
 /**
- * The request of the hop after a redirect. 303 becomes GET (HEAD stays), 301 and 302 turn POST into GET, 307 and 308 keep
- * method and body. Credentials, keys, cookies and the Host header stay behind when the origin changes. Throws HttpFailure
- * INVALID_REDIRECT when Location is no http(s) URL or several that differ.
+ * The request of the hop after a redirect. 303 becomes GET (HEAD stays), 301 and 302 turn POST into GET, 307 and 308
+ * keep method and body. Credentials, keys, cookies and the Host header are removed if the origin changes. Throws
+ * HttpFailure INVALID_REDIRECT if Location is not an http(s) URL, or if there are several different ones.
  */
 export function redirected(request: HopRequest, response: Received): HopRequest {
   const url = locationOf(request.url, response);
@@ -67,10 +67,10 @@ function locationOf(base: URL, response: Received): URL {
   }
   let url: URL;
   try {
-    // Headers are read as Latin-1, while servers that put more than ASCII there mean UTF-8.
+    // Headers are read as Latin-1, but servers that send non-ASCII characters there mean UTF-8.
     url = new URL(Buffer.from(location, 'latin1').toString('utf8'), base);
   } catch {
-    throw new HttpFailure('INVALID_REDIRECT', `the redirect's Location is no URL: ${shown}`);
+    throw new HttpFailure('INVALID_REDIRECT', `the redirect's Location is not a URL: ${shown}`);
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw new HttpFailure(
@@ -78,7 +78,7 @@ function locationOf(base: URL, response: Received): URL {
       `the redirect leads to the scheme ${url.protocol.slice(0, -1)}: ${shown}`,
     );
   }
-  // What the check's URL says of the user holds for the whole origin, also where Location names it in full.
+  // The user in the check's URL applies to the complete origin, even if Location contains a full URL.
   if (url.origin === base.origin && url.username === '' && url.password === '') {
     url.username = base.username;
     url.password = base.password;

@@ -16,44 +16,48 @@ import { unbracketed } from '../interface/name.ts';
 import type { ConnectAttempt } from '../tcp/connect.ts';
 import type { CertificateFacts } from './tls-facts.ts';
 
-/** One HTTP check's request with everything that decides how it is made. */
+/** The request of one HTTP check with all its settings. */
 export type HttpRequest = HopRequest & {
   followRedirects: boolean;
   skipSsl: boolean;
   family: IpFamily;
   proxy: Proxy | null;
   clientCertificates: readonly ClientCertificate[];
-  /** Keep the response's body; else it is only counted. */
+  /** Keep the response's body; otherwise its bytes are only counted. */
   keepBody: boolean;
 };
 
-/** One request and its response, of the redirects and of the end. */
+/** One request and its response: a redirect or the last hop. */
 export type Hop = { url: string; status: number | null; timings: Timings; address: string | null };
 
-/** What one run of a request saw. `failure` is null when a whole response came. */
+/** The result of one run of a request. `failure` is null if a complete response was received. */
 export type HttpReport = {
   failure: Reason | null;
   response: Received | null;
-  /** The URL that answered last. */
+  /** The URL of the last response. */
   finalUrl: URL;
   hops: Hop[];
   attempts: ConnectAttempt[];
   ipFallback: boolean;
-  /** Of the last hop that had one. */
+  /** From the last hop that had one. */
   certificate: CertificateFacts | null;
   clientCertificate: ClientCertificate | null;
   timings: Timings;
 };
 
-/** Bytes of a body, as sent and as decoded, that are read; the rest is left on the wire (`truncated`). */
+/**
+ * Maximum number of bytes of a body that are read, both as received and as decoded. The rest is not read
+ * (`truncated`).
+ */
 export const maxBodyBytes = 25 * 1024 * 1024;
 
 /**
- * Makes the request and follows its redirects, each hop over a fresh connection. What the target, the network or the
- * deadline does is in the report; rejects with `signal.reason` when the signal fired for another reason, or AgentError.
+ * Makes the request and follows its redirects, each hop over a new connection. Failures of the target, the network or
+ * the deadline are in the report. Rejects with `signal.reason` if the signal fired for another reason, or with
+ * AgentError.
  */
 export async function performRequest(request: HttpRequest, context: ExecutionContext): Promise<HttpReport> {
-  // Before the clock starts: the time to load a library is not the target's.
+  // Before the clock starts, because loading a library is not the target's time.
   const createRunCookies = request.followRedirects ? await cookieLibrary() : null;
   const startedAt = clock();
   const records: PhaseRecord[] = [];
@@ -126,13 +130,13 @@ export async function performRequest(request: HttpRequest, context: ExecutionCon
 
 let createCookies: Promise<() => RunCookies> | null = null;
 
-/** The cookie jar's library, which an agent without work does not load. */
+/** Loads the cookie jar's library, which an idle agent does not load. */
 function cookieLibrary(): Promise<() => RunCookies> {
   createCookies ??= import('./cookies.ts').then(({ createRunCookies }) => createRunCookies);
   return createCookies;
 }
 
-/** A URL for people to read: without user and password. */
+/** A URL for display: without user and password. */
 export function shownUrl(url: URL): string {
   if (url.username === '' && url.password === '') return url.href;
   const copy = new URL(url);
@@ -164,7 +168,7 @@ async function runHop(
     serverName: serverName(hop),
     family: request.family,
     skipSsl: request.skipSsl,
-    // The library can't send a body by HTTP/2 with any other method.
+    // The library cannot send a body over HTTP/2 with any other method.
     http2: hop.body === null || hop.method === 'POST' || hop.method === 'PUT' || hop.method === 'PATCH',
     proxy: request.proxy,
     clientCertificates: request.clientCertificates,
@@ -221,19 +225,22 @@ function indexOfHeader(headers: readonly string[], name: string): number {
   return -1;
 }
 
-/** The check's own Host header names the virtual host for TLS too, as a browser would that had resolved it so. */
+/**
+ * The check's own Host header sets the virtual host for TLS too, as if a browser had resolved that name to this
+ * address.
+ */
 function serverName(hop: HopRequest): string {
   const index = indexOfHeader(hop.headers, 'host');
   const host = index < 0 ? hop.url.hostname : (hop.headers[index + 1] ?? '').replace(/:\d+$/, '');
   return unbracketed(host);
 }
 
-/** The reason of an error, or the error itself thrown when it is not the target's. */
+/** The reason for an error. Throws the error itself if the target did not cause it. */
 function failureOf(error: unknown, state: HopState): Reason {
   const { context, record, report } = state;
   const peer = peerOf(report.finalUrl, state.facts);
   if (context.signal.aborted) {
-    const { reason } = context.signal as { reason: unknown }; // typed any by the platform
+    const { reason } = context.signal as { reason: unknown }; // the platform's type is any
     if (!(reason instanceof JobAborted) || reason.code !== 'deadline') throw reason;
     const where = record.current === null ? 'between phases' : `in the phase ${record.current}`;
     return reasonOf('TIMEOUT', `the deadline passed ${where} (${peer})`);
@@ -245,7 +252,7 @@ function failureOf(error: unknown, state: HopState): Reason {
   });
 }
 
-/** Address and port of the hop, or the host's name while no address is known. */
+/** Address and port of the hop, or the host's name before an address is known. */
 function peerOf(url: URL, facts: ConnectionFacts): string {
   const host = facts.address ?? unbracketed(url.hostname);
   return `${isIP(host) === 6 ? `[${host}]` : host}:${portOf(url)}`;

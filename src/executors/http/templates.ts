@@ -10,20 +10,20 @@ import { TemplateError } from '../../templates/template-error.ts';
 import { textOf, type Value } from '../../templates/values.ts';
 
 /**
- * Handlebars templates of requests: variables, `{{#if X}}` and `{{#unless X}}`, random values and dates. All values are
- * texts, and a name with dots is the name of one variable.
+ * Handlebars templates of requests: variables, `{{#if X}}` and `{{#unless X}}`, random values and dates. All values
+ * are texts, and a name with dots is the name of one variable.
  */
 
 export type TemplateScope = {
-  /** Variables by name; an unknown one renders as nothing. */
+  /** Variables by name; an unknown one renders as an empty text. */
   variables: ReadonlyMap<string, string>;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Called with the name of each variable that is read and not set. */
+  /** Called with the name of each variable that is used but not set. */
   onMissing?: (name: string) => void;
 };
 
-/** Renders one field, URI-encoded unless told otherwise. Messages name the `field`. Throws HttpFailure TEMPLATE_INVALID. */
+/** Renders one field, URI-encoded by default. Messages name the `field`. Throws HttpFailure TEMPLATE_INVALID. */
 export type Renderer = (field: string, template: string, escaping?: Escaping) => string;
 
 const dateIn = (helper: string): Helper =>
@@ -37,7 +37,7 @@ const helpers: ReadonlyMap<string, Helper> = new Map([
 
 const requestTemplates: Dialect = {
   helpers,
-  // No helper searches its arguments: the bounds on the size of a template are enough.
+  // No helper searches its arguments, so the limits on the size of a template are enough.
   workOf: () => 0,
   isTruthy: (value) => textOf(value) !== '',
   check: (statement) => {
@@ -53,12 +53,12 @@ const requestTemplates: Dialect = {
         const name = nameOf(statement.path);
         const [condition] = statement.params;
         if ((name !== 'if' && name !== 'unless') || condition === undefined || statement.params.length > 1) {
-          throw new TemplateError(`{{#${name}}} is not known here; there are {{#if X}} and {{#unless X}}`);
+          throw new TemplateError(`{{#${name}}} is not supported; use {{#if X}} or {{#unless X}}`);
         }
         return checkArgument(condition);
       }
       default:
-        throw new TemplateError('partials and decorators are not known here');
+        throw new TemplateError('partials and decorators are not supported');
     }
   },
   mostOutput: 2 * 1024 * 1024,
@@ -72,7 +72,7 @@ const requestTemplates: Dialect = {
 
 function refuseHash({ hash }: Call): void {
   if (hash !== undefined && hash.pairs.length > 0)
-    throw new TemplateError('name=value arguments are not known here');
+    throw new TemplateError('name=value arguments are not supported');
 }
 
 function checkCall({ path, params }: Call): void {
@@ -80,19 +80,19 @@ function checkCall({ path, params }: Call): void {
   for (const param of params) checkArgument(param);
   const name = nameOf(path);
   if (params.length > 0 && !helpers.has(name)) {
-    throw new TemplateError(`there is no helper ${shortened(name, 100)}; there are moment and date`);
+    throw new TemplateError(`there is no helper ${shortened(name, 100)}; use moment or date`);
   }
 }
 
 function checkArgument({ type }: Expression): void {
   if (type === 'SubExpression' || type === 'UndefinedLiteral' || type === 'NullLiteral')
-    throw new TemplateError('expressions within expressions are not known here');
+    throw new TemplateError('expressions within expressions are not supported');
 }
 
-/** A renderer for one attempt; loads the parser when first needed. */
+/** Creates a renderer for one attempt; loads the parser when it is first needed. */
 export async function createRenderer({ variables, now, onMissing }: TemplateScope): Promise<Renderer> {
   const parse = await loadParser();
-  // A variable may be called "date"; none hides a random value.
+  // A variable may be called "date", but no variable hides a random value.
   const shadows = (name: string): boolean => !name.startsWith('$') && variables.has(name);
   // A helper needs no arguments, so its bare name may itself be an argument: {{#if $UUID}}, {{moment date}}.
   const read = (path: PathExpression): Value => {

@@ -4,13 +4,13 @@ import { shortened } from '../interface/shorten.ts';
 import { dayMs } from '../../durations.ts';
 import { certificateWithChain } from './leaf-certificate.ts';
 
-/** What a result says about the certificate and the connection that carried it. Times are ISO, UTC. */
+/** The certificate and connection data in a result. Times are ISO, UTC. */
 export type CertificateFacts = {
   subject: string;
   issuer: string;
   validFrom: string;
   validTo: string;
-  /** Whole days; negative when it has expired. */
+  /** Complete days; negative if it has expired. */
   daysRemaining: number;
   fingerprint256: string;
   serial: string;
@@ -28,27 +28,27 @@ const maxAltNames = 100;
 const maxChain = 10;
 const maxNameLength = 1024;
 
-/** What follows from the certificates alone. Collecting the chain costs as much as a quarter of a handshake. */
+/** Data that depends only on the certificates. Collecting the chain costs as much as a quarter of a handshake. */
 type Identity = Pick<
   CertificateFacts,
   'subject' | 'issuer' | 'validFrom' | 'validTo' | 'fingerprint256' | 'serial' | 'altNames' | 'chain'
 > & { expiresAt: number };
 
 const maxIdentities = 256;
-/** A server may change its chain under the same certificate, so what is known of it is looked at again. */
+/** A server may change its chain but keep the certificate, so cached data expires. */
 const identityAgeMs = 60_000;
 /** By fingerprint of the leaf, oldest first. */
 const identities = new Map<string, { identity: Identity; readAt: number }>();
 
 /**
- * Facts of a finished handshake whose peer showed `leaf`; `now` in milliseconds since the epoch. The socket must still be
- * open.
+ * Data about a finished handshake whose peer showed `leaf`; `now` in milliseconds since the epoch. The socket must
+ * still be open.
  */
 export function certificateFacts(leaf: PeerCertificate, socket: TLSSocket, now: number): CertificateFacts {
   const { expiresAt, ...identity } = identityOf(leaf, socket);
   return {
     ...identity,
-    // Copies: what becomes of a result must not come back into the cache.
+    // Copies, so that changes to a result do not affect the cache.
     altNames: [...identity.altNames],
     chain: identity.chain.map((link) => ({ ...link })),
     daysRemaining: Math.floor((expiresAt - now) / dayMs),
@@ -82,14 +82,14 @@ function identityOf(leaf: PeerCertificate, socket: TLSSocket): Identity {
   return identity;
 }
 
-/** The code of why the peer's certificate is not trusted, or null. node:tls keeps a string where its types say Error. */
+/** The code of why the peer's certificate is not trusted, or null. node:tls uses a string where its types say Error. */
 export function authorizationCode(socket: TLSSocket): string | null {
   const error: unknown = socket.authorizationError;
   if (error === null || error === undefined) return null;
   return typeof error === 'string' ? error : String(error instanceof Error ? error.message : 'unknown');
 }
 
-/** Whole days from `now` until a certificate's "Nov 20 12:00:00 2026 GMT". */
+/** Complete days from `now` until a certificate's "Nov 20 12:00:00 2026 GMT". */
 function daysUntil(time: string, now: number): number {
   return Math.floor((Date.parse(time) - now) / dayMs);
 }
@@ -99,7 +99,7 @@ function isoTime(time: string): string {
   return Number.isNaN(parsed) ? time : new Date(parsed).toISOString();
 }
 
-/** "CN=example.com, O=Example" of node:tls's object, whose values may repeat. */
+/** "CN=example.com, O=Example" from node:tls's object, whose values may be lists. */
 function nameOf(name: unknown): string {
   if (typeof name !== 'object' || name === null) return '';
   const parts = Object.entries(name).flatMap(([key, value]: [string, unknown]) =>
@@ -108,7 +108,7 @@ function nameOf(name: unknown): string {
   return shortened(parts.join(', '), maxNameLength);
 }
 
-/** Names of "DNS:a.example, IP Address:10.0.0.1"; Node puts unusual ones in JSON quotes. */
+/** Names from "DNS:a.example, IP Address:10.0.0.1"; Node puts unusual ones in JSON quotes. */
 function alternativeNames(text: string | undefined): string[] {
   if (text === undefined) return [];
   const names: string[] = [];
@@ -135,7 +135,7 @@ function chainOf(leaf: DetailedPeerCertificate): CertificateFacts['chain'] {
   return chain;
 }
 
-/** What a result says about the client certificate that was offered. */
+/** The data in a result about the client certificate that was offered. */
 export type ClientCertificateFacts = {
   host: string;
   subject: string;
@@ -144,7 +144,7 @@ export type ClientCertificateFacts = {
   daysRemaining: number;
 };
 
-/** Facts of a PEM certificate (its first, when there are several). Throws what node:crypto throws. */
+/** Facts about a PEM certificate (the first, if there are several). Throws node:crypto's errors. */
 export function clientCertificateFacts(
   certificate: { host: string; cert: string },
   now: number,

@@ -9,25 +9,27 @@ import {
 } from 'node:tls';
 import { readLeafOnly } from './leaf-certificate.ts';
 
-/** A finished handshake. Whether the certificate is good enough is the caller's decision. */
+/** A finished handshake. The caller decides whether the certificate is acceptable. */
 export type Handshake = {
   socket: TLSSocket;
-  /** The peer's certificate without its chain; null when it sent none. */
+  /** The peer's certificate without its chain; null if it sent none. */
   leaf: PeerCertificate | null;
 };
 
 let shared: SecureContext | null = null;
 
-/** The context of default settings: made once, since loading the roots for each request costs more than the handshake. */
+/**
+ * The context with default settings, created once: loading the roots for each request costs more than the handshake.
+ */
 export function defaultSecureContext(): SecureContext {
   shared ??= createSecureContext();
   return shared;
 }
 
 /**
- * A full TLS handshake over `socket`; sessions are never resumed, so that each attempt measures the whole of it. An
- * untrusted certificate does not reject: read `socket.authorized`. Rejects with the connection's error (both sockets
- * destroyed) or, on abort, `signal.reason`.
+ * A full TLS handshake over `socket`. Sessions are never resumed, so that each attempt measures a complete handshake.
+ * An untrusted certificate does not reject: check `socket.authorized`. Rejects with the connection's error (both
+ * sockets destroyed) or, on abort, `signal.reason`.
  */
 export function handshake(
   socket: Socket,
@@ -39,7 +41,7 @@ export function handshake(
     const secure = connect({
       socket,
       host,
-      // RFC 6066 section 3: an address is no server name.
+      // RFC 6066 section 3: an address is not a server name.
       ...(isIP(host) === 0 ? { servername: host } : {}),
       secureContext: options.context,
       ALPNProtocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
@@ -50,7 +52,7 @@ export function handshake(
     const finish = () => {
       signal.removeEventListener('abort', onAbort);
       secure.off('error', onError);
-      // An error after this is reported to whoever reads; it must not end the process in between.
+      // Later errors are reported to the reader of the socket; until then they must not end the process.
       secure.on('error', () => undefined);
     };
     const onAbort = () => {
@@ -69,7 +71,7 @@ export function handshake(
     secure.once('secureConnect', () => {
       finish();
       const certificate = leafOnly();
-      // node:tls answers with an empty object when there is none.
+      // node:tls returns an empty object if there is none.
       resolve({ socket: secure, leaf: certificate.raw === undefined ? null : certificate });
     });
     if (signal.aborted) onAbort();

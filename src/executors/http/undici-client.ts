@@ -5,21 +5,21 @@
 import Client from 'undici/lib/dispatcher/client.js';
 
 /**
- * undici's client of one connection, imported from its own file: the package's front door loads all of undici, which costs an
- * agent 9 MB of memory and 70 ms.
+ * undici's client for one connection, imported from its own file: the package's main entry loads all of undici, which
+ * costs an agent 9 MB of memory and 70 ms.
  */
 export const UndiciClient: typeof Client = Client;
 
 /**
- * Ends a socket for undici without the cost of a new error's stack. The code must not be UND_ERR_INFO: undici would then take
- * the request for one to be tried again (`onError` in lib/dispatcher/client.js).
+ * Error that closes a socket without the cost of a new error's stack. The code must not be UND_ERR_INFO, because
+ * undici would retry the request then (`onError` in lib/dispatcher/client.js).
  */
 export const finished = Object.assign(new Error('the exchange is finished'), { code: 'UND_ERR_ABORTED' });
 
 /**
- * Errors of this turn of the event loop get no stack. Call it when a response is complete: undici then creates an error of its
- * own to end the connection with (`onMessageComplete` in lib/dispatcher/client-h1.js). Nobody ever sees that error, and its
- * stack would cost a tenth of a whole probe.
+ * Errors created in this turn of the event loop get no stack. Call it when a response is complete: undici then
+ * creates its own error to close the connection (`onMessageComplete` in lib/dispatcher/client-h1.js). Nobody sees
+ * that error, and its stack would cost a tenth of a complete probe.
  */
 export function withoutStacks(): void {
   const { stackTraceLimit } = Error;

@@ -4,7 +4,7 @@ import type { IpFamily } from '../interface/network.ts';
 import { createPingSocket, type EchoEvents, type EchoPort } from './ping-socket-requests.ts';
 import type { PingSocket } from '../interface/ping-socket.ts';
 
-/** A PingSocket over the addon, or the name of the errno that refused it. `helper`: the program that opens a raw one. */
+/** A PingSocket over the addon, or the errno name if opening failed. `helper`: the program that opens a raw socket. */
 export function openNativePingSocket(
   native: Native,
   family: IpFamily,

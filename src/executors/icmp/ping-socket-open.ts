@@ -10,9 +10,9 @@ const remedy =
   'securityContext.sysctls), or the capability NET_RAW (--cap-add NET_RAW, or capabilities.add: [NET_RAW])';
 
 /**
- * Opens the ICMP socket of a family: the unprivileged ping socket, else a raw socket of the addon, else one that the helper
- * with the capability opens; without the addon one of the raw-socket package. Rejects with AgentError ICMP_UNAVAILABLE, which says what was tried, why each way failed and how
- * to grant it.
+ * Opens the ICMP socket of a family. It tries, in this order: the unprivileged ping socket, a raw socket of the
+ * addon, a raw socket from the helper program with the capability. Without the addon it tries the raw-socket package.
+ * Rejects with AgentError ICMP_UNAVAILABLE, which lists what was tried, why each failed and how to grant access.
  */
 export async function openPingSocket(family: IpFamily): Promise<PingSocket> {
   const failures: string[] = [];
@@ -41,7 +41,7 @@ export async function openPingSocket(family: IpFamily): Promise<PingSocket> {
   }
   throw new AgentError(
     'ICMP_UNAVAILABLE',
-    `no way to ping over IPv${family}: ${failures.join('; ')}. ${remedy}`,
+    `cannot ping over IPv${family}: ${failures.join('; ')}. ${remedy}`,
   );
 }
 

@@ -5,7 +5,7 @@ import type { IpFamily } from '../interface/network.ts';
 import { createPingSocket, type EchoEvents, type EchoPort } from './ping-socket-requests.ts';
 import type { PingSocket } from '../interface/ping-socket.ts';
 
-/** The parts of the raw-socket package that are used; it has no types of its own. */
+/** The parts of the raw-socket package that are used; it has no types. */
 type RawSocketPackage = {
   createSocket: (options: { protocol: number; addressFamily: number; bufferSize: number }) => RawSocket;
   AddressFamily: { IPv4: number; IPv6: number };
@@ -41,11 +41,12 @@ const tokenBytes = 8;
 const defaultTtl = 64;
 
 /**
- * A PingSocket over the optional raw-socket package, for hosts where the addon could not be built. It shows no ICMP
- * errors, no hop limits over IPv6, and times by this process's clock. Throws where the package is missing or refused.
+ * A PingSocket over the optional raw-socket package, for hosts where the addon could not be built. It reports no ICMP
+ * errors and no hop limits over IPv6, and measures times with this process's clock. Throws if the package is missing
+ * or sockets are refused.
  */
 export function openPackagePingSocket(family: IpFamily): PingSocket {
-  // What the package's documentation says; it has no types.
+  // As in the package's documentation; it has no types.
   const rawSocket = createRequire(import.meta.url)('raw-socket') as RawSocketPackage;
   const socket = rawSocket.createSocket({
     protocol: family === 4 ? rawSocket.Protocol.ICMP : rawSocket.Protocol.ICMPv6,
@@ -71,7 +72,7 @@ function createPort(
 
   socket.on('message', (packet, source) => {
     const now = performance.now();
-    // IPv4 shows the IP header, IPv6 does not.
+    // IPv4 packets include the IP header, IPv6 packets do not.
     const start = family === 4 ? ((packet[0] ?? 0) & 0x0f) * 4 : 0;
     const icmp = packet.subarray(start);
     if (
@@ -96,7 +97,7 @@ function createPort(
       error: null,
     });
   });
-  // An error of the socket as a whole: requests in flight run into their time-outs.
+  // An error of the socket itself; the pending requests time out.
   socket.on('error', () => undefined);
 
   return {
@@ -129,7 +130,7 @@ function createPort(
   };
 }
 
-/** An address as the system writes it, so that texts can be compared. */
+/** An address in the system's form, so that texts can be compared. */
 function canonicalAddress(address: string, family: IpFamily): string | null {
   try {
     return new SocketAddress({ address, family: family === 4 ? 'ipv4' : 'ipv6' }).address;
@@ -138,7 +139,7 @@ function canonicalAddress(address: string, family: IpFamily): string | null {
   }
 }
 
-/** The package tells of a failed system call by its text (strerror(3)) alone. */
+/** The package reports a failed system call only by its text (strerror(3)). */
 function errnoNameOf(message: string): string {
   return errnoNames.find(([text]) => message.includes(text))?.[1] ?? 'EIO';
 }

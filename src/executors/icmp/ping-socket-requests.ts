@@ -1,25 +1,25 @@
 import { AgentError } from '../../errors.ts';
 import { EchoError, type EchoOptions, type EchoReply, type PingSocket } from '../interface/ping-socket.ts';
 
-/** What sends requests under sequence numbers: the addon or the raw-socket package. */
+/** Sends requests under sequence numbers: the addon or the raw-socket package. */
 export type EchoPort = {
-  /** Sends one request. Null, or the errno's name when that fails at once. */
+  /** Sends one request. Returns null, or the errno name if that fails at once. */
   send: (sequence: number, address: string, payloadBytes: number, ttl: number | undefined) => string | null;
-  /** Nobody waits for this sequence number any more. */
+  /** Releases a sequence number that nobody waits for any more. */
   forget: (sequence: number) => void;
   close: () => void;
 };
 
-/** How a port reports: only for requests whose target, id and payload match, and once for each. */
+/** The reports of a port: only for requests whose target, id and payload match, and once for each. */
 export type EchoEvents = {
   answered: (sequence: number, reply: EchoReply) => void;
   /** A request that could not be sent after all. */
   unsent: (sequence: number, errnoName: string) => void;
 };
 
-/** Requests in flight at most: half of the sequence numbers, so that a number is not used again soon. */
+/** Maximum number of requests in flight: half of the sequence numbers, so that a number is not reused soon. */
 const inFlightLimit = 32_768;
-/** Wait before a request is sent again for which the system had no buffer. */
+/** Time before a request is sent again if the system had no buffer for it. */
 const noBufferWaitMs = 10;
 
 type Pending = {
@@ -28,7 +28,7 @@ type Pending = {
   fail: (error: unknown) => void;
 };
 
-/** A PingSocket over a port: sequence numbers, time-outs and cancelling. */
+/** A PingSocket over a port: handles sequence numbers, timeouts and cancellation. */
 export function createPingSocket(way: 'ping' | 'raw', open: (events: EchoEvents) => EchoPort): PingSocket {
   const pending = new Map<number, Pending>();
   let lastSequence = -1;
@@ -36,7 +36,8 @@ export function createPingSocket(way: 'ping' | 'raw', open: (events: EchoEvents)
   const port = open({
     answered: (sequence, reply) => {
       const request = pending.get(sequence);
-      // Read late because this process was busy, but arrived in time: the kernel's stamp tells the two apart.
+      // A reply may be read late because this process was busy. The kernel's timestamp shows whether it arrived in
+      // time.
       request?.settle(reply.rttMs <= request.timeoutMs ? reply : null);
     },
     unsent: (sequence, errnoName) => pending.get(sequence)?.fail(sendError(errnoName)),
@@ -81,7 +82,8 @@ export function createPingSocket(way: 'ping' | 'raw', open: (events: EchoEvents)
     const trySending = (leftMs: number): void => {
       const errnoName = port.send(sequence, address, payloadBytes, ttl);
       if (errnoName === null) {
-        // The loop runs timers before it reads sockets: after a long pause the reply may be there, yet unread.
+        // The event loop runs timers before it reads sockets: after a long pause the reply may have arrived but is
+        // unread.
         timer = setTimeout(() => setImmediate(settle, null), leftMs);
       } else if ((errnoName === 'EAGAIN' || errnoName === 'ENOBUFS') && leftMs > noBufferWaitMs) {
         timer = setTimeout(trySending, noBufferWaitMs, leftMs - noBufferWaitMs);
@@ -98,7 +100,7 @@ export function createPingSocket(way: 'ping' | 'raw', open: (events: EchoEvents)
     way,
     echo: (address, options) =>
       new Promise((resolve, reject) => {
-        start(address, options, resolve, reject); // what it throws rejects the promise
+        start(address, options, resolve, reject); // an exception rejects the promise
       }),
     close: () => {
       if (closed) return;

@@ -1,10 +1,10 @@
 import type { EchoReply } from '../interface/ping-socket.ts';
 import { rounded } from '../../rounding.ts';
 
-/** One ping as it ended: a reply, an ICMP error, an error of the own host, or silence. */
+/** One finished ping: a reply, an ICMP error, an error of this host, or no answer. */
 export type Ping = { reply: EchoReply | null; unsent: string | null };
 
-/** What ICMP checks report, and what JSON_RESPONSE assertions see. Times in milliseconds. */
+/** The response of ICMP checks, for results and JSON_RESPONSE assertions. Times in milliseconds. */
 export type IcmpResponse = {
   hostname: string;
   resolvedIp: string;
@@ -14,15 +14,15 @@ export type IcmpResponse = {
   packetsReceived: number;
   /** Bytes of one ICMP packet: header and payload. */
   packetSize: number;
-  /** Percent, to two places. */
+  /** Percent, with two decimals. */
   packetLoss: number;
   dnsResolutionTime: number;
-  /** Null where no ping was answered. */
+  /** Null if no ping was answered. */
   latency: { avg: number | null; min: number | null; max: number | null; stdDev: number | null };
   pingResults: {
     /** Counts from 0. */
     sequence: number;
-    /** Of the ICMP message that came back; null when none did. */
+    /** From the ICMP error that was received; null if there was none. */
     type: number | null;
     code: number | null;
     success: boolean;
@@ -34,7 +34,7 @@ export type IcmpResponse = {
 /** The ICMP header, RFC 792 and RFC 4443. */
 export const icmpHeaderBytes = 8;
 
-/** Milliseconds to the microsecond: the clock tells no more. */
+/** Milliseconds with three decimals, the resolution of the clock. */
 export function isAnswered(ping: Ping): boolean {
   return ping.reply !== null && ping.reply.error === null;
 }
@@ -44,7 +44,7 @@ export function lossPercent(pings: readonly Ping[]): number {
   return pings.length === 0 ? 0 : (pings.filter((ping) => !isAnswered(ping)).length / pings.length) * 100;
 }
 
-/** The facts of `pings`, of which a cancelled attempt has fewer than `pingCount`. */
+/** The facts about `pings`; a cancelled attempt has fewer than `pingCount`. */
 export function icmpResponse(
   target: Pick<IcmpResponse, 'hostname' | 'resolvedIp' | 'ipFamily' | 'pingCount' | 'dnsResolutionTime'> & {
     payloadBytes: number;
@@ -99,7 +99,7 @@ function latencyOf(pings: readonly Ping[]): IcmpResponse['latency'] {
   };
 }
 
-/** The response as ping(8) would tell it: one line per ping, then the statistics. */
+/** The response in the format of ping(8): one line per ping, then the statistics. */
 export function icmpText(response: IcmpResponse, pings: readonly Ping[]): string {
   const { hostname, resolvedIp, packetSize, latency } = response;
   const lines = [`PING ${hostname} (${resolvedIp}): ${packetSize - icmpHeaderBytes} data bytes`];

@@ -5,34 +5,36 @@ export type ResolvedAddress = { address: string; family: IpFamily };
 
 /** Names resolved for one attempt. */
 export type Resolved = {
-  /** In the order in which they are to be tried; at least one. */
+  /** In the order in which to try them; at least one. */
   addresses: ResolvedAddress[];
-  /** `literal`: no look-up took place. */
+  /** `literal`: no lookup was needed. */
   source: 'literal' | 'hosts' | 'dns' | 'os';
   /** Milliseconds. */
   durationMs: number;
-  /** True when IPv6 was asked for, the host has no IPv6 route, and IPv4 addresses are returned instead. */
+  /** True if IPv6 was requested but the host has no IPv6 route, so IPv4 addresses are returned instead. */
   ipFallback: boolean;
 };
 
-/** The host's network as executors see it: made once by the agent, shared by all attempts. */
+/** The host's network for executors: created once by the agent, shared by all attempts. */
 export type Network = {
   /**
-   * Addresses of a host name or IP literal (with or without brackets) in the family asked for.
-   * Rejects with ResolveError (code ENOTFOUND, EAI_AGAIN, TIMEOUT or ERR_INVALID_IP_ADDRESS) or `signal.reason`.
+   * Addresses of a host name or IP literal (with or without brackets) in the requested family. Rejects with
+   * ResolveError (code ENOTFOUND, EAI_AGAIN, TIMEOUT or ERR_INVALID_IP_ADDRESS) or `signal.reason`.
    */
   resolve: (hostname: string, options: { family: IpFamily; signal: AbortSignal }) => Promise<Resolved>;
-  /** Hears of each connection that is about to be tried, for whoever watches an attempt. */
+  /** Called before each connection attempt, so that the network evidence of an attempt can be collected. */
   connecting?: (addresses: readonly ResolvedAddress[], port: number) => void;
   /** The system's own name servers (resolv.conf), as `address` and `port`. */
   nameServers: () => Promise<{ address: string; port: number }[]>;
-  /** The shared ICMP socket of a family. Rejects with AgentError ICMP_UNAVAILABLE that says how to grant it. */
+  /**
+   * The shared ICMP socket of a family. Rejects with AgentError ICMP_UNAVAILABLE, which explains how to grant access.
+   */
   icmp: (family: IpFamily) => Promise<PingSocket>;
   /** Closes the ping sockets. */
   close: () => void;
 };
 
-/** A name that can't be resolved: the target's fault, for executors to turn into an outcome. */
+/** A name cannot be resolved. It is the target's fault, so executors turn it into an outcome. */
 export class ResolveError extends Error {
   readonly code: 'ENOTFOUND' | 'EAI_AGAIN' | 'TIMEOUT' | 'ERR_INVALID_IP_ADDRESS';
   constructor(code: ResolveError['code'], message: string) {

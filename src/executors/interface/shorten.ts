@@ -1,5 +1,5 @@
 /**
- * The beginning of a text that may be long, for messages and results. The `…` matters: by it the scrubber knows that a
+ * The start of a text that may be long, for messages and results. The `…` is required: it tells the scrubber that a
  * secret may have been cut in two there.
  */
 export function shortened(text: string, limit: number): string {

@@ -1,13 +1,13 @@
 import { readFileSync, statSync } from 'node:fs';
 
-/** Larger files are no hosts or resolv.conf file; reading one would block the event loop. */
+/** Larger files are not hosts or resolv.conf files; reading one would block the event loop. */
 const maxBytes = 16 * 1024 * 1024;
 const statEveryMs = 1000;
 
 /**
- * A small configuration file, parsed anew when it changes: looked at when it is used, at most once a second. A missing or
- * unreadable file counts as empty. Synchronous on purpose: a hit costs no turn of the event loop, and the thread pool of
- * asynchronous file calls may be busy for seconds.
+ * A small configuration file, parsed again when it changes. It is checked on use, at most once a second. A missing or
+ * unreadable file counts as empty. Synchronous on purpose: a hit costs no turn of the event loop, and the thread pool
+ * of asynchronous file calls may be busy for seconds.
  */
 export function cachedFile<T>(path: string, parse: (text: string) => T, now: () => number): () => T {
   let stamp = '';

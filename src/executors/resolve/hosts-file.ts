@@ -3,13 +3,16 @@ import type { IpFamily, ResolvedAddress } from '../interface/network.ts';
 import { cachedFile } from './file.ts';
 
 export type HostsFile = {
-  /** Addresses of a lower-case name without trailing dot, in the file's order; undefined when it is not listed in the family. */
+  /**
+   * Addresses of a lower-case name without trailing dot, in the file's order; undefined if the family has no entry
+   * for it.
+   */
   lookup: (name: string, family: IpFamily) => readonly ResolvedAddress[] | undefined;
 };
 
 type Entries = { readonly [F in IpFamily]: Map<string, ResolvedAddress[]> };
 
-/** Reads hosts(5): an address, then its names; `#` begins a comment. Lines without an address are ignored. */
+/** Parses hosts(5): an address, then its names; `#` starts a comment. Lines without an address are ignored. */
 export function parseHosts(text: string): Entries {
   const entries: Entries = { 4: new Map(), 6: new Map() };
   for (const line of text.split('\n')) {
@@ -28,7 +31,7 @@ export function parseHosts(text: string): Entries {
   return entries;
 }
 
-/** The hosts file at `path`, read again when it changes. */
+/** The hosts file at `path`, parsed again when it changes. */
 export function openHostsFile(path: string, now: () => number): HostsFile {
   const entries = cachedFile(path, parseHosts, now);
   return { lookup: (name, family) => entries()[family].get(name) };

@@ -2,15 +2,15 @@ import { createSocket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
 
 export type Ipv6Routes = {
-  /** True when the host has an IPv6 route to the address. */
+  /** True if the host has an IPv6 route to the address. */
   reaches: (address: string) => Promise<boolean>;
-  /** True when the host has IPv6 beyond itself at all: a route into the internet, or a unique local address. */
+  /** True if the host has IPv6 connectivity beyond itself: a route to the internet, or a unique local address. */
   available: () => Promise<boolean>;
 };
 
-/** Any address of the global range does: nothing is sent to it (2001:db8::/32 is for documentation, RFC 3849). */
+/** Any global address works, because nothing is sent to it (2001:db8::/32 is for documentation, RFC 3849). */
 const anyGlobalAddress = '2001:db8::1';
-/** Routes seldom change; a probe costs more than the rest of a look-up in the hosts file. */
+/** Routes rarely change, and a probe costs more than the rest of a lookup in the hosts file. */
 const keepMs = 5000;
 const maxKept = 1000;
 
@@ -40,7 +40,7 @@ function hasUniqueLocalAddress(): boolean {
   );
 }
 
-/** Which IPv6 destinations this host can reach, as its routing table says; each answer is kept for 5 s. */
+/** The IPv6 destinations that this host can reach according to its routing table; each answer is cached for 5 s. */
 export function createIpv6Routes(now: () => number): Ipv6Routes {
   const kept = new Map<string, { until: number; answer: Promise<boolean> }>();
   function keep(key: string, ask: () => Promise<boolean>): Promise<boolean> {

@@ -2,9 +2,9 @@ import { lookup } from 'node:dns';
 import { ResolveError, type IpFamily, type ResolvedAddress } from '../interface/network.ts';
 
 /**
- * Addresses by the operating system's getaddrinfo, which also knows other sources (nsswitch.conf) but runs on the process's
- * few pool threads. An abort gives up waiting; the look-up itself can't be stopped. Rejects with ResolveError ENOTFOUND or
- * EAI_AGAIN, or with `signal.reason`.
+ * Resolves addresses with the operating system's getaddrinfo, which also uses other sources (nsswitch.conf) but runs
+ * on the process's small thread pool. An abort stops waiting; the lookup itself cannot be stopped. Rejects with
+ * ResolveError ENOTFOUND or EAI_AGAIN, or with `signal.reason`.
  */
 export function lookupByOs(name: string, family: IpFamily, signal: AbortSignal): Promise<ResolvedAddress[]> {
   return new Promise((resolve, reject) => {
@@ -23,7 +23,7 @@ export function lookupByOs(name: string, family: IpFamily, signal: AbortSignal):
         );
         return;
       }
-      // glibc names 127.0.0.1 twice where the hosts file has localhost for ::1 as well.
+      // glibc returns 127.0.0.1 twice if the hosts file also has localhost for ::1.
       const distinct = new Set(addresses.map(({ address }) => address));
       resolve([...distinct].map((address) => ({ address, family })));
     });

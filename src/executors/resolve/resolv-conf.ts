@@ -4,19 +4,19 @@ import type { DnsServer } from '../dns/udp.ts';
 export type ResolvConf = {
   servers: DnsServer[];
   search: string[];
-  /** A name with at least so many dots is tried as it stands first. */
+  /** A name with at least this many dots is first tried without the search list. */
   ndots: number;
   /** Time until a query is sent to the next server; null = not set. */
   timeoutMs: number | null;
   /** Rounds through the servers. */
   attempts: number;
-  /** Begin each look-up at another server. */
+  /** Start each lookup at another server. */
   rotate: boolean;
-  /** Ask by TCP only. */
+  /** Use only TCP. */
   useTcp: boolean;
 };
 
-// resolv.conf(5) caps these; more would only prolong a failure.
+// resolv.conf(5) limits these values; larger ones would only prolong a failure.
 const maxServers = 3;
 const maxNdots = 15;
 const maxTimeoutSeconds = 30;
@@ -36,13 +36,13 @@ function numberOption(option: string, name: string): number | null {
 }
 
 /**
- * Reads resolv.conf(5); unknown lines are ignored. Without a name server it is 127.0.0.1, and without search or domain
- * it is the domain of `hostname`, as in glibc.
+ * Parses resolv.conf(5); unknown lines are ignored. The default name server is 127.0.0.1, and the default search list
+ * is the domain of `hostname`, as in glibc.
  */
 export function parseResolvConf(text: string, hostname: string): ResolvConf {
   const servers: DnsServer[] = [];
   let search: string[] | null = null;
-  const conf = { ndots: 1, timeoutMs: null as number | null, attempts: 2, rotate: false, useTcp: false }; // widened: set below
+  const conf = { ndots: 1, timeoutMs: null as number | null, attempts: 2, rotate: false, useTcp: false }; // widened types, set below
   for (const rawLine of text.split('\n')) {
     const [keyword, ...values] = rawLine
       .replace(/(^|\s)[#;].*/, '')

@@ -10,11 +10,11 @@ import type { ResolvConf } from './resolv-conf.ts';
 import { connectTcp } from '../tcp/connect.ts';
 import { connectionReason } from '../tcp/errors.ts';
 
-/** Until a query goes to the next server where resolv.conf sets no `timeout`; earlier queries stay open meanwhile. */
+/** Time before a query goes to the next server if resolv.conf sets no `timeout`; earlier queries stay open. */
 const defaultStepMs = 1000;
-/** How long the last query is waited for where resolv.conf sets no `timeout` (resolv.conf(5)). */
+/** How long to wait for the last query if resolv.conf sets no `timeout` (resolv.conf(5)). */
 const defaultLastWaitMs = 5000;
-/** A server that left a query unanswered while another answered is asked last for so long. */
+/** For this time, a server that did not answer a query while another did is queried last. */
 const avoidSlowMs = 30_000;
 const maxAliases = 16;
 const maxAddresses = 64;
@@ -22,12 +22,15 @@ const maxAddresses = 64;
 const typeOf: { readonly [F in IpFamily]: number } = { 4: 1, 6: 28 };
 const cnameType = 5;
 
-/** A resolver that asks the name servers of resolv.conf itself, as the C library's would (resolv.conf(5), RFC 1034 5.3). */
+/**
+ * A resolver that queries the name servers of resolv.conf itself, as the C library would (resolv.conf(5), RFC 1034
+ * 5.3).
+ */
 export type StubResolver = {
   /**
-   * Addresses of an ASCII name in one family; a trailing dot keeps the search list out. Rejects with ResolveError:
-   * ENOTFOUND (no such name, or none of that family), EAI_AGAIN (servers answered, but with failures) or TIMEOUT (they
-   * did not answer); or with `signal.reason`.
+   * Addresses of an ASCII name in one family; a trailing dot disables the search list. Rejects with ResolveError:
+   * ENOTFOUND (no such name, or no address of that family), EAI_AGAIN (servers answered with failures) or TIMEOUT (no
+   * answer); or with `signal.reason`.
    */
   lookup: (name: string, family: IpFamily, signal: AbortSignal) => Promise<ResolvedAddress[]>;
 };
@@ -35,7 +38,7 @@ export type StubResolver = {
 type Answer =
   { kind: 'addresses'; addresses: ResolvedAddress[] } | { kind: 'none' } | { kind: 'failure'; why: string };
 
-/** The names to ask for, in order (resolv.conf(5), ndots). */
+/** The names to query, in order (resolv.conf(5), ndots). */
 export function candidateNames(name: string, conf: Pick<ResolvConf, 'search' | 'ndots'>): string[] {
   if (name.endsWith('.')) return [name];
   const dots = name.split('.').length - 1;
@@ -72,7 +75,7 @@ export function addressesOf(message: DnsMessage, name: string, family: IpFamily)
   return [];
 }
 
-/** One query to one server: by UDP, and by TCP when the answer was too long for UDP. */
+/** One query to one server: by UDP, and by TCP if the answer was too long for UDP. */
 async function exchange(
   server: DnsServer,
   query: DnsQuery,
@@ -86,7 +89,7 @@ async function exchange(
   const family: IpFamily = isIPv6(server.address) ? 6 : 4;
   const addresses = [{ address: server.address, family }];
   const socket = await connectTcp({ addresses, port: server.port }, { signal, attempts: [] });
-  socket.on('error', () => {}); // after the exchange nobody else listens
+  socket.on('error', () => {}); // nobody else listens after the exchange
   try {
     return (await exchangeStream(socket, query, signal)).answer;
   } finally {
@@ -94,12 +97,15 @@ async function exchange(
   }
 }
 
-/** Why a server could not be asked, in a word. Throws what is no fault of the server's or of the way to it. */
+/**
+ * A short text for why a server could not be queried. Throws any error that neither the server nor the network
+ * caused.
+ */
 function causeOf(error: unknown): string {
   return error instanceof DnsMalformed ? error.message : connectionReason(error).code;
 }
 
-/** Makes the resolver. `conf` is asked at each look-up, so that a changed resolv.conf takes effect. */
+/** Creates the resolver. `conf` is read at each lookup, so that changes to resolv.conf take effect. */
 export function createStubResolver(conf: () => ResolvConf): StubResolver {
   const slowUntil = new Map<string, number>();
   let turn = 0;
@@ -126,7 +132,7 @@ export function createStubResolver(conf: () => ResolvConf): StubResolver {
     throw new ResolveError('ENOTFOUND', `${name} has no ${family === 4 ? 'IPv4' : 'IPv6'} address`);
   }
 
-  /** Asks the servers in turn, each query staying open while the next goes out; the first usable answer wins. */
+  /** Queries the servers in turn. Each query stays open while the next is sent; the first usable answer wins. */
   function askServers(
     name: string,
     family: IpFamily,
@@ -175,7 +181,7 @@ export function createStubResolver(conf: () => ResolvConf): StubResolver {
         timer = setTimeout(advance, stepMs);
       };
       const ask = (server: DnsServer) => {
-        // Servers that still hold an older query when this one is answered were slow.
+        // Servers that still have an older open query when this one is answered were slow.
         const waiting = [...open];
         open.add(server);
         const query = encodeQuery({ id: randomInt(0x10000), name, type: typeOf[family], edns: false });
@@ -206,7 +212,7 @@ export function createStubResolver(conf: () => ResolvConf): StubResolver {
             }
             finish(() => resolve(answer));
           })
-          // A fault of this host or of ours.
+          // A fault of this host or of the agent.
           .catch((error: unknown) => finish(() => reject(error)));
       };
       signal.addEventListener('abort', onAbort, { once: true });

@@ -2,19 +2,20 @@ import { connect, type Socket } from 'node:net';
 import type { ResolvedAddress } from '../interface/network.ts';
 
 /**
- * One address that was tried; `error` is absent when its connection was the one used, TIMEOUT when the attempt ended before
- * it answered, ABANDONED when another address answered first.
+ * One address that was tried. `error` is absent if its connection was used, TIMEOUT if the attempt ended before it
+ * answered, ABANDONED if another address answered first.
  */
 export type ConnectAttempt = { address: string; ms: number; error?: string };
 
-/** Time after which the next address is tried beside the ones still pending (RFC 8305 section 5). */
+/** Time after which the next address is tried in parallel with the pending ones (RFC 8305 section 5). */
 const staggerMs = 250;
 
 /**
- * Connects to the first of `addresses` that answers, each started 250 ms after the one before or as soon as that one has
- * failed, so that a black hole in front costs little. `attempts` is filled in order while it runs; look at it also after
- * a failure. The socket has no listeners, and TCP_NODELAY unless `noDelay` is false; the others are destroyed. Rejects with the last address's error
- * (errno in `code`, `address`, `port`) or `signal.reason`; has no time limit of its own but the operating system's.
+ * Connects to the first of `addresses` that answers. Each starts 250 ms after the previous one, or as soon as that
+ * one has failed, so that an unresponsive first address costs little. `attempts` is filled in order while it runs;
+ * read it after a failure too. The socket has no listeners, and TCP_NODELAY unless `noDelay` is false; the others are
+ * destroyed. Rejects with the last address's error (errno in `code`, `address`, `port`) or `signal.reason`. It has no
+ * time limit except the operating system's.
  */
 export function connectTcp(
   target: { addresses: readonly ResolvedAddress[]; port: number },
@@ -84,7 +85,7 @@ export function connectTcp(
           reject(error);
         }
       };
-      // Destroyed sockets may still report an error; nobody wants it.
+      // Destroyed sockets may still report an error, which is ignored.
       pending.set(socket, (why) => {
         end(why);
         socket.off('error', onError);

@@ -2,7 +2,7 @@ import { AgentError, JobAborted, toError } from '../../errors.ts';
 import { reasonOf, reasonOwner, type Reason, type ReasonCode } from '../../protocol/reasons.ts';
 import { ResolveError, type IpFamily } from '../interface/network.ts';
 
-/** A socket's error for a result: what of it the platform told. */
+/** A socket's error for a result, with the fields that the platform provides. */
 export type SocketErrorFields = {
   code: string;
   syscall?: string;
@@ -11,10 +11,10 @@ export type SocketErrorFields = {
   hostname?: string;
 };
 
-/** What this process or host lacks: descriptors, memory, free ports. Never charged to the target. */
+/** Resources that this process or host lacks: descriptors, memory, free ports. Never charged to the target. */
 const ours = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EAGAIN']);
 
-/** Codes of the platform that the list of reasons does not have. */
+/** Platform codes that the list of reasons does not contain. */
 const standIns: { readonly [code: string]: ReasonCode } = {
   EADDRNOTAVAIL: 'ENETUNREACH',
   EAFNOSUPPORT: 'ENETUNREACH',
@@ -28,9 +28,9 @@ function isTargetsCode(code: string): code is ReasonCode {
 }
 
 /**
- * Reason of a failed look-up or connection. Throws AgentError (NETWORK_UNAVAILABLE) where this host lacks something, such as
- * a free file descriptor, and any error that is no failure of a look-up or connection as it is: a fault of ours must not be
- * charged to the target.
+ * Reason for a failed lookup or connection. Throws AgentError (NETWORK_UNAVAILABLE) if this host lacks something,
+ * such as a free file descriptor. Rethrows any error that is not a failed lookup or connection, because our own
+ * faults must not be charged to the target.
  */
 export function connectionReason(thrown: unknown): Reason {
   const error = toError(thrown);
@@ -48,7 +48,7 @@ export function connectionReason(thrown: unknown): Reason {
   return reasonOf(standIn, error.message);
 }
 
-/** The error's own fields, with the host name that was asked for where it is about a name. */
+/** The error's own fields, with the requested host name if it is about a name. */
 export function errorFields(
   thrown: unknown,
   target: { hostname: string; family: IpFamily },
@@ -74,7 +74,7 @@ export function errorFields(
   };
 }
 
-/** True when the signal fired for the attempt's deadline; throws its reason when it fired for another; else false. */
+/** True if the signal fired for the attempt's deadline; throws its reason if it fired for another; else false. */
 export function deadlinePassed(signal: AbortSignal): boolean {
   if (!signal.aborted) return false;
   if (signal.reason instanceof JobAborted && signal.reason.code === 'deadline') return true;

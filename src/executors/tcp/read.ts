@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net';
 
-/** Most of an answer that is read. */
+/** Maximum number of bytes of an answer that are read. */
 export const maxResponseBytes = 64 * 1024;
-/** After so long without a byte an answer counts as whole. */
+/** After this time without a byte an answer counts as complete. */
 const quietMs = 50;
-/** An answer that is not `enough` yet, or never falls quiet, is read for so long after its first byte. */
+/** Maximum reading time after the first byte, for an answer that is not `enough` yet or never pauses. */
 const patienceMs = 1000;
 
 export type TcpResponse = {
   data: Buffer;
-  /** Moments (performance.now); null = nothing came. */
+  /** Times (performance.now); null = nothing was received. */
   firstByteAt: number | null;
   lastByteAt: number | null;
   /** Why reading ended. */
@@ -17,10 +17,10 @@ export type TcpResponse = {
 };
 
 /**
- * Reads an answer of unknown length. With `enough` null its first chunk is all. Else it ends when the peer closes, at
- * 64 KiB, and once 50 ms pass without a byte and `enough(data)` holds; after 1 s at the latest. That wait is no part of the
- * answer: its time ends with `lastByteAt`. Rejects with the socket's error, unless bytes came before it, or `signal.reason`.
- * Leaves the socket to the caller.
+ * Reads an answer of unknown length. With `enough` null, the first chunk is the answer. Otherwise it ends when the
+ * peer closes, at 64 KiB, or once 50 ms pass without a byte and `enough(data)` holds; after 1 s at the latest. That
+ * wait does not count: the answer's time ends with `lastByteAt`. Rejects with the socket's error, unless bytes were
+ * received before it, or with `signal.reason`. Leaves the socket to the caller.
  */
 export function readResponse(
   socket: Socket,

@@ -5,7 +5,7 @@ export type Phases = { [P in Exclude<keyof Timings, 'remainder' | 'total'>]?: nu
 
 const microseconds = (ms: number) => Math.round(Math.max(0, ms) * 1000) / 1000;
 
-/** The phases, rounded to microseconds, with the remainder that makes them sum to the total. */
+/** The phases, rounded to microseconds, with the remainder that makes them add up to the total. */
 export function timingsOf(phases: Phases, totalMs: number): Timings {
   const timings: Timings = { total: 0 };
   let sum = 0;

@@ -24,6 +24,6 @@ test.runIf(process.platform === 'linux')("one that is somebody else's is told wi
     `(EACCES): change its owner (chown ${owner} /data, or the same on the mounted volume`,
   );
   expect(told('EROFS')).toContain('(EROFS): it is mounted read-only');
-  expect(told('ENOSPC')).toContain('(ENOSPC): free some space there');
+  expect(told('ENOSPC')).toContain('(ENOSPC): free some disk space');
   expect(told('EIO')).toContain('(EIO): choose a folder that this user may write to');
 });

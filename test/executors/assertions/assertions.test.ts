@@ -84,7 +84,7 @@ describe('evaluateAssertions', () => {
     const sources = json(1);
     // A newer service may send what this agent does not know.
     expect(errorOf({ source: 'COOKIE' as 'HEADERS' }, sources)).toBe(
-      'the source "COOKIE" does not exist here; this check has JSON_BODY',
+      'the source "COOKIE" does not exist for this check; its sources are JSON_BODY',
     );
     expect(errorOf({ source: 'constructor' as 'HEADERS' }, sources)).toContain('does not exist here');
     expect(errorOf({ comparison: 'MATCHES' as 'EQUALS' }, sources)).toMatch(
@@ -371,7 +371,7 @@ describe('text sources', () => {
 
   it('names a pattern that is none', () => {
     const [result] = evaluateAssertions([text({ property: '(' })], body('x'));
-    expect(result?.error).toMatch(/^the pattern \/\(\/ is no regular expression: /);
+    expect(result?.error).toMatch(/^the pattern \/\(\/ is not a valid regular expression: /);
   });
 
   it('keeps at most 10 KB of what it found, in whole characters', () => {

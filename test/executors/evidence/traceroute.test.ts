@@ -75,7 +75,7 @@ describe.skipIf(native === null)('over loopback', () => {
   test('what can not be traced says why; what is stopped tells what it has', async () => {
     const wrong: TraceTarget = { address: 'no address', family: 4, port: 80, way: 'tcp' };
     expect(await traceroute(wrong, { signal, now, times })).toEqual({
-      unavailable: 'this host opens no trace: EINVAL',
+      unavailable: 'a trace cannot be opened: EINVAL',
     });
     const stopped = await traceroute(targets[0] ?? wrong, { signal: AbortSignal.abort(), now, times });
     expect(stopped).toMatchObject({ reached: false });

@@ -145,7 +145,7 @@ describe('servers that break the rules', () => {
     const { reason, peer } = await reasonsOf((socket) => void socket.end('HTTP/1.1 000 None\r\n\r\n'));
     expect(reason).toMatchObject({
       code: 'HTTP_PROTOCOL_ERROR',
-      message: `${peer}: the answer has no status that HTTP knows`,
+      message: `${peer}: the status of the answer is not valid in HTTP`,
     });
   });
 

@@ -134,7 +134,7 @@ describe('content codings', () => {
     expect(base).toEqual({ ok: true });
     expect(response).toMatchObject({ truncated: true, decodedSize: 25 * 1024 * 1024 });
     expect(assertions[0]?.error).toBe(
-      'the body is larger than 25 MB and was cut there, so it is no whole JSON document',
+      'the body is larger than 25 MB and was cut there, so it is not a complete JSON document',
     );
   });
 
@@ -252,7 +252,7 @@ describe('assertions on the body', () => {
         assertion('JSON_BODY', '$', 'NOT_NULL', ''),
       );
       expect(assertions[0]?.error).toMatch(
-        /^the body is no JSON: (Unexpected token|Expected|Unexpected end)/,
+        /^the body is not JSON: (Unexpected token|Expected|Unexpected end)/,
       );
       expect(assertions[0]?.error).not.toMatch(/s3c|"\.\.\.|\.\.\."/);
     }

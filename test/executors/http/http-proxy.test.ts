@@ -199,7 +199,7 @@ describe('failures are the proxy’s', () => {
     [
       'wants credentials',
       'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n',
-      "refused CONNECT inside.test:443: HTTP/1.1 407 Proxy Authentication Required; give user and password in the location's proxyUrl",
+      "refused CONNECT inside.test:443: HTTP/1.1 407 Proxy Authentication Required; set user and password in the location's proxyUrl",
     ],
     ['talks nonsense', 'SSH-2.0-test\r\n\r\n', 'refused CONNECT inside.test:443: SSH-2.0-test'],
     ['talks without end', 'x'.repeat(20_000), 'answered CONNECT with more than 16 KiB'],
@@ -247,7 +247,7 @@ describe('failures are the proxy’s', () => {
       'socks5://127.0.0.1:1080',
       "the location's proxyUrl has the scheme socks5; http and https are supported",
     ],
-    ['no URL', 'http://:::', "the location's proxyUrl is no URL; give http://host:port"],
+    ['no URL', 'http://:::', "the location's proxyUrl is not a URL; use http://host:port"],
   ])('%s', async (_name, proxyUrl, message) => {
     const outcome = await executeUrl(urlJob({ url: 'http://inside.test/' }, { proxyUrl }), context());
     expect(outcome.base).toEqual({ ok: false, reason: { code: 'PROXY_FAILED', owner: 'target', message } });

@@ -180,8 +180,8 @@ describe('Location', () => {
   });
 
   test.each([
-    ['http://', "the redirect's Location is no URL: http://"],
-    ['http://[::bad/', "the redirect's Location is no URL: http://[::bad/"],
+    ['http://', "the redirect's Location is not a URL: http://"],
+    ['http://[::bad/', "the redirect's Location is not a URL: http://[::bad/"],
     ['ftp://127.0.0.1/x', 'the redirect leads to the scheme ftp: ftp://127.0.0.1/x'],
     ['javascript:alert(1)', 'the redirect leads to the scheme javascript: javascript:alert(1)'],
     ['file:///etc/passwd', 'the redirect leads to the scheme file: file:///etc/passwd'],

@@ -222,8 +222,8 @@ describe.skipIf(!canUseNamespaces)('ping socket in a network of its own', () => 
     const remedy =
       'Grant one of them: sysctl -w net.ipv4.ping_group_range="0 2147483647" (for a container: --sysctl, or a pod\'s ' +
       'securityContext.sysctls), or the capability NET_RAW (--cap-add NET_RAW, or capabilities.add: [NET_RAW])';
-    expect(v4).toEqual({ code: 'ICMP_UNAVAILABLE', error: `no way to ping over IPv4: ${tried}${remedy}` });
-    expect(v6).toEqual({ code: 'ICMP_UNAVAILABLE', error: `no way to ping over IPv6: ${tried}${remedy}` });
+    expect(v4).toEqual({ code: 'ICMP_UNAVAILABLE', error: `cannot ping over IPv4: ${tried}${remedy}` });
+    expect(v6).toEqual({ code: 'ICMP_UNAVAILABLE', error: `cannot ping over IPv6: ${tried}${remedy}` });
   });
 
   it.skipIf(!hasRawSocketPackage)('uses the raw-socket package where the addon is missing', async () => {
@@ -245,7 +245,7 @@ describe.skipIf(!canUseNamespaces)('ping socket in a network of its own', () => 
     expect(refused).toMatchObject({
       code: 'ICMP_UNAVAILABLE',
       error: expect.stringMatching(
-        /^no way to ping over IPv4: ping socket: the native addon was not built \(run: node scripts\/native\.mjs\); raw-socket package: /,
+        /^cannot ping over IPv4: ping socket: the native addon was not built \(run: node scripts\/native\.mjs\); raw-socket package: /,
       ) as string,
     });
   });
