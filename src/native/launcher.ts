@@ -2,19 +2,19 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** What `launcher --probe` says: an errno for each layer, 0 = it holds on this host. */
+/** The output of `launcher --probe`: an errno for each layer, 0 = the layer works on this host. */
 export type LauncherProbe = {
   uid: number;
-  /** 0 = the kernel has none. */
+  /** 0 = the kernel does not support it. */
   landlockVersion: number;
-  /** Namespaces need a user namespace here, because the agent has no CAP_SYS_ADMIN. */
+  /** Namespaces need a user namespace, because the agent has no CAP_SYS_ADMIN. */
   userNamespace: boolean;
   errors: { noNewPrivs: number; capabilities: number; seccomp: number; landlock: number; namespaces: number };
 };
 
-/** The launcher (src/native/launcher), built to build/native below the package's root; null when it was not built. */
+/** The launcher (src/native/launcher), built to build/native below the package's root; null if it was not built. */
 export function launcherFile(): string | null {
-  // This file is in src/native, dist/native or deeper when benchmarks run.
+  // This file is in src/native or dist/native; in benchmark builds it is deeper.
   for (let folder = import.meta.dirname, up = 0; up < 6; folder = dirname(folder), up++) {
     const file = join(folder, 'build', 'native', 'launcher');
     if (existsSync(file)) return file;
@@ -22,13 +22,13 @@ export function launcherFile(): string | null {
   return null;
 }
 
-/** Lets the launcher try each of its layers on this host. Rejects when it can't run at all. */
+/** Makes the launcher test each of its layers on this host. Rejects if it cannot run at all. */
 export function probeLauncher(file: string): Promise<LauncherProbe> {
   return new Promise((resolve, reject) => {
     execFile(file, ['--probe'], { env: {}, timeout: 5000 }, (error, stdout) => {
       if (error !== null) return reject(error);
       try {
-        resolve(JSON.parse(stdout) as LauncherProbe); // of our own program, built from the sources beside this
+        resolve(JSON.parse(stdout) as LauncherProbe); // from our own program, built from the sources next to this file
       } catch (malformed: unknown) {
         reject(malformed instanceof Error ? malformed : new Error(String(malformed)));
       }

@@ -6,19 +6,20 @@ import { toError } from '../errors.ts';
 /** A port of the addon: an ICMP socket with its requests in flight. */
 export type NativePort = { readonly __port: unique symbol };
 
-/** A trace of the addon: probes on their way to one target. */
+/** A trace of the addon: probes to one target. */
 export type NativeTrace = { readonly __trace: unique symbol };
 
 /** A packet capture of the addon. */
 export type NativeCapture = { readonly __capture: unique symbol };
 
-/** What src/native/addon offers. Errors of system calls are negative errno values. */
+/** The functions of src/native/addon. Errors of system calls are negative errno values. */
 export type Native = {
   /**
-   * Opens an ICMP socket (`raw`: SOCK_RAW, else the unprivileged SOCK_DGRAM). Replies come in batches: `onReplies(count)`
-   * after the first `count * replyFields` numbers of `replies` were written (`readReply`). `onError` tells of one request
-   * for which an ICMP error came back; `from` is the address that sent it, empty when unknown. `helper`: the file of the program
-   * that a raw socket comes from (`rawSocketHelper`); absent or empty = this process opens it.
+   * Opens an ICMP socket (`raw`: SOCK_RAW, else the unprivileged SOCK_DGRAM). Replies arrive in batches:
+   * `onReplies(count)` is called after the first `count * replyFields` numbers of `replies` were written
+   * (`readReply`). `onError` reports an ICMP error for one request; `from` is the address that sent it, empty if
+   * unknown. `helper`: the file of the program that opens raw sockets (`rawSocketHelper`); absent or empty = this
+   * process opens it.
    */
   openEcho: (
     family: 4 | 6,
@@ -35,7 +36,9 @@ export type Native = {
     ) => void,
     helper?: string,
   ) => NativePort | number;
-  /** Sends a request under a sequence number (0 to 65535) that is free. `ttl` 0 = the system's. 0 or a negative errno. */
+  /**
+   * Sends a request under a free sequence number (0 to 65535). `ttl` 0 = the system's default. 0 or a negative errno.
+   */
   sendEcho: (
     port: NativePort,
     sequence: number,
@@ -47,9 +50,10 @@ export type Native = {
   forgetEcho: (port: NativePort, sequence: number) => void;
   closeEcho: (port: NativePort) => void;
   /**
-   * Begins a trace, which needs no privilege. `tcp`: probes are SYNs to `port`; else datagrams with `question` (64 bytes at
-   * most) in them. `onAnswer` hears of each probe at most once: `kind` is one of `probeAnswers`; with `router` type and code
-   * are those of its ICMP or ICMPv6 message and `from` its sender, otherwise `errno` says what the socket says (0 = connected).
+   * Opens a trace, which needs no privileges. `tcp`: probes are SYNs to `port`; else datagrams that contain
+   * `question` (at most 64 bytes). `onAnswer` is called at most once per probe: `kind` is one of `probeAnswers`. For
+   * `router`, type and code are those of its ICMP or ICMPv6 message and `from` is its sender; otherwise `errno` is
+   * the socket's (0 = connected).
    */
   openTrace: (
     family: 4 | 6,
@@ -67,39 +71,46 @@ export type Native = {
       rttMs: number,
     ) => void,
   ) => NativeTrace | number;
-  /** Sends a probe that may take `ttl` hops, under an index (0 to 127) that had none yet. 0 or a negative errno. */
+  /** Sends a probe with a TTL of `ttl`, under an unused index (0 to 127). 0 or a negative errno. */
   sendProbe: (trace: NativeTrace, index: number, ttl: number) => number;
   closeTrace: (trace: NativeTrace) => void;
   /**
-   * Captures what passes a filter (a classic BPF program over packets from their IP header on) on all interfaces: the first
-   * 2048 packets, 160 bytes of each at most. `helper` is asked for the socket where this process lacks NET_RAW
-   * (`rawSocketHelper`; empty = nobody is). -EPERM where neither may.
+   * Captures packets that pass a filter (a classic BPF program over packets from their IP header on) on all
+   * interfaces: the first 2048 packets, at most 160 bytes of each. `helper` opens the socket if this process lacks
+   * NET_RAW (`rawSocketHelper`; empty = none). -EPERM if neither may.
    */
   openCapture: (filter: Uint8Array, helper: string) => Promise<NativeCapture | number>;
-  /** Another filter for what comes from now on. 0 or a negative errno. */
+  /** Replaces the filter for later packets. 0 or a negative errno. */
   filterCapture: (capture: NativeCapture, filter: Uint8Array) => number;
-  /** Ends the capture at once and hands out what it has; capture.c describes the form. Or a negative errno. */
+  /** Stops the capture and returns its packets; capture.c describes the format. Or a negative errno. */
   takeCapture: (capture: NativeCapture) => Promise<Buffer | number>;
-  /** Other processes of the same user may then not read this one's memory, nor debug it. 0 or a negative errno. */
+  /** Other processes of the same user then cannot read or debug this process. 0 or a negative errno. */
   setNonDumpable: () => number;
 };
 
-/** Who answered a probe: a router (or the target by ICMP), the target itself, or nobody, as the socket's error says. */
+/**
+ * Who answered a probe: a router (or the target by ICMP), the target itself, or nobody, as the socket's error shows.
+ */
 export const probeAnswers = { router: 0, target: 1, none: 2 } as const;
 
-/** Numbers of one reply in the shared array: sequence, rttMs, ttl (-1 = unknown), payload bytes, type, code. */
+/**
+ * Number of fields of one reply in the shared array: sequence, rttMs, ttl (-1 = unknown), payload bytes, type, code.
+ */
 export const replyFields = 6;
-/** Length that the shared array must have: the addon reports at most 64 replies at once. */
+/** Required length of the shared array: the addon reports at most 64 replies at once. */
 export const replyNumbers = 64 * replyFields;
 
 let loaded: { native: Native | null; reason: string | null } | undefined;
 
-/** The addon, loaded at the first call; null where it was not built or can't be loaded (`nativeProblem` says why). */
+/**
+ * The addon, loaded at the first call; null if it was not built or cannot be loaded (`nativeProblem` gives the
+ * reason).
+ */
 export function loadNative(): Native | null {
   return load().native;
 }
 
-/** Why there is no addon, in words that follow "because"; null when there is one. */
+/** Why there is no addon, in words that follow "because"; null if there is one. */
 export function nativeProblem(): string | null {
   return load().reason;
 }
@@ -119,13 +130,13 @@ function loadOnce(): { native: Native | null; reason: string | null } {
     return { native: createRequire(import.meta.url)(file) as Native, reason: null };
   } catch (error: unknown) {
     const message = toError(error).message;
-    return { native: null, reason: `the native addon can't be loaded (${message.split('\n', 1)[0] ?? ''})` };
+    return { native: null, reason: `the native addon cannot be loaded (${message.split('\n', 1)[0] ?? ''})` };
   }
 }
 
 /**
- * The program that opens raw ICMP and packet sockets for an agent that may not (src/native/raw-socket), where its file may have the
- * capability; null when it was not built.
+ * The program that opens raw ICMP and packet sockets for an agent without the capability (src/native/raw-socket). Its
+ * file may have the capability. Null if it was not built.
  */
 export function rawSocketHelper(): string | null {
   return builtFile('raw-socket');
@@ -135,7 +146,10 @@ function addonFile(): string | null {
   return builtFile('location_agent.node');
 }
 
-/** In build/native below the package's root: this file is in src/native, dist/native or deeper when benchmarks run. */
+/**
+ * In build/native below the package's root: this file is in src/native or dist/native; in benchmark builds it is
+ * deeper.
+ */
 function builtFile(name: string): string | null {
   for (let folder = import.meta.dirname, up = 0; up < 6; folder = dirname(folder), up++) {
     const file = join(folder, 'build', 'native', name);

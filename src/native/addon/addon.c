@@ -1,4 +1,7 @@
-/* The agent's native part: what Linux offers and Node does not. Plain N-API, so that one build serves every Node. */
+/*
+ * The agent's native addon: Linux features that Node does not offer. Plain N-API, so that one build works with every
+ * Node.
+ */
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -23,15 +26,15 @@ napi_value int_value(napi_env env, int value) {
   return result;
 }
 
-/* setNonDumpable(): 0 or a negative errno. Other processes of the same user may then not read this one's memory. */
+/* setNonDumpable(): 0 or a negative errno. Other processes of the same user then cannot read this process's memory. */
 static napi_value set_non_dumpable(napi_env env, napi_callback_info info) {
   (void)info;
   return int_value(env, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : -errno);
 }
 
 /*
- * glibc gives each thread that allocates a heap of its own, and gives back little of what they have freed: V8's threads, which
- * compile, hold 100 MB of the service so. Two heaps serve them all; nothing here allocates in C so often that it would matter.
+ * glibc gives each thread that allocates its own heap and returns little freed memory: V8's compiler threads keep 100
+ * MB of the service that way. Two heaps are enough for all threads, because nothing here allocates often in C.
  */
 static void share_heaps(void) {
 #ifdef M_ARENA_MAX

@@ -5,10 +5,10 @@
 #include <node_api.h>
 #include <stdbool.h>
 
-/* Adds a function to the exports; returns false with an exception pending when Node refuses. */
+/* Adds a function to the exports; returns false with an exception pending if Node refuses. */
 bool export_function(napi_env env, napi_value exports, const char *name, napi_callback function);
 
-/* Throws a TypeError (a mistake of our own JavaScript) and returns NULL. */
+/* Throws a TypeError (a mistake in our own JavaScript) and returns NULL. */
 napi_value refuse(napi_env env, const char *message);
 
 napi_value int_value(napi_env env, int value);
@@ -16,10 +16,10 @@ napi_value int_value(napi_env env, int value);
 /* Echo ports: echo.c. */
 bool export_echo(napi_env env, napi_value exports);
 
-/* Probes with few hops to live: trace.c. */
+/* Probes with a low TTL: trace.c. */
 bool export_trace(napi_env env, napi_value exports);
 
-/* Packets of this host: capture.c. */
+/* Packet captures on this host: capture.c. */
 bool export_capture(napi_env env, napi_value exports);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Captures: the first packets that pass a filter, from all interfaces, kept by the kernel in a ring of a fixed size until
- * they are taken. Nothing runs in this process while they come in. Needs the capability NET_RAW.
+ * Captures: the first packets that pass a filter, from all interfaces. The kernel keeps them in a ring of a fixed
+ * size until they are taken, so this process does no work when packets arrive. Needs the capability NET_RAW.
  *
- * The kernel takes tens of milliseconds to set such a socket up and to close it, so both are done by libuv's threads: the
- * event loop, which measures, does not stand still for it.
+ * The kernel takes tens of milliseconds to set up and to close such a socket, so libuv's threads do both. The event
+ * loop, which measures, is not blocked.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,15 +17,15 @@
 
 enum { INSTRUCTIONS_MAX = 1024 };
 
-/* Work on a capture for a thread of libuv, and the promise of its result. */
+/* Work on a capture for a libuv thread, and the promise of its result. */
 typedef struct {
   napi_async_work work;
   napi_deferred promise;
   capture *one;
-  void *program; /* of opening: a copy */
+  void *program; /* for opening: a copy */
   size_t instructions;
   char helper[PATH_MAX];
-  uint8_t *out; /* of taking */
+  uint8_t *out; /* for taking */
   size_t size;
   int error;
 } task;
@@ -55,7 +55,10 @@ static bool program_of(napi_env env, napi_value value, void **program, size_t *i
   return true;
 }
 
-/* Hands a task to a thread; its promise, or NULL with an exception pending. The task has a reference to the capture. */
+/*
+ * Queues a task for a thread. Returns its promise, or NULL with an exception pending. The task holds a reference to
+ * the capture.
+ */
 static napi_value queue_task(napi_env env, task *job, napi_async_execute_callback execute,
                         napi_async_complete_callback complete) {
   napi_value name, promise;
@@ -68,7 +71,7 @@ static napi_value queue_task(napi_env env, task *job, napi_async_execute_callbac
   release(job->one);
   free(job->program);
   free(job);
-  napi_throw_error(env, NULL, "no thread can be asked");
+  napi_throw_error(env, NULL, "cannot queue work for a thread");
   return NULL;
 }
 
@@ -102,8 +105,8 @@ static void on_opened(napi_env env, napi_status status, void *data) {
 }
 
 /*
- * openCapture(filter Uint8Array, helper): a promise of a capture that runs, or of a negative errno (EPERM: no NET_RAW).
- * `helper` is the file of the raw-socket program, asked where this process may not; empty = there is none.
+ * openCapture(filter Uint8Array, helper): a promise of a running capture, or of a negative errno (EPERM: no NET_RAW).
+ * `helper` is the file of the raw-socket program, used if this process lacks the capability; empty = none.
  */
 static napi_value open_capture(napi_env env, napi_callback_info info) {
   size_t count = 2, length;
@@ -141,7 +144,7 @@ static capture *capture_of(napi_env env, napi_value value) {
   return napi_get_value_external(env, value, &data) == napi_ok ? data : NULL;
 }
 
-/* filterCapture(capture, filter): what comes from now on has to pass this one instead. 0 or a negative errno. */
+/* filterCapture(capture, filter): replaces the filter for later packets. 0 or a negative errno. */
 static napi_value filter_capture(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2];
@@ -172,9 +175,10 @@ static void on_taken(napi_env env, napi_status status, void *data) {
 }
 
 /*
- * takeCapture(capture): nothing more comes in from now on. A promise of a Buffer: a 32-bit count of packets that were lost,
- * then records in the machine's byte order: seconds, nanoseconds, length on the wire, captured length (16 bits), kind (8),
- * unused (8), interface, the packet from its IP header on. Or of a negative errno: EBADF where it was taken before.
+ * takeCapture(capture): stops the capture. Returns a promise of a Buffer, or of a negative errno (EBADF if it was
+ * taken before). The Buffer holds a 32-bit count of lost packets, then records in the machine's byte order: seconds,
+ * nanoseconds, length on the wire, captured length (16 bits), kind (8), unused (8), interface, the packet from its IP
+ * header on.
  */
 static napi_value take_capture(napi_env env, napi_callback_info info) {
   size_t count = 1;

@@ -15,7 +15,7 @@
 #include "raw_socket.h"
 
 enum {
-  FRAME = 256, /* header of the ring's frames, address and 160 bytes of a packet */
+  FRAME = 256, /* frame of the ring: header, address and 160 bytes of a packet */
   BLOCK = 64 * 1024,
   BLOCKS = 8,
   FRAMES = BLOCKS * BLOCK / FRAME, /* 2048 packets */
@@ -61,7 +61,10 @@ int open_ring(capture *one, void *program, size_t instructions, const char *help
 
 static void put32(uint8_t *at, uint32_t value) { memcpy(at, &value, sizeof value); }
 
-/* Whether a frame holds a packet to hand out. Loopback shows each packet twice: as it leaves and as it arrives. */
+/*
+ * Whether a frame holds a packet for the result. Loopback shows each packet twice: when it leaves and when it
+ * arrives.
+ */
 static bool is_packet(const struct tpacket2_hdr *frame, const struct sockaddr_ll *address) {
   if (frame->tp_snaplen == 0 || frame->tp_net + frame->tp_snaplen > FRAME) return false;
   return address->sll_hatype != ARPHRD_LOOPBACK || address->sll_pkttype != PACKET_OUTGOING;

@@ -1,10 +1,10 @@
 /*
  * Echo ports: one ICMP or ICMPv6 socket that sends echo requests and reports their replies and errors in batches.
  *
- * Requests are told apart by their sequence number, which JavaScript chooses among the free ones. A reply counts only
- * when it carries the request's sequence number, comes from the request's target and returns its payload, which begins
- * with eight random bytes. Anything else (another program's reply, a late one, a second one, a forged one) is dropped
- * here and costs JavaScript nothing.
+ * Requests are distinguished by their sequence number, which JavaScript chooses among the free ones. A reply counts
+ * only if it has the request's sequence number, comes from the request's target and returns its payload, which starts
+ * with eight random bytes. Any other reply (another program's, a late, duplicate or forged one) is dropped here and
+ * costs JavaScript nothing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -43,7 +43,7 @@ static void close_port(echo_port *port) {
   uv_close((uv_handle_t *)&port->poll, on_closed);
 }
 
-/* The thread or process ends: Node waits until on_closed has removed the hook. */
+/* The thread or process exits: Node waits until on_closed has removed the hook. */
 static void on_cleanup(napi_async_cleanup_hook_handle handle, void *data) {
   (void)handle;
   close_port(data);
@@ -58,8 +58,10 @@ static void on_collected(napi_env env, void *data, void *hint) {
 }
 
 /*
- * openEcho(family 4 | 6, raw, replies Float64Array, onReplies(count), onError(sequence, errno, type, code, from, rtt), helper?):
- * a port, or a negative errno. `helper`: the file of a program that opens raw sockets; absent or empty = none.
+ * openEcho(family 4
+ *
+ * 6, raw, replies Float64Array, onReplies(count), onError(sequence, errno, type, code, from, rtt), helper?): a port,
+ * or a negative errno. `helper`: the file of a program that opens raw sockets; absent or empty = none.
  */
 static napi_value open_echo(napi_env env, napi_callback_info info) {
   size_t count = 6;
@@ -87,7 +89,7 @@ static napi_value open_echo(napi_env env, napi_callback_info info) {
   if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) id = (uint16_t)getpid();
   int fd = open_echo_socket(family, raw, helper_length > 0 ? helper : NULL, id);
   if (fd < 0) return int_value(env, fd);
-  /* Zeroed by the kernel page by page: slots that are never used take no memory. */
+  /* The kernel zeroes it page by page: unused slots take no memory. */
   echo_port *port = calloc(1, sizeof *port);
   uv_loop_t *loop;
   if (port == NULL || napi_get_uv_event_loop(env, &loop) != napi_ok || uv_poll_init(loop, &port->poll, fd) != 0) {
@@ -195,7 +197,7 @@ static napi_value send_echo(napi_env env, napi_callback_info info) {
     control.header.cmsg_len = CMSG_LEN(sizeof ttl);
     memcpy(CMSG_DATA(&control.header), &ttl, sizeof ttl);
   }
-  /* An error that came back for another request is handed to whoever sends next, once: hence again. */
+  /* The kernel reports the error of another request to the next sender, once, so send again. */
   int error = 0;
   for (int tries = 0; tries < 4; tries++) {
     request->sent_ns = clock_ns(CLOCK_MONOTONIC);
@@ -206,7 +208,7 @@ static napi_value send_echo(napi_env env, napi_callback_info info) {
   return int_value(env, -error);
 }
 
-/* forgetEcho(port, sequence): nobody waits for it any more; the sequence number is free. */
+/* forgetEcho(port, sequence): frees the sequence number of a request that nobody waits for any more. */
 static napi_value forget_echo(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2];
@@ -220,7 +222,7 @@ static napi_value forget_echo(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-/* closeEcho(port): at once and for good; more than once is fine. */
+/* closeEcho(port): closes it immediately and permanently; repeated calls are harmless. */
 static napi_value close_echo(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value argument;

@@ -1,7 +1,7 @@
 #ifndef LOCATION_AGENT_ECHO_PORT_H
 #define LOCATION_AGENT_ECHO_PORT_H
 
-/* What sending (echo.c) and receiving (echo_receive.c) share. */
+/* Shared by sending (echo.c) and receiving (echo_receive.c). */
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ enum {
   SLOTS = 65536,
   HEADER = 8,
   TOKEN = 8,
-  /* The token at least; and with the longest IP header the packet still fits a usual MTU and a receive buffer. */
+  /* At least the token; at most what fits a usual MTU and a receive buffer with the longest IP header. */
   PAYLOAD_MIN = TOKEN,
   PAYLOAD_MAX = 1400,
   BATCH = 32,
@@ -23,7 +23,7 @@ enum {
   CONTROL_MAX = 512,
   FIELDS = 6, /* of one reply in the shared array: sequence, rtt, ttl, payload bytes, type, code */
   REPLIES_MAX = 64,
-  /* Packets read per wake-up: the rest wakes again, after other work of the loop had its turn. */
+  /* Packets read per wake-up. More packets cause another wake-up, after other work of the loop. */
   PACKETS_PER_TURN = 512,
   ERRORS_PER_TURN = 128,
 };
@@ -38,13 +38,13 @@ typedef struct {
 } slot;
 
 typedef struct {
-  uv_poll_t poll; /* first: a handle's address is its port's */
+  uv_poll_t poll; /* first, so that a handle's address is its port's */
   int fd;
   int family;
   bool raw;
-  uint16_t id; /* network order; raw only, otherwise the kernel's own */
+  uint16_t id; /* network order; raw only, otherwise the kernel chooses it */
   bool closing;
-  int references; /* JavaScript's and libuv's */
+  int references; /* from JavaScript and from libuv */
   napi_env env;
   napi_ref replies_ref; /* keeps the shared array alive */
   napi_ref on_replies;
@@ -66,7 +66,7 @@ static inline uint64_t clock_ns(clockid_t clock) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The address proper: 4 or 16 bytes. */
+/* The bare address: 4 or 16 bytes. */
 static inline const uint8_t *address_bytes(const echo_port *port, const struct sockaddr_storage *address) {
   return port->family == AF_INET ? (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr
                                  : (const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr;

@@ -1,4 +1,4 @@
-/* Receiving: replies in batches, errors one by one; what answers no request of ours is dropped. */
+/* Receiving: replies in batches, errors one by one. Anything that matches none of our requests is dropped. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static void report_replies(echo_port *port) {
   napi_close_handle_scope(port->env, scope);
 }
 
-/* Whether `address` is the request's target. The unspecified address means this host: loopback answers for it. */
+/* Whether `address` is the request's target. The unspecified address means this host, for which loopback answers. */
 static bool is_target(const echo_port *port, const slot *request, const uint8_t *address) {
   static const uint8_t unspecified[16];
   size_t length = port->family == AF_INET ? 4 : 16;
@@ -47,8 +47,10 @@ static bool payload_matches(const slot *request, const uint8_t *payload, size_t 
   return true;
 }
 
-/* Milliseconds from sending to arrival. The kernel's stamp is of the wall clock, which may be set at any time: only the
- * time that the packet waited in the socket is taken from it, and no more than can be true. */
+/*
+ * Milliseconds from sending to arrival. The kernel's timestamp uses the wall clock, which may be set at any time, so
+ * only the waiting time in the socket is taken from it, and only if it is plausible.
+ */
 static double rtt_ms(const slot *request, uint64_t now_ns, uint64_t waited_ns) {
   uint64_t since = now_ns > request->sent_ns ? now_ns - request->sent_ns : 0;
   return (double)(waited_ns < since ? since - waited_ns : since) / 1e6;
@@ -69,7 +71,7 @@ static void take_reply(echo_port *port, struct msghdr *message, size_t length, u
       memcpy(&ttl, CMSG_DATA(c), sizeof ttl);
     }
   }
-  if (port->raw && port->family == AF_INET) { /* a raw IPv4 socket shows the IP header */
+  if (port->raw && port->family == AF_INET) { /* a raw IPv4 socket includes the IP header */
     if (length < 20) return;
     size_t header = (size_t)(packet[0] & 0x0f) * 4;
     if (header < 20 || length < header) return;
@@ -114,7 +116,7 @@ static void read_replies(echo_port *port) {
     }
     int count = recvmmsg(port->fd, messages, BATCH, MSG_DONTWAIT, NULL);
     if (count <= 0) {
-      /* Besides "nothing left" this may be the pending error of some request: asking took it away. */
+      /* Besides an empty queue this may be the pending error of some request, which this call has cleared. */
       if (count < 0 && errno != EAGAIN && failures++ < 16) continue;
       break;
     }
@@ -125,7 +127,7 @@ static void read_replies(echo_port *port) {
       take_reply(port, &messages[i].msg_hdr, messages[i].msg_len, now_ns, wall_ns);
     }
     if (port->reply_count > REPLIES_MAX - BATCH) report_replies(port);
-    if (count < BATCH) break; /* another call would only say "nothing left" */
+    if (count < BATCH) break; /* the queue is empty; another call would return nothing */
   }
   report_replies(port);
 }
@@ -153,7 +155,7 @@ static void report_error(echo_port *port, uint16_t sequence, const struct sock_e
   napi_close_handle_scope(env, scope);
 }
 
-/* The error queue holds the start of the request (RFC 792: eight bytes at least) and whom it was for. */
+/* The error queue holds the start of the request (RFC 792: at least eight bytes) and its target. */
 static void take_error(echo_port *port, struct msghdr *message, size_t length) {
   const uint8_t *packet = message->msg_iov[0].iov_base;
   struct sock_extended_err *error = NULL;
@@ -195,7 +197,7 @@ static void read_errors(echo_port *port) {
 static void on_ready(uv_poll_t *poll, int status, int events);
 
 void echo_listen(echo_port *port) {
-  /* Not held open for a reply: whoever waits for one has a timer. */
+  /* Does not keep the loop alive: the code that waits for a reply has a timer. */
   if (uv_poll_start(&port->poll, UV_READABLE, on_ready) == 0) uv_unref((uv_handle_t *)&port->poll);
 }
 
@@ -203,11 +205,11 @@ static void on_ready(uv_poll_t *poll, int status, int events) {
   (void)events;
   echo_port *port = (echo_port *)poll;
   if (status < 0) {
-    /* libuv takes a full error queue for a broken descriptor and stops. Emptied, the socket is as good as before. */
+    /* libuv treats a full error queue as a broken descriptor and stops. Once emptied, the socket works again. */
     read_errors(port);
     int error;
     socklen_t size = sizeof error;
-    getsockopt(port->fd, SOL_SOCKET, SO_ERROR, &error, &size); /* takes the pending error away */
+    getsockopt(port->fd, SOL_SOCKET, SO_ERROR, &error, &size); /* clears the pending error */
   }
   if (!port->closing) read_replies(port);
   if (status < 0 && !port->closing) echo_listen(port);

@@ -1,4 +1,4 @@
-/* The sockets that echo ports use. */
+/* The sockets of echo ports. */
 #define _GNU_SOURCE
 #include "echo_socket.h"
 #include "raw_socket.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* linux/icmp.h has it, but can't be included beside net/if.h everywhere. */
+/* linux/icmp.h defines it, but cannot be included with net/if.h on all systems. */
 #ifndef ICMP_FILTER
 #define ICMP_FILTER 1
 #endif
@@ -30,10 +30,10 @@ static int set_option(int fd, int level, int name, int value) {
   return setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* Only packets with the port's id: a raw socket would otherwise queue the replies to every pinger of the host. */
+/* Accept only packets with the port's id, or a raw socket would queue the replies to all pings of this host. */
 static void accept_only(int fd, int family, uint16_t id) {
   struct sock_filter of_v4[] = {
-      BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0), /* the IP header's length */
+      BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0), /* length of the IP header */
       BPF_STMT(BPF_LD | BPF_H | BPF_IND, 4),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohs(id), 0, 1),
       BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
@@ -60,15 +60,15 @@ int open_echo_socket(int family, bool raw, const char *helper, uint16_t id) {
   int fd = raw && helper != NULL ? open_by_helper(helper, family) : open_socket(family, raw);
   if (fd < 0) return fd;
   if (raw) accept_only(fd, family, id);
-  /* What the kernel of a sandbox refuses here is left out: replies then lack a TTL, or errors show as loss. */
+  /* Options that a sandbox's kernel refuses are skipped: replies then have no TTL, or errors count as loss. */
   set_option(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
-  /* Hundreds of replies may come while the loop is busy; a lost one would count against the target. */
+  /* Hundreds of replies may arrive while the loop is busy, and a dropped one would count against the target. */
   if (set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20) != 0) set_option(fd, SOL_SOCKET, SO_RCVBUF, 4 << 20);
   if (family == AF_INET) {
     set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
     set_option(fd, IPPROTO_IP, IP_RECVTTL, 1);
     if (raw) {
-      set_option(fd, SOL_RAW, ICMP_FILTER, (int)~(1u << ICMP_ECHOREPLY)); /* a bit per type to leave out */
+      set_option(fd, SOL_RAW, ICMP_FILTER, (int)~(1u << ICMP_ECHOREPLY)); /* one bit per type to drop */
     }
   } else {
     set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);

@@ -7,16 +7,19 @@
 #include <sys/socket.h>
 
 /*
- * Opens an ICMP socket of AF_INET or AF_INET6 that tells TTLs, arrival times and errors; a negative errno on failure.
- * A raw socket gets replies with `id` (network order) only; the other kind has an id of the kernel's. With `helper` (a file's
- * path, NULL = none) a raw socket comes from that program.
+ * Opens an ICMP socket of AF_INET or AF_INET6 that reports TTLs, arrival times and errors; a negative errno on
+ * failure. A raw socket receives replies with `id` (network order) only; the other kind has an id chosen by the
+ * kernel. With `helper` (a file path, NULL = none) that program opens the raw socket.
  */
 int open_echo_socket(int family, bool raw, const char *helper, uint16_t id);
 
-/* An address in text, IPv6 with an optional %zone (the text is cut there), for sendmsg; its length or 0. */
+/*
+ * Converts an address in text, IPv6 with an optional %zone (the text is cut there), for sendmsg; returns its length
+ * or 0.
+ */
 socklen_t parse_address(int family, char *text, struct sockaddr_storage *address);
 
-/* RFC 1071, in network order; the kernel does it for all but raw IPv4. */
+/* RFC 1071 checksum, in network order; the kernel computes it for all but raw IPv4. */
 uint16_t checksum(const uint8_t *bytes, size_t length);
 
 #endif

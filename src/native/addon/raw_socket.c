@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The helper makes two system calls; only a machine that stands still takes longer. */
+/* The helper makes only two system calls, so only a stalled machine takes longer. */
 enum { ANSWER_MS = 2000, PARENT = 3 };
 
-/* Takes the socket, or the errno for which there is none; negative. */
+/* Receives the socket, or the errno of the failure as a negative number. */
 static int receive(int from) {
   struct pollfd ready = {.fd = from, .events = POLLIN};
   int polled;

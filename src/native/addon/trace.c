@@ -1,10 +1,9 @@
 /*
- * Traces: probes with few hops to live, and what comes back for each: the unprivileged way.
+ * Traces: probes with a low TTL and the answers to them, without privileges.
  *
- * Every probe is a socket of its own, so whatever arrives at it is the answer to that probe. A TCP probe is the SYN of a
- * connection that is given up as soon as it is answered (Linux 5.8 and later tell an ordinary user which router dropped it);
- * a UDP probe is one datagram. trace_receive.c reads
- * the answers.
+ * Every probe has its own socket, so anything received on it answers that probe. A TCP probe is the SYN of a
+ * connection that is closed as soon as it is answered (since Linux 5.8 an unprivileged user learns which router
+ * dropped it). A UDP probe is one datagram. trace_receive.c reads the answers.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -56,7 +55,7 @@ static void close_trace(trace *owner) {
   unhook(owner);
 }
 
-/* The thread or process ends: Node waits until the hook is removed. */
+/* The thread or process exits: Node waits until the hook is removed. */
 static void on_cleanup(napi_async_cleanup_hook_handle handle, void *data) {
   (void)handle;
   close_trace(data);
@@ -71,8 +70,10 @@ static void on_collected(napi_env env, void *data, void *hint) {
 }
 
 /*
- * openTrace(family 4 | 6, tcp, address, port, question Uint8Array, onAnswer): a trace, or a negative errno. `question` is
- * what UDP probes carry.
+ * openTrace(family 4
+ *
+ * 6, tcp, address, port, question Uint8Array, onAnswer): a trace, or a negative errno. `question` is the payload of
+ * UDP probes.
  */
 static napi_value open_trace(napi_env env, napi_callback_info info) {
   size_t count = 6;
@@ -145,7 +146,7 @@ static int open_probe_socket(const trace *owner, int ttl) {
   }
   setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
   if (owner->tcp) {
-    /* One SYN is one probe; and a connection that is answered leaves nothing behind. */
+    /* One SYN is one probe, and an answered connection leaves nothing behind. */
     struct linger at_once = {1, 0};
     setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -185,7 +186,7 @@ static napi_value send_probe(napi_env env, napi_callback_info info) {
   if (error == EINPROGRESS) error = 0;
   if (error == 0 && !owner->tcp && send(fd, owner->question, owner->question_length, MSG_DONTWAIT) < 0) error = errno;
   if (error == ECONNREFUSED && owner->tcp) {
-    /* Loopback refuses within the call: the loop is told all the same. */
+    /* Loopback refuses within the call; report it through the event loop as usual. */
     error = 0;
   }
   if (error == 0 && uv_poll_start(&one->poll, owner->tcp ? UV_WRITABLE | UV_READABLE : UV_READABLE, on_probe_ready) != 0) {
@@ -195,12 +196,12 @@ static napi_value send_probe(napi_env env, napi_callback_info info) {
     close_probe(one);
     return int_value(env, -error);
   }
-  /* Whoever waits for it has a timer. */
+  /* The code that waits for an answer has a timer. */
   uv_unref((uv_handle_t *)&one->poll);
   return int_value(env, 0);
 }
 
-/* closeTrace(trace): at once and for good; more than once is fine. */
+/* closeTrace(trace): closes it immediately and permanently; repeated calls are harmless. */
 static napi_value close_trace_call(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value argument;

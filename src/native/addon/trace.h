@@ -12,16 +12,16 @@
 
 enum { PROBES_MAX = 128, QUESTION_MAX = 64 };
 
-/* What onAnswer reports about a probe. */
+/* The kind of answer that onAnswer reports. */
 enum { ROUTER_ANSWERED = 0, TARGET_ANSWERED = 1, FAILED_HERE = 2 };
 
 typedef struct trace trace;
 
 typedef struct {
-  uv_poll_t poll; /* first: a handle's address is its probe's */
+  uv_poll_t poll; /* first, so that a handle's address is its probe's */
   trace *owner;
   int fd;
-  bool used; /* an index is used once */
+  bool used; /* an index is used only once */
   bool open;
   uint64_t sent_ns; /* CLOCK_MONOTONIC */
 } probe;
@@ -35,7 +35,7 @@ struct trace {
   size_t question_length;
   bool closing;
   bool hooked;
-  int references; /* one of JavaScript, and one of each open probe */
+  int references; /* one from JavaScript, and one from each open probe */
   int open_probes;
   napi_env env;
   napi_ref on_answer;
@@ -44,7 +44,7 @@ struct trace {
   probe probes[PROBES_MAX];
 };
 
-/* trace.c: ends a probe; more than once is fine. */
+/* trace.c: closes a probe; repeated calls are harmless. */
 void close_probe(probe *one);
 
 /* trace_receive.c: reads the answer to a probe and reports it to JavaScript. */

@@ -1,5 +1,6 @@
 /*
- * Answers to the probes of a trace: the end of a handshake, a datagram, or a router's error from the socket's error queue.
+ * Answers to the probes of a trace: a finished handshake, a datagram, or a router's error from the socket's error
+ * queue.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -41,8 +42,9 @@ static void report(probe *one, int kind, int error, int type, int code, const ch
 }
 
 /*
- * Reads the error queue of a socket: the router's address as text, type and code of its ICMP message. False when the queue
- * holds no such message. `waited_ns`: how long it was in the queue, if the kernel stamps it.
+ * Reads the error queue of a socket: the router's address as text, type and code of its ICMP message. Returns false
+ * if the queue holds no such message. `waited_ns`: how long the message was in the queue, if the kernel provides a
+ * timestamp.
  */
 static bool read_error(int fd, char *from, size_t from_size, int *type, int *code, uint64_t *waited_ns) {
   for (int tries = 0; tries < 4; tries++) {
@@ -92,7 +94,7 @@ static bool read_error(int fd, char *from, size_t from_size, int *type, int *cod
 }
 
 void on_probe_ready(uv_poll_t *poll, int status, int events) {
-  (void)status; /* libuv takes an error queue that is not empty for a broken descriptor */
+  (void)status; /* libuv treats a non-empty error queue as a broken descriptor */
   (void)events;
   probe *one = (probe *)poll;
   trace *owner = one->owner;
@@ -102,7 +104,7 @@ void on_probe_ready(uv_poll_t *poll, int status, int events) {
   int type, code;
   uint64_t waited;
   if (read_error(one->fd, from, sizeof from, &type, &code, &waited)) {
-    /* The kernel's stamp is of the wall clock, which may be set: only the wait is taken from it, if it can be true. */
+    /* The kernel's timestamp uses the wall clock, which may be set: only a plausible waiting time is taken from it. */
     if (waited < since) rtt = (double)(since - waited) / 1e6;
     report(one, ROUTER_ANSWERED, 0, type, code, from, rtt);
     return;
@@ -113,7 +115,7 @@ void on_probe_ready(uv_poll_t *poll, int status, int events) {
   if (owner->tcp && error == 0) {
     struct tcp_info info;
     size = sizeof info;
-    /* The handshake as the kernel has measured it, however busy this process is. */
+    /* The handshake as measured by the kernel, so that a busy process does not distort it. */
     if (getsockopt(one->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt > 0) {
       double kernels = (double)info.tcpi_rtt / 1e3;
       if (kernels < rtt) rtt = kernels;

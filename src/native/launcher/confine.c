@@ -1,4 +1,4 @@
-/* The child's own way from a copy of the launcher to the customer's program. */
+/* The steps in the child, from a copy of the launcher to the customer's program. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include "launcher.h"
 
 /*
- * Takes all capabilities away, for good: a root without them is a plain user that owns root's files. Where there are none
- * the calls are refused, and there is nothing to take.
+ * Drops all capabilities permanently: root without them is a normal user that owns root's files. Without capabilities
+ * the calls are refused, and there is nothing to drop.
  */
 int drop_capabilities(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -26,7 +26,7 @@ int drop_capabilities(void) {
   for (int capability = 0; capability < 64; capability++) {
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno == EINVAL) break;
   }
-  /* Without this an exec as uid 0 would give back what the bounding set still holds. */
+  /* Without this, an exec as uid 0 would regain what the bounding set still holds. */
   prctl(PR_SET_SECUREBITS,
         SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
             SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
@@ -48,8 +48,8 @@ static void limit(int resource, rlim_t soft, rlim_t hard) {
 }
 
 /*
- * Bounds of each single process; those of all together are the supervisor's. Never RLIMIT_AS: V8 and browsers reserve
- * address space that they don't use.
+ * Limits of each single process; the supervisor enforces those of all together. Never set RLIMIT_AS: V8 and browsers
+ * reserve address space that they do not use.
  */
 static void set_limits(const struct plan *plan, bool in_namespaces) {
   limit(RLIMIT_CORE, 0, 0);
@@ -59,7 +59,7 @@ static void set_limits(const struct plan *plan, bool in_namespaces) {
   limit(RLIMIT_MEMLOCK, 64 * 1024, 64 * 1024);
   limit(RLIMIT_MSGQUEUE, 64 * 1024, 64 * 1024);
   if (plan->processes > 0 && getuid() != 0) {
-    /* It counts per user and user namespace; outside of one, the agent and other runs count too. Root is exempt from it. */
+    /* Counts per user and user namespace; outside of one, the agent and other runs count too. Root is exempt. */
     rlim_t room = in_namespaces ? plan->processes : threads_of_machine() + plan->processes + 1024;
     limit(RLIMIT_NPROC, room, room);
   }
@@ -88,7 +88,7 @@ void become_program(const struct plan *plan, bool in_namespaces, int failures, s
   int error = drop_capabilities();
   if (error != 0) report_missing(failures, "capabilities", error);
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-  /* After the capabilities, whose loss resets it. */
+  /* After the capabilities, because dropping them resets it. */
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (getppid() != parent) _exit(1);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) report_missing(failures, "no_new_privs", errno);

@@ -1,4 +1,4 @@
-/* Bytes below the writable folders. Follows no link and stops at a number of files. */
+/* Bytes below the writable folders. Follows no links and stops at a maximum number of files. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static double processor_ms(void) {
   return (double)used.tv_sec * 1000 + (double)used.tv_nsec / 1e6;
 }
 
-/* We come before all others: half of our time is theirs, however many files there are. */
+/* The supervisor has priority over other processes, so it sleeps half of the time to leave it to them. */
 static void rest(void) {
   double worked_ms = processor_ms() - rested_at;
   if (worked_ms < work_ms) return;
@@ -45,7 +45,7 @@ static uint64_t bytes_below(int parent, const char *name, int depth, size_t *fil
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
     struct stat status;
     (*files)++;
-    /* Among hundreds of thousands of files, a word to end must not wait. */
+    /* A request to end must not wait for hundreds of thousands of files. */
     if (*files % between_looks == 0) {
       stopped = is_busy();
       if (!stopped) rest();
@@ -54,7 +54,7 @@ static uint64_t bytes_below(int parent, const char *name, int depth, size_t *fil
     if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     sum += (uint64_t)status.st_blocks * 512;
     if (!S_ISDIR(status.st_mode)) continue;
-    /* Nobody nests so deep for a good reason. */
+    /* No legitimate program nests folders this deep. */
     if (depth == deepest) *files = most_files;
     else sum += bytes_below(fd, entry->d_name, depth + 1, files);
   }

@@ -1,7 +1,7 @@
 /*
- * The program's environment does not come as our own: variables such as LD_PRELOAD would then act on the launcher, which
- * stands outside the confinement. It comes over the agent's line: a length in decimal, a newline, then NAME=value, each
- * ended by a zero byte.
+ * The program's environment is not inherited from the launcher: variables such as LD_PRELOAD would then act on the
+ * launcher, which is not confined. It is sent over the agent's line: a length in decimal, a newline, then NAME=value
+ * entries, each with a terminating zero byte.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
- * A seccomp filter, written by hand: no reach into other processes (ptrace, process_vm, pidfd), no kernel surface that
- * neither Node nor a browser needs, no signal to the agent. Signals are told apart by process id only; where Landlock 6 or
- * a process namespace holds, those forbid the rest.
+ * A handwritten seccomp filter: no access to other processes (ptrace, process_vm, pidfd), no kernel interfaces that
+ * neither Node nor a browser needs, no signals to the agent. Signals are filtered only by process id; Landlock 6 or a
+ * process namespace, if available, blocks the rest.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,7 +33,7 @@ int install_filter(const struct plan *plan, bool in_namespaces, pid_t own) {
 
 #else
 
-/* Numbers that are the same on every architecture since 2019; headers may be older than the kernel. */
+/* Numbers that are the same on every architecture since 2019, because headers may be older than the kernel. */
 enum {
   nr_pidfd_send_signal = 424,
   nr_io_uring_setup = 425,
@@ -78,7 +78,7 @@ static const int denied[] = {
     SYS_mount, SYS_umount2, SYS_pivot_root, nr_open_tree, nr_open_tree_attr, nr_move_mount, nr_fsopen, nr_fsconfig,
     nr_fsmount, nr_fspick, nr_mount_setattr, SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_setns};
 
-/* Programs that may live without them find a kernel that has none. */
+/* Programs that have a fallback get ENOSYS, as from an older kernel. */
 static const int unknown[] = {nr_io_uring_setup, nr_io_uring_enter, nr_io_uring_register, nr_clone3};
 
 enum { most_instructions = 4000 };
@@ -95,7 +95,7 @@ static void answer(uint32_t what) { emit(BPF_RET | BPF_K, what, 0, 0); }
 static void refuse_with(int error) { answer(SECCOMP_RET_ERRNO | (uint32_t)error); }
 static void load(size_t offset) { emit(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0); }
 static void load_number(void) { load(offsetof(struct seccomp_data, nr)); }
-/* The kernel takes process ids, commands and the flags we look at from the low half; both architectures store that first. */
+/* The kernel reads process ids, commands and these flags from the low half, which both architectures store first. */
 static void load_argument(int index) { load(offsetof(struct seccomp_data, args) + (size_t)index * 8); }
 
 static void refuse_if_equal(uint32_t value, int error) {
@@ -103,10 +103,10 @@ static void refuse_if_equal(uint32_t value, int error) {
   refuse_with(error);
 }
 
-/* What follows, up to `end_block`, is for one system call. The number is loaded again behind it. */
+/* The following instructions, up to `end_block`, are for one system call. The number is loaded again after them. */
 static size_t begin_block(int number) {
   emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 1, 0);
-  emit(BPF_JMP | BPF_JA, 0, 0, 0); /* conditional jumps reach 255 instructions only */
+  emit(BPF_JMP | BPF_JA, 0, 0, 0); /* conditional jumps reach only 255 instructions */
   return length - 1;
 }
 
@@ -119,7 +119,10 @@ static void refuse_protected(const struct plan *plan) {
   for (size_t at = 0; at < plan->protected_count; at++) refuse_if_equal((uint32_t)plan->protected[at], EPERM);
 }
 
-/* Signals: a program without children may signal itself alone; others anything but every process and the protected. */
+/*
+ * Signals: a program without children may signal only itself; others anything except all processes at once and the
+ * protected ones.
+ */
 static void filter_signals(const struct plan *plan, bool in_namespaces, pid_t own) {
   const int calls[] = {SYS_kill, SYS_tgkill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, nr_pidfd_open};
   for (size_t at = 0; at < sizeof calls / sizeof *calls; at++) {
@@ -134,7 +137,7 @@ static void filter_signals(const struct plan *plan, bool in_namespaces, pid_t ow
     }
     end_block(block);
   }
-  /* The owner of a descriptor gets a signal of the setter's choice: a kill by another name. */
+  /* The owner of a descriptor gets a signal that the setter chooses, which is another way to kill. */
   size_t block = begin_block(SYS_fcntl);
   load_argument(1);
   for (const uint32_t *command = (const uint32_t[]){8 /* F_SETOWN */, 10 /* F_SETSIG */, 15 /* F_SETOWN_EX */, 0};
@@ -167,7 +170,7 @@ static void filter_priorities(const struct plan *plan, bool in_namespaces) {
   for (size_t at = 0; at < 2; at++) {
     size_t block = begin_block(by_kind[at]);
     load_argument(0);
-    /* PRIO_USER is 2, IOPRIO_WHO_USER 3: all that the user has, the agent too. */
+    /* PRIO_USER is 2, IOPRIO_WHO_USER 3: all processes of the user, including the agent. */
     refuse_if_equal(at == 0 ? 2 : 3, EPERM);
     load_argument(1);
     refuse_protected(plan);
@@ -219,7 +222,7 @@ int install_filter(const struct plan *plan, bool in_namespaces, pid_t own) {
   answer(SECCOMP_RET_ALLOW);
   if (length >= most_instructions) return E2BIG;
   struct sock_fprog program = {(unsigned short)length, code};
-  /* As a prctl it works on every kernel that has filters; no_new_privs stands already. */
+  /* prctl works on every kernel that has filters; no_new_privs is already set. */
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0 ? 0 : errno;
 }
 

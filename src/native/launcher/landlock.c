@@ -1,7 +1,7 @@
 /*
- * Landlock: files outside the rules are out of reach, whoever owns them; from version 6 also signals to, and abstract
- * sockets of, processes outside. It always forbids to look into processes outside (/proc/<pid>/environ, mem, fd).
- * Numbers stand here, because a host's headers may be older than its kernel.
+ * Landlock: files outside the rules cannot be accessed, whoever owns them. From version 6 this includes signals to,
+ * and abstract sockets of, processes outside. It always prevents reading processes outside (/proc/<pid>/environ, mem,
+ * fd). The numbers are defined here because a host's headers may be older than its kernel.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -72,7 +72,7 @@ static uint64_t rights_of(const struct plan *plan, enum access access) {
 
 static int add(int ruleset, uint64_t handled, const struct plan *plan, const struct path_rule *rule) {
   int fd = open(rule->path, O_PATH | O_CLOEXEC);
-  if (fd < 0) return 0; /* what is not there needs no rule */
+  if (fd < 0) return 0; /* a missing file needs no rule */
   struct stat status;
   struct path_beneath beneath = {rights_of(plan, rule->access) & handled, fd};
   if (fstat(fd, &status) == 0 && !S_ISDIR(status.st_mode)) beneath.allowed &= fs_of_files;
@@ -93,7 +93,7 @@ int install_landlock(const struct plan *plan) {
   for (size_t at = 0; at < plan->rule_count && error == 0; at++) {
     error = add(ruleset, wanted.handled_fs, plan, &plan->rules[at]);
   }
-  /* What leads to it from /tmp is another way than that through the folders above it. */
+  /* The path through /tmp is different from the one through the folders above it. */
   const struct path_rule temporary = {plan->temporary, access_write};
   if (error == 0 && plan->temporary != NULL) error = add(ruleset, wanted.handled_fs, plan, &temporary);
   if (error == 0 && syscall(sys_restrict_self, ruleset, 0U) != 0) error = errno;

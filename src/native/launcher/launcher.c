@@ -22,7 +22,7 @@ void report_event(const char *format, ...) {
   if ((size_t)length > sizeof line - 2) length = sizeof line - 2;
   line[length++] = '\n';
   ssize_t written = write(agent_line, line, (size_t)length);
-  (void)written; /* an agent that is gone needs no word */
+  (void)written; /* the agent has gone; nobody to report to */
 }
 
 static _Noreturn void usage_error(const char *argument) {
@@ -87,7 +87,7 @@ static void parse(int argc, char **argv, struct plan *plan) {
   if (plan->program == NULL || plan->program[0] == NULL) usage_error("no program");
 }
 
-/* Nothing that the agent has open beyond the five descriptors that are meant for us. */
+/* Closes everything that the agent has open except the five descriptors for the launcher. */
 static void close_inherited(void) {
 #ifdef SYS_close_range
   if (syscall(SYS_close_range, agent_line + 1, ~0U, 0) == 0) return;
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
   parse(argc, argv, &plan);
   close_inherited();
   fcntl(agent_line, F_SETFD, FD_CLOEXEC);
-  /* The program must not read the supervisor's memory or descriptors, which are those of the agent's line. */
+  /* The program must not read the supervisor's memory or descriptors, which include the agent's line. */
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   plan.environment = read_environment();
   if (plan.environment == NULL) {

@@ -1,6 +1,7 @@
 /*
- * Starts one program of a customer with as little reach as this host allows, stays beside it, and leaves nothing of it
- * behind. File descriptor 4 is the line to the agent: the program's environment comes in, one line per event goes out.
+ * Starts one customer program with as little access as this host allows, supervises it, and leaves no process of it
+ * behind. File descriptor 4 is the line to the agent: the program's environment arrives on it, and one line per event
+ * is sent.
  */
 #ifndef LAUNCHER_H
 #define LAUNCHER_H
@@ -12,7 +13,7 @@
 
 enum { agent_line = 4, most_paths = 256, most_protected = 256 };
 
-/* What a folder or file is opened for. */
+/* Access rights for a folder or file. */
 enum access { access_list, access_read, access_use, access_write };
 
 struct path_rule {
@@ -22,49 +23,49 @@ struct path_rule {
 
 struct plan {
   pid_t agent;
-  /* Process and thread ids that get no signal, and groups as negative numbers. */
+  /* Process and thread ids that must not be signalled, and groups as negative numbers. */
   int protected[most_protected];
   size_t protected_count;
-  /* Own PID, IPC and mount namespaces. */
+  /* Its own PID, IPC and mount namespaces. */
   bool namespaces;
-  /* It may start programs of its own. */
+  /* It may start other programs. */
   bool programs;
-  /* A browser's own sandbox may make user namespaces. */
+  /* A browser's own sandbox may create user namespaces. */
   bool user_namespaces;
   bool landlock;
   struct path_rule rules[most_paths];
   size_t rule_count;
-  /* 0 = no bound. */
+  /* 0 = no limit. */
   uint64_t memory_bytes;
   uint64_t cpu_seconds;
   uint64_t disk_bytes;
-  /* Processes and threads; and processes alone. */
+  /* Processes and threads; and only processes. */
   uint64_t processes;
   uint64_t programs_at_once;
-  /* It may start hundreds of programs, and the supervisor cannot come before them: they come after everyone else. */
+  /* It may start hundreds of programs, and the supervisor cannot get priority, so they get a lower one. */
   bool yields;
-  /* What stands at /tmp in the program's own mounts; NULL = the host's. */
+  /* The folder mounted at /tmp for the program; NULL = the host's. */
   const char *temporary;
-  /* Files and folders below the writable folders; more count as endless. */
+  /* Maximum number of files and folders below the writable folders; more count as unlimited size. */
   uint64_t files;
   char **program;
   char **environment;
 };
 
-/* What a step of the child's own set-up came to; `step` is empty when the program runs. */
+/* The result of a set-up step of the child; `step` is empty if the program runs. */
 struct step_failure {
   char step[24];
   int error;
 };
 
-/* environment.c: reads the environment from the agent's line; NULL when it is not whole. */
+/* environment.c: reads the environment from the agent's line; NULL if it is incomplete. */
 char **read_environment(void);
 
-/* confine.c: makes this process the program. Returns only when that failed, in `failure`. */
+/* confine.c: turns this process into the program. Returns only on failure, with the cause in `failure`. */
 void become_program(const struct plan *plan, bool in_namespaces, int failures, struct step_failure *failure);
 int drop_capabilities(void);
 
-/* filter.c: 0 or an errno. `own` is the process that will be the program. */
+/* filter.c: 0 or an errno. `own` is the process that will become the program. */
 int install_filter(const struct plan *plan, bool in_namespaces, pid_t own);
 bool filter_supported(void);
 
@@ -82,16 +83,16 @@ int run_init(const struct plan *plan, int failures, int statuses);
 /* usage.c: of all descendants of this process. */
 struct usage {
   uint64_t processes;
-  uint64_t threads; /* the first of each process included */
+  uint64_t threads; /* including the first thread of each process */
   uint64_t rss_bytes;
   double cpu_seconds;
-  size_t stopped; /* by this pass */
+  size_t stopped; /* stopped by this pass */
 };
-/* Set by supervise.c: the supervisor runs before the programs that it counts. */
+/* Set by supervise.c: the supervisor has priority over the programs that it counts. */
 extern bool has_priority;
 /*
- * Stops the descendants while it counts them if there are more than `most_running`. `in_a_crowd` = waits for no process, and
- * leaves out the processor time of those that have ended.
+ * Stops the descendants while it counts them if there are more than `most_running`. `in_a_crowd` = waits for no
+ * process, and omits the processor time of those that have exited.
  */
 void measure_descendants(struct usage *usage, size_t most_running, bool in_a_crowd);
 void release_descendants(void);
@@ -102,23 +103,29 @@ void kill_descendants(void);
 void signal_descendants(int number, pid_t except);
 pid_t oldest_child_of(pid_t parent);
 
-/* disk.c: bytes below the writable folders; a tree of too many files counts as endless. `busy` = stop, and answer 0. */
+/*
+ * disk.c: bytes below the writable folders; a tree of too many files counts as unlimited. `busy` = stop, and return
+ * 0.
+ */
 uint64_t written_bytes(const struct plan *plan, bool (*busy)(void));
 
-/* start.c: starts the program and returns true once it runs; reports why if it cannot run. */
+/* start.c: starts the program and returns true once it runs; reports the reason if it cannot run. */
 struct started {
   pid_t pid;
-  int statuses; /* on which the namespace's first process reports how the program ended; -1 without namespaces */
+  int statuses; /* descriptor on which the namespace's first process reports the program's exit status; -1 without namespaces */
 };
 bool start_program(struct plan *plan, struct started *started);
 
-/* limits.c: `begin_limits` comes first; `exceeded_limit` checks what is due and names an exceeded limit, or NULL. */
+/*
+ * limits.c: call `begin_limits` first; `exceeded_limit` makes the checks that are due and returns the name of an
+ * exceeded limit, or NULL.
+ */
 double now_ms(void);
 void begin_limits(const struct plan *plan, pid_t program);
 double next_limit_check(void);
 const char *exceeded_limit(double now);
 
-/* supervise.c: returns the exit code after the program's end. */
+/* supervise.c: returns the exit code after the program has exited. */
 int supervise(const struct plan *plan);
 void report_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

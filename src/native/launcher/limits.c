@@ -1,4 +1,4 @@
-/* The limits of a running program: checked again and again, more often while its processes become many. */
+/* The limits of a running program: checked repeatedly, and more often when it has many processes. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <signal.h>
@@ -7,7 +7,10 @@
 
 #include "launcher.h"
 
-/* So many more threads on the machine than at the last check cause a check at once: a fork bomb has them in no time. */
+/*
+ * This many more threads on the machine than at the last check trigger a check at once, because a fork bomb grows
+ * that fast.
+ */
 enum { sudden_threads = 64, soon_ms = 20, usual_ms = 100, disk_ms = 800 };
 
 static const struct plan *plan;
@@ -37,9 +40,9 @@ double next_limit_check(void) { return next_check; }
 static bool has_many_more_threads(void) { return threads_of_machine() >= threads_at_last_check + sudden_threads; }
 
 /*
- * Among hundreds of busy processes, a supervisor without priority needs seconds for a single check, and so does the agent for
- * each of its turns. So a sudden crowd that is well on its way to the limit is stopped while it is counted, and continues if it
- * is within the limit. No other check stops anything.
+ * Among hundreds of busy processes, a supervisor without priority needs seconds for a single check, and so does the
+ * agent for each of its turns. So the processes of a sudden crowd near the limit are stopped while they are counted,
+ * and continue if they are within the limit. No other check stops processes.
  */
 static size_t max_running(uint64_t before) {
   uint64_t limit = plan->programs_at_once > 0 ? plan->programs_at_once : plan->processes;
@@ -65,13 +68,13 @@ static const char *exceeded_process_limit(bool *crowded) {
   const char *limit;
   size_t most = max_running(processes_before);
   bool in_a_crowd = processes_before > sudden_threads || has_many_more_threads();
-  /* Some have forked before they were stopped: the next pass meets their children. */
+  /* Some forked before they were stopped; the next pass finds their children. */
   for (int passes_left = 8;; passes_left--) {
     measure_descendants(&usage, most, in_a_crowd);
     limit = limit_exceeded_by(&usage);
     if (limit != NULL || usage.stopped == 0 || passes_left == 0) break;
   }
-  /* A program that exceeds a limit is killed next; until then it stays stopped. */
+  /* A program that exceeds a limit is killed next; it stays stopped until then. */
   if (limit == NULL) release_descendants();
   *crowded = usage.processes > processes_before + sudden_threads ||
              (plan->processes > 0 && usage.threads > plan->processes / 2);
@@ -79,7 +82,7 @@ static const char *exceeded_process_limit(bool *crowded) {
   return limit;
 }
 
-/* True when the supervisor has to act: a request of the agent, SIGTERM, or the end of the program (orphans end all the time). */
+/* True if the supervisor has to act: a request from the agent, SIGTERM, or a SIGCHLD (orphans exit all the time). */
 static bool has_event(void) {
   struct pollfd line = {agent_line, POLLIN, 0};
   siginfo_t end = {.si_pid = 0};
@@ -89,7 +92,7 @@ static bool has_event(void) {
          (waitid(P_PID, (id_t)program, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0);
 }
 
-/* A scan of thousands of files must not delay an event, nor the check of a fork bomb that starts meanwhile. */
+/* A scan of thousands of files must not delay an event, or the check for a fork bomb that starts at the same time. */
 static bool must_stop_scan(void) {
   if (has_event()) return true;
   if (!has_many_more_threads()) return false;
@@ -105,7 +108,7 @@ static const char *exceeded_disk_limit(void) {
   return is_too_much ? "diskBytes" : exceeded_during_scan;
 }
 
-/* When to check again: a check that began at `began` takes at most one part in `share` of a core. */
+/* The time of the next check: a check that started at `began` takes at most 1/`share` of a core. */
 static double next_after(double began, double least_ms, double share) {
   double now = now_ms(), wait_ms = (now - began) * share;
   return now + (wait_ms < least_ms ? least_ms : wait_ms);

@@ -1,6 +1,7 @@
 /*
- * Namespaces of processes, mounts and System V objects: the program sees no process but its own, and when the first one in
- * there ends, the kernel ends all others. Without CAP_SYS_ADMIN they hang in a user namespace that maps our own user alone.
+ * Namespaces for processes, mounts and System V objects: the program sees only its own processes, and when its first
+ * process exits, the kernel kills all others. Without CAP_SYS_ADMIN they belong to a user namespace that maps only
+ * our own user.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,12 +35,12 @@ static bool write_text(const char *path, const char *text) {
   return written == length;
 }
 
-/* Whose namespaces they are; asked before they are made, because inside nobody is mapped at first. */
+/* Ids of the owner, read before the namespaces are created, because inside no user is mapped at first. */
 static bool own_user;
 static uid_t own_uid;
 static gid_t own_gid;
 
-/* The namespace's first process maps its own user and group: that needs no privilege. 0 or an errno. */
+/* The namespace's first process maps its own user and group, which needs no privilege. 0 or an errno. */
 static int map_own_user(void) {
   char map[64];
   write_text("/proc/self/setgroups", "deny");
@@ -49,13 +50,16 @@ static int map_own_user(void) {
   return write_text("/proc/self/gid_map", map) ? 0 : errno;
 }
 
-/* Like fork. In the child all is new but what `enter_own_proc` has yet to do; -1 and errno where they are refused. */
+/*
+ * Like fork. In the child all namespaces are new except what `enter_own_proc` has yet to do. -1 and errno if they are
+ * refused.
+ */
 pid_t fork_into_namespaces(void) {
   own_user = needs_user_namespace();
   own_uid = geteuid();
   own_gid = getegid();
   unsigned long flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | (own_user ? CLONE_NEWUSER : 0);
-  /* A process that is not dumpable belongs to root in /proc, and its child could not write its own maps. */
+  /* A non-dumpable process belongs to root in /proc, so its child could not write its own maps. */
   if (own_user) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
   int error = errno;
@@ -64,7 +68,7 @@ pid_t fork_into_namespaces(void) {
   return pid;
 }
 
-/* To be called first in such a child: 0 or an errno. */
+/* Call this first in such a child: 0 or an errno. */
 int enter_own_proc(void) {
   int error = own_user ? map_own_user() : 0;
   if (error != 0) return error;
@@ -73,13 +77,13 @@ int enter_own_proc(void) {
   return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 ? 0 : errno;
 }
 
-/* Programs that write to /tmp whatever TMPDIR says find a folder of their own there. 0 or an errno. */
+/* Programs that ignore TMPDIR and write to /tmp get their own folder there. 0 or an errno. */
 int enter_own_tmp(const struct plan *plan) {
   if (plan->temporary == NULL) return 0;
   return mount(plan->temporary, "/tmp", NULL, MS_BIND, NULL) == 0 ? 0 : errno;
 }
 
-/* Since Linux 6.14 a namespace of processes has its own highest id; before, this file is the whole machine's. */
+/* Since Linux 6.14 a process namespace has its own maximum id; before, this file applies to the whole machine. */
 static bool has_own_ids(void) {
   struct utsname system;
   int major, minor;
@@ -88,8 +92,8 @@ static bool has_own_ids(void) {
 }
 
 /*
- * Between two looks of the supervisor, and for root too, the kernel then refuses to fork. What it allows lies above the
- * supervisor's bound, so that one who reaches it is seen: the first 300 ids are not given out again.
+ * Between two checks by the supervisor, and even for root, the kernel then refuses to fork. The value is above the
+ * supervisor's limit, so that a program that reaches the limit is detected: the first 300 ids are not reused.
  */
 static void bound_own_ids(const struct plan *plan) {
   char most[32];
@@ -103,7 +107,7 @@ static void report(int to, const struct step_failure *failure) {
   (void)written;
 }
 
-/* The first process of the namespace: starts the program, collects orphans, ends with the program. */
+/* The first process of the namespace: starts the program, reaps orphans, exits with the program. */
 int run_init(const struct plan *plan, int failures, int statuses) {
   struct step_failure failure = {.step = ""};
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -113,7 +117,7 @@ int run_init(const struct plan *plan, int failures, int statuses) {
     return 1;
   }
   if ((failure.error = enter_own_tmp(plan)) != 0) {
-    /* TMPDIR is what counts. */
+    /* The program uses TMPDIR anyway, so a failure is not fatal. */
     snprintf(failure.step, sizeof failure.step, "own /tmp");
     report(failures, &failure);
     failure = (struct step_failure){.step = ""};

@@ -1,4 +1,7 @@
-/* `launcher --probe`: what this host gives, as one line of JSON with an errno per layer, 0 = holds. Each layer is tried for real, in a child of its own. */
+/*
+ * `launcher --probe`: prints what this host supports as one line of JSON with an errno per layer, 0 = works. Each
+ * layer is tried in a child process.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +15,7 @@
 
 #include "launcher.h"
 
-/* Runs `attempt` in a child; its answer is 0 or an errno. */
+/* Runs `attempt` in a child; returns its answer: 0 or an errno. */
 static int try_in_child(int (*attempt)(void)) {
   pid_t pid = fork();
   if (pid == 0) _exit(attempt() & 0xff);
@@ -27,7 +30,7 @@ static int try_filter(void) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   int error = install_filter(&plan, false, getpid());
   if (error != 0) return error;
-  /* A host may accept a filter and not act on it (emulators do). */
+  /* A host may accept a filter and ignore it (emulators do). */
   return syscall(SYS_add_key, NULL, NULL, NULL, 0, 0) == -1 && errno == EPERM ? 0 : EOPNOTSUPP;
 }
 

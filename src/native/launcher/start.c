@@ -8,7 +8,7 @@
 
 #include "launcher.h"
 
-/* Reports each step of the set-up that failed in the child, until the program runs (true) or cannot run (false). */
+/* Reports each failed set-up step of the child, until the program runs (true) or cannot run (false). */
 static bool wait_for_exec(int failures, bool *without_namespaces) {
   struct step_failure failure;
   for (;;) {

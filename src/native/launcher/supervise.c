@@ -1,8 +1,8 @@
 /*
- * The supervisor: starts the program, watches its limits, and ends last. Events to the agent, one line each: `running`,
- * `missing STEP ERRNO`, `failed STEP ERRNO`, `exceeded LIMIT`, `ended code N`, `ended signal N`. The agent may send
- * `end MILLISECONDS`: the supervisor asks the program to end, and kills it after that time. Any other line, or the end of the
- * input, kills the program at once.
+ * The supervisor: starts the program, watches its limits, and exits last. It sends events to the agent, one line
+ * each: `running`, `missing STEP ERRNO`, `failed STEP ERRNO`, `exceeded LIMIT`, `ended code N`, `ended signal N`. The
+ * agent may send `end MILLISECONDS`: the supervisor asks the program to exit, and kills it after that time. Any other
+ * line, or the end of the input, kills the program at once.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -38,9 +38,10 @@ static void catch_signals(sigset_t *while_waiting) {
 }
 
 /*
- * During a fork bomb with thousands of processes, an ordinary process hardly runs, and neither does a nice one where each
- * session has its share of the processor (sched_autogroup): hence the real-time class. Long work rests in between. Children
- * start as ordinary processes. Refused without CAP_SYS_NICE; `max_running` of limits.c and the plan's `yields` are for that case.
+ * During a fork bomb with thousands of processes, a normal process hardly runs. Neither does one with a better nice
+ * value if each session has its own share of the processor (sched_autogroup), so the supervisor uses the real-time
+ * class. Long work sleeps in between. Children start as normal processes. Refused without CAP_SYS_NICE; `max_running`
+ * of limits.c and the plan's `yields` are for that case.
  */
 bool has_priority;
 
@@ -50,7 +51,10 @@ static void raise_priority(bool real_time) {
                  setpriority(PRIO_PROCESS, 0, -20) == 0;
 }
 
-/* The agent's request to end: SIGINT first, as by Ctrl-C, on which test runners write their reports; then SIGTERM to all. */
+/*
+ * The agent's request to end: SIGINT first, as for Ctrl-C, on which test runners write their reports; then SIGTERM to
+ * all.
+ */
 struct end_request {
   double term_at;
   double kill_at;
@@ -62,7 +66,7 @@ static pid_t program_of(const struct started *started, bool namespaces) {
   return namespaces ? oldest_child_of(started->pid) : started->pid;
 }
 
-/* Reads a line of the agent. False = kill. */
+/* Reads a line from the agent. False = kill. */
 static bool read_request(const struct started *started, bool namespaces, struct end_request *request) {
   char text[64];
   unsigned grace_ms;
@@ -74,12 +78,12 @@ static bool read_request(const struct started *started, bool namespaces, struct 
   request->kill_at = now_ms() + grace_ms;
   request->term_at = request->kill_at - grace_ms / 5.0;
   pid_t program = program_of(started, namespaces);
-  /* A terminal signals the group in front, not the browsers and servers in groups of their own: they are needed longer. */
+  /* A terminal signals only the foreground group. Browsers and servers in their own groups are needed longer. */
   if (program > 1) kill(-program, SIGINT);
   return true;
 }
 
-/* Waits for a signal or a line of the agent, until `until` at most. False = kill. */
+/* Waits for a signal or a line from the agent, at most until `until`. False = kill. */
 static bool wait_until(double until, const sigset_t *while_waiting, const struct started *started, bool namespaces,
                        struct end_request *request) {
   double left = until - now_ms();
@@ -90,7 +94,7 @@ static bool wait_until(double until, const sigset_t *while_waiting, const struct
   return ppoll(&line, 1, &timeout, while_waiting) <= 0 || read_request(started, namespaces, request);
 }
 
-/* Collects the children that have ended. True when `child` is one of them; `status` is its status then. */
+/* Reaps the children that have exited. True if `child` is one of them; `status` is its status then. */
 static bool collect_children(pid_t child, int *status) {
   bool ended = false;
   int one;
@@ -105,11 +109,11 @@ static bool collect_children(pid_t child, int *status) {
 
 static double earlier(double a, double b) { return a < b ? a : b; }
 
-/* Watches the program until it ends (true; `status` is set), or has to be killed. */
+/* Watches the program until it exits (true; `status` is set), or has to be killed. */
 static bool watch(const struct plan *plan, const struct started *started, const sigset_t *while_waiting, int *status) {
   struct end_request request = {never, never};
   while (!end_requested) {
-    /* Checks may be far apart; whether one is due is asked ten times a second. */
+    /* Checks may be far apart; this loop tests ten times a second whether one is due. */
     double until = earlier(next_limit_check(), now_ms() + 100);
     until = earlier(earlier(until, request.term_at), request.kill_at);
     if (!wait_until(until, while_waiting, started, plan->namespaces, &request)) end_requested = 1;
@@ -118,7 +122,10 @@ static bool watch(const struct plan *plan, const struct started *started, const 
     if (end_requested || now >= request.kill_at) return false;
     if (now >= request.term_at) {
       request.term_at = never;
-      /* Its end ends all, so a shell that waits for its commands goes last. (A namespace's first process ignores SIGTERM.) */
+      /*
+       * Its exit kills all others, so a shell that waits for its commands is signalled last. (A namespace's first
+       * process ignores SIGTERM.)
+       */
       pid_t program = program_of(started, plan->namespaces);
       signal_descendants(SIGTERM, oldest_child_of(program) == 0 ? 0 : program);
     }
@@ -132,7 +139,7 @@ static bool watch(const struct plan *plan, const struct started *started, const 
 }
 
 static void end_everything(const struct plan *plan, const struct started *started, bool ended) {
-  /* The first process of a namespace takes all others with it; a program without children is the only one. */
+  /* Killing a namespace's first process kills all others; a program without children is the only process. */
   if (!ended && (plan->namespaces || !plan->programs)) {
     kill(started->pid, SIGKILL);
     if (reap_within(plan->namespaces ? 3000 : 50)) return;
@@ -152,7 +159,7 @@ int supervise(const struct plan *given) {
   sigset_t while_waiting;
   catch_signals(&while_waiting);
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  /* The agent's end is ours. It started us from its main thread, whose end is the process's. */
+  /* Exit when the agent exits. It started us from its main thread, which lives as long as the process. */
   prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (plan.agent != 0 && getppid() != plan.agent) return 70;
   plan.protected[plan.protected_count++] = getpid();
@@ -165,7 +172,7 @@ int supervise(const struct plan *given) {
   raise_priority(true);
   for (int fd = 0; fd < agent_line; fd++) close(fd);
 
-  int status = SIGKILL; /* unless the program ends by itself */
+  int status = SIGKILL; /* unless the program exits by itself */
   begin_limits(&plan, started.pid);
   bool ended = watch(&plan, &started, &while_waiting, &status);
   end_everything(&plan, &started, ended);

@@ -1,6 +1,6 @@
 /*
- * What all descendants use, and how to be rid of them. They can't leave: this process is their subreaper, so the parent of
- * whoever daemonises is this process. One pass over /proc, which every kernel has.
+ * Resource usage of all descendants, and how to kill them. They cannot escape: this process is their subreaper, so it
+ * becomes the parent of daemonised processes. One pass reads /proc, which every kernel has.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -32,8 +32,9 @@ static struct process *table;
 static size_t table_size, table_room;
 
 /*
- * From /proc/PID/status, not from stat: since Linux 6.18 a reader of stat waits while the process is in an exec. Among the
- * hundreds of a fork bomb an exec may get no processor for seconds, and the one who should end the bomb would wait for it.
+ * From /proc/PID/status, not from stat: since Linux 6.18 a reader of stat waits while the process is in an exec.
+ * Among the hundreds of a fork bomb an exec may get no processor time for seconds, and the supervisor would wait for
+ * it.
  */
 static bool read_process(int proc, const char *name, struct process *process) {
   char path[32], text[4096];
@@ -46,7 +47,7 @@ static bool read_process(int proc, const char *name, struct process *process) {
   text[length] = '\0';
   *process = (struct process){.pid = (pid_t)atoi(name), .threads = 1};
   bool has_parent = false;
-  /* The program chose the name in the first line, in which the kernel escapes line ends. */
+  /* The program chose the name in the first line, in which the kernel escapes newlines. */
   for (char *line = strchr(text, '\n'); line != NULL; line = strchr(line, '\n')) {
     line++;
     if (sscanf(line, "State: %c", &process->state) == 1) continue;
@@ -58,10 +59,10 @@ static bool read_process(int proc, const char *name, struct process *process) {
   return has_parent;
 }
 
-/* What only stat has; see above. False = not known. */
+/* Fields that only stat has; see above. False = unknown. */
 struct times {
-  unsigned long ticks; /* of the processor, those of children included that it has waited for */
-  unsigned long long began; /* in ticks since the machine started */
+  unsigned long ticks; /* of processor time, including reaped children */
+  unsigned long long began; /* start time in ticks since the machine started */
 };
 
 static bool read_times(pid_t pid, struct times *times) {
@@ -73,7 +74,7 @@ static bool read_times(pid_t pid, struct times *times) {
   close(fd);
   if (length <= 0) return false;
   text[length] = '\0';
-  /* The name in parentheses may hold anything, also parentheses. */
+  /* The name in parentheses may contain anything, including parentheses. */
   char *rest = strrchr(text, ')');
   if (rest == NULL) return false;
   unsigned long user, system;
@@ -86,7 +87,7 @@ static bool read_times(pid_t pid, struct times *times) {
   return true;
 }
 
-/* Its own processor time, which nobody has to wait for. */
+/* Its own processor time, which can be read without waiting. */
 static double seconds_of(pid_t pid) {
   clockid_t clock;
   struct timespec time;
@@ -94,7 +95,7 @@ static double seconds_of(pid_t pid) {
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* One bit per process id, so that a fork bomb's thousands cost one step each. Ids end below 2^22 on every Linux. */
+/* One bit per process id, so that thousands of processes cost one step each. Ids are below 2^22 on every Linux. */
 enum { most_ids = 1 << 22 };
 static unsigned char ours_bits[most_ids / 8];
 
@@ -112,7 +113,7 @@ static pid_t held[most_held];
 static size_t held_count;
 
 static bool hold(const struct process *process) {
-  /* The program may have stopped some itself: those stay as they are. */
+  /* Processes that the program stopped itself stay stopped. */
   if (held_count == most_held || process->state == 'T' || process->state == 'Z') return false;
   if (kill(process->pid, SIGSTOP) != 0) return false;
   held[held_count++] = process->pid;
@@ -121,7 +122,7 @@ static bool hold(const struct process *process) {
 
 /*
  * Reads all processes and marks the descendants. If there are more than `most_running` of them, they are stopped while the
- * pass is still under way: each stopped one leaves its part of the processor to this pass. Returns how many were stopped.
+ * pass is still in progress, which leaves their processor time to this pass. Returns how many were stopped.
  */
 static size_t read_table(size_t most_running) {
   pid_t self = getpid();
@@ -142,7 +143,7 @@ static size_t read_table(size_t most_running) {
     }
     if (!read_process(dirfd(folder), entry->d_name, &table[table_size])) continue;
     struct process *process = &table[table_size++];
-    /* /proc lists by id, and parents mostly have the lower one. */
+    /* /proc lists by id, and most parents have a lower one. */
     if (!mark(process, self) || ++ours <= most_running) continue;
     for (size_t at = ours == most_running + 1 ? 0 : table_size - 1; at < table_size; at++) {
       if (table[at].ours) stopped += hold(&table[at]);
@@ -183,7 +184,7 @@ void measure_descendants(struct usage *usage, size_t most_running, bool in_a_cro
   }
 }
 
-/* Of the whole machine, for the price of one small read: also an upper bound of those that one user has. 0 = not known. */
+/* Threads of the complete machine, from one small read: also an upper bound for one user. 0 = unknown. */
 unsigned long threads_of_machine(void) {
   char text[128];
   unsigned long count = 0;
@@ -195,7 +196,10 @@ unsigned long threads_of_machine(void) {
   return sscanf(text, "%*s %*s %*s %*u/%lu", &count) == 1 ? count : 0;
 }
 
-/* Shared pages count once: a browser's processes share much. Dear, so only asked when the plain sum is too high. */
+/*
+ * Shared pages count once, because a browser's processes share many. Expensive, so only used if the plain sum is too
+ * high.
+ */
 uint64_t proportional_bytes_of_descendants(void) {
   uint64_t sum = 0;
   for (size_t at = 0; at < table_size; at++) {
@@ -238,10 +242,10 @@ bool reap_within(long milliseconds) {
 enum { few = 16 };
 
 /*
- * Until none is left: a process that forks faster than one pass is met by the next. Whole groups first, since the kernel lets
- * nobody slip through that is just being forked; a bomb that gives each process a group of its own is slower for it. A few take
- * some milliseconds to die, in which passes over /proc would only take the processor from them; of a crowd, some may be forking
- * still.
+ * Kills until none is left: the next pass finds a process that forks faster than one pass. Complete groups come
+ * first, because the kernel then includes processes that are just being forked. A bomb that gives each process its
+ * own group is slower because of it. A few processes take some milliseconds to die, during which passes over /proc
+ * would only take processor time from them; in a crowd, some may still be forking.
  */
 void kill_descendants(void) {
   pid_t own = getpgrp();
@@ -253,7 +257,10 @@ void kill_descendants(void) {
     for (size_t at = 0; at < table_size; at++) {
       const struct process *process = &table[at];
       if (!process->ours || process->state == 'Z') continue;
-      /* Ours alone are in it: the program began a session. What has not come so far is in this one's. */
+      /*
+       * Only our processes are in it, because the program started a session. Processes that have not appeared yet are
+       * in this one's group.
+       */
       if (process->group > 1 && process->group != own && process->group != last) kill(-(last = process->group), SIGKILL);
       kill(process->pid, SIGKILL);
       killed++;
@@ -270,7 +277,7 @@ void signal_descendants(int number, pid_t except) {
   }
 }
 
-/* 0 = it has none. The first process of a namespace starts the program before it can adopt anyone. */
+/* 0 = it has none. The first process of a namespace starts the program before it can adopt others. */
 pid_t oldest_child_of(pid_t parent) {
   pid_t oldest = 0;
   struct times times, of_oldest = {0};

@@ -1,11 +1,15 @@
 /*
- * raw-socket 4 | 6 | packets: opens a raw socket of ICMP or ICMPv6, or one for packets of all kinds that gets none yet, hands
- * it to its parent over descriptor 3, and ends.
+ * raw-socket 4
  *
- * An agent that is no root gets the capability NET_RAW only through a file that has it (setcap cap_net_raw+ep), and that file
- * must not be Node: a program with file capabilities ignores Node's variables for certificates and options, and a container
- * without NET_RAW could not start it at all. So this does the one thing that needs the capability. What customers' scripts
- * start has no_new_privs set, for which the file's capability does not count.
+ * 6
+ *
+ * packets: opens a raw socket for ICMP or ICMPv6, or a packet socket that receives nothing yet, passes it to its
+ * parent over descriptor 3, and exits.
+ *
+ * An agent that is not root gets the capability NET_RAW only through a file that has it (setcap cap_net_raw+ep). That
+ * file must not be Node: a program with file capabilities ignores Node's variables for certificates and options, and
+ * a container without NET_RAW could not start it at all. So this program does the one thing that needs the
+ * capability. Programs started by customers' scripts have no_new_privs set, which disables the file's capability.
  */
 #define _GNU_SOURCE
 #include <errno.h>
