@@ -1,7 +1,7 @@
 /**
- * `npm run bench` runs every benchmark, `npm run bench -- NAME …` those named; what follows a
- * further `--` are arguments of the benchmarks (`npm run bench -- scheduling -- 10`). Each file bench/NAME.ts is compiled with the
- * sources into build/bench and run on its own; its last line is one line of JSON with the figures.
+ * `npm run bench` runs every benchmark, `npm run bench -- NAME …` only the named ones. Words after a second `--` are arguments of
+ * the benchmarks (`npm run bench -- scheduling -- 10`). Each file bench/NAME.ts is compiled with the sources into build/bench and
+ * run separately. The last line of its output is JSON with the figures.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, readdirSync, rmSync } from 'node:fs';
@@ -20,7 +20,7 @@ const names = end < 0 ? given : given.slice(0, end);
 const options = end < 0 ? [] : given.slice(end + 1);
 const unknown = names.filter((name) => !all.includes(name));
 if (unknown.length > 0) {
-  process.stderr.write(`no benchmark ${unknown.join(', ')}: there are ${all.join(', ')}\n`);
+  process.stderr.write(`unknown benchmark ${unknown.join(', ')}; available: ${all.join(', ')}\n`);
   process.exit(64);
 }
 const run = (args) => spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0;
@@ -30,7 +30,7 @@ if (!run([path('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.benc
 if (!run(['scripts/bundle-child.mjs', path('build', 'bench', 'src')])) process.exit(2);
 const pages = path('build', 'bench', 'src', 'service', 'pages', 'browser');
 if (!run(['scripts/build-pages.mjs', pages])) process.exit(2);
-// The sources read the version beside them.
+// The sources read the version from a package.json next to them.
 copyFileSync(path('package.json'), path('build', 'bench', 'package.json'));
 let failed = 0;
 for (const name of names.length > 0 ? names : all) {

@@ -1,7 +1,7 @@
 /**
- * The files that browsers load from the service: bundles the modules and style sheets of src/service/pages/browser and the
- * style sheet of status pages. `node scripts/build-pages.mjs FOLDER` writes them to FOLDER: `service/pages/browser` of the
- * compiled sources, or build/pages for a service that runs from src/ (src/service/http/page-files.ts looks in both).
+ * Bundles the files that browsers load from the service: the modules and style sheets of src/service/pages/browser, and the style
+ * sheet of status pages. `node scripts/build-pages.mjs FOLDER` writes them to FOLDER, which is `service/pages/browser` of the
+ * compiled sources, or build/pages for a service that runs from src/ (src/service/http/page-files.ts checks both).
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -30,9 +30,9 @@ const { outputFiles } = await build({
   minify: true,
   format: 'esm',
   charset: 'utf8',
-  // Status pages are for everyone, so newer syntax is lowered.
+  // Anyone may visit a status page, so older browsers must be able to run it.
   target: ['chrome100', 'edge100', 'firefox100', 'safari15.4'],
-  // The settings for browsers are here; tsconfig.json is for the type check.
+  // All browser settings are in this file; tsconfig.json is for the type check only.
   tsconfigRaw: '{}',
   logLevel: 'warning',
 });

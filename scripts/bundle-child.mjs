@@ -1,7 +1,7 @@
 /**
- * Builds some programs of src/script/child a second time, each as one CommonJS file beside the compiled modules. The setup and
- * teardown scripts need it because a process starts for every run, and loading ES modules takes as long as starting Node itself.
- * Playwright suites need it because the files are copied into a customer's project. `node scripts/bundle-child.mjs DIST`.
+ * Builds some programs of src/script/child a second time, each as one CommonJS file next to the compiled modules. Setup and teardown
+ * scripts need this because a process starts for every run, and loading ES modules takes as long as starting Node itself. Playwright
+ * suites need it because the agent copies the files into a customer's project. `node scripts/bundle-child.mjs DIST`.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -14,13 +14,13 @@ const folder = resolve(process.argv[2] ?? join(root, 'dist'), 'script', 'child')
 
 /** Each entry, and the statements that run before its modules. */
 const entries = {
-  // The customer's code must find no main module, as it finds none next to ES modules.
+  // Customer code must not find a main module; with ES modules there is none either.
   'api/main.js': `Reflect.deleteProperty(process, 'mainModule');`,
   'suite/overlay.js': '',
   'suite/reporter.js': '',
 };
 
-/** The text of one entry with all that it imports. Throws if it needs a file of another folder or a package. */
+/** The text of one entry with all its imports. Throws if it imports a package or a file outside of src/script/child. */
 async function bundled(entry, first) {
   const { outputFiles, metafile, warnings } = await build({
     absWorkingDir: folder,
@@ -30,9 +30,9 @@ async function bundled(entry, first) {
     metafile: true,
     platform: 'node',
     format: 'cjs',
-    // As in tsconfig.json: the Node of an older runtime reads it.
+    // As in tsconfig.json, because the Node of an older runtime also runs this file.
     target: 'es2023',
-    // The first statement of a file alone can make it strict.
+    // 'use strict' must be the first statement of a file.
     banner: { js: `'use strict';\n// Written by scripts/bundle-child.mjs.\n${first}` },
     logLevel: 'silent',
   });
@@ -44,7 +44,7 @@ async function bundled(entry, first) {
     ...Object.values(metafile.outputs)
       .flatMap(({ imports }) => imports)
       .filter(({ path }) => !isBuiltin(path))
-      .map(({ path }) => `${entry}: ${path} is no module of Node`),
+      .map(({ path }) => `${entry}: ${path} is not a Node module`),
   ];
   if (faults.length > 0) throw new Error(faults.join('\n'));
   return outputFiles[0].text;

@@ -1,6 +1,6 @@
 /**
- * node scripts/chart.mjs [--check]: writes the table of values in charts/agent/README.md from values.yaml: a line `# -- …` above a key is its meaning. `--check`
- * only says whether it is up to date (exit 1 if not).
+ * node scripts/chart.mjs [--check]: writes the value table in charts/agent/README.md from values.yaml, where a line `# -- …` above
+ * a key describes it. `--check` only reports whether the table is up to date (exit 1 if not).
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,13 +16,13 @@ const { values: given } = readCommandLine('chart', {
 const folder = join(dirname(dirname(fileURLToPath(import.meta.url))), 'charts', 'agent');
 const readme = join(folder, 'README.md');
 const [begin, end] = ['<!-- values: begin -->', '<!-- values: end -->'];
-/** Defaults that are longer are better read where they stand. */
+/** The table refers to values.yaml for longer defaults. */
 const longestDefault = 60;
 
-/** Documented keys of a values file with their meaning, in order: [{path: ['a', 'b'], meaning}]. */
+/** Returns the documented keys of a values file, in order: [{path: ['a', 'b'], meaning}]. */
 function documentedValues(text) {
   const found = [];
-  /** Keys above the present line, with their indentation. */
+  /** Parent keys of the current line, with their indentation. */
   let above = [];
   let meaning = null;
   for (const line of text.split('\n')) {
@@ -58,7 +58,7 @@ function table(text) {
 const before = readFileSync(readme, 'utf8');
 const [head, rest] = before.split(begin);
 const tail = rest?.split(end)[1];
-if (tail === undefined) throw new Error(`${readme} needs the lines ${begin} and ${end}`);
+if (tail === undefined) throw new Error(`${readme} must contain the lines ${begin} and ${end}`);
 const made = `${head}${begin}\n\n${table(readFileSync(join(folder, 'values.yaml'), 'utf8'))}\n\n${end}${tail}`;
 const after = await format(made, { ...(await resolveConfig(readme)), parser: 'markdown' });
 if (after === before) process.exit(0);
@@ -67,4 +67,4 @@ if (given.check) {
   process.exit(1);
 }
 writeFileSync(readme, after);
-process.stderr.write('chart: charts/agent/README.md is written\n');
+process.stderr.write('chart: wrote charts/agent/README.md\n');

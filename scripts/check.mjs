@@ -1,4 +1,4 @@
-/** `npm run check`: format, lint, types, generated files, tests. Stops at the first that fails; `--no-tests` leaves them out. */
+/** `npm run check`: format, lint, types, generated files, tests. Stops at the first failure. `--no-tests` skips the tests. */
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,19 +1,19 @@
-/** Options of the project's own programs: what is wrong with them is said in one line, with exit code 64. */
+/** Parses the options of the project's scripts. A mistake is reported in one line, with exit code 64. */
 import { parseArgs } from 'node:util';
 
-/** Ends `program` for a mistake in how it was called. */
+/** Prints a usage mistake of `program` and exits with code 64. */
 export function misused(program, mistake) {
   process.stderr.write(`${program}: ${mistake}\n`);
   process.exit(64);
 }
 
-/** parseArgs of Node; does not return where an option is unknown or lacks its value, or a name is given that is not taken. */
+/** Node's parseArgs. Exits with code 64 if an option is unknown or has no value, or if a positional argument is not allowed. */
 export function readCommandLine(program, config) {
   try {
     return parseArgs(config);
   } catch (error) {
     if (!String(error.code).startsWith('ERR_PARSE_ARGS')) throw error;
-    // The rest tells how to pass names that begin with a dash: there are none here.
+    // The rest of the message explains how to pass arguments that begin with a dash, which no script accepts.
     const [mistake] = error.message.split(/\. (?:To|Did)|\n/);
     return misused(program, mistake.replace(/\.$/, ''));
   }

@@ -1,6 +1,6 @@
 /**
- * node scripts/engines.mjs install [FOLDER]: installs what Playwright suites run on and install with (engines/package.json):
- * Node 22, 24 and 26, Bun, npm, pnpm, yarn. What is not made for this platform is left out by npm.
+ * node scripts/engines.mjs install [FOLDER]: installs the engines and package managers of Playwright suites (engines/package.json):
+ * Node 22, 24 and 26, Bun, npm, pnpm, yarn. npm skips those that are not available for this platform.
  */
 import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,13 +10,13 @@ import { installPackages, stampOf } from './install-packages.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 export const enginesFolder = join(root, 'engines');
 
-/** Installs the engines where they are not. `say` gets one line at the beginning and one at the end. Throws with the cause. */
+/** Installs the engines unless they are installed. Calls `say` with one line at the start and one at the end. Throws with the cause. */
 export async function installEngines(folder, say) {
   await installPackages({
-    name: 'what suites run on',
+    name: 'suite engines',
     folder,
     stamp: stampOf(folder),
-    // Inside node_modules, written last; src/script/suite/install/engines.ts looks for it.
+    // Inside node_modules, written last; src/script/suite/install/engines.ts checks for it.
     stampName: '.engines-stamp',
     beside: folder,
     key: 'engines',

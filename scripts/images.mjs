@@ -1,8 +1,8 @@
 /**
  * node scripts/images.mjs [--no-build] [--no-measure] [--starts N] [--no-cache] [--json] [full|uptime|dev|migrate …]: builds images as
- * location-agent:NAME, prints each layer with its size and what it is for, the sum against the image's limit, and what a container
- * of it takes to start (the best of 5 starts, or N) and to stand idle. Without a name all of them. Exit code 1: over a limit of size,
- * time or memory, or a layer that nobody has described; 2: not built or not measured; 64: usage.
+ * location-agent:NAME; without a name, all of them. Prints each layer with its size and purpose, the sum against the image's limit,
+ * the start time of a container (the best of 5 starts, or N) and its idle memory. Exit code 1: a size, time or memory limit is
+ * exceeded, or a layer has no description; 2: not built or not measured; 64: usage.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -15,9 +15,9 @@ import { measure } from './images/measure.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const megabyte = 1e6;
 
-/** `limit` and `rssLimit` in bytes, `readyLimit` in milliseconds; null = none is set. `measured`: it is an agent of its own kind. */
+/** `limit` and `rssLimit` in bytes, `readyLimit` in milliseconds; null = no limit. `measured`: start time and memory are measured. */
 const images = {
-  // First: it has all layers of `full`, so an engine without them makes the most of them side by side.
+  // First, because it has all layers of `full`: without a cache, the engine builds most of them in parallel.
   migrate: {
     file: 'Dockerfile',
     args: { RUNTIMES: '2024.09 2025.04 2026.04' },
@@ -54,13 +54,14 @@ const { values, positionals } = readCommandLine('images', {
   },
 });
 const unknown = positionals.find((name) => !Object.hasOwn(images, name));
-if (unknown !== undefined) misused('images', `"${unknown}" is none of ${Object.keys(images).join(', ')}`);
-if (!/^([1-9]|[1-4]\d|50)$/.test(values.starts)) misused('images', '--starts takes a number from 1 to 50');
+if (unknown !== undefined)
+  misused('images', `unknown image "${unknown}": use ${Object.keys(images).join(', ')}`);
+if (!/^([1-9]|[1-4]\d|50)$/.test(values.starts)) misused('images', '--starts must be a number from 1 to 50');
 const names = Object.keys(images).filter((name) => positionals.length === 0 || positionals.includes(name));
 
 const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout?.trim() || null;
 
-/** Ends this program: nothing that the user of it wrote is wrong, and no limit is exceeded. */
+/** Exits with code 2: neither a usage mistake nor an exceeded limit. */
 function giveUp(why) {
   process.stderr.write(`images: ${why}\n`);
   process.exit(2);
@@ -72,7 +73,7 @@ function build(name, { file, args }) {
     ...args,
     VERSION: version,
     REVISION: git('rev-parse', 'HEAD') ?? 'unknown',
-    // Of the commit, not of today: what is built from the same sources is to be the same.
+    // The commit's date, so that the same sources produce the same image.
     CREATED: git('log', '-1', '--format=%cI') ?? '1970-01-01T00:00:00Z',
   };
   const flags = Object.entries(all).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
@@ -80,7 +81,7 @@ function build(name, { file, args }) {
   const started = performance.now();
   const done = spawnSync('docker', ['build', '-f', file, '-t', `location-agent:${name}`, ...flags, '.'], {
     cwd: root,
-    // BuildKit is what releases before 23 have to be asked for.
+    // Docker releases before 23 use BuildKit only with this variable.
     env: { ...process.env, DOCKER_BUILDKIT: '1' },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
@@ -101,14 +102,14 @@ for (const name of names) {
 if (values.json) process.stdout.write(`${JSON.stringify(report)}\n`);
 process.exit(failed ? 1 : 0);
 
-/** Builds, measures and prints one image; what the report has of it. */
+/** Builds, measures and prints one image. Returns its entry of the report. */
 async function look(name, image) {
   const tag = `location-agent:${name}`;
   const buildSeconds = values['no-build'] ? null : build(name, image);
   const { layers, bytes } = layersOf(tag);
   failed ||= layers.some(({ purpose, bytes: own }) => purpose === null && own > megabyte);
   const measured = image.measured && !values['no-measure'] ? await measure(tag, Number(values.starts)) : null;
-  /** A figure against its limit, for those who read; over it, the whole program fails. */
+  /** Describes a figure against its limit. An exceeded limit makes the program fail. */
   const within = (value, limit, scale, unit) => {
     if (limit === null || limit === undefined) return '';
     failed ||= value > limit;
@@ -124,7 +125,7 @@ async function look(name, image) {
       `idle: ${size(rssBytes).trim()} resident${within(rssBytes, image.rssLimit, megabyte, 'MB')}`,
     );
   }
-  const sum = `${size(bytes)}  altogether${within(bytes, image.limit, megabyte, 'MB')}`;
+  const sum = `${size(bytes)}  in total${within(bytes, image.limit, megabyte, 'MB')}`;
   const built = buildSeconds === null ? '' : `, built in ${buildSeconds} s`;
   process.stderr.write(`\n${tag}${built}\n${[sum, ...lines].map((line) => `  ${line}`).join('\n')}\n`);
   return { name, bytes, limit: image.limit, layers, buildSeconds, ...measured };

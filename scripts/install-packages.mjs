@@ -1,7 +1,7 @@
 /**
- * Installs the packages that a lock file lists, install scripts off, with Node and npm alone: for runtimes and suite engines.
- * They are made in a folder of their own and moved into place with their stamp in them, so that a half install is never
- * taken for a whole one, and runs go on meanwhile. Quick when there is nothing to do.
+ * Installs the packages of a lock file without install scripts, for runtimes and suite engines. Needs only Node and npm.
+ * Packages are installed into a staging folder and moved into place together with a stamp, so an incomplete install is never used
+ * and runs continue during the install. Returns quickly if there is nothing to do.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -18,10 +18,10 @@ import {
 import { join } from 'node:path';
 import { withLock } from './lock.mjs';
 
-/** All settings of the install are given on the command line, so .npmrc (for making the lock file) is none of them. */
+/** The files that an install needs. npm gets its settings on the command line, so .npmrc (for creating the lock file) is not one. */
 export const listFiles = ['package.json', 'package-lock.json'];
 
-/** A text that changes with whatever an install of `folder` depends on; `add` takes what else it does. */
+/** A hash over everything that an install of `folder` depends on; `add` may update the hash with further inputs. */
 export function stampOf(folder, add = () => undefined) {
   const hash = createHash('sha256').update(`${process.platform} ${process.arch}\n`);
   for (const file of listFiles) hash.update(readFileSync(join(folder, file)));
@@ -29,10 +29,10 @@ export function stampOf(folder, add = () => undefined) {
   return hash.digest('hex');
 }
 
-/** Resolves with what npm wrote; rejects when it fails. It ends with us. */
+/** Resolves with npm's output; rejects if npm fails. npm is killed when this process is. */
 function npmCi(folder) {
   const npm = process.env.npm_execpath;
-  // On the command line, since npm hands the settings of the project that it was started in to its children.
+  // On the command line, because npm passes the settings of the project in which it was started to its children.
   const args = [
     'ci',
     '--omit=dev',
@@ -52,7 +52,7 @@ function npmCi(folder) {
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text) => (output = (output + text).slice(-20_000)));
   return new Promise((resolve, reject) => {
-    child.once('error', (error) => reject(new Error(`npm could not be started: ${error.message}`)));
+    child.once('error', (error) => reject(new Error(`npm did not start: ${error.message}`)));
     child.once('close', (code) => {
       for (const signal of signals) process.off(signal, end);
       if (code === 0) return resolve(output);
@@ -60,22 +60,22 @@ function npmCi(folder) {
         .split('\n')
         .filter((line) => /^npm (error|ERR!) (?! *at |A complete log)/.test(line));
       const cause = errors.slice(0, 4).map((line) => line.replace(/^npm (error|ERR!) /, '').trim());
-      reject(new Error(`npm ci failed: ${cause.join('; ') || `it ended with ${code}`}`));
+      reject(new Error(`npm ci failed: ${cause.join('; ') || `exit code ${code}`}`));
     });
   });
 }
 
 /**
- * Installs the list of `folder` below it, where `stamp` is not what stands there already. `name` is what lines call it;
- * `stampName` is the file in node_modules, written last, that tells that the install is whole; `beside` is the folder, on the same
- * disk, in which it is made. `say` gets one line at the beginning and one at the end. Throws with the cause.
+ * Installs the packages listed in `folder`, unless `stamp` is already there. `name` appears in progress lines. `stampName` is the
+ * file in node_modules, written last, that marks the install as complete. `beside` is the folder, on the same disk, for the staging
+ * folder. Calls `say` with one line at the start and one at the end. Throws with the cause.
  */
 export async function installPackages({ name, folder, stamp, stampName, beside, key, say }) {
   const stampFile = join(folder, 'node_modules', stampName);
   const isInstalled = () => existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp;
   if (isInstalled()) return;
   await withLock(join(beside, `.lock-${key}`), async () => {
-    // Another process may have done it while we waited.
+    // Another process may have installed them while this one waited.
     if (isInstalled()) return;
     const started = performance.now();
     say(`installing ${name} (about a minute)`);
@@ -87,7 +87,7 @@ export async function installPackages({ name, folder, stamp, stampName, beside, 
       mkdirSync(staging);
       for (const file of listFiles) copyFileSync(join(folder, file), join(staging, file));
       await npmCi(staging);
-      // Where nothing of the list is for this platform, npm makes none.
+      // npm creates no node_modules if no listed package is for this platform.
       mkdirSync(join(staging, 'node_modules'), { recursive: true });
       writeFileSync(join(staging, 'node_modules', stampName), stamp);
       if (existsSync(join(folder, 'node_modules')))
@@ -96,6 +96,6 @@ export async function installPackages({ name, folder, stamp, stampName, beside, 
     } finally {
       rmSync(staging, { recursive: true, force: true });
     }
-    say(`${name} is installed (${((performance.now() - started) / 1000).toFixed(0)} s)`);
+    say(`installed ${name} (${((performance.now() - started) / 1000).toFixed(0)} s)`);
   });
 }

@@ -11,7 +11,7 @@ function isAlive(pid) {
   }
 }
 
-/** Runs `work` while `folder` stands as a lock; waits for a living holder, takes over from a dead one. */
+/** Runs `work` while `folder` exists as a lock. Waits for a live holder and takes over the lock of a dead one. */
 export async function withLock(folder, work) {
   for (let tries = 0; ; tries++) {
     try {
@@ -23,7 +23,7 @@ export async function withLock(folder, work) {
       try {
         holder = Number(readFileSync(join(folder, 'pid'), 'utf8'));
       } catch {
-        // Its holder is between mkdir and writing its pid, or died there: 10 tries decide.
+        // The holder is between mkdir and writing its pid, or died there. After 10 tries it counts as dead.
       }
       if (holder > 0 ? !isAlive(holder) : tries > 10) rmSync(folder, { recursive: true, force: true });
       else await sleep(250);

@@ -1,8 +1,9 @@
 /**
- * Builds what is written in C, with the system's compiler: the native addon, src/native/addon →
- * build/native/location_agent.node, with the headers of any Node (it uses only interfaces that are the same in all of them,
- * so one build serves every Node), the launcher of scripts, src/native/launcher → build/native/launcher, and the helper that opens
- * raw sockets, src/native/raw-socket → build/native/raw-socket, which images give the capability for it.
+ * Builds the C parts with the system's compiler:
+ * - the native addon, src/native/addon → build/native/location_agent.node. It uses only interfaces that are the same in every Node,
+ *   so the headers of any Node will do, and one build serves every Node.
+ * - the script launcher, src/native/launcher → build/native/launcher
+ * - the raw-socket helper, src/native/raw-socket → build/native/raw-socket. Images give it the capability to open raw sockets.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -15,7 +16,7 @@ const addon = {
   name: 'the native addon',
   sources: join(root, 'src', 'native', 'addon'),
   output: join(root, 'build', 'native', 'location_agent.node'),
-  consequence: 'the agent pings through the raw-socket package, if that could be built, or not at all',
+  consequence: 'ICMP checks need the raw-socket package, and do not run if that is missing too',
 };
 const launcher = {
   name: 'the launcher',
@@ -28,7 +29,7 @@ const rawSocket = {
   name: 'the raw-socket helper',
   sources: join(root, 'src', 'native', 'raw-socket'),
   output: join(root, 'build', 'native', 'raw-socket'),
-  consequence: 'an agent without privileges pings by ping sockets alone',
+  consequence: 'an agent without privileges sends pings only through ping sockets',
 };
 
 function isFresh({ sources, output }) {
@@ -37,13 +38,13 @@ function isFresh({ sources, output }) {
   return readdirSync(sources).every((name) => statSync(join(sources, name)).mtimeMs <= built);
 }
 
-/** Where Node's headers may be: beside the binary that runs this, the system's, node-gyp's, or where npm was told. */
+/** Folders that may hold Node's headers: npm's setting, this Node's installation, node-gyp's cache, and the system's folders. */
 function headerFolders() {
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'node-gyp');
   const cached = existsSync(cache) ? readdirSync(cache).map((version) => join(cache, version)) : [];
-  const told = process.env.npm_config_nodedir;
+  const configured = process.env.npm_config_nodedir;
   return [
-    ...(told ? [told] : []),
+    ...(configured ? [configured] : []),
     join(dirname(process.execPath), '..'),
     join(cache, process.versions.node),
     '/usr',
@@ -60,7 +61,7 @@ function compilers() {
 
 const warnings = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-D_FORTIFY_SOURCE=2'];
 
-/** Compiles one part; null, or the compiler's own word on why not. */
+/** Compiles one part. Returns null, or the reason with the compiler's message. */
 function compile(compiler, part, flags) {
   mkdirSync(dirname(part.output), { recursive: true });
   const unfinished = `${part.output}.${process.pid}`;
@@ -73,12 +74,12 @@ function compile(compiler, part, flags) {
   if (done.status !== 0) {
     rmSync(unfinished, { force: true });
     const line =
-      `${done.stderr ?? ''}${done.error?.message ?? ''}`.split('\n').find((one) => /error/i.test(one)) ??
+      `${done.stderr ?? ''}${done.error?.message ?? ''}`.split('\n').find((each) => /error/i.test(each)) ??
       'no message';
     return `${part.name} does not compile (${line.trim()}): install gcc and libc6-dev; until then ${part.consequence}`;
   }
   if (done.stderr) process.stderr.write(done.stderr); // warnings
-  renameSync(unfinished, part.output); // at once: another process may be loading it
+  renameSync(unfinished, part.output); // atomic, because another process may be loading it
   return null;
 }
 
@@ -87,20 +88,20 @@ function buildAddon(compiler) {
     ['node_api.h', 'uv.h'].every((name) => existsSync(join(folder, name))),
   );
   if (!headers) {
-    return `no headers of Node for the native addon: install libnode-dev, or set npm_config_nodedir to a folder that holds include/node; until then ${addon.consequence}`;
+    return `no Node headers for the native addon: install libnode-dev, or set npm_config_nodedir to a folder that contains include/node; until then ${addon.consequence}`;
   }
   return compile(compiler, addon, ['-fPIC', '-shared', '-fvisibility=hidden', '-isystem', headers]);
 }
 
-/** Without a dynamic loader it starts sooner, and nothing can be put under it. Not every system has the static C library. */
+/** Prefers a static build, which starts faster and cannot be preloaded. Not every system has the static C library. */
 function buildProgram(compiler, part) {
   const reason = compile(compiler, part, ['-static']);
   return reason === null ? null : compile(compiler, part, []);
 }
 
 /**
- * Builds what is missing or older than its sources. Null when all is well, else one line: the reason and the remedy. The
- * product goes on without.
+ * Builds the parts that are missing or older than their sources. Returns null on success, else one line per part with the reason
+ * and the remedy. The agent works without these parts.
  */
 export function buildNative() {
   if (process.platform !== 'linux') {

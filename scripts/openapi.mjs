@@ -1,4 +1,4 @@
-/** Writes docs/openapi.json from the routes' own schemas; `--check` only says whether it is up to date (exit 1 if not). */
+/** Writes docs/openapi.json from the routes' own schemas; `--check` only reports whether it is up to date (exit 1 if not). */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,10 +16,10 @@ const current = existsSync(file) ? readFileSync(file, 'utf8') : '';
 if (text === current) {
   process.stderr.write('openapi: docs/openapi.json is up to date\n');
 } else if (process.argv.includes('--check')) {
-  process.stderr.write('openapi: docs/openapi.json is not what the routes say; run `npm run openapi`\n');
+  process.stderr.write('openapi: docs/openapi.json is out of date; run `npm run openapi`\n');
   process.exitCode = 1;
 } else {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
-  process.stderr.write('openapi: docs/openapi.json is written\n');
+  process.stderr.write('openapi: wrote docs/openapi.json\n');
 }

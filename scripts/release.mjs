@@ -1,9 +1,9 @@
 /**
- * A release, made here as by the workflow:
- *   check  [--tag v1.2.3]                           CHANGELOG.md, Chart.yaml and package.json agree; with a tag: nothing is pending
- *   images --repository R [--push] [--dry-run]      all images for amd64 and arm64; their digests go into images.json
- *   pack   [--image NAME@sha256:…] [--uncommitted]  npm package, chart, bills of materials, provenance, SHA256SUMS
- * Everything goes to dist-release/ (or --out DIR). docs/upgrade.md tells how versions are counted.
+ * Creates a release, locally or in the release workflow:
+ *   check  [--tag v1.2.3]                           verifies that CHANGELOG.md, Chart.yaml and package.json agree; with a tag, also that nothing is pending
+ *   images --repository R [--push] [--dry-run]      builds all images for amd64 and arm64; writes their digests to images.json
+ *   pack   [--image NAME@sha256:…] [--uncommitted]  writes npm package, chart, bills of materials, provenance, SHA256SUMS
+ * Output goes to dist-release/ (or --out DIR). docs/upgrade.md explains version numbers.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ const say = (line) => process.stderr.write(`release: ${line}\n`);
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const started = new Date().toISOString();
 
-/** What each command takes beside --out. */
+/** The options of each command, besides --out. */
 const commands = {
   check: { run: check, takes: ['tag'] },
   images: { run: publishImages, takes: ['repository', 'push', 'dry-run'] },
@@ -42,7 +42,7 @@ const { values: given, positionals } = readCommandLine('release', {
 const [command = '', ...more] = positionals;
 if (!Object.hasOwn(commands, command) || more.length > 0) {
   const names = Object.keys(commands).join(', ');
-  misused('release', `which of ${names}? The head of scripts/release.mjs tells what each does`);
+  misused('release', `name a command: ${names}. The head of scripts/release.mjs describes them`);
 }
 const idle = Object.keys(given).find((name) => name !== 'out' && !commands[command].takes.includes(name));
 if (idle !== undefined) {
@@ -50,18 +50,17 @@ if (idle !== undefined) {
   misused('release', `--${idle} is an option of ${owner}, not of ${command}`);
 }
 const values = { repository: 'location-agent', push: false, image: [], out: 'dist-release', ...given };
-// As registries take it: a host with a port, and names in lower case.
+// The form that registries accept: a host with a port, and names in lower case.
 const part = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
 if (!new RegExp(`^(?:[A-Za-z0-9.-]+(?::\\d+)?/)?${part}(?:/${part})*$`).test(values.repository))
   misused(
     'release',
-    `--repository ${values.repository}: a name without tag is needed, in lower case, such as registry.example/location-agent`,
+    `--repository ${values.repository}: use a name in lower case without tag, such as registry.example/location-agent`,
   );
-if (values.out === '') misused('release', '--out takes a folder');
+if (values.out === '') misused('release', '--out must name a folder');
 const digests = values.image.map((text) => {
   const found = /^(\S+)@sha256:([0-9a-f]{64})$/.exec(text);
-  if (found === null)
-    misused('release', `--image ${text}: NAME@sha256:… with 64 hexadecimal digits is needed`);
+  if (found === null) misused('release', `--image ${text}: use NAME@sha256:… with 64 hexadecimal digits`);
   return { name: found[1], sha256: found[2] };
 });
 const out = resolve(root, values.out);
@@ -71,10 +70,10 @@ function git(...args) {
   return done.status === 0 ? done.stdout.trim() : null;
 }
 
-/** Where this tree comes from; times are those of its commit, so that the same commit makes the same files. */
+/** The source of this tree. Times are the commit's, so that the same commit produces the same files. */
 function sourceOf() {
   const commit = git('rev-parse', 'HEAD');
-  if (commit === null) throw new Error('there is no git commit here: a release is made from a clone');
+  if (commit === null) throw new Error('no git commit found: create the release from a clone');
   const remote = publicRemote(git('remote', 'get-url', 'origin') ?? '');
   const epoch = process.env.SOURCE_DATE_EPOCH ?? git('log', '-1', '--format=%ct');
   return {
@@ -85,7 +84,7 @@ function sourceOf() {
   };
 }
 
-/** The npm package of this tree: its file name, in `out`. */
+/** Packs the npm package into `out`. Returns its file name. */
 function npmPack() {
   const own = process.env.npm_execpath;
   const [command, ...first] = own === undefined ? ['npm'] : [process.execPath, own];
@@ -96,7 +95,7 @@ function npmPack() {
   return JSON.parse(done.stdout)[0].filename;
 }
 
-/** What `pack` and `images` leave. */
+/** Names of the files that `pack` and `images` write. */
 const ofRelease =
   /^([\w.-]+\.tgz|sbom-[\w.-]+\.cdx\.json|provenance\.intoto\.json|SHA256SUMS|images\.json|\.image-\d+\.json)$/;
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
@@ -109,7 +108,7 @@ function check() {
     today,
   });
   if (values.tag !== undefined && values.tag !== `v${version}`) {
-    mistakes.push(`the tag is ${values.tag}, but package.json says ${version}`);
+    mistakes.push(`the tag is ${values.tag}, but package.json has ${version}`);
   }
   const chart = join(root, 'charts', 'agent', 'Chart.yaml');
   for (const field of existsSync(chart) ? ['version', 'appVersion'] : []) {
@@ -118,7 +117,7 @@ function check() {
   }
   for (const mistake of mistakes) say(mistake);
   if (mistakes.length > 0) process.exitCode = 1;
-  else say(`CHANGELOG.md and the versions are as they should be for ${version}`);
+  else say(`CHANGELOG.md and all versions match ${version}`);
 }
 
 function publishImages() {
@@ -139,7 +138,7 @@ function publishImages() {
   for (const { name, sha256: digest } of built) say(`${name}@sha256:${digest}`);
 }
 
-/** Digests that were given, and those that `images` has left. */
+/** Digests from the command line and from images.json. */
 function imageDigests() {
   const file = join(out, 'images.json');
   const built = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : [];
@@ -149,15 +148,15 @@ function imageDigests() {
 async function packAll() {
   const source = sourceOf();
   if (source.dirty && !values.uncommitted) {
-    throw new Error('there are changes that are not committed: commit them, or say --uncommitted');
+    throw new Error('there are uncommitted changes: commit them, or use --uncommitted');
   }
   const subjects = imageDigests();
   mkdirSync(out, { recursive: true });
   const before = readdirSync(out);
-  // Whoever names a folder of something else is not to lose it.
+  // Never delete files in a folder that is not a release folder.
   const strange = before.find((name) => !ofRelease.test(name));
   if (strange !== undefined)
-    throw new Error(`--out ${out}: ${strange} there is of no release: name a folder of its own`);
+    throw new Error(`--out ${out}: ${strange} in it does not belong to a release; use an empty folder`);
   for (const name of before.filter((file) => file !== 'images.json')) rmSync(join(out, name));
   const written = [];
   const keep = (name, bytes) => {
@@ -169,7 +168,7 @@ async function packAll() {
   };
 
   const setUp = spawnSync(process.execPath, ['scripts/setup.mjs', 'build'], { cwd: root, stdio: 'inherit' });
-  if (setUp.status !== 0) throw new Error('the program could not be built');
+  if (setUp.status !== 0) throw new Error('the build failed');
   const archive = npmPack();
   subjects.push(keep(archive, readFileSync(join(out, archive))));
   const chart = join(root, 'charts', 'agent');

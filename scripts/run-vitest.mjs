@@ -1,6 +1,6 @@
 /**
- * Runs test files with vitest and tells per file what passed, what failed and why, and what was skipped: for scripts/test.mjs and
- * scripts/test-images.mjs. Under CI a few files that failed beside others get one more run by themselves.
+ * Runs test files with vitest and reports per file what passed, what failed and why, and what was skipped; used by scripts/test.mjs
+ * and scripts/test-images.mjs. Under CI, if only a few files fail, they are run again without other files in parallel.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -10,13 +10,13 @@ import { stripVTControlCharacters } from 'node:util';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-// More than this is no matter of a busy machine.
+// If more files fail, a busy machine is not the cause.
 const mostRunAgain = 3;
 const notRun = ['pending', 'skipped', 'todo', 'disabled'];
 
 /**
- * Resolves with `{ files, exitCode }`; a file is `{ name, passed, failed: [{ test, why }], skipped: [test] }`. What was unsteady is
- * printed. SIGINT and SIGTERM reach vitest, which cleans up. `env`: variables besides the own ones.
+ * Resolves with `{ files, exitCode }`; a file is `{ name, passed, failed: [{ test, why }], skipped: [test] }`. Prints unsteady tests.
+ * Passes SIGINT and SIGTERM on to vitest, which cleans up. `env`: additional variables.
  */
 export async function runVitest(args, env = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'location-agent-test-'));
@@ -28,7 +28,7 @@ export async function runVitest(args, env = {}) {
   };
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop);
 
-  /** One run of the test runner. */
+  /** Runs vitest once. */
   const run = async (name, own) => {
     const report = join(folder, `${name}.json`);
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
@@ -42,7 +42,7 @@ export async function runVitest(args, env = {}) {
     try {
       return { exitCode, files: JSON.parse(readFileSync(report, 'utf8')).testResults.map(fileOf) };
     } catch {
-      process.stderr.write('the test runner left no report\n');
+      process.stderr.write('vitest wrote no report\n');
       return { exitCode: exitCode || 1, files: [] };
     }
   };
@@ -52,14 +52,14 @@ export async function runVitest(args, env = {}) {
   const mayRunAgain = failedFiles.length > 0 && failedFiles.length <= mostRunAgain;
   if (process.env.CI === 'true' && !stopped && mayRunAgain) {
     const names = failedFiles.map((file) => file.name);
-    process.stdout.write(`failed beside other files, now run by themselves: ${names.join(', ')}\n`);
+    process.stdout.write(`failed next to other files, running again one by one: ${names.join(', ')}\n`);
     const options = args.filter((arg) => arg.startsWith('--'));
     const again = await run('again', [...options, ...names, '--no-file-parallelism']);
     for (const { name, failed } of failedFiles)
       for (const { test, why } of failed) {
         const later = again.files.find((file) => file.name === name);
-        const verdict = later === undefined || later.failed.length > 0 ? 'failed again' : 'passed alone';
-        process.stdout.write(`unsteady: ${name}: "${test}" ${verdict}; at first: ${why}\n`);
+        const verdict = later === undefined || later.failed.length > 0 ? 'failed again' : 'passed on its own';
+        process.stdout.write(`unsteady: ${name}: "${test}" ${verdict}; first failure: ${why}\n`);
       }
     files = files.map((file) => again.files.find((later) => later.name === file.name) ?? file);
     exitCode = again.exitCode;
@@ -70,13 +70,13 @@ export async function runVitest(args, env = {}) {
 }
 
 /**
- * Lists what was skipped and what failed, then the closing line `N passed, N failed, N skipped`, and ends the process. `missing`:
- * further failures, in words.
+ * Lists skipped and failed tests, prints the closing line `N passed, N failed, N skipped`, and exits. `missing`: descriptions of
+ * further failures.
  */
 export function closeRun({ files, exitCode }, missing = []) {
   for (const { name, skipped } of files)
     if (skipped.length > 0)
-      process.stdout.write(`skipped: ${name}: ${skipped.length}, the first is "${skipped[0]}"\n`);
+      process.stdout.write(`skipped: ${name}: ${skipped.length} tests, the first is "${skipped[0]}"\n`);
   for (const { name, failed } of files)
     for (const { test, why } of failed) process.stdout.write(`failed: ${name}: "${test}": ${why}\n`);
   for (const what of missing) process.stdout.write(`failed: ${what}\n`);
@@ -97,7 +97,7 @@ function fileOf({ name, status, message, assertionResults }) {
   }));
   // A file that could not be loaded, or a hook of it, has no test that failed, but it did.
   if (status === 'failed' && failed.length === 0)
-    failed.push({ test: 'the file as a whole', why: inOneLine(message) });
+    failed.push({ test: 'the whole file', why: inOneLine(message) });
   return {
     name: relative(root, name),
     passed: ofStatus('passed').length,
@@ -106,7 +106,7 @@ function fileOf({ name, status, message, assertionResults }) {
   };
 }
 
-/** An error's message and the place in the tests where it came from, short enough for a list. */
+/** An error's message and its line in the tests, short enough for a list. */
 function inOneLine(failure = '') {
   const lines = stripVTControlCharacters(failure).split('\n');
   const isPlace = (line) => /^\s+at /.test(line);

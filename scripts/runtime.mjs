@@ -4,13 +4,13 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { installPackages, listFiles, stampOf } from './install-packages.mjs';
 
-/** Inside node_modules, written last; src/script/process/runtimes.ts looks for it. */
+/** Inside node_modules, written last; src/script/process/runtimes.ts checks for it. */
 const stampName = '.runtime-stamp';
 
-/** The runtime of checks that name none. */
+/** The runtime of checks without a runtimeId. */
 export const defaultRuntime = '2026.04';
 
-/** Names of the runtimes below `runtimesFolder` that have a list of packages. */
+/** Names of the runtimes below `runtimesFolder` that have packages, newest first. */
 export function installableRuntimes(runtimesFolder) {
   return readdirSync(runtimesFolder)
     .filter((name) => existsSync(join(runtimesFolder, name, 'runtime.json')))
@@ -19,10 +19,10 @@ export function installableRuntimes(runtimesFolder) {
     .reverse();
 }
 
-/** Installs a runtime where it is not. `say` gets one line at the beginning and one at the end. Throws with the cause. */
+/** Installs a runtime unless it is installed. Calls `say` with one line at the start and one at the end. Throws with the cause. */
 export async function installRuntime(name, runtimesFolder, say) {
   const known = installableRuntimes(runtimesFolder);
-  if (!known.includes(name)) throw new Error(`unknown runtime ${name}: one of ${known.join(', ')}`);
+  if (!known.includes(name)) throw new Error(`unknown runtime ${name}: use one of ${known.join(', ')}`);
   const folder = join(runtimesFolder, name);
   const stamp = stampOf(folder, (hash) => {
     const helpers = join(runtimesFolder, 'helpers');
@@ -34,7 +34,7 @@ export async function installRuntime(name, runtimesFolder, say) {
     folder,
     stamp,
     stampName,
-    // Made as a sibling of the runtime's folder, since its list names ../helpers.
+    // The staging folder must be a sibling of the runtime's folder, because package.json refers to ../helpers.
     beside: runtimesFolder,
     key: name,
     say,

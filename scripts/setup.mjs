@@ -1,7 +1,7 @@
 /**
- * Everything that a fresh clone lacks, for `npm start` (start), `npm test` (test) and `npm run build` (build).
- * Runs before any dependency is there, so it uses Node alone. Quick when there is nothing to do; what can't be had is
- * named in one line with the remedy and left out.
+ * Installs and builds everything that a fresh clone needs, for `npm start` (start), `npm test` (test) and `npm run build` (build).
+ * It runs before any dependency is installed, so it uses only Node's own modules. It returns quickly if there is nothing to do. If
+ * something optional cannot be installed, one line says so with the remedy, and the set-up continues.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -19,19 +19,19 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const path = (...parts) => join(root, ...parts);
 const say = (line) => process.stderr.write(`setup: ${line}\n`);
 
-/** Ends the set-up; its user has been told why. */
+/** Ends the set-up; the reason has already been printed. */
 class SetupError extends Error {}
 
-/** Says at once what ends the set-up: what goes on beside it may take a while to its own end. */
+/** Prints the reason immediately, because parallel installs may take a while to finish. */
 function fail(line) {
   say(line);
   throw new SetupError(line);
 }
 
-/** Of the project's programs the one that runs. */
+/** The child process that is running. */
 let current;
 
-/** Runs a program of the project's to its end; what it printed. */
+/** Runs a program until it exits. Resolves with its success and its output. */
 function run(command, args, options = {}) {
   const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], ...options });
   current = child;
@@ -54,7 +54,7 @@ function checkNode() {
   }
 }
 
-/** npm ci when what is depended on or the Node major (native modules) has changed since the last one. */
+/** Runs npm ci if the dependencies or the Node major (native modules) have changed since the last time. */
 async function installDependencies() {
   const stampFile = path('node_modules', '.setup-stamp');
   const { dependencies, devDependencies, optionalDependencies, overrides } = JSON.parse(
@@ -68,9 +68,9 @@ async function installDependencies() {
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
   say('installing dependencies');
   const npm = process.env.npm_execpath;
-  // Development dependencies hold the compiler, so they come whatever NODE_ENV says.
+  // The compiler is a development dependency, so these are installed whatever NODE_ENV is.
   const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
-  // Native packages are built for this Node: its own headers win over what npm is configured to use.
+  // Native packages are built for this Node, so its own headers override npm's configuration.
   const prefix = dirname(dirname(process.execPath));
   const ownHeaders = existsSync(join(prefix, 'include', 'node', 'node_version.h'));
   const env = ownHeaders ? { ...process.env, npm_config_nodedir: prefix } : process.env;
@@ -87,7 +87,7 @@ function* filesBelow(folder) {
   }
 }
 
-/** src → dist, when a source, the compiler or its settings have changed. */
+/** Compiles src to dist if a source, the compiler or its settings have changed. */
 async function compile() {
   const hash = createHash('sha256');
   for (const file of filesBelow(path('src'))) {
@@ -107,7 +107,7 @@ async function compile() {
   const stampFile = path('dist', '.setup-stamp');
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
   say('compiling');
-  // Beside dist, which programs may run from meanwhile; a file whose source is gone does not linger.
+  // In a separate folder, because programs may run from dist; this also removes files whose source is gone.
   const fresh = path('build', 'dist');
   rmSync(fresh, { recursive: true, force: true });
   const done = await run(process.execPath, [
@@ -116,7 +116,7 @@ async function compile() {
     'tsconfig.build.json',
     '--outDir',
     fresh,
-    // Its file would name the sources as seen from there.
+    // The build info file would have paths relative to that folder.
     '--incremental',
     'false',
     '--tsBuildInfoFile',
@@ -124,7 +124,7 @@ async function compile() {
   ]);
   if (!done.ok) fail(`the sources do not compile:\n${tail(done.output)}`);
   const bundled = await run(process.execPath, [path('scripts', 'bundle-child.mjs'), fresh]);
-  if (!bundled.ok) fail(`the program of scripts can't be bundled:\n${tail(bundled.output)}`);
+  if (!bundled.ok) fail(`the script programs cannot be bundled:\n${tail(bundled.output)}`);
   const pages = join(fresh, 'service', 'pages', 'browser');
   const built = await run(process.execPath, [path('scripts', 'build-pages.mjs'), pages]);
   if (!built.ok) fail(`the pages cannot be built:\n${tail(built.output)}`);
@@ -138,24 +138,24 @@ async function buildAddon() {
   if (reason) say(reason);
 }
 
-/** Packages that come from elsewhere than the project's own; beside them, since each mostly waits for a network or a disk. */
+/** Installs the runtime and the engines for tests, in parallel, because each install mostly waits for network or disk. */
 function installForTests() {
   const runtimes = path('runtimes');
   return Promise.all([
     installRuntime(defaultRuntime, runtimes, say).catch(({ message }) =>
-      say(`left out: tests of scripts; ${message}; node scripts/runtime.mjs install ${defaultRuntime}`),
+      say(`script tests will be skipped: ${message}; run node scripts/runtime.mjs install ${defaultRuntime}`),
     ),
     installEngines(enginesFolder, say).catch(({ message }) =>
-      say(`left out: tests of suites; ${message}; node scripts/engines.mjs install`),
+      say(`suite tests will be skipped: ${message}; run node scripts/engines.mjs install`),
     ),
   ]);
 }
 
 async function setUp(mode) {
-  if (!['start', 'test', 'build'].includes(mode)) fail(`unknown mode ${mode}: start, test or build`);
+  if (!['start', 'test', 'build'].includes(mode)) fail(`unknown mode ${mode}: use start, test or build`);
   checkNode();
   mkdirSync(path('build'), { recursive: true });
-  // `npm start` need not wait for a runtime: dev installs it beside the running service.
+  // `npm start` does not wait for a runtime, because `dev` installs it while the service is running.
   const forTests = mode === 'test' ? installForTests() : null;
   try {
     await withLock(path('build', '.setup-lock'), async () => {
@@ -163,24 +163,24 @@ async function setUp(mode) {
         mode === 'build'
           ? null
           : installSystemPackages(mode, say).catch(({ message }) =>
-              say(`left out: packages of the system; ${message}`),
+              say(`system packages were not installed: ${message}`),
             );
       try {
         await installDependencies();
         await compile();
       } finally {
-        // Not to be cut off in the middle; and it may bring the compiler that the addon is built with.
+        // An interrupted install would leave the system in a bad state; it may also install the compiler for the addon.
         await system;
       }
       await buildAddon();
     });
   } finally {
-    // Nor this: its npm would go on alone.
+    // Without this, npm would continue on its own.
     await forTests;
   }
 }
 
-// Installs beside it end their npm by themselves when they hear one, and must not keep the set-up from ending.
+// Parallel installs kill their npm themselves on a signal, and must not delay the exit.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
   process.on(signal, () => {
     current?.kill('SIGTERM');

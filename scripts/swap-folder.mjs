@@ -1,8 +1,8 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 
 /**
- * Puts the folder `fresh` where `target` is, if it is there: between two renames alone is there none, so that a program which
- * runs from it finds its files, of the one state or the other. All on one file system; what was there before is removed.
+ * Replaces the folder `target` by `fresh`. `target` is missing only between two renames, so a program that runs from it finds either
+ * the old or the new files. Both must be on the same file system; the old folder is deleted.
  */
 export function swapFolder(fresh, target) {
   const old = `${fresh}.old`;

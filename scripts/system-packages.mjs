@@ -8,7 +8,7 @@ const onPath = (name) =>
   existsSync(`/usr/sbin/${name}`) ||
   existsSync(`/sbin/${name}`);
 
-/** Go packages are folders of sources with Debian. */
+/** Debian packages Go libraries as folders of sources. */
 const hasGoLibrary = (name) => existsSync(`/usr/share/gocode/src/${name}`);
 
 function hasPostgres() {
@@ -18,7 +18,7 @@ function hasPostgres() {
   );
 }
 
-/** What the product (start) and its tests want from the system; each is left out with one line where it can't be had. */
+/** System packages for the product (start) and its tests. If one cannot be installed, one line says so. */
 const wanted = [
   {
     modes: ['start', 'test'],
@@ -36,7 +36,7 @@ const wanted = [
     modes: ['test'],
     has: () => onPath('bwrap'),
     packages: ['bubblewrap'],
-    purpose: 'a closed room for scripts in the tests',
+    purpose: 'a sandbox for scripts in the tests',
   },
   {
     modes: ['test'],
@@ -69,18 +69,18 @@ const wanted = [
       ['github.com/Masterminds/sprig', 'github.com/xeipuuv/gojsonschema', 'sigs.k8s.io/yaml'].every(
         hasGoLibrary,
       ),
-    // Of Debian's two compilers the one that takes half of the room: 290 MB.
+    // The smaller of Debian's two Go compilers: 290 MB, half of the other.
     packages: [
       'gccgo-go',
       'golang-github-masterminds-sprig-dev',
       'golang-github-xeipuuv-gojsonschema-dev',
       'golang-k8s-sigs-yaml-dev',
     ],
-    purpose: 'Go with the libraries of Helm for the tests of the chart',
+    purpose: "Go with Helm's libraries for the chart tests",
   },
 ];
 
-/** Installs missing Debian packages when this is Debian and root; otherwise names what is missing and how to get it. */
+/** Installs missing packages if this is Debian and the user is root. Otherwise it reports them with the remedy. */
 export async function installSystemPackages(mode, say) {
   const missing = wanted.filter((item) => item.modes.includes(mode) && !item.has());
   if (missing.length === 0) return;
@@ -88,10 +88,12 @@ export async function installSystemPackages(mode, say) {
   const purposes = missing.map((item) => item.purpose).join(', ');
   const remedy = `apt-get install ${packages.join(' ')}`;
   if (!existsSync('/usr/bin/apt-get'))
-    return say(`left out: ${purposes}; install ${packages.join(', ')} for this system`);
-  if (process.getuid?.() !== 0) return say(`left out: ${purposes}; as root: ${remedy}`);
+    return say(
+      `not installed: ${purposes}; install ${packages.join(', ')} with this system's package manager`,
+    );
+  if (process.getuid?.() !== 0) return say(`not installed: ${purposes}; run as root: ${remedy}`);
   if (packages.includes('postgresql') && !existsSync('/etc/postgresql-common/createcluster.conf')) {
-    // The tests start servers of their own: no cluster of the system's is wanted.
+    // The tests start their own servers, so Debian must not create a cluster.
     mkdirSync('/etc/postgresql-common', { recursive: true });
     writeFileSync('/etc/postgresql-common/createcluster.conf', 'create_main_cluster = false\n');
   }
@@ -108,15 +110,15 @@ export async function installSystemPackages(mode, say) {
     apt('install', '--no-install-recommends', '-o', 'Dpkg::Options::=--force-confold', ...packages);
   await apt('update');
   let done = await install();
-  // A mirror that was just updating answers better the second time.
+  // The mirror may have been updating during the first try.
   if (!done.ok) done = await install();
   if (!done.ok) {
     const lines = done.output.trim().split('\n');
-    say(`left out: ${purposes}; ${remedy} failed: ${lines.at(-1)}`);
+    say(`not installed: ${purposes}; ${remedy} failed: ${lines.at(-1)}`);
   }
 }
 
-/** What `npm test` should find after its set-up on Debian as root, and does not: purposes, the built addon, the runtime. */
+/** What is missing although the set-up of `npm test` installs it on Debian as root: packages, the addon, the runtime, the engines. */
 export function missingForTests() {
   const missing = wanted
     .filter((item) => item.modes.includes('test') && !item.has())
@@ -126,7 +128,7 @@ export function missingForTests() {
   const runtime = new URL(`../runtimes/${defaultRuntime}/node_modules/.runtime-stamp`, import.meta.url);
   if (!existsSync(runtime)) missing.push(`the runtime ${defaultRuntime}`);
   const engines = new URL('../engines/node_modules/.engines-stamp', import.meta.url);
-  if (!existsSync(engines)) missing.push('what suites run on (node scripts/engines.mjs install)');
+  if (!existsSync(engines)) missing.push('the suite engines (node scripts/engines.mjs install)');
   try {
     createRequire(import.meta.url)('raw-socket');
   } catch (error) {

@@ -1,7 +1,7 @@
 /**
- * node scripts/test-images.mjs [--no-build] [FILE …]: builds the container images (scripts/images.mjs; what has not changed comes
- * from the engine's cache), runs test/images/ against them, removes what the tests made, and closes with one line
- * `N passed, N failed, N skipped`. What failed or was skipped is listed above that line. Needs a container engine.
+ * node scripts/test-images.mjs [--no-build] [FILE …]: builds the container images (scripts/images.mjs, with the engine's cache),
+ * runs test/images/ against them, and deletes everything that the tests created. The last line of output is
+ * `N passed, N failed, N skipped`; failed and skipped tests are listed above it. Needs a container engine.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -22,16 +22,16 @@ const run = randomBytes(3).toString('hex');
 const engine = spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], { encoding: 'utf8' });
 if (engine.status !== 0) {
   const why = (engine.stderr || engine.error?.message || '').trim();
-  closeRun({ files: [], exitCode: 1 }, [`no container engine answers: ${why}`]);
+  closeRun({ files: [], exitCode: 1 }, [`no container engine is available: ${why}`]);
 }
 if (!values['no-build'] && (await node(['scripts/images.mjs', '--no-measure', ...images])) !== 0) {
-  closeRun({ files: [], exitCode: 1 }, ['the images could not be built as they should be; see above']);
+  closeRun({ files: [], exitCode: 1 }, ['the images were not built, or exceed their limits; see above']);
 }
 const result = await runVitest(['--config=vitest.images.config.ts', ...files], { IMAGE_TESTS_RUN: run });
 removeAll();
 closeRun(result);
 
-/** Runs a program of Node's in the project; its exit code. Signals to us reach it, and we go on to clean up. */
+/** Runs a Node program in the project and resolves with its exit code. Passes signals on to it, so that this process can clean up. */
 function node(args) {
   const child = spawn(process.execPath, args, {
     cwd: root,
@@ -47,7 +47,7 @@ function node(args) {
   );
 }
 
-/** Containers, networks and volumes that bear the label of this run, or that compose made for it. */
+/** Deletes the containers, networks and volumes that have this run's label or that compose created for it. */
 function removeAll() {
   const docker = (...args) =>
     (spawnSync('docker', args, { encoding: 'utf8' }).stdout ?? '').split('\n').filter(Boolean);
@@ -66,7 +66,7 @@ function removeAll() {
       ['volume', 'rm'],
     ],
   ]) {
-    // Two filters in one call would ask for both labels.
+    // Two filters in one call would require both labels.
     const ids = labels.flatMap((own) => docker(...list, '--filter', `label=${own}`, '-q'));
     if (ids.length > 0) docker(...remove, ...ids);
   }

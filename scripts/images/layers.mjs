@@ -1,11 +1,11 @@
-/** The layers of an image: what they weigh, and why they are there. */
+/** The layers of an image with their size and purpose. */
 import { spawnSync } from 'node:child_process';
 
-/** By the instruction that made the layer; the first that fits counts. */
+/** Patterns for the instruction that made the layer; the first match counts. */
 const purposes = [
   [/COPY \/out\/system /, 'Node, its libraries, tini, the health probe, certificate authorities'],
   [/COPY \/out\/packages /, 'npm packages of the agent'],
-  [/COPY \/out\/program /, "the agent's modules, addon, helper for raw sockets"],
+  [/COPY \/out\/program /, "the agent's modules, addon, raw-socket helper"],
   [/COPY \/headers\/out\/include /, "headers of the image's Node, for node-gyp"],
   [/apt-get install[^&]* g\+\+ /, 'compilers, make, Python, git'],
   [/cli\.js/, "Playwright's own builds of Chromium and ffmpeg"],
@@ -16,8 +16,8 @@ const purposes = [
   [/COPY \/out\/app\/engines /, 'npm, pnpm and yarn, for suites'],
   [/COPY \/app\/node_modules /, 'npm packages of agent and service (S3 client, embedded PostgreSQL)'],
   [/COPY .*health-probe /, 'the health probe'],
-  [/COPY \/out \/ /, 'agent, service, addon, launcher, helper for raw sockets'],
-  // A base image has no name here: its own instructions come last, the rest of it is smaller than a megabyte.
+  [/COPY \/out \/ /, 'agent, service, addon, launcher, raw-socket helper'],
+  // The history does not name base images. Their instructions come last, and the rest of them is smaller than a megabyte.
   [/ADD file:|debuerreotype|rootfs/, 'Debian'],
 ];
 
@@ -28,7 +28,7 @@ function docker(...args) {
   return done.stdout.trim();
 }
 
-/** Newest first: `{bytes, command, purpose}`, purpose null where none is known; and the sum. Throws when docker does. */
+/** Returns the layers, newest first, as `{bytes, command, purpose}` (purpose null if unknown), and their sum. Throws if docker fails. */
 export function layersOf(tag) {
   const lines = docker('history', '--no-trunc', '--human=false', '--format', '{{json .}}', tag).split('\n');
   const layers = lines.map((line) => {
@@ -37,8 +37,8 @@ export function layersOf(tag) {
     const purpose = purposes.find(([form]) => form.test(`${command} `))?.[1] ?? null;
     return { bytes: Number(Size), command: command.slice(0, 200), purpose };
   });
-  // Unpacked: engines that keep images in containerd tell of the image what it weighs packed.
-  const told = Number(docker('image', 'inspect', '--format', '{{.Size}}', tag));
+  // The unpacked size, because engines that store images in containerd report the packed size.
+  const reported = Number(docker('image', 'inspect', '--format', '{{.Size}}', tag));
   const unpacked = layers.reduce((sum, { bytes }) => sum + bytes, 0);
-  return { layers, bytes: Math.max(told, unpacked) };
+  return { layers, bytes: Math.max(reported, unpacked) };
 }

@@ -1,4 +1,4 @@
-/** How long a container of an image takes to be ready, and what it holds when it has nothing to do. Linux with a local engine. */
+/** Measures a container's start time and idle memory. Needs Linux and a local engine. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -6,12 +6,12 @@ import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const longestMs = 60_000;
-/** After this the first garbage has been collected. */
+/** After this time, the first garbage collection has finished. */
 const idleMs = 15_000;
 
 const docker = (...args) => execFileSync('docker', args, { encoding: 'utf8' }).trim();
 
-/** What an agent needs of the service to be ready: an answer to its hello, and no work. */
+/** A service that lets an agent become ready: it answers the hello and has no jobs. */
 async function startService(host) {
   const id = '00000000-0000-7000-8000-000000000000';
   const hello = () => ({
@@ -55,9 +55,9 @@ function residentBytes(id) {
 }
 
 /**
- * `{readyMs, startsMs, rssBytes}`: from the start of a container's first process until readiness is 200, the best of `starts` (the
- * others tell how busy this machine is), and all of them; and the resident memory of an agent that has been without work for a
- * while. As users are told to run it: read-only, no capabilities.
+ * Resolves with `{readyMs, startsMs, rssBytes}`. A start is measured from the container's first process until readiness is 200;
+ * `readyMs` is the best of `starts`, and `startsMs` has all of them, which shows how busy this machine is. `rssBytes` is the resident
+ * memory of an idle agent. The container runs as documented: read-only, without capabilities.
  */
 export async function measure(tag, starts) {
   const gateway = docker(
@@ -94,7 +94,7 @@ export async function measure(tag, starts) {
       );
       try {
         docker('start', id);
-        // The address outside of the list of networks is gone from engines of release 29 on.
+        // Since release 29, engines report the address only in the list of networks.
         const state = '{{.State.StartedAt}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}';
         const [startedAt, address] = docker('inspect', '--format', state, id).split(' ');
         await untilReady(address);

@@ -1,4 +1,4 @@
-/** The Helm chart as an archive, as `helm package` makes it, but the same bytes for the same files. */
+/** Packs the Helm chart like `helm package`, but reproducibly: the same files give the same bytes. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -17,13 +17,13 @@ function filesBelow(folder) {
 }
 
 /**
- * `{name, bytes}` of the chart in `folder`. Throws where its versions are not the package's: they are written in Chart.yaml.
+ * Resolves with `{name, bytes}` of the chart in `folder`. Throws if the versions in Chart.yaml differ from the package's version.
  */
 export async function chartArchive(folder, { version, time }) {
   const chart = parse(readFileSync(join(folder, 'Chart.yaml'), 'utf8'));
   for (const field of ['version', 'appVersion']) {
     if (chart[field] !== version) {
-      throw new Error(`${field} in Chart.yaml is ${chart[field]}, but package.json says ${version}`);
+      throw new Error(`${field} in Chart.yaml is ${chart[field]}, but package.json has ${version}`);
     }
   }
   const ignored = join(folder, '.helmignore');

@@ -1,11 +1,11 @@
-/** What CHANGELOG.md must be like. */
+/** Checks the form of CHANGELOG.md. */
 
 const kinds = ['CHANGE', 'FEATURE', 'ENHANCEMENT', 'BUGFIX'];
-/** Of what is not released yet. */
+/** Headings of unreleased changes. */
 const pendingNames = ['Pending', 'Unreleased'];
 
 /**
- * Entries, newest first: `{title, version, date, lines}`; version and date are null of what is pending.
+ * Returns the entries, newest first: `{title, version, date, lines}`. Version and date are null for unreleased changes.
  * A heading is `## Pending`, or `## 1.2.3 (2026-01-31)`.
  */
 export function readChangelog(text) {
@@ -29,20 +29,20 @@ const isAfter = (a, b) => {
 const isDate = (text) => !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
 
 /**
- * What is wrong with the changelog of a package of this version, a sentence each. `release`: nothing may be pending. `today`
+ * Returns the mistakes in the changelog of a package of this version, one sentence each. `release`: nothing may be pending. `today`
  * is an ISO date.
  */
 export function changelogMistakes(text, { version, release = false, today }) {
   const mistakes = [];
   const entries = readChangelog(text);
   const [top] = entries;
-  if (top === undefined) return ['there is no entry: `## Pending`, or `## 1.2.3 (2026-01-31)`'];
+  if (top === undefined) return ['there is no entry: add `## Pending`, or `## 1.2.3 (2026-01-31)`'];
   for (const [index, { title, version: of, date, lines }] of entries.entries()) {
     const pending = pendingNames.includes(title);
     if (of === null && !pending) {
-      mistakes.push(`"## ${title}" is no heading: \`## Pending\`, or \`## 1.2.3 (2026-01-31)\``);
+      mistakes.push(`"## ${title}" is not a valid heading: use \`## Pending\`, or \`## 1.2.3 (2026-01-31)\``);
     }
-    if (pending && index > 0) mistakes.push(`"## ${title}" must stand on top`);
+    if (pending && index > 0) mistakes.push(`"## ${title}" must be the first entry`);
     if (lines.length === 0 && !pending) mistakes.push(`"## ${title}" has no lines`);
     for (const line of lines) {
       if (!kinds.some((kind) => line.startsWith(`- [${kind}] `))) {
@@ -51,7 +51,7 @@ export function changelogMistakes(text, { version, release = false, today }) {
         );
       }
     }
-    if (date !== null && !isDate(date)) mistakes.push(`"## ${title}": ${date} is no date`);
+    if (date !== null && !isDate(date)) mistakes.push(`"## ${title}": ${date} is not a date`);
     else if (date !== null && date > today) mistakes.push(`"## ${title}": ${date} is in the future`);
   }
   const released = entries.filter((entry) => entry.version !== null);
@@ -59,16 +59,18 @@ export function changelogMistakes(text, { version, release = false, today }) {
     const older = released[index + 1];
     if (older === undefined) continue;
     if (!isAfter(entry.version, older.version)) {
-      mistakes.push(`${entry.version} stands above ${older.version}: newest first, each once`);
+      mistakes.push(
+        `${entry.version} is listed above ${older.version}: list the newest first, and each version once`,
+      );
     }
     if (entry.date < older.date) mistakes.push(`${entry.version} is dated before ${older.version}`);
   }
   const latest = released[0]?.version;
   if (top.version !== null && top.version !== version) {
-    mistakes.push(`the top entry is ${top.version}, but package.json says ${version}`);
+    mistakes.push(`the top entry is ${top.version}, but package.json has ${version}`);
   }
   if (top.version === null && latest !== undefined && isAfter(latest, version)) {
-    mistakes.push(`${latest} is listed, but package.json says ${version}`);
+    mistakes.push(`${latest} is listed, but package.json has ${version}`);
   }
   if (release && top.version === null) {
     mistakes.push(`"## ${top.title}" must become "## ${version} (${today})" before ${version} is released`);

@@ -1,4 +1,4 @@
-/** The images of a release, for amd64 and arm64: which there are, and how docker's buildx is asked to build and push them. */
+/** The images of a release, for amd64 and arm64, and the buildx commands that build and push them. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,8 +6,8 @@ import { join } from 'node:path';
 const platforms = 'linux/amd64,linux/arm64';
 
 /**
- * Each image with its Dockerfile, what is put behind the repository's name, its tag and its build arguments. `onFull`: it is built on
- * the first one, as it has been pushed.
+ * Each image with its Dockerfile, the suffix of the repository name, its tag and its build arguments. `onFull`: the image is built
+ * on the pushed first image.
  */
 export const images = [
   { file: 'Dockerfile', suffix: '', tag: (version) => version, args: {} },
@@ -21,7 +21,7 @@ export const images = [
   },
 ];
 
-/** Arguments of docker for one image. Bill of materials and provenance of its layers go with it, as attestations. */
+/** The docker arguments for one image. Its bill of materials and provenance are attached as attestations. */
 export function buildxArguments(image, { repository, version, commit, time, push, metadataFile }) {
   const name = `${repository}${image.suffix}:${image.tag(version)}`;
   const base = image.onFull === true ? { BASE: `${repository}:${version}` } : {};
@@ -49,13 +49,13 @@ export function buildxArguments(image, { repository, version, commit, time, push
 }
 
 /**
- * Builds all images and, with `push`, publishes them; `{name, sha256}` of each. Throws with the one that failed.
+ * Builds all images and, with `push`, publishes them. Returns `{name, sha256}` of each. The error names the image that failed.
  */
 export function buildImages(root, folder, options) {
   const possible = images.filter(({ onFull }) => options.push || onFull !== true);
   if (possible.length < images.length) {
     process.stderr.write(
-      'release: left out: Dockerfile.dev, which is built on the pushed image; use --push\n',
+      'release: skipped Dockerfile.dev, because it is built on the pushed image; use --push\n',
     );
   }
   return possible.map((image, index) => {
@@ -64,7 +64,7 @@ export function buildImages(root, folder, options) {
     process.stderr.write(`release: docker ${args.join(' ')}\n`);
     const done = spawnSync('docker', args, { cwd: root, stdio: 'inherit' });
     if (done.status !== 0)
-      throw new Error(`${name} could not be built (${done.error?.message ?? `exit code ${done.status}`})`);
+      throw new Error(`building ${name} failed (${done.error?.message ?? `exit code ${done.status}`})`);
     const digest = JSON.parse(readFileSync(metadataFile, 'utf8'))['containerimage.digest'];
     return { name, sha256: String(digest).replace(/^sha256:/, '') };
   });

@@ -1,8 +1,8 @@
-/** Where the files of a release come from: an in-toto statement with SLSA's predicate (v1). It is not signed. */
+/** Provenance of a release: an unsigned in-toto statement with SLSA's predicate (v1). */
 
 /**
- * `subjects`: `{name, sha256}` of what was made; `source`: `{uri, commit, dirty}`; `materials` and `byproducts` as subjects;
- * times are ISO.
+ * Returns the statement. `subjects`: `{name, sha256}` of each released file or image; `source`: `{uri, commit, dirty}`; `materials`
+ * and `byproducts` have the form of `subjects`; times are ISO.
  */
 export function provenance({ subjects, source, materials, byproducts, version, builder, times }) {
   const described = ({ name, sha256 }) => ({ name, digest: { sha256 } });
@@ -33,7 +33,7 @@ export function provenance({ subjects, source, materials, byproducts, version, b
   };
 }
 
-/** The address of a git remote without any password; null for a folder, of which others know nothing. */
+/** The URL of a git remote without credentials; null for a local folder. */
 export function publicRemote(remote) {
   const ssh = /^(?:[^@/\s]+@)([^:/\s]+):(.+)$/.exec(remote);
   const address = ssh === null ? remote : `ssh://${ssh[1]}/${ssh[2]}`;
@@ -47,7 +47,7 @@ export function publicRemote(remote) {
   return `git+${url.href}`;
 }
 
-/** Who builds: a job of a hosted runner, as it tells in its environment, or somebody's machine. */
+/** The builder: a CI job, identified by its environment, or a local machine. */
 export function builderOf(env) {
   const { GITHUB_SERVER_URL: server, GITHUB_WORKFLOW_REF: workflow, GITHUB_REPOSITORY: repository } = env;
   if (server === undefined || workflow === undefined) {

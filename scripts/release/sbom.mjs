@@ -1,12 +1,12 @@
 /**
- * Bills of materials (CycloneDX 1.5), read from the lock files alone: what they name is what is installed. (`npm sbom` refuses a
- * tree in which a newer version stands in for a peer, as in the runtimes, or leaves all peers out.)
+ * Bills of materials (CycloneDX 1.5), read only from the lock files, which list exactly the installed packages. `npm sbom` either
+ * refuses trees with a newer version of a peer, such as the runtimes, or omits all peers.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What there is a bill of: the agent and service, each runtime of scripts, the engines of suites. */
+/** The folders with a bill of materials: agent and service, each script runtime, the suite engines. */
 export function billedFolders(root) {
   const runtimes = readdirSync(join(root, 'runtimes')).filter((name) =>
     existsSync(join(root, 'runtimes', name, 'package-lock.json')),
@@ -22,7 +22,7 @@ const inModules = 'node_modules/';
 const nameOf = (path, { name }) => name ?? path.slice(path.lastIndexOf(inModules) + inModules.length);
 const purlOf = (name, version) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-/** The bill of a folder with a lock file, as text; the same for the same packages, version and time (ISO). */
+/** The bill of a folder with a lock file, as text. The same packages, version and time (ISO) give the same text. */
 export function billOf({ name, folder }, { version, time }) {
   const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
   const whole = `private-location-agent${name === 'agent' ? '' : `-${name}`}`;
@@ -41,7 +41,7 @@ export function billOf({ name, folder }, { version, time }) {
       ...entry.peerDependencies,
     })) {
       const found = resolved(path, needed, packages);
-      // Optional packages of other systems, and peers that nobody brought, are not there.
+      // Optional packages of other platforms and absent optional peers are not in the lock file.
       if (found !== null) needs.add(purlOf(nameOf(found, packages[found]), packages[found].version));
     }
   }
@@ -64,7 +64,7 @@ export function billOf({ name, folder }, { version, time }) {
   return `${JSON.stringify({ serialNumber: serialNumber(bill), ...bill }, null, 2)}\n`;
 }
 
-/** Where a package finds what it needs: in its own node_modules, or in the nearest one above; null = nowhere. */
+/** Finds a dependency of a package in its own node_modules or in the nearest one above; null = not installed. */
 function resolved(path, needed, packages) {
   for (let folder = path; ;) {
     const candidate = `${folder === '' ? '' : `${folder}/`}${inModules}${needed}`;
@@ -100,14 +100,14 @@ function componentOf(ref, path, entry) {
   };
 }
 
-/** An identifier of SPDX, an expression of several, or whatever else the package says. */
+/** A license as an SPDX id, an SPDX expression, or the text of the package. */
 function licenseOf(text) {
   if (/ (OR|AND|WITH) /.test(text)) return { expression: text };
   const isId = /^[A-Za-z0-9.+-]+$/.test(text) && !['BSD', 'UNLICENSED'].includes(text);
   return { license: isId ? { id: text } : { name: text } };
 }
 
-/** A UUID (version 8) made from what the bill says, so that the same bill is the same file. */
+/** A UUID (version 8) derived from the bill's contents, so that the same bill gives the same file. */
 function serialNumber(bill) {
   const digest = createHash('sha256').update(JSON.stringify(bill)).digest('hex');
   const parts = [

@@ -37,9 +37,9 @@ describe('scripts/native.mjs', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  const pings = 'the agent pings through the raw-socket package, if that could be built, or not at all';
+  const pings = 'ICMP checks need the raw-socket package, and do not run if that is missing too';
   const unconfined = 'scripts run without confinement';
-  const pingsOnly = 'an agent without privileges pings by ping sockets alone';
+  const pingsOnly = 'an agent without privileges sends pings only through ping sockets';
 
   it('says what is missing without a compiler', () => {
     expect(build({ PATH: join(folder, 'nothing'), CC: '' })).toEqual({

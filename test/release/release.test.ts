@@ -38,16 +38,16 @@ describe('CHANGELOG', async () => {
 
   test.each([
     ['', /no entry/],
-    ['## Soon\n- [CHANGE] C.\n', /"## Soon" is no heading/],
-    ['## 1.2.0\n- [CHANGE] C.\n', /is no heading/],
+    ['## Soon\n- [CHANGE] C.\n', /"## Soon" is not a valid heading/],
+    ['## 1.2.0\n- [CHANGE] C.\n', /is not a valid heading/],
     ['## 1.2.0 (2026-05-01)\n', /has no lines/],
     ['## 1.2.0 (2026-05-01)\n- C.\n', /does not begin with \[CHANGE\]/],
-    ['## 1.2.0 (2026-02-30)\n- [CHANGE] C.\n', /2026-02-30 is no date/],
+    ['## 1.2.0 (2026-02-30)\n- [CHANGE] C.\n', /2026-02-30 is not a date/],
     ['## 1.2.0 (2026-06-02)\n- [CHANGE] C.\n', /in the future/],
-    [`${good}\n## Pending\n- [CHANGE] C.\n`, /must stand on top/],
-    ['## 1.1.0 (2026-05-01)\n- [CHANGE] C.\n', /top entry is 1\.1\.0, but package\.json says 1\.2\.0/],
+    [`${good}\n## Pending\n- [CHANGE] C.\n`, /must be the first entry/],
+    ['## 1.1.0 (2026-05-01)\n- [CHANGE] C.\n', /top entry is 1\.1\.0, but package\.json has 1\.2\.0/],
     ['## Pending\n\n## 1.3.0 (2026-05-01)\n- [CHANGE] C.\n', /1\.3\.0 is listed/],
-    [`${good}\n## 1.1.10 (2026-03-01)\n- [CHANGE] C.\n`, /1\.1\.9 stands above 1\.1\.10/],
+    [`${good}\n## 1.1.10 (2026-03-01)\n- [CHANGE] C.\n`, /1\.1\.9 is listed above 1\.1\.10/],
     [`${good}\n## 1.0.0 (2026-04-02)\n- [CHANGE] C.\n`, /1\.1\.9 is dated before 1\.0\.0/],
   ])('%j is refused', (text, reason) => {
     expect(mistakesOf(text).join('; ')).toMatch(reason);
@@ -65,7 +65,7 @@ test('a release of another version than the tag is refused', () => {
     encoding: 'utf8',
   });
   expect(done.status).toBe(1);
-  expect(done.stderr).toContain(`the tag is v99.0.0, but package.json says ${version}`);
+  expect(done.stderr).toContain(`the tag is v99.0.0, but package.json has ${version}`);
 });
 
 describe('bills of materials', async () => {
@@ -253,7 +253,7 @@ test("the chart's archive holds its files under its name, and is the same each t
   const digest = (part: Buffer) => createHash('sha256').update(part).digest('hex');
   expect(digest((await archive()).bytes)).toBe(digest(bytes));
   await expect(chartArchive?.(folder, { ...options, version: '99.0.0' })).rejects.toThrow(
-    /version in Chart\.yaml is .*, but package\.json says 99\.0\.0/,
+    /version in Chart\.yaml is .*, but package\.json has 99\.0\.0/,
   );
 });
 
@@ -265,19 +265,22 @@ const called = (...args: string[]) => {
 };
 
 test.each([
-  ['release: --image a@sha256:12: NAME@sha256:… with 64 hexadecimal', 'release.mjs pack --image a@sha256:12'],
-  ['release: which of check, images, pack?', 'release.mjs'],
-  ['release: which of check, images, pack?', 'release.mjs check pack'],
+  [
+    'release: --image a@sha256:12: use NAME@sha256:… with 64 hexadecimal',
+    'release.mjs pack --image a@sha256:12',
+  ],
+  ['release: name a command: check, images, pack.', 'release.mjs'],
+  ['release: name a command: check, images, pack.', 'release.mjs check pack'],
   ["release: Unknown option '--psuh'", 'release.mjs images --psuh'],
   ["release: Option '--tag <value>' argument missing", 'release.mjs check --tag'],
   ['release: --push is an option of images, not of check', 'release.mjs check --push'],
   [
-    'release: --repository Mine/agent:1: a name without tag is needed',
+    'release: --repository Mine/agent:1: use a name in lower case without tag',
     'release.mjs images --repository Mine/agent:1',
   ],
   ["images: Unknown option '--no-biuld'", 'images.mjs --no-biuld'],
-  ['images: "small" is none of migrate, full, uptime, dev', 'images.mjs --no-build small'],
-  ['images: --starts takes a number from 1 to 50', 'images.mjs --no-build --starts 0'],
+  ['images: unknown image "small": use migrate, full, uptime, dev', 'images.mjs --no-build small'],
+  ['images: --starts must be a number from 1 to 50', 'images.mjs --no-build --starts 0'],
   ["test-images: Unknown option '--fast'", 'test-images.mjs --fast'],
   ["chart: Unknown option '--chekc'", 'chart.mjs --chekc'],
 ])('%s: one line, and exit code 64', (line, command) => {
@@ -293,7 +296,7 @@ test('a folder with other things in it is left alone', () => {
     writeFileSync(join(folder, 'diary.txt'), 'dear');
     const { code, stderr } = called('release.mjs', 'pack', '--uncommitted', '--out', folder);
     expect(stderr).toMatch(
-      /^release: --out .*: diary\.txt there is of no release: name a folder of its own\n$/,
+      /^release: --out .*: diary\.txt in it does not belong to a release; use an empty folder\n$/,
     );
     expect(code).toBe(1);
     expect(readFileSync(join(folder, 'diary.txt'), 'utf8')).toBe('dear');
