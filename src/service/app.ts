@@ -17,8 +17,8 @@ import { registerWeb } from './pages/routes.ts';
 type Plugin = (app: FastifyInstance) => void | Promise<void>;
 
 /**
- * The service's HTTP server with every feature's routes, not yet listening. `plugins` add further routes (those of the
- * agent protocol).
+ * Creates the service's HTTP server with every feature's routes; it does not listen yet. `plugins` adds further
+ * routes, for example those of the agent protocol.
  */
 export async function buildApp(
   deps: ApiDeps,

@@ -8,13 +8,15 @@ import { createEncryption, EncryptionError, type Encryption } from './engine/enc
 import { uuidv7 } from './engine/ids.ts';
 import { keysFilePath, readKeysFile, writeKeysFile, type Keys } from './keys-file.ts';
 
-/** The first start's account, API key, private location and its key; at later starts, what the first one made. */
+/**
+ * The account, API key, private location and location key that the first start creates. Later starts find them again.
+ */
 
 export type Bootstrapped = {
   accountId: string;
-  /** Where the keys are written; null when this machine has no such file (another replica made them). */
+  /** Path of the file with the keys. Null on a machine without that file, because another replica created the keys. */
   keysFile: string | null;
-  /** What keysFile holds; null when it is absent. */
+  /** Content of keysFile; null if there is no such file. */
   keys: Keys | null;
   encryption: Encryption;
 };
@@ -29,14 +31,14 @@ type Options = {
   log?: Log | undefined;
 };
 
-/** Any number: it only has to be the same in every replica, and another than the migrations'. */
+/** Arbitrary, but the same in every replica and different from the migrations' lock. */
 const advisoryLock = 4_400_002;
 export const defaultLocationSlug = 'local';
 const encryptionCheck = 'encryption-check';
 
 /**
- * Makes or finds the account. Safe in replicas that start together: one creates, the others find. Throws FatalError
- * CONFIGURATION when the encryption key is missing or not the one that the database was made with.
+ * Creates or finds the account. Replicas may start together: one creates it, the others find it. Throws FatalError
+ * CONFIGURATION if the encryption key is missing or differs from the one that created the database.
  */
 export async function bootstrap({ db, config, now, log }: Options): Promise<Bootstrapped> {
   const written = await readKeysFile(config.dataDir);
@@ -46,14 +48,14 @@ export async function bootstrap({ db, config, now, log }: Options): Promise<Boot
       'select id from accounts order by created_at, id limit 1',
     );
     if (account !== undefined) return { accountId: account.id, keys: written, first: false };
-    // Written before the commit: keys that were generated must not exist as hashes only.
+    // Written before the commit, so that generated keys never exist as hashes only.
     const keys = await keep(config, written ?? chooseKeys(config, now()), log);
     await create(tx, keys, now());
     return { accountId: keys.accountId, keys, first: true };
   });
   const encryption = await openEncryption(db, config, made.keys);
   const keys = made.keys?.accountId === made.accountId ? made.keys : null;
-  if (!made.first) await warnOfUnknownKeys({ db, config, log });
+  if (!made.first) await warnOfIgnoredKeys({ db, config, log });
   return { ...made, keys, keysFile: keys === null ? null : keysFilePath(config.dataDir), encryption };
 }
 
@@ -67,7 +69,7 @@ function chooseKeys(config: Options['config'], now: number): Keys {
   };
 }
 
-/** The keys as the file now holds them. Where nothing was generated, a folder that can't be written is no obstacle. */
+/** Returns the keys as the file now holds them. An unwritable folder is an error only if a key was generated. */
 async function keep(config: Options['config'], keys: Keys, log: Log | undefined): Promise<Keys> {
   try {
     return await writeKeysFile(config.dataDir, keys);
@@ -77,7 +79,7 @@ async function keep(config: Options['config'], keys: Keys, log: Log | undefined)
     if (apiKey === null || locationKey === null || encryptionKey === null) {
       throw new FatalError(
         'CONFIGURATION',
-        `cannot write ${keysFilePath(config.dataDir)} (${toError(error).message}): set another SERVICE_DATA_DIR, or all of SERVICE_API_KEY, SERVICE_LOCATION_KEY and SERVICE_ENCRYPTION_KEY`,
+        `cannot write ${keysFilePath(config.dataDir)} (${toError(error).message}): set another SERVICE_DATA_DIR, or set all of SERVICE_API_KEY, SERVICE_LOCATION_KEY and SERVICE_ENCRYPTION_KEY`,
         { exitCode: exitCodes.configuration, cause: error },
       );
     }
@@ -111,17 +113,17 @@ async function create(tx: Queryable, keys: Keys, now: number): Promise<void> {
   );
 }
 
-/** The encryption that this database was made with, recognised by a text sealed at its first start. */
+/** Creates the encryption and checks that this database uses the same key, by a text that the first start sealed. */
 async function openEncryption(db: Db, config: Options['config'], keys: Keys | null): Promise<Encryption> {
   const key = config.encryptionKey?.reveal() ?? keys?.encryptionKey;
   if (key === undefined) {
     throw wrongKey(
-      `the encryption key is gone with ${keysFilePath(config.dataDir)}: restore that file, or set SERVICE_ENCRYPTION_KEY to the key`,
+      `the encryption key was in ${keysFilePath(config.dataDir)}, which is missing: restore the file or set SERVICE_ENCRYPTION_KEY`,
     );
   }
   const encryption = createEncryption(key);
   const [check] = await db.query<{ value: string }>(
-    // The update changes nothing: it only makes `returning` give the row that another replica wrote first.
+    // The update changes no value. It makes `returning` return the row that another replica inserted first.
     `insert into settings (name, value) values ($1, $2)
      on conflict (name) do update set value = settings.value returning value`,
     [encryptionCheck, encryption.seal(encryptionCheck)],
@@ -142,8 +144,11 @@ function wrongKey(message: string): FatalError {
   return new FatalError('CONFIGURATION', message, { exitCode: exitCodes.configuration });
 }
 
-/** A key that was set after the first start does nothing: say so instead of a puzzling 401. */
-async function warnOfUnknownKeys({ db, config, log }: Pick<Options, 'db' | 'config' | 'log'>): Promise<void> {
+/**
+ * Warns about a key variable that was set after the first start and has no effect, because agents would otherwise get
+ * an unexplained 401.
+ */
+async function warnOfIgnoredKeys({ db, config, log }: Pick<Options, 'db' | 'config' | 'log'>): Promise<void> {
   if (log === undefined) return;
   for (const [variable, key, table] of [
     ['SERVICE_API_KEY', config.apiKey, 'api_keys'],
@@ -152,6 +157,9 @@ async function warnOfUnknownKeys({ db, config, log }: Pick<Options, 'db' | 'conf
     if (key === null) continue;
     const rows = await db.query(`select 1 from ${table} where key_hash = $1`, [hashToken(key.reveal())]);
     if (rows.length === 0)
-      log.warn({ variable }, 'ignored: it counts at the first start only, and the database has other keys');
+      log.warn(
+        { variable },
+        'variable ignored: it is used at the first start only, and the database has other keys',
+      );
   }
 }

@@ -4,13 +4,16 @@ import { join } from 'node:path';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 import { codeOf } from '../system-errors.ts';
 
-/** SERVICE_DATA_DIR/keys.json: what the first start generated, so that people and `dev` find it again. Mode 0600. */
+/**
+ * Content of SERVICE_DATA_DIR/keys.json (mode 0600): the keys that the first start generated, for people and for
+ * `dev`.
+ */
 export type Keys = {
   accountId: string;
   apiKey: string;
   locationSlug: string;
   locationKey: string;
-  /** Only when it was generated. */
+  /** Set only if it was generated. */
   encryptionKey?: string;
 };
 
@@ -18,7 +21,7 @@ export function keysFilePath(dataDir: string): string {
   return join(dataDir, 'keys.json');
 }
 
-/** The file's content, or null when there is none. Throws FatalError when it is not what was written. */
+/** Reads the file; null if there is none. Throws FatalError if its content is not valid. */
 export async function readKeysFile(dataDir: string): Promise<Keys | null> {
   const path = keysFilePath(dataDir);
   let text: string;
@@ -38,7 +41,10 @@ export async function readKeysFile(dataDir: string): Promise<Keys | null> {
   return keys;
 }
 
-/** Writes the file unless there is one; what it now holds. Of several writers the first wins. Throws on a failed write. */
+/**
+ * Writes the file unless it exists, and returns its content. The first of several writers wins. Throws if writing
+ * fails.
+ */
 export async function writeKeysFile(dataDir: string, keys: Keys): Promise<Keys> {
   const path = keysFilePath(dataDir);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -51,7 +57,7 @@ export async function writeKeysFile(dataDir: string, keys: Keys): Promise<Keys> 
     await file.close();
   }
   try {
-    // A link, unlike a rename, fails when the name is taken; and the file is whole or absent.
+    // Unlike rename, link fails if the name exists. The file is therefore always complete.
     await link(temporary, path);
     return keys;
   } catch (error) {

@@ -4,10 +4,10 @@ import type { Db } from './db/database.ts';
 import { createEncryption } from './engine/encryption.ts';
 
 function unused(): never {
-  throw new Error('the document is made without a database');
+  throw new Error('the OpenAPI document is generated without a database');
 }
 
-/** For the document only the routes' schemas count; no request is served. */
+/** The document needs only the routes' schemas, so no request is ever served. */
 const noDatabase: Db = {
   kind: 'embedded',
   query: unused,
@@ -28,7 +28,7 @@ const noBackground: Background = {
   tick: unused,
 };
 
-/** docs/openapi.json: the OpenAPI document of the public API, indented, with a line end. */
+/** Returns the text of docs/openapi.json: the OpenAPI document of the public API, indented, with a final newline. */
 export async function openApiText(): Promise<string> {
   const app = await buildApp({
     db: noDatabase,

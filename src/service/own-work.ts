@@ -22,17 +22,17 @@ import { createNotifications } from './notifications/deliver.ts';
 import { createMailer } from './notifications/email.ts';
 import type { Loop } from './engine/loop.ts';
 import { createScheduler } from './scheduling/scheduler.ts';
-import { handleSubscriberMails, tellOfMaintenances } from './public-pages/subscriber-mails.ts';
+import { handleSubscriberMails, mailMaintenanceEvents } from './public-pages/subscriber-mails.ts';
 import { createGroupRuns } from './triggers/group-runs.ts';
 
-/** What the service does by itself, beside answering: what is due, what follows from runs, what waits in queues. */
+/** The service's background work: due checks, followers of finished runs, queues. */
 export type OwnWork = {
   background: Background;
-  /** Where claims note how long jobs have waited. */
+  /** Claims record here how long jobs waited. */
   waits: QueueWaits;
-  /** Once the service listens. */
+  /** Call it once the service listens. */
   start(): void;
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves when no work is in progress. */
   stop(): Promise<void>;
 };
 
@@ -40,7 +40,7 @@ type Deps = {
   db: Db;
   encryption: Encryption;
   config: ServiceConfig;
-  /** Where files of runs lie. */
+  /** Storage of run files. */
   files: ArtifactFiles;
   log: Log;
   now: () => number;
@@ -48,7 +48,10 @@ type Deps = {
   publicUrl: () => string;
 };
 
-/** Any number of replicas may do it: each item is one replica's. Its queues are ready when it resolves. */
+/**
+ * Creates the background work. Any number of replicas may run it, because one replica takes each item. The queues are
+ * ready when it resolves.
+ */
 export async function createOwnWork(deps: Deps): Promise<OwnWork> {
   const { db, config, log, now } = deps;
   const background = createBackground({ db, log });
@@ -86,7 +89,7 @@ export async function createOwnWork(deps: Deps): Promise<OwnWork> {
       for (const loop of loops) loop.start();
     },
     stop: async () => {
-      // What is sent last is still taken: the queues stop after those that fill them.
+      // The queues stop after the loops that fill them, so they still take the last items.
       for (const loop of loops) await loop.stop();
     },
   };
@@ -100,5 +103,5 @@ function handleQueues(background: Background, deps: Deps): void {
   createNotifications(background, { ...delivery, config: config.notifications });
   const sendMail = createMailer(config.notifications, publicUrl);
   handleSubscriberMails(background, { ...delivery, sendMail });
-  handleMaintenanceEvents(background, { db, now, followers: [tellOfMaintenances(background)] });
+  handleMaintenanceEvents(background, { db, now, followers: [mailMaintenanceEvents(background)] });
 }

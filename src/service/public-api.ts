@@ -84,7 +84,7 @@ import { writeHeartbeat } from './heartbeats/follow-checks.ts';
 import { withErrorGroups } from './error-groups/groups-of-results.ts';
 import { analysesOfGroups } from './analyses/statements.ts';
 
-/** Named schemas: they stand under `components` in the OpenAPI document. */
+/** Named schemas, listed under `components` in the OpenAPI document. */
 const components = [
   ErrorBody,
   ...Object.values(checkSchemas).map(({ response }) => response),
@@ -143,7 +143,7 @@ const components = [
   NewApiKey,
 ];
 
-/** Registers `/v1` and `/v2`: authentication, limits of input, and every resource. */
+/** Registers `/v1` and `/v2`: authentication, input limits and every resource. */
 export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
   for (const schema of components) app.addSchema(schema);
   const authenticate = createAuthentication({ db: deps.db, now: deps.now });

@@ -28,17 +28,17 @@ import { createRetentionLoop, type CleanUp } from './engine/retention.ts';
 
 import { dayMs, hourMs } from '../durations.ts';
 
-/** Late and repeated results of an ended run are recognised for at least so long. */
+/** Late and repeated results of a finished run are recognised for at least this long. */
 const finishedJobDays = 1;
 const agentEventDays = 30;
-const mostAgentEvents = 10_000;
+const maxAgentEvents = 10_000;
 const artifactsAtOnce = 500;
-/** An agent gives up after a day: what has not come by then will not come. */
+/** Agents stop retrying an upload after one day, so an older upload will not be completed. */
 const unfinishedMs = 26 * hourMs;
 const sessionsAtOnce = 500;
 const alertsAtOnce = 5_000;
 const eventsAtOnce = 5_000;
-/** Partitions are made so far ahead that no result has to wait for its own. */
+/** Partitions are created this many days ahead, so that no result waits for its partition. */
 const daysAhead = 2;
 
 type Options = {
@@ -47,11 +47,14 @@ type Options = {
   bundles?: ArtifactFiles;
   now: () => number;
   log: Log;
-  /** Absent = the defaults. Results are dropped by the day and rollups by the month, never row by row. */
+  /** Absent = the defaults. Results are dropped by day and rollups by month, never row by row. */
   retention?: RetentionConfig;
 };
 
-/** Makes the partitions of the next days and deletes what is older than its retention, subject by subject. */
+/**
+ * Creates the loop that makes the partitions of the next days and deletes data past its retention, one subject at a
+ * time.
+ */
 export function createRetention(options: Options): Loop {
   const { db, now, log, retention = defaultRetention } = options;
   return createRetentionLoop({
@@ -63,13 +66,13 @@ export function createRetention(options: Options): Loop {
       jobsAndAgents(db),
       artifactsOf(options, retention),
       runsAndAlerts(db, retention),
-      grownRows(db, retention),
+      longKeptRows(db, retention),
       bundlesOf(options),
     ],
   });
 }
 
-/** Partitions exist two days ahead; those of dropped days and months take their rows with them. */
+/** Creates partitions two days ahead and drops expired ones together with their rows. */
 function partitionsOf({ db, log }: Options, retention: RetentionConfig): CleanUp {
   const partitions = createPartitions(db);
   return async (time) => {
@@ -89,7 +92,7 @@ function jobsAndAgents(db: Db): CleanUp {
     await deleteAbandonedJobs(db, { before: new Date(time - finishedJobDays * dayMs), limit: 500 });
     await deleteOldAgents(db, new Date(time - dayMs));
     const before = new Date(time - agentEventDays * dayMs);
-    await trimAgentEvents(db, { before, most: mostAgentEvents, limit: 500 });
+    await trimAgentEvents(db, { before, max: maxAgentEvents, limit: 500 });
     return false;
   };
 }
@@ -99,7 +102,7 @@ function artifactsOf({ db, files }: Options, retention: RetentionConfig): CleanU
     if (files === undefined) return false;
     const before = new Date(time - retention.artifactDays * dayMs);
     const old = await oldArtifacts(db, { before, limit: artifactsAtOnce });
-    // Bytes first: a row without bytes names nothing, but bytes without a row would never be deleted.
+    // Bytes first. A row without bytes is harmless, but bytes without a row would never be deleted.
     for (const id of old) await files.remove(id);
     if (old.length > 0) await forgetArtifacts(db, old);
     await dropUnfinished({ db, files, now: time });
@@ -107,7 +110,7 @@ function artifactsOf({ db, files }: Options, retention: RetentionConfig): CleanU
   };
 }
 
-/** Deletes the bytes of uploads that nobody will finish, and marks their rows as lost. */
+/** Deletes the bytes of uploads that will not be finished and marks their rows as lost. */
 async function dropUnfinished({ db, files, now }: { db: Db; files: ArtifactFiles; now: number }) {
   const before = new Date(now - unfinishedMs);
   for (const id of await unfinishedArtifacts(db, { before, limit: artifactsAtOnce })) {
@@ -116,7 +119,7 @@ async function dropUnfinished({ db, files, now }: { db: Db; files: ArtifactFiles
   }
 }
 
-/** Rows that are kept as long as results. */
+/** Deletes rows that are kept as long as results. */
 function runsAndAlerts(db: Db, retention: RetentionConfig): CleanUp {
   return async (time) => {
     const before = new Date(time - retention.resultDays * dayMs);
@@ -136,8 +139,8 @@ function runsAndAlerts(db: Db, retention: RetentionConfig): CleanUp {
   };
 }
 
-/** Rows that are kept as long as rollups. */
-function grownRows(db: Db, retention: RetentionConfig): CleanUp {
+/** Deletes rows that are kept as long as rollups. */
+function longKeptRows(db: Db, retention: RetentionConfig): CleanUp {
   return async (time) => {
     const old = { before: new Date(time - retention.rollupDays * dayMs), limit: eventsAtOnce };
     await deleteOldErrorGroups(db, old);
@@ -151,8 +154,9 @@ function bundlesOf({ db, bundles, now }: Options): CleanUp {
   let isFirst = true;
   return async () => {
     if (bundles === undefined) return false;
-    // At the first run nothing is served yet, and only this process uses an embedded database: nobody uploads.
-    await sweepBundleFiles({ db, bundles, now }, { isAlone: isFirst && db.kind === 'embedded' });
+    // During the first run no request is served yet, and an embedded database has only this process. No upload can be
+    // in progress.
+    await sweepBundleFiles({ db, bundles, now }, { isOnlyUser: isFirst && db.kind === 'embedded' });
     isFirst = false;
     return deleteOldBundles({ db, bundles, now });
   };

@@ -15,16 +15,16 @@ import { createRetention } from './retention.ts';
 import { codeOf } from '../system-errors.ts';
 
 export type RunningService = {
-  /** Where it listens, reachable from this machine. */
+  /** URL of the service, reachable from this machine. */
   url: string;
   accountId: string;
-  /** Null on a machine whose replica did not make the keys. */
+  /** Null if another machine's replica created the keys. */
   keysFile: string | null;
   keys: Keys | null;
   db: Db;
-  /** Settles when the service can not go on: its embedded database has broken down. */
+  /** Settles if the service cannot continue because its embedded database has failed. */
   failed: Promise<FatalError>;
-  /** Stops scheduling, answers what is under way, closes the database. */
+  /** Stops scheduling, finishes requests in progress and closes the database. */
   close: () => Promise<void>;
 };
 
@@ -38,14 +38,14 @@ type Options = {
 };
 
 /**
- * The whole service: database, first account, scheduler, HTTP. Listens when it resolves. Throws FatalError
- * (configuration, database in use, port in use).
+ * Starts the whole service: database, first account, scheduler, HTTP. It listens when the promise resolves. Throws
+ * FatalError (configuration, database in use, port in use).
  */
 export async function startService(options: Options): Promise<RunningService> {
   const { config, log, now = Date.now } = options;
   // oxlint-disable-next-line eslint/no-restricted-properties -- this is where chance comes in
   const random = options.random ?? Math.random;
-  // What was opened, in order; closed in reverse.
+  // Closers of the opened parts, in order of opening. They are called in reverse.
   const closers: (() => Promise<unknown>)[] = [];
   const close = async () => {
     for (const closer of closers.splice(0).reverse()) await closer();
@@ -66,12 +66,12 @@ export async function startService(options: Options): Promise<RunningService> {
     const { files, bundles, close: closeStore } = await openArtifactStore({ config, log });
     closers.push(closeStore);
     const retention = createRetention({ db, files, bundles, now, log, retention: config.retention });
-    // The partitions of today exist before the first result comes. What else can't be cleared up now (the bucket is away, the
-    // tables are in use by other replicas) is tried again.
+    // Today's partitions must exist before the first result arrives. Other clean-ups that fail now (no bucket, tables
+    // used by other replicas) are retried.
     await retention
       .tick()
-      .catch((error: unknown) => log.warn({ error: toError(error).message }, 'clearing up is put off'));
-    // Known when it listens.
+      .catch((error: unknown) => log.warn({ error: toError(error).message }, 'clean-up postponed'));
+    // Set as soon as the service listens.
     let localAddress: string | null = null;
     const publicUrl = () => config.publicUrl ?? localAddress ?? `http://${config.host}:${config.port}`;
     const work = await createOwnWork({ db, encryption, config, files, log, now, random, publicUrl });
@@ -116,7 +116,7 @@ export async function startService(options: Options): Promise<RunningService> {
     closers.push(() => retention.stop());
     retention.start();
     work.start();
-    log.info({ url, database: db.kind }, 'service listens');
+    log.info({ url, database: db.kind }, 'service listening');
     return { url, accountId, keysFile, keys, db, failed, close };
   } catch (error) {
     await close();
@@ -127,7 +127,7 @@ export async function startService(options: Options): Promise<RunningService> {
 const brokenDown = (cause: Error) =>
   new FatalError(
     'DATABASE_BROKEN',
-    `the embedded database has broken down (${cause.message}): start the service again`,
+    `the embedded database has failed (${cause.message}): restart the service`,
     {
       exitCode: exitCodes.couldNotRun,
       cause,
@@ -143,10 +143,10 @@ async function listen(app: Listening, { host, port }: ServiceConfig): Promise<vo
     const code = codeOf(error);
     const reasons: { [code: string]: string } = {
       EADDRINUSE:
-        'is in use by another program: stop it, or set SERVICE_PORT to another one (0 = any free one)',
-      EACCES: 'may not be used by this user: set SERVICE_PORT to one above 1023',
-      EADDRNOTAVAIL: 'is not an address of this machine: set SERVICE_HOST to one that is',
-      ENOTFOUND: 'is not a host name that is known here: set SERVICE_HOST to an address of this machine',
+        'is in use by another program: stop it, or set SERVICE_PORT to another port (0 = any free port)',
+      EACCES: 'may not be used by this user: set SERVICE_PORT to a port above 1023',
+      EADDRNOTAVAIL: "is not an address of this machine: set SERVICE_HOST to one of this machine's addresses",
+      ENOTFOUND: 'cannot be resolved on this machine: set SERVICE_HOST to an address of this machine',
     };
     const reason = reasons[code ?? ''];
     if (reason === undefined) throw error;
@@ -157,7 +157,7 @@ async function listen(app: Listening, { host, port }: ServiceConfig): Promise<vo
   }
 }
 
-/** The URL by which this machine reaches a listening address. */
+/** Returns the URL by which this machine reaches a listening address. */
 function localUrl({ address, port, family }: AddressInfo): string {
   if (address === '0.0.0.0' || address === '::') return `http://127.0.0.1:${port}`;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;

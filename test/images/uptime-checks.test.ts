@@ -43,7 +43,7 @@ test('other types are refused by a result that says why', async () => {
       status: 'errored',
       reason: {
         code: 'TYPE_UNAVAILABLE',
-        message: `no connected agent of the location runs checks of type ${type}`,
+        message: `no connected agent of the location supports checks of type ${type}`,
       },
     });
   });

@@ -134,7 +134,7 @@ describe.each(databases)('bootstrap: $name', (database) => {
       await rm(join(dataDir, 'keys.json'));
       await expect(bootstrap({ db, config: { ...nothing, dataDir }, now })).rejects.toMatchObject({
         code: 'CONFIGURATION',
-        message: `the encryption key is gone with ${join(dataDir, 'keys.json')}: restore that file, or set SERVICE_ENCRYPTION_KEY to the key`,
+        message: `the encryption key was in ${join(dataDir, 'keys.json')}, which is missing: restore the file or set SERVICE_ENCRYPTION_KEY`,
       });
     });
   });

@@ -66,7 +66,7 @@ describe('startService', () => {
     const config = configOf('second', port);
     const refusal = {
       code: 'PORT_IN_USE',
-      message: `127.0.0.1:${port} is in use by another program: stop it, or set SERVICE_PORT to another one (0 = any free one)`,
+      message: `127.0.0.1:${port} is in use by another program: stop it, or set SERVICE_PORT to another port (0 = any free port)`,
       exitCode: 2,
     };
     for (let time = 1; time <= 2; time += 1) {

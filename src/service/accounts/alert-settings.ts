@@ -41,7 +41,7 @@ export const AlertSettings = Type.Object(
 
 export type AlertSettings = Static<typeof AlertSettings>;
 
-/** Of an account that has set none, and of fields that are not stored. */
+/** Used for accounts without settings and for fields that are not stored. */
 export const defaultAlertSettings: AlertSettings = {
   escalationType: 'RUN_BASED',
   runBasedEscalation: { failedRunThreshold: 1 },
@@ -50,7 +50,7 @@ export const defaultAlertSettings: AlertSettings = {
   parallelRunFailureThreshold: { enabled: false, percentage: 10 },
 };
 
-/** Stored settings with what they leave out. */
+/** Stored settings, completed with the defaults. */
 export const filledAlertSettings = (settings: Partial<AlertSettings> | null): AlertSettings => ({
   ...defaultAlertSettings,
   ...settings,

@@ -8,7 +8,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The account of the request's API key. Empty on routes without authentication. */
     accountId: string;
-    /** That key's id; empty likewise. */
+    /** The id of that key. Empty on routes without authentication. */
     apiKeyId: string;
   }
 }
@@ -20,11 +20,11 @@ function unauthorized(reason: string): HttpError {
 }
 
 const forbidden = () =>
-  new HttpError(403, 'The API key belongs to another account than x-service-account names.', {
-    'x-service-account': ["is not the API key's account; leave it out or name that account"],
+  new HttpError(403, 'The API key does not belong to the account in x-service-account.', {
+    'x-service-account': ["is not the API key's account; omit it or set it to that account"],
   });
 
-/** onRequest hook of the public API: an unauthorised request's body is not even read. */
+/** onRequest hook of the public API. The body of an unauthorised request is never read. */
 export function createAuthentication({ db, now }: { db: Queryable; now: () => number }) {
   const ownerOf = createApiKeyLookup({ db, refuse: unauthorized, now });
 

@@ -21,7 +21,7 @@ export async function findAccount(db: Queryable, id: string): Promise<AccountRow
   return rows[0];
 }
 
-/** As findAccount, and nobody else changes it before the transaction ends. */
+/** Like findAccount, but locks the row until the transaction ends. */
 export async function lockAccount(tx: Queryable, id: string): Promise<AccountRow | undefined> {
   const rows = await tx.query<AccountRow>(`select ${columns} from accounts where id = $1 for no key update`, [
     id,

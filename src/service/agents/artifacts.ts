@@ -96,8 +96,8 @@ async function announced(
   let row = await findArtifact(db, key);
   if (row === undefined || (row.state !== 'stored' && size > row.size)) {
     const { count, bytes } = await artifactsOfAttempt(db, key);
-    const { artifactsOfAttempt: mostFiles, attemptArtifactBytes: mostBytes } = protocolLimits;
-    if ((row === undefined && count >= mostFiles) || bytes - (row?.size ?? 0) + size > mostBytes) {
+    const { artifactsOfAttempt: maxFiles, attemptArtifactBytes: maxBytes } = protocolLimits;
+    if ((row === undefined && count >= maxFiles) || bytes - (row?.size ?? 0) + size > maxBytes) {
       throw new HttpError(413, 'The attempt has reached the limit of artifacts or of their total size.', {
         name: [`exceeds ${protocolLimits.artifactsOfAttempt} artifacts, or the total size`],
       });

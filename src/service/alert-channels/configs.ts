@@ -3,7 +3,7 @@ import { Nullable, StringEnum } from '../../protocol/schema.ts';
 import type { Encryption } from '../engine/encryption.ts';
 import { mask } from '../../secrets/secret.ts';
 
-/** The `config` of each type of alert channel (facts, 4.3), and what of it is secret. */
+/** The `config` of each alert channel type (facts, 4.3) and its secret values. */
 
 const Url = Type.String({ minLength: 1, maxLength: 4096 });
 const PlainUrl = Type.String({
@@ -93,7 +93,7 @@ export const channelTypes = [
 
 export type ChannelConfig<T extends ChannelType = ChannelType> = Static<(typeof channelConfigs)[T]>;
 
-/** Fields of a config that are secret as a whole, by type. */
+/** Config fields that are secret as a whole, by type. */
 const secretFields: { readonly [T in ChannelType]?: readonly string[] } = {
   WEBHOOK: ['webhookSecret'],
   PAGING_A: ['serviceKey'],
@@ -106,7 +106,7 @@ type Pair = Static<typeof Pair>;
 type PathOf = (...parts: readonly string[]) => string;
 const pathOf: PathOf = (...parts) => parts.join('.');
 
-/** A config with `change` applied to each secret value that it has; `place` names the value, the same in each version. */
+/** Applies `change` to each secret value of a config. `place` identifies the value and is the same in each version. */
 function mapSecrets<C extends object>(
   type: ChannelType,
   config: C,
@@ -119,7 +119,7 @@ function mapSecrets<C extends object>(
   }
   if (type === 'WEBHOOK') {
     for (const field of pairFields) {
-      // A list shows long configs without them.
+      // Lists omit the long fields of a config.
       if (changed[field] === undefined) continue;
       const pairs = changed[field] as Pair[]; // of the WEBHOOK schema
       changed[field] = pairs.map((pair) =>
@@ -132,22 +132,22 @@ function mapSecrets<C extends object>(
   return changed as C; // the same fields, texts still texts
 }
 
-/** Ready to be stored: secret values encrypted in place. */
+/** The config for storage, with secret values encrypted in place. */
 export function sealConfig<C extends object>(type: ChannelType, config: C, encryption: Encryption): C {
   return mapSecrets(type, config, (value) => encryption.seal(value));
 }
 
-/** In the clear, for a delivery. Throws EncryptionError. */
+/** The config with secret values decrypted, for a delivery. Throws EncryptionError. */
 export function openConfig<C extends object>(type: ChannelType, config: C, encryption: Encryption): C {
   return mapSecrets(type, config, (value) => encryption.open(value));
 }
 
-/** As the API shows it. */
+/** The config as the API shows it, with secret values masked. */
 export function hideConfig<C extends object>(type: ChannelType, config: C): C {
   return mapSecrets(type, config, () => mask);
 }
 
-/** All secret values of an open config. */
+/** All secret values of a decrypted config. */
 export function secretsOfConfig(type: ChannelType, config: object): string[] {
   const values: string[] = [];
   mapSecrets(type, config, (value) => {
@@ -158,8 +158,8 @@ export function secretsOfConfig(type: ChannelType, config: object): string[] {
 }
 
 /**
- * A given config (in the clear) over the stored one (open): a secret that is empty or masked is the stored one. `problems`
- * names those for which there is none.
+ * Merges a given config into the stored one (both decrypted). An empty or masked secret keeps the stored value.
+ * `missing` names those without a stored value.
  */
 export function keepConfigSecrets<C extends object>(
   type: ChannelType,
@@ -169,7 +169,7 @@ export function keepConfigSecrets<C extends object>(
   const known = new Map<string, string>();
   if (stored !== null) {
     mapSecrets(type, stored, (value, place) => {
-      // Of two headers of one name, the first.
+      // If two headers have the same name, the first counts.
       if (!known.has(place)) known.set(place, value);
       return value;
     });
@@ -182,7 +182,7 @@ export function keepConfigSecrets<C extends object>(
     if (!isKept) continue;
     const old = known.get(field);
     if (old !== undefined) config[field] = old;
-    // Only a webhook may do without.
+    // Only webhooks work without the secret.
     else if (type === 'WEBHOOK' && value !== mask) config[field] = null;
     else missing.push(field);
   }

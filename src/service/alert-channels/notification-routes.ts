@@ -14,7 +14,7 @@ import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
-/** The log of notifications. Those of certificates that expire are not in it. */
+/** The notification log. It omits notifications about expiring certificates. */
 export const AlertNotification = open(
   Type.Object(
     {
@@ -95,7 +95,7 @@ export function registerAlertNotifications(api: PublicApi, { db }: ApiDeps): voi
       if (from !== undefined && to !== undefined && from > to) {
         throw badRequest({ from: ['must not be after to'] });
       }
-      // One that is no id names nothing.
+      // A text that is not an id matches nothing.
       if ([checkId, alertId].some((id) => id !== null && !isUuid(id))) return [];
       const rows = await listNotifications(db, {
         accountId,

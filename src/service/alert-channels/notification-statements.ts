@@ -1,7 +1,7 @@
 import { uuidv7 } from '../engine/ids.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on the log of notifications. */
+/** Statements on the notification log. */
 
 export const notificationStatuses = ['IN_PROGRESS', 'SUCCESS', 'FAILURE', 'RATE_LIMITED'] as const;
 export type NotificationStatus = (typeof notificationStatuses)[number];
@@ -28,10 +28,10 @@ const columns = `id, account_id as "accountId", channel_id as "channelId", chann
   alert_id as "alertId", alert_type as "alertType", check_id as "checkId", status, alert_config as "alertConfig", result,
   attempts, told, created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** Without secret values and what is long: the log shows neither (SQL on a channel's row `c`). */
+/** A channel's config without secret values and long fields, as the log shows it (SQL on a channel's row `c`). */
 const shownConfig = `c.config - '{webhookSecret,template,headers,queryParameters,apiKey,serviceKey}'::text[]`;
 
-/** Notifications of an alert, in progress: their ids, of those channels that the account has. */
+/** Inserts one notification, in progress, for each channel that the account has. Returns their ids. */
 export async function insertNotifications(
   tx: Queryable,
   { accountId, channelIds, alertId }: { accountId: string; channelIds: readonly number[]; alertId: string },
@@ -50,7 +50,7 @@ export async function insertNotifications(
   return rows.map(({ id }) => id);
 }
 
-/** As insertNotifications, of one for a test that a person asked for. */
+/** Like insertNotifications, for one test that a person requested. */
 export async function insertTestNotification(
   tx: Queryable,
   { accountId, channelId, now }: { accountId: string; channelId: number; now: Date },
@@ -73,7 +73,7 @@ export async function findNotification(db: Queryable, id: string): Promise<Notif
   return rows[0];
 }
 
-/** What has come of a try. One that has ended stays as it is. */
+/** Records the result of a try. A finished notification does not change. */
 export async function updateNotification(
   db: Queryable,
   notification: Pick<NotificationRow, 'id' | 'status' | 'result' | 'attempts' | 'told'> & { now: Date },
@@ -87,17 +87,17 @@ export async function updateNotification(
 }
 
 /**
- * How many notifications a channel has had before this one since a moment, of the same check and in all. Of each check at
- * most `mostOfCheck` count: those beyond are refused, but may not have come so far.
+ * Counts a channel's earlier notifications since a given time, of the same check and in all. At most `maxOfCheck`
+ * count per check: notifications beyond that are refused, but may not have been processed yet.
  */
 export async function countBefore(
   db: Queryable,
   notification: Pick<NotificationRow, 'id' | 'channelId' | 'checkId' | 'createdAt'> & {
     since: Date;
-    mostOfCheck: number;
+    maxOfCheck: number;
   },
 ): Promise<{ all: number; ofCheck: number }> {
-  const { id, channelId, checkId, createdAt, since, mostOfCheck } = notification;
+  const { id, channelId, checkId, createdAt, since, maxOfCheck } = notification;
   const [row] = await db.query<{ all: number; ofCheck: number }>(
     `select coalesce(sum(least(count, $6)), 0)::float8 as all,
        coalesce(sum(count) filter (where check_id is not distinct from $5::uuid), 0)::float8 as "ofCheck"
@@ -105,7 +105,7 @@ export async function countBefore(
        select check_id, count(*) as count from alert_notifications
        where channel_id = $1 and created_at >= $2 and (created_at, id) < ($3, $4::uuid) and status <> 'RATE_LIMITED'
        group by check_id) of_checks`,
-    [channelId, since, createdAt, id, checkId, mostOfCheck],
+    [channelId, since, createdAt, id, checkId, maxOfCheck],
   );
   return row ?? { all: 0, ofCheck: 0 };
 }
@@ -122,7 +122,7 @@ export type NotificationFilter = {
   offset: number;
 };
 
-// Alerts of certificates are not in the log (facts, 4.2).
+// The log omits certificate alerts (facts, 4.2).
 const isLogged = `alert_type <> 'ALERT_SSL'`;
 
 /** A page of the log, newest first. */
@@ -164,7 +164,10 @@ export async function findLoggedNotification(
   return rows[0];
 }
 
-/** Those that nobody delivers any more, because the last try ended with its process, are failures. How many. */
+/**
+ * Marks notifications as failed that nobody delivers any more, because the process of their last try died. Returns
+ * how many.
+ */
 export async function failLostNotifications(
   db: Queryable,
   { before, now, limit }: { before: Date; now: Date; limit: number },
@@ -181,7 +184,7 @@ export async function failLostNotifications(
   return rows.length;
 }
 
-/** How many were deleted; at most `limit`. */
+/** Deletes at most `limit` notifications and returns how many were deleted. */
 export async function deleteOldNotifications(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },

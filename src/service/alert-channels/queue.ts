@@ -2,15 +2,16 @@ import type { Background } from '../engine/background.ts';
 import type { Queryable } from '../db/database.ts';
 import { insertNotifications } from './notification-statements.ts';
 
-/** The queue of notifications: what is put into it with an alert is delivered, however often the service restarts. */
+/** The notification queue. An item queued together with its alert is delivered, however often the service restarts. */
 
 export const notificationsQueue = 'notifications';
 
 export type NotificationItem = { notificationId: string };
 
 /**
- * Has channels told of an alert, all of which must be there within `tx`: two statements, however many they are. It is delivered
- * after the commit; what becomes of it stands in the log of notifications. Channels that are not of the account are left out.
+ * Notifies channels of an alert, all of which must exist within `tx`. It takes two statements for any number of
+ * channels. Delivery happens after the commit; the notification log shows its result. Channels of other accounts are
+ * ignored.
  */
 export async function queueNotifications(
   tx: Queryable,
@@ -24,7 +25,7 @@ export async function queueNotifications(
   await background.sendAll(tx, notificationsQueue, items);
 }
 
-/** Queues one that stands in the log already, for `startAfter` if that is given. */
+/** Queues a notification that is already in the log, for `startAfter` if given. */
 export async function sendNotification(
   tx: Queryable,
   background: Background,

@@ -25,7 +25,7 @@ import { strict } from '../http/fields/strict-schema.ts';
 import {
   ChangeChannel,
   CreateChannel,
-  mostSubscriptions,
+  maxSubscriptions,
   type ChangeChannel as Change,
   type CreateChannel as Create,
 } from './schema.ts';
@@ -36,22 +36,22 @@ import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
 import { IdParams } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 
-const mostChannels = 500;
-/** Of each channel in a list. */
+const maxChannels = 500;
+/** Subscriptions shown of each channel in a list. */
 const listedSubscriptions = 100;
 
 function presentChannel(
   row: AlertChannelRow & { isPartial?: boolean },
   subscriptions: readonly SubscriptionRow[],
-  most: number,
+  max: number,
 ) {
   const own = subscriptions.filter(({ channelId }) => channelId === row.id);
   return {
     id: row.id,
     type: row.type,
     config: hideConfig(row.type, row.config),
-    subscriptions: own.slice(0, most).map(presentSubscription),
-    ...(own.length > most || row.isPartial === true ? { isPartial: true } : {}),
+    subscriptions: own.slice(0, max).map(presentSubscription),
+    ...(own.length > max || row.isPartial === true ? { isPartial: true } : {}),
     sendRecovery: row.sendRecovery,
     sendFailure: row.sendFailure,
     sendDegraded: row.sendDegraded,
@@ -66,11 +66,11 @@ function presentChannel(
 async function present(db: Db, accountId: string, id: number) {
   const row = await findAlertChannel(db, { accountId, id });
   if (row === undefined) throw notFound('alert channel', String(id));
-  const subscriptions = await subscriptionsOfChannels(db, { channelIds: [id], limit: mostSubscriptions });
-  return presentChannel(row, subscriptions, mostSubscriptions);
+  const subscriptions = await subscriptionsOfChannels(db, { channelIds: [id], limit: maxSubscriptions });
+  return presentChannel(row, subscriptions, maxSubscriptions);
 }
 
-/** Routes of alert channels. `app` is `api` without types: one schema of the body is chosen by another field of it. */
+/** Routes of alert channels. `app` is `api` without types: the body's `type` selects the schema of its `config`. */
 export function registerAlertChannels(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
   const { db, background, now } = deps;
   const tags = ['Alert channels'];
@@ -111,9 +111,9 @@ export function registerAlertChannels(app: FastifyInstance, api: PublicApi, deps
       const { accountId } = request;
       const body = request.body as Create; // validated by the schema above
       const created = await db.tx(async (tx) => {
-        if ((await lockChannelCount(tx, accountId)) >= mostChannels) {
+        if ((await lockChannelCount(tx, accountId)) >= maxChannels) {
           throw conflict(
-            `An account has at most ${mostChannels} alert channels: delete one that is not used.`,
+            `An account has at most ${maxChannels} alert channels: delete one that is not used.`,
           );
         }
         const prepared = await prepareChannel(tx, deps, { request, body, row: null });

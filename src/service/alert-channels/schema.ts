@@ -17,12 +17,12 @@ const configTitles = {
   PAGING_B: 'PagingBConfig',
 } as const;
 
-/** The config of each type as clients send it; it is validated apart, by the type beside it. */
+/** The config of each type as clients send it. It is validated separately, by the `type` next to it. */
 export const configSchemas = Object.fromEntries(
   channelTypes.map((type) => [type, strict(Type.Object({ config: channelConfigs[type] }))]),
 );
 
-/** In the document: of each type one. */
+/** The configs in the OpenAPI document: one schema per type. */
 export const ChannelConfigs = channelTypes.map((type) => ({
   ...strict(Type.Object(channelConfigs[type].properties)),
   $id: configTitles[type],
@@ -57,8 +57,8 @@ export const AlertChannelSubscription = open(
   ),
 );
 
-/** Subscriptions that one body can hold, and that a channel shows at most. */
-export const mostSubscriptions = 2000;
+/** Limit of subscriptions in one body and in one shown channel. */
+export const maxSubscriptions = 2000;
 
 const flags = {
   sendRecovery: Type.Boolean({ default: true }),
@@ -76,7 +76,7 @@ const flags = {
 
 const fields = {
   type: StringEnum(channelTypes),
-  // The schemas of the types stand in the document; which one counts is decided by `type`.
+  // The document lists the schemas of all types; `type` selects the one that applies.
   config: Type.Unsafe<{ [field: string]: unknown }>({
     type: 'object',
     additionalProperties: true,
@@ -87,7 +87,7 @@ const fields = {
 
 const subscriptions = Type.Optional(
   Type.Array(SubscriptionBody, {
-    maxItems: mostSubscriptions,
+    maxItems: maxSubscriptions,
     description:
       'Checks and groups that are subscribed; in a change they take the place of all that there are.',
   }),

@@ -4,7 +4,7 @@ import { listedConfig, partialConfig } from '../db/listed-definition.ts';
 
 /** Statements on alert channels. */
 
-/** A row of `alert_channels`, secret values of its config encrypted. */
+/** A row of `alert_channels`. Secret values of its config are encrypted. */
 export type AlertChannelRow = {
   id: number;
   type: ChannelType;
@@ -41,7 +41,7 @@ const values = (channel: AlertChannelWrite) => [
   channel.now,
 ];
 
-/** Its new id. */
+/** Returns the new id. */
 export async function insertAlertChannel(tx: Queryable, channel: AlertChannelWrite): Promise<number> {
   const [row] = await tx.query<{ id: number }>(
     `insert into alert_channels (account_id, type, config, send_recovery, send_failure, send_degraded, ssl_expiry,
@@ -79,7 +79,7 @@ export async function findAlertChannel(
   return rows[0];
 }
 
-/** As findAlertChannel, and nobody else changes it before the transaction ends. */
+/** Like findAlertChannel, but locks the row until the transaction ends. */
 export async function lockAlertChannel(
   tx: Queryable,
   { accountId, id }: Named,
@@ -93,7 +93,7 @@ export async function lockAlertChannel(
 
 const listedColumns = columns.replace(' config,', ` ${listedConfig}, ${partialConfig} as "isPartial",`);
 
-/** A page of channels, oldest first. `isPartial`: what is long of a config has gone. */
+/** A page of channels, oldest first. `isPartial`: long fields of the config were omitted. */
 export async function listAlertChannels(
   db: Queryable,
   { accountId, limit, offset }: { accountId: string; limit: number; offset: number },
@@ -104,7 +104,7 @@ export async function listAlertChannels(
   );
 }
 
-/** How many channels an account has; others that ask within a transaction wait for its end. */
+/** Counts an account's channels. Within a transaction, concurrent callers wait until it ends. */
 export async function lockChannelCount(tx: Queryable, accountId: string): Promise<number> {
   await tx.query('select id from accounts where id = $1 for no key update', [accountId]);
   const [row] = await tx.query<{ count: number }>(
@@ -114,7 +114,7 @@ export async function lockChannelCount(tx: Queryable, accountId: string): Promis
   return row?.count ?? 0;
 }
 
-/** True when there was such a channel. */
+/** Returns false if there was no such channel. */
 export async function deleteAlertChannel(tx: Queryable, { accountId, id }: Named): Promise<boolean> {
   const rows = await tx.query('delete from alert_channels where account_id = $1 and id = $2 returning id', [
     accountId,

@@ -27,7 +27,7 @@ export const presentSubscription = ({ id, channelId: of, activated, checkId, gro
   groupId,
 });
 
-/** The number of a path; throws 404 where it is none. */
+/** Parses the channel id of a path. Throws 404 if it is not a number. */
 export function channelId(text: string): number {
   const id = numberId(text);
   if (id === null) throw notFound('alert channel', text);

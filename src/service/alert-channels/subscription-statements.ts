@@ -1,9 +1,9 @@
 import { countRows } from '../db/count-rows.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on subscriptions: which checks and groups tell which alert channels. */
+/** Statements on subscriptions: which checks and groups send alerts to which channels. */
 
-export type ToldChannel = {
+export type NotifiedChannel = {
   id: number;
   type: string;
   sendFailure: boolean;
@@ -14,7 +14,7 @@ export type ToldChannel = {
   sslExpiryThreshold: number;
 };
 
-/** Channels that are told of a check's alerts: with `ofGroup` those of its group alone, else its own alone. */
+/** Channels that receive a check's alerts: with `ofGroup` only those of its group, otherwise only its own. */
 export async function channelsOf(
   tx: Queryable,
   {
@@ -23,8 +23,8 @@ export async function channelsOf(
     groupId,
     ofGroup,
   }: { accountId: string; checkId: string; groupId: number | null; ofGroup: boolean },
-): Promise<ToldChannel[]> {
-  return tx.query<ToldChannel>(
+): Promise<NotifiedChannel[]> {
+  return tx.query<NotifiedChannel>(
     `select c.id, c.type, c.send_failure as "sendFailure", c.send_recovery as "sendRecovery",
        c.send_degraded as "sendDegraded", c.ssl_expiry as "sslExpiry", c.ssl_expiry_threshold as "sslExpiryThreshold"
      from alert_subscriptions s join alert_channels c on c.id = s.channel_id
@@ -34,8 +34,8 @@ export async function channelsOf(
   );
 }
 
-/** Whether a channel is told of what happens to the checks of a group. */
-export async function isToldOfGroup(
+/** Whether a channel receives alerts of a group's checks. */
+export async function receivesGroupAlerts(
   db: Queryable,
   { channelId, groupId }: { channelId: number; groupId: number },
 ): Promise<boolean> {
@@ -46,20 +46,20 @@ export async function isToldOfGroup(
   return rows.length > 0;
 }
 
-/** As checks and groups show theirs. */
+/** A subscription as checks and groups show it. */
 export type OwnSubscription = { alertChannelId: number; activated: boolean };
 
-/** Who subscribes. */
+/** The subscriber: a check or a group. */
 export type Subscriber = { checkId: string; groupId: null } | { checkId: null; groupId: number };
 
-/** An expression of all subscriptions of a row of `checks` or `check_groups`, for the columns that are selected. */
+/** SQL expression for all subscriptions of a row of `checks` or `check_groups`, for use among selected columns. */
 export function subscriptionsColumn(table: 'checks' | 'check_groups'): string {
   const column = table === 'checks' ? 'check_id' : 'group_id';
   return `(select coalesce(jsonb_agg(jsonb_build_object('alertChannelId', s.channel_id, 'activated', s.activated)
       order by s.channel_id), '[]') from alert_subscriptions s where s.${column} = ${table}.id) as subscriptions`;
 }
 
-/** Those of the given channels that the account has; they can't be deleted before `tx` ends. */
+/** Those of the given channels that the account has, locked against deletion until `tx` ends. */
 export async function shareLockChannels(
   tx: Queryable,
   { accountId, ids }: { accountId: string; ids: readonly number[] },
@@ -72,7 +72,7 @@ export async function shareLockChannels(
   return rows.map(({ id }) => id);
 }
 
-/** Makes these the subscriptions of a check or a group. The channels must be the account's. */
+/** Replaces the subscriptions of a check or a group. The channels must belong to the account. */
 export async function replaceSubscriptions(
   tx: Queryable,
   { checkId, groupId }: Subscriber,
@@ -94,7 +94,7 @@ export async function replaceSubscriptions(
   );
 }
 
-/** Subscribes a new check to the channels that it does not name: to all, or to those that subscribe new checks. */
+/** Subscribes a new check to the channels that it does not name: to all, or to those with autoSubscribe. */
 export async function subscribeNewCheck(
   tx: Queryable,
   { accountId, checkId, toAll }: { accountId: string; checkId: string; toAll: boolean },
@@ -107,7 +107,7 @@ export async function subscribeNewCheck(
   );
 }
 
-/** Subscribes a check or a group to every channel of the account. Subscriptions that it has stay as they are. */
+/** Subscribes a check or a group to every channel of the account. Existing subscriptions do not change. */
 export async function subscribeToAll(
   tx: Queryable,
   { accountId, checkId, groupId }: Subscriber & { accountId: string },
@@ -121,13 +121,13 @@ export async function subscribeToAll(
   );
 }
 
-/** As channels show theirs. */
+/** A subscription as channels show it. */
 export type SubscriptionRow = Subscriber & { id: number; channelId: number; activated: boolean };
 
 const columns =
   'id, channel_id as "channelId", check_id as "checkId", group_id::float8 as "groupId", activated';
 
-/** Subscriptions of each channel, the oldest `limit + 1` of each: one too many tells that there are more. */
+/** Subscriptions of each channel, the oldest `limit + 1` of each. The extra one shows that there are more. */
 export async function subscriptionsOfChannels(
   db: Queryable,
   { channelIds, limit }: { channelIds: readonly number[]; limit: number },
@@ -169,7 +169,7 @@ export async function findSubscription(
   return rows[0];
 }
 
-/** Sets the subscription of a check or a group, which must be the account's, to a channel. */
+/** Sets the subscription of a check or a group to a channel. Both must belong to the account. */
 export async function setSubscription(
   tx: Queryable,
   { channelId, checkId, groupId, activated }: Subscriber & { channelId: number; activated: boolean },
@@ -185,7 +185,7 @@ export async function setSubscription(
   return row;
 }
 
-/** True when there was such a subscription. */
+/** Returns false if there was no such subscription. */
 export async function deleteSubscription(tx: Queryable, { channelId, id }: Named): Promise<boolean> {
   const rows = await tx.query(
     'delete from alert_subscriptions where channel_id = $1 and id = $2 returning id',
@@ -196,7 +196,7 @@ export async function deleteSubscription(tx: Queryable, { channelId, id }: Named
 
 export type ChannelSubscription = Subscriber & { activated: boolean };
 
-/** Makes these the subscriptions of a channel. The checks and groups must be the account's. */
+/** Replaces the subscriptions of a channel. The checks and groups must belong to the account. */
 export async function replaceChannelSubscriptions(
   tx: Queryable,
   channelId: number,
@@ -226,7 +226,7 @@ export async function replaceChannelSubscriptions(
   }
 }
 
-/** Those of the given checks and groups that the account has; they can't be deleted before `tx` ends. */
+/** Those of the given checks and groups that the account has, locked against deletion until `tx` ends. */
 export async function shareLockSubscribers(
   tx: Queryable,
   {
@@ -252,10 +252,10 @@ export async function shareLockSubscribers(
   return { checks: new Set(checks.map(({ id }) => id)), groups: new Set(groups.map(({ id }) => id)) };
 }
 
-/** What a check shows of a channel: its type and config, without what is long or secret as a whole. */
+/** The part of a channel that checks show: its type and config, without long fields and secret fields. */
 export type ChannelDetailRow = { id: number; type: string; config: Record<string, unknown> };
 
-/** Of the given channels those of the types that checks show. */
+/** Those of the given channels whose types checks show. */
 export async function channelDetails(
   db: Queryable,
   { accountId, ids }: { accountId: string; ids: readonly number[] },

@@ -3,15 +3,15 @@ import type { Helper } from '../../templates/dialect.ts';
 import { TemplateError } from '../../templates/template-error.ts';
 import { isTruthy, textOf, type Value } from '../../templates/values.ts';
 
-/** The helpers of webhook templates (facts, 4.4): plain functions of their arguments. */
+/** The helpers of webhook templates (facts, 4.4), as pure functions of their arguments. */
 
-/** No helper makes a longer text out of shorter ones than this. */
-const mostLength = 65_536;
+/** Largest text that a helper builds from shorter texts. */
+const maxLength = 65_536;
 
 const numberOf = (value: Value): number =>
   typeof value === 'number' ? value : textOf(value).trim() === '' ? Number.NaN : Number(textOf(value));
 
-/** Numbers as numbers, even when one of them is text; else texts. */
+/** Compares as numbers if both are numeric, even as text; otherwise as texts. */
 function order(a: Value, b: Value): number {
   const [x, y] = [numberOf(a), numberOf(b)];
   if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
@@ -20,7 +20,7 @@ function order(a: Value, b: Value): number {
 }
 
 const same = (a: Value, b: Value): boolean => a === b || (Array.isArray(a) && textOf(a) === textOf(b));
-/** `200` and "200" are alike. */
+/** `200` and "200" are equal. */
 const alike = (a: Value, b: Value): boolean =>
   same(a, b) || (isTruthy(a) && isTruthy(b) && textOf(a) === textOf(b));
 
@@ -40,7 +40,7 @@ function compare([a, operator, b]: readonly Value[]): boolean {
   const known = Object.hasOwn(operators, textOf(operator)) ? operators[textOf(operator)] : undefined;
   if (known === undefined) {
     throw new TemplateError(
-      `compare has no operator "${textOf(operator).slice(0, 20)}"; there are ${Object.keys(operators).join(' ')}`,
+      `compare has no operator "${textOf(operator).slice(0, 20)}"; use one of ${Object.keys(operators).join(' ')}`,
     );
   }
   return known(a, b);
@@ -53,7 +53,7 @@ function contains([collection, item, from]: readonly Value[]): boolean {
   return textOf(collection).includes(textOf(item), start);
 }
 
-/** The value of a tag like "team:shop" or "team=shop": the first that has the key. */
+/** The value of a tag like "team:shop" or "team=shop": the first tag with the key counts. */
 function tagValue([tags, key, fallback]: readonly Value[]): Value {
   for (const tag of Array.isArray(tags) ? tags : []) {
     const [, name, value] = /^([^:=]*)[:=]([^]*)$/.exec(textOf(tag)) ?? [];
@@ -67,7 +67,7 @@ function split([text, separator, index]: readonly Value[]): Value {
   return index === undefined ? parts : placeOf(parts, index);
 }
 
-/** The part of a list at a place, from its end where that is negative; what is no whole number names none. */
+/** The list element at a position, from the end if negative. Undefined if it is not an integer. */
 function placeOf(list: readonly Value[], index: Value): Value {
   const place = numberOf(index);
   return Number.isInteger(place) ? list.at(place) : undefined;
@@ -80,7 +80,7 @@ function replace([text, old, replacement]: readonly Value[]): string {
   return whole.slice(0, place) + textOf(replacement) + whole.slice(place + textOf(old).length);
 }
 
-const date = dateHelper((phrase) => `"${phrase.slice(0, 100)}" is not a time that is known`);
+const date = dateHelper((phrase) => `"${phrase.slice(0, 100)}" is not a known time`);
 
 const table: { readonly [name: string]: Helper } = {
   ...Object.fromEntries(randomHelpers),
@@ -119,10 +119,10 @@ const table: { readonly [name: string]: Helper } = {
   unlessLteq: ([a, b]) => order(a, b) > 0,
 };
 
-/** In the worst case a search compares each character of the text with each one that it looks for. */
+/** In the worst case, a search compares each character of the text with each character of the search text. */
 const searching = ['contains', 'has', 'replace', 'split'];
 
-/** How many characters a helper may look at, at most. */
+/** The most characters that a helper may inspect with these arguments. */
 export function workOf(name: string, args: readonly Value[]): number {
   const [first = 0, second = 0, ...others] = args.map((value) => textOf(value).length);
   const isSearch = searching.includes(name) && !Array.isArray(args[0]);
@@ -132,13 +132,13 @@ export function workOf(name: string, args: readonly Value[]): number {
   );
 }
 
-/** Helpers by name. Each cuts the text that it returns. */
+/** Helpers by name. Each truncates the text that it returns. */
 export const helpers: ReadonlyMap<string, Helper> = new Map(
   Object.entries(table).map(([name, helper]): [string, Helper] => [
     name,
     (args, context) => {
       const value = helper(args, context);
-      return typeof value === 'string' ? value.slice(0, mostLength) : value;
+      return typeof value === 'string' ? value.slice(0, maxLength) : value;
     },
   ]),
 );

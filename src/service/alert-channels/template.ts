@@ -8,7 +8,10 @@ import { TemplateError } from '../../templates/template-error.ts';
 import { isTruthy } from '../../templates/values.ts';
 import { helpers, workOf } from './template-helpers.ts';
 
-/** Handlebars templates of webhooks: the variables of an alert, the helpers of template-helpers.ts, if, unless, each, with. */
+/**
+ * Handlebars templates of webhooks: the variables of an alert, the helpers in template-helpers.ts, and if, unless,
+ * each, with.
+ */
 
 const blocks = ['if', 'unless', 'each', 'with'];
 
@@ -36,16 +39,16 @@ const alertTemplates: Dialect = {
   mostOutput: 256 * 1024,
   messages: {
     syntax: (problem) => `is not a valid template: ${problem.slice(0, 200)}`,
-    tooMany: (things, most) => `must not have more than ${most} ${things}`,
-    tooDeep: (most) => `must not nest blocks deeper than ${most}`,
-    tooLarge: (most) => `the template renders to more than ${most} characters`,
+    tooMany: (things, max) => `must not have more than ${max} ${things}`,
+    tooDeep: (max) => `must not nest blocks deeper than ${max}`,
+    tooLarge: (max) => `the template renders to more than ${max} characters`,
   },
 };
 
 function checkCall(call: Call, depth: number): void {
   if (call.params.length > 0 && !helpers.has(nameOf(call.path))) {
     throw new TemplateError(
-      `there is no helper ${nameOf(call.path).slice(0, 100)}; there are ${[...blocks, ...helpers.keys()].join(', ')}`,
+      `there is no helper ${nameOf(call.path).slice(0, 100)}; use one of ${[...blocks, ...helpers.keys()].join(', ')}`,
     );
   }
   checkArguments(call, depth);
@@ -60,7 +63,7 @@ function checkExpression(expression: Expression, depth: number): void {
   if (expression.type === 'SubExpression') checkCall(expression, depth + 1);
 }
 
-/** Parses a template and refuses what is not known here, wherever it is. Throws TemplateError. */
+/** Parses a template and refuses unknown elements at any depth. Throws TemplateError. */
 export async function parseTemplate(template: string): Promise<Program> {
   const program = (await loadParser())(template, alertTemplates);
   checkProgram(program, 0);
@@ -77,7 +80,7 @@ function checkProgram(program: Program | undefined, depth: number): void {
   }
 }
 
-/** Renders a parsed template. Throws TemplateError: too long, too large, a helper that was used wrongly. */
+/** Renders a parsed template. Throws TemplateError: too long, too large, or a helper with wrong arguments. */
 export function renderTemplate(
   program: Program,
   { variables, escaping, now }: { variables: Variables; escaping: Escaping; now: () => number },

@@ -22,9 +22,9 @@ import { createProblems, type Problems } from '../http/problems.ts';
 import { isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps } from '../http/api.ts';
 
-/** From the body of an alert channel to what is written: what no schema can say is refused here. */
+/** Turns the body of an alert channel into the row to write, and refuses what no schema can express. */
 
-/** A config by the schema of its type, defaults filled in. Throws the error of a bad request. */
+/** Validates a config by the schema of its type and fills in defaults. Throws the error of a bad request. */
 function validConfig(request: FastifyRequest, type: ChannelType, config: object): ChannelConfig {
   const schema = configSchemas[type];
   if (schema === undefined) throw new Error(`no schema of ${type}`);
@@ -34,7 +34,7 @@ function validConfig(request: FastifyRequest, type: ChannelType, config: object)
   return holder.config as ChannelConfig; // valid by the schema of its type
 }
 
-/** What a client of HTTP writes by itself. */
+/** Headers that HTTP clients set themselves. */
 const ownHeaders = [
   'connection',
   'content-length',
@@ -77,7 +77,7 @@ async function checkWebhook(type: ChannelType, config: object, problems: Problem
   else if (!URL.canParse(url)) problems.add('config.url', 'is not a URL');
 }
 
-/** Who a body of a subscription names; what is wrong with it goes to `problems`. */
+/** The subscriber that a subscription body names. Problems are added to `problems`. */
 export function subscriberOf(body: SubscriptionBody, at: string, problems: Problems): Subscriber | null {
   const { checkId = null, groupId = null } = body;
   if ((checkId === null) === (groupId === null)) {
@@ -91,7 +91,10 @@ export function subscriberOf(body: SubscriptionBody, at: string, problems: Probl
   return groupId === null ? null : { checkId: null, groupId };
 }
 
-/** Checks and groups that the account does not have are problems; the others stay until `tx` ends. */
+/**
+ * Checks and groups that the account does not have are problems. The others are locked against deletion until `tx`
+ * ends.
+ */
 export async function checkSubscribers(
   tx: Db,
   options: { accountId: string; subscribers: readonly (Subscriber & { at: string })[]; problems: Problems },
@@ -134,11 +137,11 @@ async function validSubscriptions(
 
 type Prepared = {
   channel: AlertChannelWrite;
-  /** Null = as they are. */
+  /** Null = unchanged. */
   subscriptions: ChannelSubscription[] | null;
 };
 
-/** Of a new channel (`row` null) or of a change: refuses what is wrong with it, and gives what is written. */
+/** Validates a new channel (`row` null) or a change and returns the values to write. */
 export async function prepareChannel(
   tx: Db,
   deps: ApiDeps,

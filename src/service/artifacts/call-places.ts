@@ -1,16 +1,16 @@
-/** So many pieces of work at once; whoever comes later waits for a place. */
+/** Limits concurrent calls. Further calls wait for a place. */
 export type Places = {
-  /** Rejects with `signal.reason` where it fires before there is a place. */
+  /** Rejects with `signal.reason` if it fires before there is a place. */
   within<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 };
 
-export function createPlaces(most: number): Places {
+export function createPlaces(max: number): Places {
   let taken = 0;
   const waiting = new Set<() => void>();
 
   async function enter(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (taken < most) {
+    if (taken < max) {
       taken++;
       return;
     }
@@ -19,7 +19,7 @@ export function createPlaces(most: number): Places {
         waiting.delete(go);
         reject(signal.reason as Error); // as throwIfAborted does
       };
-      // The place is handed on: `taken` stays.
+      // The place passes to the next call, so `taken` does not change.
       const go = () => {
         signal.removeEventListener('abort', onAbort);
         resolve();

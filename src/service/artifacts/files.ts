@@ -8,37 +8,41 @@ import { uploadBody } from './upload-body.ts';
 import { isOutOfSpace } from '../../system-errors.ts';
 
 /**
- * Bytes of artifacts, or of code bundles: below one folder that all replicas of the service share (here), or in a bucket
- * (bucket.ts).
+ * Bytes of artifacts or of code bundles, in a folder that all replicas of the service share (this file) or in a
+ * bucket (bucket.ts).
  */
 export type ArtifactFiles = {
-  /** Bytes that are there so far of a file that is not complete. */
+  /** Bytes stored so far of an incomplete file. */
   partLength: (id: string) => Promise<number>;
   /**
-   * Writes `body` from byte `at` on, what lay beyond is gone; at most `size` in all. What came stays also when the body
-   * breaks off. Resolves with the length, and with the SHA-256 of the whole where it began at 0. Rejects with DiskFull, with
-   * TooLong, with WrongPlace where it can't begin at `at`, with WrongBeginning where it does not begin with `beginning`, with the body's error, or with `signal.reason`.
+   * Writes `body` from byte `at` on and drops any bytes after that place; at most `size` bytes in all. Received bytes
+   * are kept if the body breaks off. Resolves with the length, and with the SHA-256 of the complete content if it
+   * began at 0. Rejects with DiskFull, with TooLong, with WrongPlace if it cannot begin at `at`, with WrongBeginning
+   * if it does not begin with `beginning`, with the body's error, or with `signal.reason`.
    */
   write: (
     id: string,
     part: { at: number; size: number; body: Readable; signal: AbortSignal; beginning?: Buffer },
   ) => Promise<{ length: number; sha256: Buffer | null }>;
-  /** SHA-256 of what is there so far. */
+  /** SHA-256 of the bytes stored so far. */
   digest: (id: string) => Promise<Buffer>;
-  /** Makes the part the file: it is on disk when this resolves. */
+  /** Turns the part into the file, which is on disk when this resolves. */
   finish: (id: string) => Promise<void>;
-  /** `range`: first and last byte, both counted; the stream gives these alone. `size` is that of the file. */
+  /**
+   * `range`: first and last byte, both inclusive; the stream returns only these. `size` is the size of the complete
+   * file.
+   */
   open: (
     id: string,
     range?: (size: number) => ByteRange | null,
   ) => Promise<{ stream: Readable; size: number }>;
-  /** A URL by which whoever has it gets a stored file for some minutes; null = the service itself is to send it. */
+  /** A URL that gives access to a stored file for some minutes; null = the service sends the file itself. */
   urlOf?: (
     id: string,
     file: { size: number; contentType: string; disposition: string },
   ) => Promise<string | null>;
   exists: (id: string) => Promise<boolean>;
-  /** Every file there is, in no order. `modifiedAt` is milliseconds since the epoch. */
+  /** Every file, in no particular order. `modifiedAt` is milliseconds since the epoch. */
   list: () => AsyncIterable<{ id: string; isPart: boolean; modifiedAt: number }>;
   /** Removes a file and its part. */
   remove: (id: string) => Promise<void>;
@@ -46,27 +50,27 @@ export type ArtifactFiles = {
 
 export type ByteRange = { start: number; end: number };
 
-/** The disk takes no more. */
+/** The disk is full. */
 export class DiskFull extends Error {}
-/** The bytes that are there are others than those before this place: `length` is where to go on. */
+/** The bytes stored before this place differ from the expected ones. `length` is where to continue. */
 export class WrongPlace extends Error {
   readonly length: number;
   constructor(length: number) {
-    super(`can go on at ${length} alone`);
+    super(`the upload can only continue at byte ${length}`);
     this.length = length;
   }
 }
 
-/** Left free for the database, which must not meet a full disk. */
+/** Space kept free for the database, which must not run into a full disk. */
 const reservedBytes = 128 * 1024 * 1024;
 const writeBytes = 1024 * 1024;
 
-/** Files below `folder`: `<end of the id>/<id>`, with `.part` as long as something is missing. */
+/** Stores files below `folder` as `<end of the id>/<id>`, with the suffix `.part` while they are incomplete. */
 export function createArtifactFiles(
   folder: string,
   { reserveBytes = reservedBytes }: { reserveBytes?: number } = {},
 ): ArtifactFiles {
-  // The end of a UUIDv7 is random, so that no folder grows large.
+  // The end of a UUIDv7 is random, so no folder grows large.
   const pathOf = (id: string) => join(folder, id.slice(-2), id);
   const partOf = (id: string) => `${pathOf(id)}.part`;
 
@@ -103,10 +107,10 @@ export function createArtifactFiles(
       try {
         await pipeline(uploadBody(body, { at, size, beginning, signal }), counted, target, { signal });
       } catch (error) {
-        // What is still being written belongs to this attempt: the next one looks at the length.
+        // The pending write belongs to this attempt. The next attempt reads the length.
         await closed.catch(() => undefined);
         if (!isOutOfSpace(error)) throw error;
-        // Half a file would keep the disk full for whatever is smaller.
+        // A partial file would keep the disk full and block smaller files.
         await fs.rm(path, { force: true });
         throw new DiskFull('the disk for artifacts is full');
       }

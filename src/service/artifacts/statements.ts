@@ -1,6 +1,9 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on artifacts. A file is known by job, attempt, lease and name: what a result came with, its files came with. */
+/**
+ * Statements on artifacts. A file is identified by job, attempt, lease and name, so a result and its files always
+ * belong together.
+ */
 
 export type ArtifactState = 'pending' | 'stored' | 'refused' | 'lost';
 
@@ -20,10 +23,10 @@ const columns = `id, job_id as "jobId", attempt, lease_token as "leaseToken", na
 const isKey = 'job_id = $1 and attempt = $2 and lease_token = $3 and name = $4';
 
 /**
- * Whether a lease of a job of this account may bring files of an attempt: any lease while the run goes on, afterwards one
- * whose result of that attempt is stored.
+ * Whether a lease of this account's job may upload files of an attempt. While the run is in progress any lease may;
+ * afterwards only a lease whose result of that attempt is stored.
  */
-export async function mayBringFiles(
+export async function mayUploadFiles(
   db: Queryable,
   lease: { accountId: string; jobId: string; attempt: number; leaseToken: string },
 ): Promise<boolean> {
@@ -39,7 +42,7 @@ export async function mayBringFiles(
   return rows.length > 0;
 }
 
-/** Notes a file that is to come; the row that stands afterwards, which may be an older one. */
+/** Records a file that will be uploaded. Returns the resulting row, which may be an older one. */
 export async function announceArtifact(
   db: Queryable,
   artifact: ArtifactRow & { accountId: string; now: Date },
@@ -77,7 +80,7 @@ export async function findArtifact(db: Queryable, key: ArtifactKey): Promise<Art
   return rows[0];
 }
 
-/** How many files an attempt of a lease has, and their bytes. */
+/** Counts the files of one attempt and lease, and their bytes. */
 export async function artifactsOfAttempt(
   db: Queryable,
   { jobId, attempt, leaseToken }: Omit<ArtifactKey, 'name'>,
@@ -90,7 +93,7 @@ export async function artifactsOfAttempt(
   return rows[0] ?? { count: 0, bytes: 0 };
 }
 
-/** What is announced of a file that is not stored is replaced: its agent begins anew, with other bytes. */
+/** Replaces the announcement of a file that is not stored yet, because its agent restarts with other bytes. */
 export async function reannounceArtifact(
   db: Queryable,
   { id, size, sha256, contentType, type }: Omit<ArtifactRow, keyof ArtifactKey | 'state'>,
@@ -102,7 +105,7 @@ export async function reannounceArtifact(
   );
 }
 
-/** Ends the way of a file. One that is stored stays so. */
+/** Sets the final state of a file. A stored file does not change. */
 export async function settleArtifact(
   db: Queryable,
   { id, state, now }: { id: string; state: ArtifactState; now: Date },
@@ -136,7 +139,7 @@ export async function artifactsOf(
   );
 }
 
-/** Ids of files announced before a moment, oldest first. */
+/** Ids of files announced before a given time, oldest first. */
 export async function oldArtifacts(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },
@@ -148,7 +151,7 @@ export async function oldArtifacts(
   return rows.map(({ id }) => id);
 }
 
-/** Ids of files announced before a moment whose bytes have not all come. */
+/** Ids of incomplete files announced before a given time. */
 export async function unfinishedArtifacts(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },

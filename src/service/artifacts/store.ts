@@ -7,8 +7,8 @@ import { createArtifactFiles, type ArtifactFiles } from './files.ts';
 export type ArtifactStore = { files: ArtifactFiles; bundles: ArtifactFiles; close: () => Promise<void> };
 
 /**
- * Where files of runs and code bundles lie, as the configuration says. A bucket that is away for now is no obstacle; one that
- * refuses the keys is: throws FatalError CONFIGURATION.
+ * Opens the storage of run files and code bundles that is configured. A bucket that is temporarily unavailable is
+ * tolerated. Throws FatalError CONFIGURATION if the bucket refuses the keys.
  */
 export async function openArtifactStore({
   config: { bucket: config, dataDir },
@@ -24,23 +24,23 @@ export async function openArtifactStore({
       close: async () => undefined,
     };
   }
-  // Megabytes of program that a service without a bucket does not load.
-  const { bucketTrouble, createBucketClient } = await import('./bucket-client.ts');
+  // Loaded only if there is a bucket, because the client is megabytes of code.
+  const { bucketProblem, createBucketClient } = await import('./bucket-client.ts');
   const { createBucketFiles } = await import('./bucket.ts');
   const client = createBucketClient(config);
-  const trouble = await bucketTrouble(client, config.bucket);
+  const trouble = await bucketProblem(client, config.bucket);
   if (trouble?.isForGood === true) {
     client.destroy();
     throw new FatalError(
       'CONFIGURATION',
-      `SERVICE_ARTIFACT_STORE: the bucket ${config.bucket} can't be used: ${trouble.message}`,
+      `SERVICE_ARTIFACT_STORE: the bucket ${config.bucket} cannot be used: ${trouble.message}`,
       { exitCode: exitCodes.configuration },
     );
   }
   if (trouble !== null) {
     log.error(
       { bucket: config.bucket, error: trouble.message },
-      'the artifact store does not answer: agents keep their files',
+      'artifact store not reachable; agents keep their files',
     );
   }
   return {

@@ -1,17 +1,18 @@
 import type { Readable } from 'node:stream';
 import { toError } from '../../errors.ts';
 
-/** The bytes of an upload as they come, within their bounds, wherever they are stored. */
+/** Reads an upload within its limits, independent of where it is stored. */
 
-/** More bytes came than were announced. */
+/** More bytes arrived than were announced. */
 export class TooLong extends Error {}
-/** The first bytes are not those that a file of its kind begins with. */
+/** The first bytes differ from those that a file of its kind begins with. */
 export class WrongBeginning extends Error {}
 
 /**
- * What comes of `body` from byte `at` of a file of `size` bytes on. Throws WrongBeginning where the first bytes are not
- * `beginning`, TooLong, the body's own error. A body that is refused is left as it is, not destroyed: the rest of a request's
- * still stands before the next one of its connection (http/slow-body.ts takes it). `signal` destroys it: nothing more comes of it.
+ * Yields the bytes of `body`, which belong at byte `at` of a file of `size` bytes. Throws WrongBeginning if the first
+ * bytes are not `beginning`, TooLong, or the body's own error. A refused body is not destroyed: its unread rest
+ * precedes the next request on the connection, and http/slow-body.ts discards it. `signal` destroys the body and ends
+ * the iteration.
  */
 export function uploadBody(
   body: Readable,
@@ -26,7 +27,8 @@ export function uploadBody(
       let seen = 0;
       for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         const wanted = beginning.subarray(seen, seen + chunk.length);
-        if (!chunk.subarray(0, wanted.length).equals(wanted)) throw new WrongBeginning('begins otherwise');
+        if (!chunk.subarray(0, wanted.length).equals(wanted))
+          throw new WrongBeginning('the file begins with other bytes');
         seen += chunk.length;
         if (at + seen > size) throw new TooLong(`more than the ${size} bytes that were announced`);
         yield chunk;

@@ -23,28 +23,28 @@ import { BodyTooSlow } from '../http/slow-body.ts';
 import { hourMs, dayMs } from '../../durations.ts';
 import { codeOf } from '../../system-errors.ts';
 
-/** Code bundles of suites: a row and a file each, the same content once per account. */
+/** Code bundles of suites: a row and a file each. The same content is stored once per account. */
 
 export type BundleDeps = { db: Db; bundles: ArtifactFiles; now: () => number };
 
-/** Bundles of one account. */
+/** Bundles per account. */
 export const bundlesOfAccount = 1000;
-/** A bundle that no check uses is kept so long. */
+/** An unused bundle is deleted after this time. */
 export const unusedBundleMs = 7 * dayMs;
-/** How often it is noted that a bundle is in use. */
+/** How often the use of a bundle is recorded. */
 const notedMs = 6 * hourMs;
-/** What no upload can still be writing. */
+/** A file older than this cannot belong to an upload in progress. */
 const strayMs = hourMs;
 const deletedAtOnce = 100;
 const strayBatch = 500;
-/** Of gzip with deflate (RFC 1952, 2.3.1). */
+/** First bytes of gzip with deflate (RFC 1952, 2.3.1). */
 const gzipBeginning = Buffer.from([0x1f, 0x8b, 0x08]);
-/** Head, one empty block and trailer of the shortest gzip file. */
+/** Bytes of the shortest gzip file: header, one empty block and trailer. */
 const smallestGzip = 20;
 
 /**
- * Stores a bundle of `size` bytes. Throws HttpError 400, 408, 409, 413 or 507; then nothing is left of it. The key is the digest,
- * so that the same content has the same key whoever uploads it again.
+ * Stores a bundle of `size` bytes. Throws HttpError 400, 408, 409, 413 or 507; then nothing of it is kept. The key is
+ * the digest, so the same content always gets the same key.
  */
 export async function storeBundle(
   { db, bundles, now }: BundleDeps,
@@ -75,7 +75,7 @@ export async function storeBundle(
       });
     if (length < size || sha256 === null) throw brokenOff();
     const digest = sha256.toString('hex');
-    // Before there is a row: whoever sees it finds the file.
+    // Before the row is written: whoever reads the row finds the file.
     await bundles.finish(id);
     const row = await db.tx(async (tx) => {
       const saved = await saveBundle(tx, { id, accountId, key: digest, digest, size, now: new Date(time) });
@@ -94,11 +94,11 @@ export async function storeBundle(
 
 function checkSize(size: number): void {
   if (size > bundleLimits.archiveBytes) {
-    const most = bundleLimits.archiveBytes;
+    const max = bundleLimits.archiveBytes;
     throw new HttpError(
       413,
-      `The code bundle has ${size} bytes, more than ${most}: leave out files that the tests do not need.`,
-      { 'content-length': [`must not be above ${most}`] },
+      `The code bundle has ${size} bytes, more than ${max}: omit files that the tests do not need.`,
+      { 'content-length': [`must not be above ${max}`] },
     );
   }
   if (size < smallestGzip) throw notGzip();
@@ -126,7 +126,7 @@ function refusalOf(
   return toError(error);
 }
 
-/** Deletes a bundle that no check uses. Throws HttpError 404 or 409. */
+/** Deletes an unused bundle. Throws HttpError 404 or 409. */
 export async function removeBundle(
   { db, bundles }: BundleDeps,
   { accountId, key }: { accountId: string; key: string },
@@ -146,26 +146,26 @@ export async function removeBundle(
   await bundles.remove(id);
 }
 
-/** Deletes bundles that no check has used for long. Whether there may be more of them. */
+/** Deletes bundles that have been unused for long. Returns whether there may be more. */
 export async function deleteOldBundles({ db, bundles, now }: BundleDeps): Promise<boolean> {
   const time = now();
   await noteUsedBundles(db, { before: new Date(time - notedMs), now: new Date(time) });
   const before = new Date(time - unusedBundleMs);
   const ids = await deleteUnusedBundles(db, { before, limit: deletedAtOnce });
-  // What is left of a file whose row is gone, should the service end here, is swept.
+  // If the service dies here, the remaining files have no row, and sweepBundleFiles deletes them.
   for (const id of ids) await bundles.remove(id);
   return ids.length === deletedAtOnce;
 }
 
 /**
- * Removes what uploads have left that a service did not live to end: files without a row. `isAlone`: no other process
- * uses the folder, and this one has not begun to; else only what is too old to be under way.
+ * Deletes files without a row, left by uploads that were interrupted. `isOnlyUser`: no other process uses the folder,
+ * and this one has not started to. Otherwise only files too old for an upload in progress are deleted.
  */
 export async function sweepBundleFiles(
   { db, bundles, now }: BundleDeps,
-  { isAlone }: { isAlone: boolean },
+  { isOnlyUser }: { isOnlyUser: boolean },
 ): Promise<void> {
-  const before = isAlone ? Infinity : now() - strayMs;
+  const before = isOnlyUser ? Infinity : now() - strayMs;
   let some: string[] = [];
   const removeStray = async () => {
     const known = await knownBundleFiles(db, some);

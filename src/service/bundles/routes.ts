@@ -27,7 +27,7 @@ export const PlaywrightBundle = open(
 
 const path = '/v1/playwright-bundles';
 const KeyParams = strict(Type.Object({ key: Type.String() }));
-/** The largest bundle in this time is one that comes with 1.4 Mbit/s. */
+/** Within this time the largest bundle arrives at 1.4 Mbit/s. */
 const uploadTimes = { totalMs: 15 * 60_000, idleMs: 30_000 };
 const accepted = ['application/octet-stream', 'application/gzip', 'application/x-gzip'];
 
@@ -38,7 +38,7 @@ const present = ({ key, digest, size, createdAt }: BundleRow) => ({
   created_at: createdAt.toISOString(),
 });
 
-/** Adds the routes of bundles. `app` is `api` without types: the upload has a scope whose bodies are not JSON. */
+/** Adds the bundle routes. `app` is `api` without types: the upload has a scope whose bodies are not JSON. */
 export async function registerPlaywrightBundles(
   app: FastifyInstance,
   api: PublicApi,
@@ -104,7 +104,7 @@ export async function registerPlaywrightBundles(
 
 function registerUpload(scope: FastifyInstance, deps: ApiDeps): void {
   scope.removeAllContentTypeParsers();
-  // The body is read by the route, as it comes.
+  // The route itself reads the body as a stream.
   scope.addContentTypeParser(accepted, (_request, _payload, done) => done(null, null));
   scope.addContentTypeParser('*', (_request, _payload, done) => {
     const attributes = { 'content-type': [`must be ${accepted[0]}`] };
@@ -127,7 +127,7 @@ function registerUpload(scope: FastifyInstance, deps: ApiDeps): void {
           ...errorResponses(400, 409, 411, 413, 415, 507),
         },
       },
-      // The body is no value that a schema could look at.
+      // The body is a stream, which no schema can validate.
       validatorCompiler: () => () => true,
     },
     async (request, reply) => {

@@ -1,9 +1,9 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on code bundles of suites. A bundle is known by its account and its key. */
+/** Statements on code bundles of suites. A bundle is identified by its account and its key. */
 
 export type BundleRow = {
-  /** Names its file. */
+  /** Name of its file. */
   id: string;
   key: string;
   /** SHA-256 of the archive, in hex. */
@@ -17,8 +17,8 @@ type Named = { accountId: string; key: string };
 const columns = `id, key, digest, size, created_at as "createdAt"`;
 
 /**
- * Notes a bundle, or that it came once more; the row that stands, locked until the transaction ends. Its id is another one
- * where the content was there before.
+ * Inserts a bundle, or records that it was uploaded again. Returns the resulting row, locked until the transaction
+ * ends. Its id differs from the given one if the content already existed.
  */
 export async function saveBundle(
   tx: Queryable,
@@ -32,11 +32,11 @@ export async function saveBundle(
     [bundle.id, bundle.accountId, bundle.key, bundle.digest, bundle.size, bundle.now],
   );
   const [row] = rows;
-  if (row === undefined) throw new Error('an upsert has returned no row');
+  if (row === undefined) throw new Error('an upsert returned no row');
   return row;
 }
 
-/** Gives a bundle whose file is gone another file. */
+/** Assigns a new file to a bundle whose file is missing. */
 export async function renameBundleFile(
   tx: Queryable,
   { from, to }: { from: string; to: string },
@@ -73,8 +73,8 @@ export async function listBundles(
 }
 
 /**
- * A check is about to name this bundle: it can't be deleted before the transaction ends. Written rather than locked, so that
- * a deletion that waits for the lock sees that it is in use. False = there is no such bundle.
+ * Marks a bundle as used, so that it cannot be deleted before the transaction ends. It is written rather than locked,
+ * so that a deletion waiting for the lock sees the use. Returns false if the bundle does not exist.
  */
 export async function useBundle(
   tx: Queryable,
@@ -87,7 +87,7 @@ export async function useBundle(
   return rows.length > 0;
 }
 
-/** As findBundle, and no check comes to use it before the transaction ends. */
+/** Like findBundle, but locks the row: no check starts to use the bundle before the transaction ends. */
 export async function lockBundle(tx: Queryable, { accountId, key }: Named): Promise<BundleRow | undefined> {
   const rows = await tx.query<BundleRow>(
     `select ${columns} from playwright_bundles where account_id = $1 and key = $2 for update`,
@@ -115,7 +115,7 @@ export async function deleteBundle(tx: Queryable, { accountId, key }: Named): Pr
 const isUsed = `exists (select 1 from checks c
   where c.account_id = playwright_bundles.account_id and c.code_bundle_key = playwright_bundles.key)`;
 
-/** Notes that bundles are in use whose last such note is from before `before`. */
+/** Records the current use of bundles whose last record is older than `before`. */
 export async function noteUsedBundles(
   db: Queryable,
   { before, now }: { before: Date; now: Date },
@@ -126,13 +126,13 @@ export async function noteUsedBundles(
   ]);
 }
 
-/** Deletes up to `limit` bundles that no check has used since `before`; ids of their files. */
+/** Deletes up to `limit` bundles that have been unused since `before`. Returns the ids of their files. */
 export async function deleteUnusedBundles(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },
 ): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
-    // used_at is looked at once more where the row had to be waited for: a check may just have come to use it.
+    // Checks used_at again after waiting for a row lock, because a check may just have started to use the bundle.
     `delete from playwright_bundles where used_at < $1 and not ${isUsed} and id in (
        select id from playwright_bundles where used_at < $1 and not ${isUsed} order by used_at limit $2)
      returning id`,
@@ -141,7 +141,7 @@ export async function deleteUnusedBundles(
   return rows.map(({ id }) => id);
 }
 
-/** Those of these file ids that bundles have. */
+/** Those of these file ids that belong to bundles. */
 export async function knownBundleFiles(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ id: string }>(
     'select id from playwright_bundles where id = any($1::uuid[])',

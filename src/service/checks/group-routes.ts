@@ -34,14 +34,14 @@ import { IdParams, isUuid, numberId } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { baseUrl } from '../http/base-url.ts';
 
-/** Routes of check groups. Both generations have the same groups; they differ in what a create sets where nothing is said. */
+/** Routes of check groups. Both generations address the same groups; they differ in the defaults of a create. */
 export function registerCheckGroups(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
   registerGeneration(app, deps, 'v1');
   registerGeneration(app, deps, 'v2');
   registerGroupChecks(api, deps);
 }
 
-/** Settles a whole group, refuses what is wrong with it, and gives the row to write. */
+/** Validates a complete group and returns the row to write. */
 async function prepareGroup(
   tx: Db,
   deps: ApiDeps,
@@ -72,14 +72,14 @@ async function prepareGroup(
   };
 }
 
-/** The stored group with a change laid over it. */
+/** The stored group with a change merged into it. */
 function mergedGroup({ encryption }: ApiDeps, row: CheckGroupRow, changes: GroupChange): GroupBody {
   const stored = groupFromRow(row, encryption);
   const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...given } = changes;
   const body = {
     ...stored,
     ...given,
-    // A group without the setting shows false, which may be sent back.
+    // A group without the setting is shown with false, which clients may send back.
     ...(stored.doubleCheck === null && given.doubleCheck === false ? { doubleCheck: null } : {}),
     environmentVariables: keepSecretValues(
       given.environmentVariables ?? (given.environmentVariables === null ? [] : stored.environmentVariables),
@@ -163,7 +163,7 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
     async (request, reply) => {
       const { accountId } = request;
       const given = request.body as GroupBody; // validated by `create` above
-      // In the second generation false, the default, leaves retries to the checks.
+      // In the second generation, the default false leaves retries to the checks.
       const leavesRetries = generation === 'v2' && given.doubleCheck !== true;
       const body = leavesRetries ? { ...given, doubleCheck: null } : given;
       const row = await db.tx(async (tx) => {

@@ -62,10 +62,10 @@ function filterOf(accountId: string, query: Filter): CheckFilter {
   };
 }
 
-/** Called in the transaction that creates or changes a check, once it is written. */
+/** Called in the transaction that creates or changes a check, after the check is written. */
 export type CheckFollower = (tx: Queryable, check: CheckWrite) => Promise<void>;
 
-/** Routes of checks. `app` is `api` without types, because one piece of code registers the routes of every type. */
+/** Routes of checks. `app` is `api` without types, because the same code registers the routes of every type. */
 export function registerChecks(
   app: FastifyInstance,
   api: PublicApi,
@@ -151,7 +151,7 @@ function registerType(
         if (row === undefined) throw notFound('check', id);
         if (row.checkType !== type) {
           const own = typeOf(row);
-          throw new HttpError(404, `The check ${id} is of type ${row.checkType}, not ${type}.`, {
+          throw new HttpError(404, `The check ${id} has the type ${row.checkType}, not ${type}.`, {
             id: [
               own === null
                 ? `names a check of type ${row.checkType}`
@@ -255,7 +255,8 @@ function registerAnyType(api: PublicApi, { db, encryption, publicUrl }: ApiDeps)
       },
     },
     async ({ accountId, params: { id } }, reply) => {
-      // A transaction, because one is tried again: results of the check's jobs lock the same rows in another order.
+      // A transaction can be retried. Results of the check's jobs lock the same rows in another order, so a deadlock
+      // is possible.
       const deleted = isUuid(id) && (await db.tx((tx) => deleteCheck(tx, { accountId, id })));
       if (!deleted) throw notFound('check', id);
       return reply.code(204).send(null);

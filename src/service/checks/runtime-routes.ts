@@ -24,7 +24,7 @@ export const Runtime = open(
   ),
 );
 
-/** Runtimes that checks may name; which of them a location has, its agents say. */
+/** Lists the runtimes that checks may name. A location's agents report which of them they have. */
 export function registerRuntimes(api: PublicApi): void {
   api.get(
     '/v1/runtimes',

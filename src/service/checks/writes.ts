@@ -24,9 +24,15 @@ import { settleScriptCheck } from './rules/scripts.ts';
 import { settleServiceCheck } from './rules/service-checks.ts';
 import { settleSuite } from './rules/suites.ts';
 
-/** From a body to the row that is written: everything that a check names must be there, and stay until it is written. */
+/**
+ * Turns a body into the row to write. Everything that a check names must exist, and is locked until the check is
+ * written.
+ */
 
-/** Slugs that name no private location of the account are problems; the others can't be deleted before `tx` ends. */
+/**
+ * Slugs that name no private location of the account are problems. The others are locked against deletion until `tx`
+ * ends.
+ */
 export async function checkPrivateLocations(
   tx: Db,
   options: { accountId: string; slugs: readonly string[]; problems: Problems },
@@ -43,7 +49,7 @@ export async function checkPrivateLocations(
   }
 }
 
-/** As checkPrivateLocations, for the snippets of setup and teardown. */
+/** Like checkPrivateLocations, for setup and teardown snippets. */
 export async function checkSnippets(
   tx: Db,
   options: {
@@ -61,7 +67,7 @@ export async function checkSnippets(
   }
 }
 
-/** As checkPrivateLocations, for the code bundle of a suite. */
+/** Like checkPrivateLocations, for a suite's code bundle. */
 async function checkBundle(
   tx: Db,
   options: { accountId: string; settled: AnySettledCheck; now: number; problems: Problems },
@@ -76,7 +82,7 @@ async function checkBundle(
   );
 }
 
-/** As checkPrivateLocations, for the service whose incidents a check opens. */
+/** Like checkPrivateLocations, for the service whose incidents a check opens. */
 async function checkTriggerIncident(
   tx: Db,
   options: { accountId: string; trigger: { serviceId: string } | null; problems: Problems },
@@ -111,7 +117,7 @@ async function checkMultiStep(
   const { accountId, own, group, problems } = options;
   const name = own ?? group?.runtimeId ?? (await findAccount(tx, accountId))?.runtimeId;
   const runtimes = listRuntimes();
-  // Without the records nothing is known, and the agent decides.
+  // Without runtime records nothing can be checked, and the agent decides.
   if (runtimes.length === 0) return;
   if (runtimes.some((runtime) => runtime.name === name && runtime.multiStepSupport)) return;
   const able = runtimes.filter(({ multiStepSupport }) => multiStepSupport).map((runtime) => runtime.name);
@@ -132,11 +138,11 @@ const settlers: { readonly [K in CheckKind]: Settle<TypeOfKind<K>> } = {
 };
 
 function settle(type: CheckType, body: CreateBody<CheckType>, problems: Problems): AnySettledCheck {
-  // Each row takes checks of its own kind; the type chooses the row, and the body is of the type.
+  // Each row accepts checks of its own kind. The type selects the row, and the body matches the type.
   return (settlers[kindOf[type]] as Settle<CheckType>)(type, body, problems);
 }
 
-/** Settles a whole check, refuses what is wrong with it, and gives the row to write. */
+/** Validates a complete check and returns the row to write. */
 export async function prepareCheck(
   tx: Db,
   deps: ApiDeps,
@@ -176,13 +182,13 @@ export async function prepareCheck(
     frequencyOffset: settled.frequencyOffset ?? null,
     ...toStored(settled, deps.encryption),
     ...schedule,
-    // A heartbeat is never due: it has timers of its own.
+    // A heartbeat is never due, because it has timers of its own.
     nextDueAt: serviceCheckTypes[type].runBy === 'nobody' ? null : nextDueAt(schedule, now),
     now: new Date(now),
   };
 }
 
-/** The stored check with a change laid over it. */
+/** The stored check with a change merged into it. */
 export function mergedCheck(
   { encryption }: ApiDeps,
   row: CheckRow,
@@ -205,7 +211,7 @@ export function mergedCheck(
       stored.environmentVariables,
     ),
   };
-  // A new frequency with no offset of its own: the old offset was for the old frequency.
+  // A new frequency without a new offset drops the old offset, which belonged to the old frequency.
   if (
     given.frequency !== undefined &&
     given.frequency !== stored.frequency &&

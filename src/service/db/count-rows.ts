@@ -5,7 +5,7 @@ export async function countOfAccount(db: Queryable, table: string, accountId: st
   return countRows(db, `from ${table} where account_id = $1`, [accountId]);
 }
 
-/** Counts the rows that a statement would select. `source`: the statement from its `from` on. */
+/** Counts the rows that a statement would select. `source` is the statement from its `from` clause on. */
 export async function countRows(
   db: Queryable,
   source: string,

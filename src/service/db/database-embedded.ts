@@ -11,13 +11,18 @@ import { lockDatabase } from './database-lock.ts';
 import { createSpaceCheck } from './disk-space.ts';
 import { codeOf } from '../../system-errors.ts';
 
-/** jit: compiling a query costs more than running one here. Buffers: what is not in them is in the system's own cache of files. */
+/**
+ * jit=off: compiling a query costs more than running one here. shared_buffers is small because the system's file
+ * cache holds the rest.
+ */
 const settings = ['-c', 'jit=off', '-c', 'timezone=UTC', '-c', 'shared_buffers=64MB'];
 
-/** As makeCluster; killed at any moment it leaves no half of a database in `folder`, which nothing could open. */
-async function makeWholeCluster(folder: string): Promise<void> {
+/**
+ * Like makeCluster, but safe to kill at any moment: `folder` never holds half a database, which could not be opened.
+ */
+async function makeClusterAtomically(folder: string): Promise<void> {
   if ((await readdir(folder)).length > 0) {
-    const text = `SERVICE_DATA_DIR: ${folder} has files in it that are no database: move them away`;
+    const text = `SERVICE_DATA_DIR: ${folder} contains files that are not a database: move them away`;
     throw databaseUnusable(text, new Error('there is no PG_VERSION'));
   }
   const fresh = `${folder}.new`;
@@ -28,8 +33,8 @@ async function makeWholeCluster(folder: string): Promise<void> {
 }
 
 /**
- * Makes an empty database, in a thread of its own: the program that does so takes 400 MB, which the process would keep for
- * long otherwise.
+ * Creates an empty database in a separate thread. The program that does so takes 400 MB, which the process would
+ * otherwise keep for a long time.
  */
 async function makeCluster(folder: string): Promise<void> {
   const library = createRequire(import.meta.url).resolve('@electric-sql/pglite');
@@ -44,7 +49,10 @@ async function makeCluster(folder: string): Promise<void> {
   });
 }
 
-/** Opens (and at first makes) the database in `dataDir`/database. Throws FatalError: DATABASE_IN_USE, or CONFIGURATION when its disk is full. */
+/**
+ * Opens the database in `dataDir`/database and creates it on first use. Throws FatalError: DATABASE_IN_USE, or
+ * CONFIGURATION if its disk is full.
+ */
 export async function openEmbeddedDatabase(
   options: Pick<DatabaseOptions, 'dataDir' | 'onStatement' | 'onBroken'>,
 ): Promise<Db> {
@@ -52,7 +60,7 @@ export async function openEmbeddedDatabase(
   const unlock = inMemory
     ? async () => undefined
     : await lockDatabase(options.dataDir).catch((error: unknown) => {
-        // The file system's errors have a code; a database in use is told by its own.
+        // File system errors have a code; "database in use" is an error class of its own.
         const code = codeOf(error);
         if (error instanceof FatalError || code === undefined) throw error;
         const text = `SERVICE_DATA_DIR: cannot write in ${options.dataDir} (${code}): ${remedyForFolder(code, options.dataDir)}`;
@@ -67,7 +75,7 @@ export async function openEmbeddedDatabase(
     } catch (error) {
       throw databaseUnusable(`SERVICE_DATA_DIR: ${toError(error).message}`, error);
     }
-    if (!inMemory && !existsSync(join(folder, 'PG_VERSION'))) await makeWholeCluster(folder);
+    if (!inMemory && !existsSync(join(folder, 'PG_VERSION'))) await makeClusterAtomically(folder);
     const engine = await PGlite.create({
       dataDir: inMemory ? 'memory://' : folder,
       parsers: { ...valueParsers },
@@ -81,7 +89,7 @@ export async function openEmbeddedDatabase(
   }
 }
 
-/** The engine itself has ended, or says that it can not go on: every further statement would fail. */
+/** True if the engine has exited or reports that it cannot continue. Every further statement would fail. */
 function hasBrokenDown(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
   const { name, severity } = error as { name?: unknown; severity?: unknown }; // any object may have these
@@ -104,7 +112,8 @@ function embeddedDb(
 ): Db {
   let closing: Promise<void> | null = null;
   let isBroken = false;
-  // The engine runs one statement after the other: a statement began when it was called, or when the one before ended.
+  // The engine runs one statement at a time. A statement begins when it is called or when the previous one has
+  // finished.
   let previousEnd = 0;
   async function timed<T>(sql: string, run: () => Promise<T>): Promise<T> {
     checkSpace();

@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { exitCodes, FatalError } from '../../errors.ts';
 
 /**
- * One process per embedded database. The lock is a socket that the owner listens on: the kernel closes it when the owner
- * dies, however it dies, and unlike a process id it also tells owners apart that run in different containers.
+ * One process per embedded database. The lock is a socket that the owner listens on; the kernel closes it when the
+ * owner dies. Unlike a process id, it also distinguishes owners in different containers.
  */
 
 const socketName = 'database.lock';
-/** A take-over of a dead owner's lock lasts milliseconds; one that is older was itself interrupted. */
+/** A take-over of a dead owner's lock takes milliseconds. An older one was itself interrupted. */
 const takeOverMaxMs = 5_000;
 
-/** Takes the lock in `dataDir`. Throws FatalError DATABASE_IN_USE when a living process has it. */
+/** Takes the lock in `dataDir`. Throws FatalError DATABASE_IN_USE if a living process holds it. */
 export async function lockDatabase(dataDir: string): Promise<() => Promise<void>> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  // The path of a socket may have 107 bytes only; through the open folder it always fits (Linux).
+  // A socket path is limited to 107 bytes. Through the open folder it always fits (Linux).
   const folder = process.platform === 'linux' ? await open(dataDir, 'r') : null;
   const socketPath = folder === null ? join(dataDir, socketName) : `/proc/self/fd/${folder.fd}/${socketName}`;
   try {
@@ -34,7 +34,8 @@ async function listenOrTakeOver(dataDir: string, socketPath: string): Promise<Se
   const first = await tryListen(socketPath);
   if (first !== null) return first;
   await refuseIfAlive(dataDir, socketPath);
-  // Its owner is dead. Of several that see this, one may remove the file: else one removes the next owner's.
+  // The owner is dead. Only one process that sees this may remove the file; a second would remove the next owner's
+  // lock.
   const takeOver = join(dataDir, `${socketName}.taking-over`);
   if (!(await tryMkdir(takeOver))) throw inUse(dataDir, null);
   try {
@@ -81,14 +82,14 @@ async function refuseIfAlive(dataDir: string, socketPath: string): Promise<void>
   const owner = await new Promise<string | null>((resolve) => {
     let answer = '';
     const socket = connect(socketPath);
-    // A stopped (SIGSTOP) owner accepts and says nothing: alive.
+    // A stopped owner (SIGSTOP) accepts the connection and sends nothing. It counts as alive.
     socket.setTimeout(1_000, () => {
       socket.destroy();
       resolve(answer);
     });
     socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
     socket.on('end', () => resolve(answer));
-    // ECONNREFUSED: nobody listens any more. ENOENT: it has just been removed.
+    // ECONNREFUSED: nobody is listening any more. ENOENT: the socket has just been removed.
     socket.on('error', () => resolve(null));
   });
   if (owner !== null) throw inUse(dataDir, owner === '' ? null : owner);

@@ -13,19 +13,19 @@ import {
 const poolSize = 10;
 const connectTimeoutMs = 10_000;
 const statementTimeoutMs = 30_000;
-/** Runs of one transaction when others get in its way: deadlock_detected, serialization_failure. */
+/** Attempts of one transaction if others conflict with it: deadlock_detected, serialization_failure. */
 const transactionTries = 4;
 const retryableStates = new Set(['40P01', '40001']);
 const relistenMs = 1_000;
 
-/** Opens a pool on a PostgreSQL server (15 or newer). Throws FatalError CONFIGURATION when it can't be reached. */
+/** Opens a pool on a PostgreSQL server (15 or newer). Throws FatalError CONFIGURATION if it cannot be reached. */
 export async function openServerDatabase(
   options: Omit<DatabaseOptions, 'databaseUrl'> & { databaseUrl: Secret },
 ): Promise<Db> {
   const settings: pg.ClientConfig = {
     connectionString: options.databaseUrl.reveal(),
     connectionTimeoutMillis: connectTimeoutMs,
-    // The client's own limit is later than the server's: it is for a connection that has gone silent.
+    // The client's limit is later than the server's. It is for a connection that has gone silent.
     query_timeout: statementTimeoutMs + 5_000,
     keepAlive: true,
     types: { getTypeParser: typeParser },
@@ -34,21 +34,21 @@ export async function openServerDatabase(
     ...settings,
     max: poolSize,
     idleTimeoutMillis: 30_000,
-    // By statement and not by start parameter, which connection poolers refuse.
+    // Set by a statement because connection poolers refuse start parameters.
     onConnect: async (client) => {
       await client.query(`set timezone = 'UTC'; set statement_timeout = ${statementTimeoutMs}`);
     },
   });
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  // The pool replaces a broken idle connection. Without a listener the error would crash the process.
   pool.on('error', (error) => options.log?.warn({ error: error.message }, 'a database connection broke'));
-  // While a connection is handed from one user to the next it has no listener for a moment, and a restart of the database
-  // may fall into just that: without one the process would end. Whoever uses the connection learns of it by its statement.
+  // For a moment between two users a connection has no listener, and a database restart may fall into that moment.
+  // Without this listener the error would crash the process. The user sees the failure in its next statement.
   pool.on('connect', (client) => client.on('error', () => undefined));
   try {
     const { rows } = await pool.query<{ version: number }>(
       "select current_setting('server_version_num')::int as version",
     );
-    if ((rows[0]?.version ?? 0) < 150_000) throw new Error('PostgreSQL 15 or newer is needed');
+    if ((rows[0]?.version ?? 0) < 150_000) throw new Error('PostgreSQL 15 or newer is required');
   } catch (error) {
     await pool.end();
     throw databaseUnusable(`DATABASE_URL: ${toError(error).message || String(sqlState(error))}`, error);
@@ -107,7 +107,7 @@ function serverDb(
       await client.query('commit');
       return value;
     } catch (error) {
-      // A connection that can't even roll back is thrown away.
+      // A connection that cannot roll back is discarded.
       await client.query('rollback').catch((failure: unknown) => (broken = toError(failure)));
       throw error;
     } finally {
@@ -140,7 +140,7 @@ function serverDb(
   };
 }
 
-/** A connection of its own that listens, and is made anew when it breaks. */
+/** Listens on a dedicated connection, which is replaced if it breaks. */
 async function listenForever(
   settings: pg.ClientConfig,
   channel: string,
@@ -180,7 +180,7 @@ async function listenForever(
   try {
     await open();
   } catch (error) {
-    // Whoever asked hears of it and asks again: nothing goes on by itself.
+    // The caller gets the error and retries; there is no retry here.
     stopped = true;
     clearTimeout(timer);
     throw error;

@@ -4,26 +4,29 @@ import type { Secret } from '../../secrets/secret.ts';
 
 /**
  * One SQL dialect, two drivers: PostgreSQL compiled into this process (`embedded`, one connection, one process), or a
- * server that many replicas share. Values come back alike from both: timestamptz as Date, int8 and numeric as number,
+ * server that many replicas share. Both return the same value types: timestamptz as Date, int8 and numeric as number,
  * json as parsed, bytea as Buffer, date and uuid as string.
- *
- * Parameters are strings, numbers, booleans, Dates, bytes, null, and arrays of them. A JSON parameter is passed as its
- * text (`JSON.stringify`), because the drivers disagree about arrays.
+ * Parameters are strings, numbers, booleans, Dates, bytes, null, and arrays of them. A JSON parameter is passed as
+ * its text (`JSON.stringify`), because the drivers disagree about arrays.
  */
 
 export type Db = {
   readonly kind: 'embedded' | 'server';
   query<Row = Record<string, unknown>>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
-  /** Several statements without parameters, as migrations have them. */
+  /** Runs several statements without parameters, for example a migration. */
   exec(sql: string): Promise<void>;
   /**
-   * All or nothing. Use only the `db` that `fn` gets: on the embedded database the outer one waits for this
-   * transaction to end. On a deadlock or a serialisation failure `fn` runs again, so it must have no other effects.
+   * All or nothing. Use only the `db` that `fn` gets: on the embedded database the outer one waits until this
+   * transaction has finished. On a deadlock or a serialisation failure `fn` runs again, so it must have no other
+   * effects.
    */
   tx<T>(fn: (db: Db) => Promise<T>): Promise<T>;
-  /** A hint, not a promise: a notification sent while the connection is being mended is lost. Not within a transaction. */
+  /**
+   * Notifications are hints: one that is sent while the connection is being re-established is lost. Not within a
+   * transaction.
+   */
   listen(channel: string, fn: (payload: string) => void): Promise<() => Promise<void>>;
-  /** Within a transaction it is sent at its commit. */
+  /** Within a transaction, the notification is sent at commit. */
   notify(channel: string, payload: string): Promise<void>;
   close(): Promise<void>;
 };
@@ -31,7 +34,7 @@ export type Db = {
 /** What a statement needs: the database, or a transaction on it. */
 export type Queryable = Pick<Db, 'query'>;
 
-/** How long a statement took, without the time it queued for the connection where that is known (embedded). */
+/** Observes how long a statement took. On the embedded database, time in the queue for the connection is excluded. */
 export type StatementObserver = (statement: { sql: string; milliseconds: number }) => void;
 
 export type DatabaseOptions = {
@@ -41,7 +44,7 @@ export type DatabaseOptions = {
   dataDir: string;
   log?: Log;
   onStatement?: StatementObserver;
-  /** Told once when the embedded database can not be used any more. */
+  /** Called once if the embedded database cannot be used any more. */
   onBroken?: (error: Error) => void;
 };
 
@@ -51,7 +54,7 @@ export function sqlState(error: unknown): string | null {
   return typeof error.code === 'string' && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : null;
 }
 
-/** Type parsers that both drivers share, by OID: text of the wire → value. */
+/** Type parsers that both drivers share, by OID: wire text → value. */
 export const valueParsers: { readonly [oid: number]: (text: string) => unknown } = {
   17: (text) => Buffer.from(text.slice(2), 'hex'), // bytea, always in hex form since 9.0
   20: Number, // int8: counts and sizes stay far below 2^53
@@ -63,18 +66,18 @@ export const valueParsers: { readonly [oid: number]: (text: string) => unknown }
   3802: (text) => JSON.parse(text) as unknown, // jsonb
 };
 
-/** "2026-01-02 03:04:05.678+00" as ISO: an offset of whole hours is not one that every Node version parses. */
+/** Converts "2026-01-02 03:04:05.678+00" to ISO. Not every Node version parses an offset of hours only. */
 function isoOf(text: string): string {
   return text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
 }
 
-/** Channel names are put into SQL as they are. */
+/** Checks a channel name, because names are inserted into SQL unescaped. */
 export function checkChannel(channel: string): string {
   if (!/^[a-z_]{1,60}$/.test(channel)) throw new Error(`not a channel name: ${channel}`);
   return channel;
 }
 
-/** For a database that can't be opened at all. */
+/** FatalError for a database that cannot be opened. */
 export function databaseUnusable(message: string, cause: unknown): FatalError {
   return new FatalError('CONFIGURATION', message, { exitCode: 78, cause });
 }

@@ -1,25 +1,28 @@
 import { statfsSync } from 'node:fs';
 
-/** The embedded engine does not survive a disk that fills up while it writes, so it stops before. */
+/** The embedded engine does not survive a disk that fills up during a write, so statements stop before that. */
 
-/** Until there is room again no statement is begun. */
+/** Thrown for every statement until there is space again. */
 export class NoDiskSpace extends Error {}
 
-/** More than is written between two looks at the disk, the engine's checkpoint included. */
+/** More than is written between two disk checks, including the engine's checkpoint. */
 const reserveBytes = 64 * 1024 * 1024;
-const lookEveryMs = 1_000;
+const checkEveryMs = 1_000;
 
-/** A function that throws NoDiskSpace while the disk of `folder` is all but full. It looks at most once a second. */
+/**
+ * Returns a function that throws NoDiskSpace while the disk of `folder` is almost full. It checks at most once a
+ * second.
+ */
 export function createSpaceCheck(
   folder: string,
   freeBytes: (folder: string) => number = freeBytesOf,
 ): () => void {
-  let lookedAt = -Infinity;
+  let checkedAt = -Infinity;
   let free = Infinity;
   return () => {
     const now = performance.now();
-    if (now - lookedAt >= lookEveryMs) {
-      lookedAt = now;
+    if (now - checkedAt >= checkEveryMs) {
+      checkedAt = now;
       free = freeBytes(folder);
     }
     if (free >= reserveBytes) return;

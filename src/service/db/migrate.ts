@@ -3,20 +3,23 @@ import { readdir, readFile } from 'node:fs/promises';
 import { exitCodes, FatalError } from '../../errors.ts';
 import type { Db } from './database.ts';
 
-/** Numbered SQL files: `0001-core.sql` is version 1. Each is applied once, in order, and never changed after a release. */
+/**
+ * Numbered SQL files: `0001-core.sql` is version 1. Each is applied once, in order, and never changes after its
+ * release.
+ */
 
 type Migration = { version: number; name: string; url: URL };
 
-/** Any number: it only has to be the same in every replica. */
+/** Arbitrary, but the same in every replica. */
 const advisoryLock = 4_400_001;
 
-// The compiled program runs from another folder of the package; the SQL files stay here (package.json, "files").
+// The compiled program runs from another folder of the package, but the SQL files stay here (package.json, "files").
 const folderInPackage = 'src/service/db/migrations/';
-const mostFoldersUp = 8;
+const maxFoldersUp = 8;
 
 /**
- * Brings the database to this program's version; versions that were applied. Replicas that start together take turns.
- * Throws FatalError CONFIGURATION when the database is newer than the program.
+ * Migrates the database to this program's version and returns the applied versions. Replicas that start together take
+ * turns. Throws FatalError CONFIGURATION if the database is newer than the program.
  */
 export async function migrate(db: Db, folder: URL = migrationsFolder()): Promise<number[]> {
   const migrations = await listMigrations(folder);
@@ -34,7 +37,7 @@ export async function migrate(db: Db, folder: URL = migrationsFolder()): Promise
     if (highest > newest) {
       throw new FatalError(
         'CONFIGURATION',
-        `the database has schema version ${highest}, but this program knows only up to ${newest}: run a newer version of it`,
+        `the database has schema version ${highest}, but this program supports versions up to ${newest}: run a newer version of the program`,
         { exitCode: exitCodes.configuration },
       );
     }
@@ -49,7 +52,7 @@ export async function migrate(db: Db, folder: URL = migrationsFolder()): Promise
 
 function migrationsFolder(): URL {
   let folder = new URL('./', import.meta.url);
-  for (let up = 0; up < mostFoldersUp; up++, folder = new URL('../', folder)) {
+  for (let up = 0; up < maxFoldersUp; up++, folder = new URL('../', folder)) {
     const candidate = new URL(folderInPackage, folder);
     if (existsSync(candidate)) return candidate;
   }
@@ -62,8 +65,8 @@ async function listMigrations(folder: URL): Promise<Migration[]> {
     const version = Number(/^(\d{4})-[a-z0-9-]+\.sql$/.exec(name)?.[1]);
     return { version, name: name.slice(0, -'.sql'.length), url: new URL(name, folder) };
   });
-  // A gap is no harm: a number that comes later is applied when it is there.
+  // Gaps are harmless: a missing number is applied once its file exists.
   const bad = migrations.find(({ version }, index) => !(version > (migrations[index - 1]?.version ?? 0)));
-  if (bad !== undefined) throw new Error(`${bad.name}.sql: each migration must have a number of its own`);
+  if (bad !== undefined) throw new Error(`${bad.name}.sql: each migration must have a unique number`);
   return migrations;
 }

@@ -1,8 +1,8 @@
 import type { DatabaseOptions, Db } from './database.ts';
 
-/** Opens the database. Throws FatalError: DATABASE_IN_USE, or CONFIGURATION when the URL leads nowhere. */
+/** Opens the database. Throws FatalError: DATABASE_IN_USE, or CONFIGURATION if the URL does not lead to a database. */
 export async function openDatabase(options: DatabaseOptions): Promise<Db> {
-  // Only the driver that is used is loaded: the embedded one is large.
+  // Loads only the driver in use, because the embedded one is large.
   if (options.databaseUrl === null) {
     const { openEmbeddedDatabase } = await import('./database-embedded.ts');
     return openEmbeddedDatabase(options);

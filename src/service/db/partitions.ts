@@ -1,16 +1,19 @@
 import { sqlState, type Db, type Queryable } from './database.ts';
 import { dayMs } from '../../durations.ts';
 
-/** Tables that are partitioned by day (UTC), and the days that they have partitions for. */
+/** Tables that are partitioned by day (UTC), and the days for which they have partitions. */
 
 const tables = ['check_results', 'finished_jobs'] as const;
 type PartitionedTable = (typeof tables)[number];
 
-/** Any number: it only has to be the same in every replica. */
+/** Arbitrary, but the same in every replica. */
 const advisoryLock = 4_400_003;
 const lockNotAvailable = '55P03';
 
-/** A row belongs to a day that has no partition yet: the transaction is given up, the partition made, and it runs again. */
+/**
+ * A row's day has no partition yet. The transaction is rolled back, the partition is created, and the transaction
+ * runs again.
+ */
 export class PartitionMissing extends Error {
   readonly days: readonly number[];
   constructor(days: readonly number[]) {
@@ -21,18 +24,18 @@ export class PartitionMissing extends Error {
 }
 
 export type Partitions = {
-  /** Throws PartitionMissing unless there is a partition for each of these times (milliseconds since the epoch). */
+  /** Throws PartitionMissing unless each of these times (milliseconds since the epoch) has a partition. */
   check(times: readonly number[]): void;
-  /** Runs `work` again after making the partitions that it misses. */
+  /** Runs `work` again after creating the partitions that it needs. */
   withDays<T>(work: () => Promise<T>): Promise<T>;
-  /** Makes the partitions of these times. Not within a transaction. */
+  /** Creates the partitions of these times. Not within a transaction. */
   make(times: readonly number[]): Promise<void>;
-  /** Drops partitions of days that ended before `time`; their names. */
+  /** Drops partitions of days that ended before `time` and returns their names. */
   drop(table: PartitionedTable, before: number): Promise<string[]>;
 };
 
 export function createPartitions(db: Db): Partitions {
-  /** Days (start, milliseconds) known to have partitions. */
+  /** Start (milliseconds) of the days that are known to have partitions. */
   const known = new Set<number>();
 
   async function make(times: readonly number[]): Promise<void> {
@@ -77,11 +80,12 @@ export function createPartitions(db: Db): Partitions {
   };
 }
 
-/** Drops a partition, unless its parent is in use all the time: then another time will do. Whether it is gone. */
+/** Drops a partition. Returns false if its parent table was in use all the time; a later call may succeed. */
 export async function dropPartition(db: Db, name: string): Promise<boolean> {
   try {
     await db.tx(async (tx) => {
-      // It waits for those who use the parent table, and whoever comes later waits behind it.
+      // The drop waits for statements on the parent table, and later statements queue behind it. So it waits for 1 s
+      // only.
       await tx.query(`select set_config('lock_timeout', '1000', true)`);
       await tx.exec(`drop table if exists ${name}`);
     });
@@ -117,7 +121,7 @@ async function makePartition(tx: Db, table: PartitionedTable, day: number): Prom
   if (found?.found === true) return;
   const from = new Date(day).toISOString();
   const to = new Date(day + dayMs).toISOString();
-  // Attached rather than made as a partition: that takes a weaker lock on the parent, so nobody waits.
+  // The partition is attached rather than created in place. That takes a weaker lock on the parent, so nobody waits.
   await tx.exec(`create table ${name} (like ${table} including defaults including constraints)`);
   await tx.exec(`alter table ${table} attach partition ${name} for values from ('${from}') to ('${to}')`);
 }

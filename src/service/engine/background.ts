@@ -5,42 +5,43 @@ import { sqlState, type Db, type Queryable } from '../db/database.ts';
 import { createLoop, type Loop } from './loop.ts';
 
 /**
- * Durable work of the service besides agents' jobs: notifications, rollups, analyses. Any number of replicas share it; what a
- * replica has begun when it dies is begun again by another. So a handler may run twice for one item and must bear that.
+ * Durable work of the service apart from agents' jobs: notifications, rollups, analyses. Any number of replicas share
+ * it. If a replica dies, another one restarts its items. A handler may therefore run twice for one item and must
+ * tolerate that.
  */
 export type Background = {
-  /** Before start: what is done with items of a queue. A handler that rejects is tried again. */
+  /** Registers the handler of a queue; call it before start. If a handler rejects, the item is retried. */
   handle<Data extends object>(queue: QueueOptions, handler: Handler<Data>): void;
-  /** Puts an item into a queue; within a transaction with its commit. */
+  /** Puts an item into a queue. Within a transaction it takes effect at commit. */
   send(tx: Queryable, queue: string, data: object, options?: SendOptions): Promise<void>;
-  /** As send, many at once: one statement. */
+  /** Like send, for many items in one statement. */
   sendAll(tx: Queryable, queue: string, items: readonly object[]): Promise<void>;
-  /** Makes what it needs in the database; nothing can be sent before. */
+  /** Creates the tables and queues that it needs. Nothing can be sent before. */
   prepare(): Promise<void>;
   start(): void;
-  /** Resolves when no item is under way any more; those that take too long are begun again later. */
+  /** Resolves when no item is in progress any more. Items that take too long are restarted later. */
   stop(): Promise<void>;
-  /** Does once all that is due now, item by item (tests). */
+  /** Processes everything that is due now, one item at a time (tests). */
   tick(): Promise<void>;
 };
 
 export type QueueOptions = {
   /** Lower-case letters and hyphens. */
   name: string;
-  /** Tries after the first. */
+  /** Retries after the first try. */
   retryLimit: number;
   retryDelaySeconds: number;
-  /** An item that has been under way for longer is another replica's. */
+  /** After this time in progress, the item is restarted by any replica. */
   expireSeconds: number;
-  /** Items under way at once in this replica. */
+  /** Items in progress at once in this replica. */
   concurrency: number;
-  /** Items have keys, and of those with the same one only one waits. Default false. */
+  /** True: items have keys, and at most one item per key waits. Default false. */
   isKeyed?: boolean;
 };
 
 export type SendOptions = {
   startAfter?: Date;
-  /** In a keyed queue: while an item of that key waits, another one is not added. */
+  /** In a keyed queue: no item is added while one with the same key waits. */
   key?: string;
 };
 
@@ -48,9 +49,9 @@ export type BackgroundItem = {
   id: string;
   /** From 1. */
   attempt: number;
-  /** No further try will come. */
+  /** True for the last try. */
   isLast: boolean;
-  /** Fires when the item takes too long or the service stops. */
+  /** Fires if the item takes too long or the service stops. */
   signal: AbortSignal;
 };
 
@@ -58,7 +59,7 @@ export type Handler<Data extends object> = (data: Data, item: BackgroundItem) =>
 
 const schema = 'background';
 const idleMs = 500;
-/** What stop waits for before it leaves items to others. */
+/** How long stop waits before it leaves items to other replicas. */
 const stopMs = 10_000;
 
 type Queue = QueueOptions & { handler: Handler<object>; running: Set<Promise<void>> };
@@ -68,11 +69,12 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
   const ending = new AbortController();
   const loops: Loop[] = [];
   const boss = new PgBoss({ db: adapter(db), schema, schedule: false, supervise: true });
-  // It tries again by itself.
-  boss.on('error', (error) => log.warn({ error: error.message }, 'background work'));
+  // The library retries by itself.
+  boss.on('error', (error) => log.warn({ error: error.message }, 'background queue error'));
 
   async function run(queue: Queue, job: PgBoss.JobWithMetadata<object>): Promise<void> {
-    // Held by its timer: a timeout's signal that only a combined one refers to may be collected before it fires.
+    // A plain AbortController, held by its timer. A timeout signal that only a combined signal refers to may be
+    // garbage-collected before it fires.
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new Error('it took too long')), queue.expireSeconds * 1000);
     const item: BackgroundItem = {
@@ -95,16 +97,16 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
     await boss.complete(queue.name, job.id);
   }
 
-  /** Begins what there are free places for; how many items. */
+  /** Starts items while there are free places; returns how many. */
   async function begin(queue: Queue): Promise<number> {
     const free = queue.concurrency - queue.running.size;
     if (free <= 0) return 0;
     const jobs = await boss.fetch<object>(queue.name, { batchSize: free, includeMetadata: true });
     for (const job of jobs) {
       const running: Promise<void> = run(queue, job)
-        // Neither done nor failed: it expires, and is begun again.
+        // Neither completed nor failed: the item expires and is restarted.
         .catch((error: unknown) =>
-          log.warn({ queue: queue.name, error: toError(error).message }, 'background work'),
+          log.warn({ queue: queue.name, error: toError(error).message }, 'background queue error'),
         )
         .finally(() => queue.running.delete(running));
       queue.running.add(running);
@@ -115,7 +117,7 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
   async function prepareQueue({ isKeyed, ...queue }: Queue): Promise<void> {
     const { name, retryLimit, retryDelaySeconds, expireSeconds } = queue;
     const options = { name, retryLimit, retryDelay: retryDelaySeconds, expireInSeconds: expireSeconds };
-    // The policy of a queue that exists is kept.
+    // An existing queue keeps its policy.
     const policy = isKeyed === true ? 'short' : 'standard';
     for (let tries = 1; ; tries++) {
       try {
@@ -123,14 +125,17 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
         else await boss.updateQueue(name, options);
         return;
       } catch (error) {
-        // Its tables are changed while other replicas work on them.
+        // The library changes its tables while other replicas use them.
         if (tries === 5 || sqlState(error) !== '40P01') throw error;
       }
     }
   }
 
-  /** Nobody else uses this database: what was under way when its process ended is begun again now, not when it expires. */
-  async function takeUpAgain(): Promise<void> {
+  /**
+   * Nobody else uses this database. Items that were in progress when the process exited restart now instead of when
+   * they expire.
+   */
+  async function restartInterrupted(): Promise<void> {
     await db.query(
       `update ${schema}.job set started_on = now() - expire_in - interval '1 second' where state = 'active'`,
     );
@@ -139,7 +144,7 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
 
   return {
     handle: (options, handler) => {
-      // The handler names the type of what is sent to its queue.
+      // The handler determines the item type of its queue.
       queues.set(options.name, { ...options, handler: handler as Handler<object>, running: new Set() });
     },
     send: async (tx, name, data, options = {}) => {
@@ -158,12 +163,13 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
       );
     },
     prepare: async () => {
-      // The library's own lock covers neither its schema nor its queues: replicas that start together would fail.
+      // The library locks neither its schema nor its queues during creation, so replicas that start together would
+      // fail.
       await alone(db, async () => {
         await boss.start();
         for (const queue of queues.values()) await prepareQueue(queue);
       });
-      if (db.kind === 'embedded') await takeUpAgain();
+      if (db.kind === 'embedded') await restartInterrupted();
     },
     start: () => {
       for (const queue of queues.values()) {
@@ -192,10 +198,10 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
   };
 }
 
-/** Any number: it only has to be the same in every replica. */
+/** Arbitrary, but the same in every replica. */
 const advisoryLock = 4_400_007;
 
-/** Work that only one replica does at a time; the embedded database has only one. */
+/** Runs `work` in one replica at a time. The embedded database has only one. */
 async function alone<T>(db: Db, work: () => Promise<T>): Promise<T> {
   if (db.kind === 'embedded') return work();
   return db.tx(async (tx) => {
@@ -204,13 +210,14 @@ async function alone<T>(db: Db, work: () => Promise<T>): Promise<T> {
   });
 }
 
-/** Our database as the queue's library sees it. */
+/** The database in the form that the queue library expects. */
 function adapter(db: Queryable & Partial<Pick<Db, 'tx'>>): PgBoss.Db {
   return {
     executeSql: async (text, values) => {
       const script = /^\s*BEGIN;([^]*)COMMIT;\s*$/.exec(text)?.[1];
       if (script === undefined || db.tx === undefined) return { rows: await db.query(text, values) };
-      // A script with its own transaction: in ours, which is rolled back on the same connection when it fails.
+      // The script contains its own transaction. It runs within ours, which is rolled back on the same connection if
+      // it fails.
       await db.tx((tx) => tx.exec(script));
       return { rows: [] };
     },

@@ -1,9 +1,9 @@
 import { clockSkewMs } from './clock-skew.ts';
 
 /**
- * Notices, each time it is called, that the clock was set back: what waits for a moment that was meant to be near now waits for long,
- * and `repair` has it come in time again; with the first call, too, as it may have been set back while nobody was there. While that
- * fails it is tried at each call.
+ * Detects, each time it is called, that the clock was set back. Work planned for the near future is then far away,
+ * and `repair` brings it forward. The first call repairs too, because the clock may have been set back while the
+ * service was down. A failed repair is retried at each call.
  */
 export function createClockWatch(
   now: () => number,

@@ -2,14 +2,14 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync }
 import { Secret } from '../../secrets/secret.ts';
 
 /**
- * Secrets at rest: AES-256-GCM with a key derived from SERVICE_ENCRYPTION_KEY. A sealed text is
- * `sealed:1:<key id>:<base64url of iv, tag, ciphertext>`; the key id tells a wrong key from a damaged text.
+ * Secrets at rest: AES-256-GCM with a key derived from SERVICE_ENCRYPTION_KEY. A sealed text is `sealed:1:<key
+ * id>:<base64url of iv, tag, ciphertext>`; the key id distinguishes a wrong key from a damaged text.
  */
 export type Encryption = {
-  /** First eight hex digits of a hash of the key: names it without telling it. */
+  /** First eight hex digits of a hash of the key. They identify the key without revealing it. */
   readonly keyId: string;
   seal(text: string): string;
-  /** Throws EncryptionError when the text was sealed with another key, or is damaged. */
+  /** Throws EncryptionError if the text was sealed with another key or is damaged. */
   open(sealed: string): string;
 };
 
@@ -24,7 +24,10 @@ const ivBytes = 12;
 const tagBytes = 16;
 const format = /^sealed:1:([0-9a-f]{8}):([A-Za-z0-9_-]+)$/;
 
-/** Derives the key, which takes some 40 ms on purpose: SERVICE_ENCRYPTION_KEY may be a passphrase. Once per start. */
+/**
+ * Derives the key, once per start. This takes about 40 ms on purpose, because SERVICE_ENCRYPTION_KEY may be a
+ * passphrase.
+ */
 export function createEncryption(encryptionKey: Secret | string): Encryption {
   const passphrase = encryptionKey instanceof Secret ? encryptionKey.reveal() : encryptionKey;
   const key = scryptSync(passphrase, 'private-location-agent/secrets-at-rest/1', 32, {
@@ -46,7 +49,7 @@ export function createEncryption(encryptionKey: Secret | string): Encryption {
       throw new EncryptionError(`sealed with the key ${sealedWith}, but SERVICE_ENCRYPTION_KEY is ${keyId}`);
     }
     const bytes = Buffer.from(content, 'base64url');
-    if (bytes.length < ivBytes + tagBytes) throw new EncryptionError('a sealed text is cut short');
+    if (bytes.length < ivBytes + tagBytes) throw new EncryptionError('a sealed text is truncated');
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), {
       authTagLength: tagBytes,
     });
@@ -60,12 +63,12 @@ export function createEncryption(encryptionKey: Secret | string): Encryption {
   return { keyId, seal, open };
 }
 
-/** A variable is secret when it says so, or by its name. */
+/** A variable is secret if it is marked as secret or if its name suggests it. */
 export function isSecretVariable(variable: { key: string; secret: boolean }): boolean {
   return variable.secret || variable.key.startsWith('SERVICE_SECRET_');
 }
 
-/** The list as it is stored: the values of secret variables sealed, the others as they are. */
+/** Returns the variables as they are stored: secret values sealed, other values unchanged. */
 export function sealVariables<V extends { key: string; value: string; secret: boolean }>(
   variables: readonly V[],
   encryption: Encryption,

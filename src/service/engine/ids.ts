@@ -1,20 +1,20 @@
 import { createHash, randomFillSync } from 'node:crypto';
 
-/** Ids are UUIDv7 (RFC 9562, section 5.7): they begin with their time, so that an id alone finds its partition. */
+/** Ids are UUIDv7 (RFC 9562, section 5.7). They begin with their time, so an id is enough to find its partition. */
 
-/** A UUID of any version in the lower-case form of the database. Nothing else may reach a uuid column. */
+/** A UUID of any version in the database's lower-case form. Nothing else may reach a uuid column. */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** The same in a schema of requests, which may have it in capitals (http/ids-in-requests.ts). */
+/** The same for request schemas, where capitals are allowed (http/ids-in-requests.ts). */
 export const sentUuidPattern = '^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 
 /** Largest time that fits into the 48 bits of a UUIDv7. */
 const maxTime = 2 ** 48 - 1;
-// Random bytes are drawn for many ids at once: a call per id costs more than the id.
+// Random bytes are drawn for many ids at once, because a call per id costs more than the id.
 const pool = Buffer.alloc(4096);
 let used = pool.length;
 
-/** A new id whose time is `milliseconds` since the epoch (whole, not negative). */
+/** Returns a new id whose time is `milliseconds` since the epoch (an integer, not negative). */
 export function uuidv7(milliseconds: number = Date.now()): string {
   if (used + 10 > pool.length) {
     randomFillSync(pool);
@@ -25,7 +25,7 @@ export function uuidv7(milliseconds: number = Date.now()): string {
   return format(milliseconds, random);
 }
 
-/** New ids of one millisecond that are in the order in which they were made. */
+/** Returns a function that makes ids of one millisecond in ascending order. */
 export function uuidv7Series(milliseconds: number): () => string {
   const first = uuidv7(milliseconds);
   const head = first.slice(0, 24);
@@ -33,12 +33,12 @@ export function uuidv7Series(milliseconds: number): () => string {
   return () => `${head}${(tail++ % 2 ** 48).toString(16).padStart(12, '0')}`;
 }
 
-/** The id of a check's scheduled run at a moment: every replica comes to the same one. */
+/** The id of a check's scheduled run at a given moment. Every replica derives the same id. */
 export function scheduledRunId(checkId: string, dueAt: number): string {
   return format(dueAt, createHash('sha256').update(`${checkId} ${dueAt}`).digest('hex').slice(0, 20));
 }
 
-/** Not later than any UUIDv7 of that time: a bound in a list that goes by ids. */
+/** A UUIDv7 not later than any other of that time: a limit for lists in id order. */
 export function firstUuidv7(milliseconds: number): string {
   return format(Math.min(Math.max(0, Math.floor(milliseconds)), maxTime), '0'.repeat(20));
 }

@@ -3,19 +3,19 @@ import type { Log } from '../../log.ts';
 
 export type Loop = {
   start(): void;
-  /** Resolves when no work is under way any more. */
+  /** Resolves when no work is in progress. */
   stop(): Promise<void>;
-  /** Does the work once, now; rejects when it fails. */
+  /** Does the work once, now; rejects if it fails. */
   tick(): Promise<void>;
 };
 
-/** After a failure; doubled with each further one, up to the maximum. */
+/** Wait after the first failure. It doubles with each further failure, up to the maximum. */
 const firstRetryMs = 250;
 const maxRetryMs = 10_000;
 
 /**
- * Does `work` again and again, each time after as many milliseconds as it says. A failure (the database is away) is
- * logged and followed by another try, for ever.
+ * Repeats `work`, waiting each time for the milliseconds that it returns. A failure, for example an unavailable
+ * database, is logged and retried without end.
  */
 export function createLoop(options: { name: string; log: Log; work: () => Promise<number> }): Loop {
   const { name, log, work } = options;

@@ -3,14 +3,14 @@ import type { Db } from '../db/database.ts';
 import { createLoop, type Loop } from './loop.ts';
 import { createVacuum } from './vacuum.ts';
 
-/** Deletes a bounded number of old things of one subject. Resolves with true if more of them are left. */
+/** Deletes a limited number of old items of one subject. Resolves with true if more are left. */
 export type CleanUp = (time: number) => Promise<boolean>;
 
 const everyMs = 10 * 60_000;
 
 /**
- * Runs the clean-ups in order, every ten minutes, and again at once while one of them reports that more is left. `time` is
- * milliseconds since the epoch. Several replicas may run it at the same time.
+ * Runs the clean-ups in order every ten minutes, and again at once while one of them reports that more is left.
+ * `time` is milliseconds since the epoch. Several replicas may run it at the same time.
  */
 export function createRetentionLoop(options: {
   db: Db;

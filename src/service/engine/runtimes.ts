@@ -2,30 +2,33 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** A runtime as the API tells it (facts, 5.4). */
+/** A runtime as the API returns it (facts, 5.4). */
 export type RuntimeRecord = {
   /** For example 2026.04. */
   name: string;
   multiStepSupport: boolean;
   nodeJsVersion: string;
   stage: 'ALPHA' | 'BETA' | 'STABLE' | 'CURRENT' | 'DEPRECATED' | 'REMOVED';
-  /** When it is removed, for example 04/30/2028 (month, day, year). */
+  /** Removal date, for example 04/30/2028 (month, day, year). */
   runtimeEndOfLife: string;
   description: string;
-  /** Version of each package; empty for runtimes that are removed. */
+  /** Version of each package; empty for removed runtimes. */
   dependencies: { [name: string]: string };
 };
 
 let own: RuntimeRecord[] | null = null;
 
-/** The runtimes that checks may name, newest first: read once, since they come with the package. */
+/** The runtimes that checks may name, newest first. They are read once, because they are part of the package. */
 export function listRuntimes(): RuntimeRecord[] {
-  // From src/service as from dist/service, package.json is two folders up.
+  // package.json is two folders up, both from src/service and from dist/service.
   own ??= readRuntimes(join(fileURLToPath(new URL('../../..', import.meta.url)), 'runtimes'));
   return own;
 }
 
-/** Reads the records below `root`, installed here or not. Empty when there is no such folder; throws when one is no JSON. */
+/**
+ * Reads the records below `root`, whether or not a runtime is installed here. Empty if the folder does not exist;
+ * throws if a record is not JSON.
+ */
 export function readRuntimes(root: string): RuntimeRecord[] {
   if (!existsSync(root)) return [];
   return readdirSync(root)

@@ -3,30 +3,32 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Which addresses notifications may go to. Names are judged by the very addresses that are connected to, so that a name
- * which resolves to another one the second time gains nothing.
+ * Decides which addresses notifications may be sent to. A name is checked by the addresses that are actually
+ * connected to, so DNS rebinding gains nothing.
  */
 
-/** `public` = the internet; `private` = the own network and this machine; `never` = what no receiver has. */
+/**
+ * `public` = the internet; `private` = the local network and this machine; `never` = addresses that no receiver has.
+ */
 export type AddressKind = 'public' | 'private' | 'never';
 
-/** Link-local addresses hold the metadata services of clouds, which hand out credentials. */
+/** Link-local addresses serve cloud metadata, which includes credentials. */
 const neverRanges = ['linkLocal', 'multicast', 'broadcast'];
 
 export function kindOfAddress(address: string): AddressKind {
   if (!ipaddr.isValid(address)) return 'never';
-  // An IPv4 address within an IPv6 one is what it is.
+  // An IPv4-mapped IPv6 address counts as its IPv4 address.
   const parsed = ipaddr.process(address);
   const range: string = parsed.range();
   if (neverRanges.includes(range) || isMetadata(parsed.toString())) return 'never';
   return range === 'unicast' ? 'public' : 'private';
 }
 
-/** Where clouds have their metadata besides link-local addresses. */
+/** Cloud metadata addresses that are not link-local. */
 const isMetadata = (address: string): boolean =>
   ['fd00:ec2::254', '100.100.100.200', '192.0.0.192'].includes(address);
 
-/** Why nothing is sent to an address. */
+/** An address to which nothing may be sent. */
 export class RefusedAddress extends Error {
   constructor(host: string, reason: string) {
     super(`${host} ${reason}`);
@@ -35,9 +37,9 @@ export class RefusedAddress extends Error {
 }
 
 export type AddressRule = {
-  /** Addresses of the own network too. */
+  /** Whether addresses of the local network are allowed. */
   allowPrivate: boolean;
-  /** Told instead of an address where it is not allowed. */
+  /** Error text for an address that is not allowed. */
   refusal: string;
   kindOf: (address: string) => AddressKind;
 };
@@ -47,13 +49,16 @@ const mayGo = ({ allowPrivate, kindOf }: AddressRule, address: string): boolean 
   return kind === 'public' || (kind === 'private' && allowPrivate);
 };
 
-/** Throws RefusedAddress when the host of a URL is an address that is not allowed: those are never looked up. */
+/** Throws RefusedAddress if the URL's host is an IP address that is not allowed. Such hosts are never resolved. */
 export function checkLiteral(hostname: string, rule: AddressRule): void {
   const address = hostname.replace(/^\[|\]$/g, '');
   if (isIP(address) !== 0 && !mayGo(rule, address)) throw new RefusedAddress(address, rule.refusal);
 }
 
-/** The look-up of a connection: the addresses of a name that are allowed. Fails with RefusedAddress when none is. */
+/**
+ * The lookup function of a connection: returns the allowed addresses of a name. Fails with RefusedAddress if there is
+ * none.
+ */
 export function checkedLookup(rule: AddressRule): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {

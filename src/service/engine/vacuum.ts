@@ -3,27 +3,30 @@ import type { Db } from '../db/database.ts';
 import { createLoop, type Loop } from './loop.ts';
 
 /**
- * What a server does by itself and the embedded database does not. It has no autovacuum: rows that were changed or
- * deleted keep their space until someone gives it back. Tables that change much are kept small, and a small table takes
- * milliseconds. Nor does it look at what is in them: without figures of a table the planner takes it for a few rows, and joins
- * thousands row by row. And it makes no checkpoints: its write-ahead log would grow until the disk is full.
+ * Maintenance that a PostgreSQL server does by itself and the embedded database does not. Without autovacuum, the
+ * space of changed and deleted rows is never reused; vacuuming often keeps tables small and takes milliseconds.
+ * Without statistics, the planner assumes tables of a few rows and joins thousands row by row. Without checkpoints,
+ * the write-ahead log would fill the disk.
  */
 const everyMs = 1_000;
-/** Rows without use that make it worth while: so many, and this share of the table. */
+/** A table is vacuumed when it has this many dead rows and this share of dead rows. */
 const deadRows = 1_000;
 const deadShare = 0.2;
-/** Rows changed since the table was looked at that make it worth while again, and this share of the table. */
+/** A table is analysed when this many rows and this share of rows have changed since the last time. */
 const changedRows = 500;
 const changedShare = 0.2;
-/** Log since the last checkpoint that makes one worth while: small enough for one to take milliseconds. */
+/**
+ * Bytes of log since the last checkpoint that trigger the next one. Small enough for a checkpoint to take
+ * milliseconds.
+ */
 const logBytes = 4 * 1024 * 1024;
 
 export function createVacuum({ db, log }: { db: Db; log: Log }): Loop {
   /**
-   * Of all tables, those of the background work too: any may come to be changed much. Partitions of events and results need no
-   * figures: they are read by time and by check.
+   * Finds the tables to vacuum or analyse, including those of the background queues, because any table may change a
+   * lot. Partitions of events and results need no statistics: they are read by time and by check.
    */
-  async function worthWhile(): Promise<{ name: string; ofSpace: boolean; ofFigures: boolean }[]> {
+  async function tablesToMaintain(): Promise<{ name: string; ofSpace: boolean; ofFigures: boolean }[]> {
     return db.query(
       `select * from (
          select t.relid::regclass::text as name, n_dead_tup > $1::float8 + $2::float8 * n_live_tup as "ofSpace",
@@ -41,12 +44,12 @@ export function createVacuum({ db, log }: { db: Db; log: Log }): Loop {
     return row?.bytes ?? 0;
   }
 
-  /** The engine hangs when it can't write a new file of its log: on a full disk it needs one that is there already. */
+  /** The engine hangs if it cannot create a new log file. On a full disk it needs one that already exists. */
   async function reserveLog(): Promise<void> {
     const files = await db.query(`select 1 from pg_ls_waldir() where name ~ '^[0-9A-F]{24}$'`);
     if (files.length > 1) return;
     await db.query('select pg_switch_wal()');
-    // The file that was in use until now becomes the next one.
+    // The file that was in use becomes the next one.
     await db.exec('checkpoint');
   }
 
@@ -57,7 +60,7 @@ export function createVacuum({ db, log }: { db: Db; log: Log }): Loop {
     work: async () => {
       if (!reserved) await reserveLog();
       reserved = true;
-      for (const { name, ofSpace, ofFigures } of await worthWhile()) {
+      for (const { name, ofSpace, ofFigures } of await tablesToMaintain()) {
         if (ofSpace) await db.exec(`vacuum ${name}`);
         if (ofFigures) await db.exec(`analyze ${name}`);
       }

@@ -3,9 +3,12 @@ import ipaddr from 'ipaddr.js';
 import { createCallLimit } from './call-limit.ts';
 import { HttpError } from './errors.ts';
 
-/** Requests of one address, at most so many in a minute within this replica. */
+/** Limits the requests of one address per minute within this replica. */
 
-/** What an address counts as: an IPv6 one as its network of 64 bits, for whoever has one has them all. */
+/**
+ * The address to count. An IPv6 address counts as its /64 network, because its owner has all addresses of that
+ * network.
+ */
 export function countedAddress(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
@@ -13,7 +16,7 @@ export function countedAddress(address: string): string {
   return parsed.toByteArray().slice(0, 8).join('.');
 }
 
-/** A hook that throws HttpError 429 above `perMinute`; 0 = any number. */
+/** Returns a hook that throws HttpError 429 above `perMinute`; 0 = no limit. */
 export function createAddressLimit({ perMinute, now }: { perMinute: number; now: () => number }) {
   const limit = createCallLimit({ perMinute, now });
   return async ({ ip }: Pick<FastifyRequest, 'ip'>, reply: FastifyReply): Promise<void> => {

@@ -16,25 +16,25 @@ export type PublicApi = FastifyInstance<
   TypeBoxTypeProvider
 >;
 
-/** What the routes of the public API need. `now` is milliseconds since the epoch. */
+/** Dependencies of the public API routes. `now` is milliseconds since the epoch. */
 export type ApiDeps = {
   db: Db;
   encryption: Encryption;
   now: () => number;
-  /** Where routes put work that is done later. */
+  /** Queues for work that is done later. */
   background: Background;
-  /** Files of runs; absent = there are none. */
+  /** Storage of run files; absent = none. */
   files?: ArtifactFiles;
-  /** Code bundles of suites; absent = none can be had. */
+  /** Storage of code bundles; absent = no bundles. */
   bundles?: ArtifactFiles;
-  /** How long things are kept; absent = the defaults. */
+  /** Retention times; absent = the defaults. */
   retention?: RetentionConfig;
-  /** Requests of one API key in a minute; 0 or absent = any number. */
+  /** Requests per minute of one API key; 0 or absent = no limit. */
   rateLimit?: number;
-  /** Of status pages; absent = every request reads anew, and any number of them. */
+  /** Limit and cache of status pages; absent = no limit and no cache. */
   publicPages?: { perMinute: number; cacheMs: number };
-  /** Base of the URLs in answers; null or absent = what the client has asked. */
+  /** Base URL in answers; null or absent = the one that the client used. */
   publicUrl?: string | null;
-  /** Whether mail can leave; absent = it can. */
+  /** Whether the service can send mail; absent = yes. */
   canMail?: boolean;
 };

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-/** Base of URLs in an answer: what the service calls itself, else what the client has called it. */
+/** Base of URLs in an answer: the configured public URL, or else the one that the client used. */
 export function baseUrl(publicUrl: string | null | undefined, request: FastifyRequest): string {
   return publicUrl ?? `${request.protocol}://${request.host}`;
 }

@@ -1,11 +1,11 @@
-/** Calls of one name within this replica, at most so many in a minute; memory is bounded whatever is asked. */
+/** Limits the calls of one name per minute within this replica. Memory is limited for any input. */
 export type CallLimit = {
-  /** Counts a call; false = there were too many. */
+  /** Counts a call; false = the limit is exceeded. */
   take(name: string): boolean;
 };
 
 const windowMs = 60_000;
-const mostNames = 50_000;
+const maxNames = 50_000;
 
 export function createCallLimit({ perMinute, now }: { perMinute: number; now: () => number }): CallLimit {
   let windowFrom = now();
@@ -13,7 +13,7 @@ export function createCallLimit({ perMinute, now }: { perMinute: number; now: ()
   return {
     take: (name) => {
       const time = now();
-      if (time - windowFrom >= windowMs || time < windowFrom || calls.size >= mostNames) {
+      if (time - windowFrom >= windowMs || time < windowFrom || calls.size >= maxNames) {
         windowFrom = time;
         calls = new Map();
       }

@@ -3,8 +3,8 @@ import type { FastifyServerOptions } from 'fastify';
 type OnCreate = NonNullable<NonNullable<FastifyServerOptions['ajv']>['onCreate']>;
 
 /**
- * Makes a validator compile a route's schema with the route's first request: all of them together take a second of every start
- * of the service, and of most routes nothing is asked for days.
+ * Compiles a route's validator with its first request. Compiling all of them would add a second to every start, and
+ * most routes are not used for days.
  */
 export const compileOnUse: OnCreate = (ajv) => {
   const compile = ajv.compile.bind(ajv);
@@ -21,6 +21,6 @@ export const compileOnUse: OnCreate = (ajv) => {
     );
     return validate;
   };
-  // What compiles a schema here calls the result, and reads its errors.
+  // Callers call the compiled function and read its errors.
   ajv.compile = later as unknown as typeof ajv.compile;
 };

@@ -1,20 +1,23 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 
 /**
- * `content-range` of lists: which entries an answer holds and how many there are, in the form of RFC 9110, section 14.4:
- * `items 10-19/57`. Lists by cursor have no positions and send none.
+ * Sends `content-range` with lists: which entries an answer holds and how many there are, in the form of RFC 9110,
+ * section 14.4, for example `items 10-19/57`. Lists by cursor have no positions and do not send it.
  */
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Entries on all pages of a list. Asked only where a full page leaves it open; absent = not counted. */
+    /**
+     * Counts the entries on all pages of a list. Called only if a full page leaves the total open; absent = not
+     * counted.
+     */
     countAll?: (request: FastifyRequest) => Promise<number>;
-    /** The field of the answer that holds the list; absent = the answer is the list. */
+    /** The answer field that holds the list; absent = the answer is the list. */
     listIn?: string;
   }
 }
 
-/** Of a list's page: `offset` entries come before it; `total` is null where nobody has counted. */
+/** A page of a list: `offset` entries precede it; `total` is null if not counted. */
 export type ListedPage = { offset: number; count: number; total: number | null };
 
 /** `items 10-19/57`; `items 10-19/*` without a total; `items *` and the total for a page without entries. */
@@ -36,7 +39,7 @@ type Keywords = { [keyword: string]: unknown };
 
 const isObject = (value: unknown): value is Keywords => typeof value === 'object' && value !== null;
 
-/** The schema of the answer, where it is a list. */
+/** The schema of the answer if it is a list. */
 function listSchemaOf(route: RouteOptions): Keywords | null {
   if (![route.method].flat().includes('GET') || !isObject(route.schema?.response)) return null;
   const schema: unknown = (route.schema.response as Keywords)['200'];
@@ -44,7 +47,10 @@ function listSchemaOf(route: RouteOptions): Keywords | null {
   return schema['type'] === 'array' || route.config?.listIn !== undefined ? schema : null;
 }
 
-/** Routes of this instance that answer GET with a list send `content-range`, and their schemas describe it. Before the routes. */
+/**
+ * Makes GET routes of this instance that return a list send `content-range`, and documents it in their schemas. Call
+ * it before the routes.
+ */
 export function sendContentRanges(instance: FastifyInstance): void {
   instance.addHook('onRoute', (route) => {
     const schema = listSchemaOf(route);
@@ -68,18 +74,18 @@ export function sendContentRanges(instance: FastifyInstance): void {
   });
 }
 
-/** A page that is not full is the last one, so it shows the total; a full one leaves it to `countAll`. */
+/** A partly filled page is the last one and gives the total. A full page needs `countAll`. */
 async function pageOf(
   request: FastifyRequest,
   count: number,
   countAll: ((request: FastifyRequest) => Promise<number>) | undefined,
 ): Promise<ListedPage> {
   const { limit, page } = request.query as { limit?: number; page?: number }; // of the route's own schema
-  // Without a limit the whole list is one page.
+  // Without a limit, the whole list is one page.
   if (limit === undefined) return { offset: 0, count, total: count };
   const offset = ((page ?? 1) - 1) * limit;
   if (count < limit && (count > 0 || offset === 0)) return { offset, count, total: offset + count };
   const total = countAll === undefined ? null : await countAll(request);
-  // Entries may have gone since the page was read.
+  // Entries may have been deleted since the page was read.
   return { offset, count, total: total === null ? null : Math.max(total, count === 0 ? 0 : offset + count) };
 }

@@ -1,16 +1,16 @@
 import { STATUS_CODES } from 'node:http';
 import type { ErrorAttributes } from './validation-errors.ts';
 
-/** What every error answer of the service holds, as JSON. */
+/** The JSON body of every error answer of the service. */
 export type ErrorAnswer = {
   statusCode: number;
-  /** The reason phrase of the status, like `Not Found`. */
+  /** The reason phrase of the status, for example `Not Found`. */
   error: string;
   message: string;
   attributes: ErrorAttributes;
 };
 
-/** The body of an error answer: the status in numbers and words, a sentence, and the reasons of each bad field. */
+/** Builds the body of an error answer: status code and phrase, a sentence, and the reasons for each invalid field. */
 export function errorBody(
   statusCode: number,
   message: string,

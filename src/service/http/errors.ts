@@ -8,7 +8,7 @@ import { rememberMethods } from './methods.ts';
 import { mayBeSlow } from './slow-body.ts';
 import { validationAttributes, type ErrorAttributes } from './validation-errors.ts';
 
-/** What the API answers instead of a result. Thrown anywhere in a route; `errorHandler` sends it. */
+/** An error answer of the API. Throw it anywhere in a route; `errorHandler` sends it. */
 export class HttpError extends Error {
   readonly statusCode: number;
   readonly attributes: ErrorAttributes;
@@ -20,14 +20,14 @@ export class HttpError extends Error {
   }
 }
 
-/** 400 that names each bad field. `message` tells them too, for those who read only that. */
+/** 400 that names each invalid field. `message` summarises them for clients that read only that. */
 export function badRequest(attributes: ErrorAttributes, message?: string): HttpError {
   return new HttpError(400, message ?? summary(attributes), attributes);
 }
 
 /**
- * 404 for a resource that does not exist, or that another account owns: the two are not told apart. `parameter` is the
- * part of the path that names it.
+ * 404 for a resource that does not exist or belongs to another account; the answer does not distinguish the two.
+ * `parameter` is the path parameter that names it.
  */
 export function notFound(what: string, id: string, parameter = 'id'): HttpError {
   return new HttpError(404, `There is no ${what} ${id}.`, {
@@ -42,11 +42,15 @@ export function conflict(message: string, attributes: ErrorAttributes = {}): Htt
 function summary(attributes: ErrorAttributes): string {
   const [first, ...others] = Object.entries(attributes);
   if (first === undefined) return 'The request is not valid.';
-  const named = `${first[0]} ${first[1][0] ?? 'is not valid'}`;
-  return others.length === 0 ? `${named}.` : `${named} (and ${others.length} more; see attributes).`;
+  const [field, [reason = 'is not valid']] = first;
+  // A reason with a capital letter is a sentence about several fields, and each of them has it.
+  const isSentence = /^[A-Z][a-z]+ /.test(reason);
+  const more = others.filter(([, reasons]) => !isSentence || !reasons.includes(reason)).length;
+  const named = isSentence ? reason : `${field} ${reason}`;
+  return more === 0 ? `${named}.` : `${named} (and ${more} more; see attributes).`;
 }
 
-/** Fastify's own refusals, by code: the status is Fastify's, the words are ours. */
+/** Fastify's own errors, by code. The status is Fastify's, the text is ours. */
 const refusals: { readonly [code: string]: { message: string; attributes: ErrorAttributes } } = {
   FST_ERR_CTP_INVALID_JSON_BODY: {
     message: 'The body is not valid JSON.',
@@ -69,12 +73,15 @@ const refusals: { readonly [code: string]: { message: string; attributes: ErrorA
     attributes: { path: ['is not a valid path of a URL'] },
   },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
-    message: 'The body has another length than its content-length says.',
+    message: 'The length of the body differs from its content-length.',
     attributes: { 'content-length': ['is not the length of the body'] },
   },
 };
 
-/** Sends every error in the form of `errorBody`. It logs errors that are not the client's fault, and sends them without detail. */
+/**
+ * Sends every error in the form of `errorBody`. Errors that are not the client's fault are logged, and sent without
+ * details.
+ */
 export function errorHandler(error: FastifyError | HttpError, request: FastifyRequest, reply: FastifyReply) {
   const { statusCode, message, attributes } = describe(error, request);
   if (statusCode >= 500) {
@@ -96,7 +103,7 @@ function describe(
     );
     return { statusCode: 400, message: summary(attributes), attributes };
   }
-  // Two requests at once made the same thing unique to an account.
+  // Two concurrent requests created the same resource, which must be unique within the account.
   if (sqlState(error) === '23505') {
     return {
       statusCode: 409,
@@ -106,24 +113,27 @@ function describe(
   }
   if (error instanceof NoDiskSpace) {
     const message =
-      'The disk of the service is full: it goes on when there is room again. Its log says how much.';
+      "The service's disk is full. The service continues when there is space again; its log reports how much is needed.";
     return { statusCode: 503, message, attributes: {} };
   }
   const refusal = refusals[error.code];
   const status = error.statusCode ?? 500;
   if (refusal !== undefined) return { statusCode: status, ...refusal };
-  // JSON that carries __proto__ and the like: refused by the parser with a SyntaxError of status 400.
+  // JSON that contains __proto__ and similar keys: the parser refuses it with a SyntaxError of status 400.
   if (status >= 400 && status < 500) return { statusCode: status, message: error.message, attributes: {} };
   return {
     statusCode: 500,
-    message: 'The service failed to answer this request; its log says why.',
+    message: 'The service failed to answer this request; see its log for the reason.',
     attributes: {},
   };
 }
 
-/** For a request that is not HTTP, or whose head is too large or too slow: there is no route and no reply object yet. */
+/**
+ * Answers a request that is not HTTP, or whose head is too large or too slow. There is no route and no reply object
+ * yet.
+ */
 export function clientErrorHandler(error: ConnectionError, socket: Socket): void {
-  // The server says so once, and then no more of this request.
+  // The server reports the timeout once and then ignores this request.
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && mayBeSlow(socket)) return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -142,18 +152,20 @@ export function clientErrorHandler(error: ConnectionError, socket: Socket): void
   );
 }
 
-/** Makes every error of `app` take the API's form, also where no route serves a request. Before the routes. */
+/**
+ * Makes every error of `app` take the API's form, including requests that no route serves. Call it before the routes.
+ */
 export function registerErrorHandlers(app: FastifyInstance): void {
   const methodsOf = rememberMethods(app);
 
-  /** 404 for a path that no route has; for a method that the path lacks 405, or, where it is asked for, what there is. */
+  /** Answers 404 for an unknown path. For a method that the path lacks: 405, or the allowed methods for OPTIONS. */
   function unserved(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const { method, url } = request;
     const path = url.split('?', 1)[0] ?? '';
     const methods = methodsOf(path.length > 1 ? path.replace(/\/$/, '') : path);
     const shown = path.slice(0, 200);
     const allow = methods.join(', ');
-    // A route that has the method may know no such file in its folder.
+    // A route has the method, but its folder has no such file.
     const isServed = method !== 'OPTIONS' && methods.includes(method);
     if (methods.length === 0 || isServed) throw new HttpError(404, `There is no ${method} ${shown}.`);
     void reply.header('allow', allow);
@@ -162,7 +174,7 @@ export function registerErrorHandlers(app: FastifyInstance): void {
   }
 
   app.setErrorHandler(errorHandler);
-  // Before a body is looked at, which could be of any type.
+  // Runs before the body is parsed, because the body may have any type.
   app.addHook('onRequest', async (request, reply) => {
     if (request.is404) return unserved(request, reply);
   });

@@ -4,11 +4,11 @@ import { createGunzip, type Gunzip } from 'node:zlib';
 import { HttpError } from './errors.ts';
 
 /**
- * JSON bodies that clients send compressed (`content-encoding: gzip`). The route's limit counts for the unpacked body too,
- * and unpacking stops there, so a small body cannot take much memory.
+ * JSON bodies that clients send compressed (`content-encoding: gzip`). The route's limit also applies to the unpacked
+ * body, and unpacking stops there. A small body therefore cannot take much memory.
  */
 
-/** Routes of this instance unpack JSON bodies. Other content types are left as they are. */
+/** Makes routes of this instance unpack JSON bodies. Other content types are unchanged. */
 export function acceptGzip(instance: FastifyInstance): void {
   instance.addHook('preParsing', async (request, reply, payload) => {
     const { headers } = request;
@@ -32,10 +32,10 @@ const isJson = (headers: Headers): boolean => /^\s*application\/json\b/i.test(he
 const hasBody = (headers: Headers): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** The unpacked body. It fails with 413 above `limit` bytes, and with 400 where the body is no gzip. */
+/** Returns the unpacked body. It fails with 413 above `limit` bytes, and with 400 if the body is not gzip. */
 function unpacked(packed: Readable, limit: number): Readable & { receivedEncodedLength: number } {
   const gunzip = createGunzip();
-  // Of a body that nobody reads, the error is of no interest.
+  // If nobody reads the body, its error does not matter.
   gunzip.on('error', () => undefined);
   let packedBytes = 0;
   packed
@@ -43,7 +43,7 @@ function unpacked(packed: Readable, limit: number): Readable & { receivedEncoded
     .on('data', (chunk: Buffer) => (packedBytes += chunk.length))
     .pipe(gunzip);
   const body = Readable.from(bounded(packed, gunzip, limit), { objectMode: false });
-  // Fastify compares it with content-length.
+  // Fastify compares this property with content-length.
   return Object.defineProperty(Object.assign(body, { receivedEncodedLength: 0 }), 'receivedEncodedLength', {
     get: () => packedBytes,
   });
@@ -55,7 +55,7 @@ async function* bounded(packed: Readable, gunzip: Gunzip, limit: number): AsyncG
     for await (const chunk of gunzip as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes > limit) {
-        throw new HttpError(413, 'The body is too large when it is unpacked.', {
+        throw new HttpError(413, 'The unpacked body is too large.', {
           body: ['is larger than this endpoint accepts'],
         });
       }
@@ -63,7 +63,7 @@ async function* bounded(packed: Readable, gunzip: Gunzip, limit: number): AsyncG
     }
   } catch (error) {
     if (error instanceof HttpError) throw error;
-    throw new HttpError(400, 'The body is not valid gzip, as its content-encoding says.', {
+    throw new HttpError(400, 'The content-encoding is gzip, but the body is not valid gzip.', {
       body: ['is not valid gzip'],
     });
   } finally {

@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 
-/** Bodies that nobody reads, of any type: what calls a URL may send its own output or payload along. */
+/** Bodies of any type that nobody reads. A program that calls a URL may send its own output or payload. */
 
-/** More than this ends the connection after the answer. */
-const mostBytes = 1024 * 1024;
+/** A longer body closes the connection after the answer. */
+const maxBytes = 1024 * 1024;
 
-/** Requests whose body was not read to its end. */
+/** Requests whose body was not read completely. */
 const unread = new WeakSet<FastifyRequest>();
 
-/** Routes of this instance take any body, and forget it. */
+/** Makes routes of this instance accept and ignore any body. */
 export function ignoreBodies(instance: FastifyInstance): void {
   instance.removeAllContentTypeParsers();
   instance.addContentTypeParser('*', { bodyLimit: Number.MAX_SAFE_INTEGER }, ignoreBody);
@@ -30,7 +30,7 @@ function ignoreBody(request: FastifyRequest, payload: Readable, done: (error: nu
   };
   const count = (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes <= mostBytes) return;
+    if (bytes <= maxBytes) return;
     unread.add(request);
     end();
   };

@@ -1,25 +1,25 @@
 import type { FastifyRequest } from 'fastify';
 import { badRequest } from './errors.ts';
-import { storeIdsIn } from './ids-in-requests.ts';
+import { normaliseIdsIn } from './ids-in-requests.ts';
 import type { ErrorAttributes } from './validation-errors.ts';
 
 /**
- * What no schema can say and the database can't store, checked before validation so that the work and the size of an
- * answer stay bounded whatever a body holds.
+ * Checks for values that schemas cannot refuse and the database cannot store. They run before validation, so that the
+ * work and the size of an answer stay limited for any body.
  */
 
-/** Bytes of a body of the public API: a script or a request body of 1 MiB, written in JSON, fits. */
+/** Largest body of the public API in bytes. A script or a request body of 1 MiB, written in JSON, fits. */
 export const bodyBytes = 4 * 1024 * 1024;
 
 const maxValues = 20_000;
 const maxDepth = 20;
 
-// PostgreSQL stores neither U+0000 nor half of a surrogate pair.
+// PostgreSQL stores neither U+0000 nor an unpaired surrogate.
 // oxlint-disable-next-line no-control-regex -- that character is the subject
 const unstorable = /\u0000|\p{Surrogate}/u;
 const unstorableReason = 'must not contain the character U+0000 or half of a surrogate pair';
 
-/** The first thing in `value` that can't be accepted, as attributes; null = nothing. */
+/** The first problem in `value`, as attributes; null = none. */
 export function inputProblem(value: unknown, where: string): ErrorAttributes | null {
   let values = 0;
   const visit = (item: unknown, path: readonly string[]): ErrorAttributes | null => {
@@ -29,14 +29,14 @@ export function inputProblem(value: unknown, where: string): ErrorAttributes | n
     if (typeof item === 'string') {
       return unstorable.test(item) ? { [path.join('.') || where]: [unstorableReason] } : null;
     }
-    // 1e999 is JSON, but no number that could be stored as what it says.
+    // 1e999 is valid JSON, but not a finite number.
     if (typeof item === 'number' && !Number.isFinite(item)) {
-      return { [path.join('.') || where]: ['is too large a number'] };
+      return { [path.join('.') || where]: ['is a number that is too large'] };
     }
     if (typeof item !== 'object' || item === null) return null;
     for (const [key, member] of Object.entries(item)) {
       const problem = unstorable.test(key)
-        ? { [path.join('.') || where]: ['has a field name that can not be stored'] }
+        ? { [path.join('.') || where]: ['has a field name that cannot be stored'] }
         : visit(member, [...path, key]);
       if (problem !== null) return problem;
     }
@@ -45,7 +45,7 @@ export function inputProblem(value: unknown, where: string): ErrorAttributes | n
   return visit(value, []);
 }
 
-/** A query string's field as its schema's type: JSON bodies carry types, query strings only text. */
+/** Converts a query field to its schema's type. JSON bodies carry types; query strings carry only text. */
 function coerced(value: unknown, schema: { type?: unknown }): unknown {
   if (typeof value !== 'string') return value;
   if (schema.type === 'integer' || schema.type === 'number') {
@@ -58,7 +58,7 @@ function coerced(value: unknown, schema: { type?: unknown }): unknown {
 
 type QuerySchema = { properties?: { [name: string]: { type?: unknown } } };
 
-/** Parameters of a query string where the route has none. */
+/** Refuses query parameters on routes that have none. */
 function refuseParameters(query: { [name: string]: unknown }): void {
   const unknown = Object.keys(query).slice(0, 100);
   if (unknown.length > 0) {
@@ -66,15 +66,18 @@ function refuseParameters(query: { [name: string]: unknown }): void {
   }
 }
 
-/** preValidation hook of the public API: refuses what can't be stored, and gives ids their form and query strings their types. */
+/**
+ * preValidation hook of the public API: refuses values that cannot be stored, normalises ids and converts query
+ * fields to their types.
+ */
 export async function checkInput(request: FastifyRequest): Promise<void> {
   const problem =
     inputProblem(request.params, 'path') ??
     inputProblem(request.query, 'query') ??
     inputProblem(request.body, 'body');
   if (problem !== null) throw badRequest(problem);
-  storeIdsIn(request.query);
-  storeIdsIn(request.body);
+  normaliseIdsIn(request.query);
+  normaliseIdsIn(request.body);
   const schema = request.routeOptions.schema?.querystring as QuerySchema | undefined; // routes give TypeBox objects
   const query = request.query as { [name: string]: unknown }; // the parser's own object, ours to change
   if (schema === undefined) refuseParameters(query);

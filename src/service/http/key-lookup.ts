@@ -1,12 +1,12 @@
 import { hashToken } from '../engine/keys.ts';
 
-/** Keys remembered, and for how long: a deleted key stops working within that time. */
+/** How many keys are cached and for how long. A deleted key stops working within that time. */
 const cacheSize = 10_000;
 const cacheMs = 5_000;
 
 /**
- * Whose key a request carries (`Authorization: Bearer <key>`). `find` looks the key's SHA-256 up; `refuse` makes the
- * error that is thrown when the key is missing or not valid.
+ * Finds the owner of a request's key (`Authorization: Bearer <key>`). `find` searches for the key's SHA-256; `refuse`
+ * creates the error for a missing or invalid key.
  */
 export function createKeyLookup<Owner extends object>(options: {
   find: (keyHash: Buffer) => Promise<Owner | undefined>;
@@ -27,7 +27,7 @@ export function createKeyLookup<Owner extends object>(options: {
     known.delete(name);
     const owner = await find(hash);
     if (owner === undefined) throw refuse('is not valid');
-    // A Map keeps the order of insertion: the first is the oldest.
+    // A Map keeps insertion order, so the first key is the oldest.
     const [oldest] = known.keys();
     if (known.size >= cacheSize && oldest !== undefined) known.delete(oldest);
     known.set(name, { owner, until: now() + cacheMs });

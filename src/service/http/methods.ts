@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** `/v1/checks/:id` → what its paths look like; `*` is the rest of a path. */
+/** `/v1/checks/:id` → the pattern of its paths; `*` is the rest of a path. */
 function patternOf(url: string): RegExp {
   const parts = url.split(/(:[^/]+|\*)/).map((part) => {
     if (part === '*') return '.*';
@@ -10,8 +10,9 @@ function patternOf(url: string): RegExp {
 }
 
 /**
- * Which methods a path has, in alphabetical order: of all routes that match it, as a method of a path may be that of a more general
- * one. None = there is no such path. Called before the routes are registered: it hears of each.
+ * Returns a function that lists a path's methods in alphabetical order. All matching routes count, because a more
+ * general route may serve a method of the path. An empty list means that no route matches. Call it before the routes
+ * are registered.
  */
 export function rememberMethods(app: FastifyInstance): (path: string) => string[] {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>();

@@ -3,8 +3,8 @@ type Json = { [field: string]: unknown };
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null;
 
 /**
- * Of query parameters that are objects: how they are written stands beside their schema (OpenAPI 3.1, "Style Values"), where
- * the routes, which have only schemas, can't say it. Changes `document` in place.
+ * Moves the style of object query parameters next to their schema (OpenAPI 3.1, "Style Values"). Routes have only
+ * schemas and cannot declare it there. Changes `document` in place.
  */
 export function liftStyles(document: object): void {
   const { paths } = document as Json; // JSON, whatever version of the types the caller has

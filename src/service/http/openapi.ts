@@ -20,11 +20,11 @@ const accountHeader = Type.Object({
   ),
 });
 
-/** Of the page that shows the document: it loads its own files alone, and can call this service. */
+/** Content security policy of the documentation page. The page loads only its own files and can call this service. */
 const docsPolicy = {
   'default-src': "'none'",
   'script-src': "'self'",
-  // Its components carry styles of their own.
+  // Its components use inline styles.
   'style-src': "'self' 'unsafe-inline'",
   'img-src': "'self' data:",
   'connect-src': "'self'",
@@ -33,7 +33,10 @@ const docsPolicy = {
   'frame-ancestors': "'none'",
 };
 
-/** Collects the routes' schemas into an OpenAPI 3.1 document, served at /openapi.json and to be browsed at /docs. Register it before the routes. */
+/**
+ * Collects the routes' schemas into an OpenAPI 3.1 document, served at /openapi.json and as a page at /docs. Register
+ * it before the routes.
+ */
 export async function registerOpenApi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -69,7 +72,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
       },
       security: [{ apiKey: [] }],
     },
-    // For the document alone: the header is checked by the authentication, not by a schema.
+    // Only for the document: the authentication checks the header, not a schema.
     transform: ({ schema, url }) => ({
       schema: /^\/v[12]\//.test(url) ? { ...schema, headers: accountHeader } : schema,
       url,
@@ -87,7 +90,7 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: docsPolicy,
-    // The validator is somebody else's service.
+    // The validator is a third-party service.
     theme: { title: 'Monitoring Service API' },
     uiConfig: {
       layout: 'BaseLayout',

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-/** A body that may be left out. */
+/** Accepts a request without a body. */
 export async function bodyOrNone(request: FastifyRequest): Promise<void> {
   request.body ??= {};
 }

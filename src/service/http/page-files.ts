@@ -2,14 +2,17 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 
-/** Beside the compiled sources, or, for sources that run uncompiled, in build/ of the checkout: see scripts/build-pages.mjs. */
+/**
+ * Next to the compiled sources, or in build/ of the checkout for sources that run uncompiled; see
+ * scripts/build-pages.mjs.
+ */
 const folders = ['../pages/browser/', '../../../build/pages/'].map((path) => new URL(path, import.meta.url));
 
 type PageFile = 'app.js' | 'page.html' | 'status.css' | 'style.css';
 
-/** The text of a file that scripts/build-pages.mjs has built. Throws where the files are not built. */
+/** The text of a file that scripts/build-pages.mjs has built. Throws if the files are not built. */
 function pageFile(name: PageFile): string {
-  // The sources' own folder has files of the same names, but no app.js.
+  // The source folder contains files of the same names, but no app.js.
   const folder = folders.find((candidate) => existsSync(new URL('app.js', candidate)));
   if (folder === undefined)
     throw new Error('the package is incomplete: the pages are not built; run `npm run build`');
@@ -18,7 +21,7 @@ function pageFile(name: PageFile): string {
 
 const types = { css: 'text/css', html: 'text/html', js: 'text/javascript' } as const;
 
-/** Serves a built file at `path`, with these headers and an ETag; a browser that has it already gets 304. */
+/** Serves a built file at `path` with these headers and an ETag. A browser that has the file gets 304. */
 export function servePageFile(
   app: FastifyInstance,
   { path, name, headers }: { path: string; name: PageFile; headers: { readonly [name: string]: string } },

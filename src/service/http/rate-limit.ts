@@ -4,12 +4,12 @@ import type { FastifyInstance } from 'fastify';
 import { HttpError } from './errors.ts';
 import { hashToken } from '../engine/keys.ts';
 
-/** Keys whose requests are counted at once, per replica. */
+/** API keys counted at once, per replica. */
 const countedKeys = 10_000;
 
 /**
- * At most `perMinute` requests of one API key in a minute, counted by each replica for itself; 429 with `retry-after` above it.
- * Register it after the authentication and before the routes: what is not authenticated is not counted.
+ * Limits each API key to `perMinute` requests a minute, counted per replica; above that, 429 with `retry-after`.
+ * Register it after the authentication and before the routes: unauthenticated requests are not counted.
  */
 export async function registerRateLimit(app: FastifyInstance, perMinute: number): Promise<void> {
   await app.register(rateLimit, {
@@ -25,7 +25,9 @@ export async function registerRateLimit(app: FastifyInstance, perMinute: number)
   });
 }
 
-/** `config` of a route that takes fewer requests than others, whatever the service's own limit is (0 = none for it either). */
+/**
+ * `config` of a route with a lower limit than others, independent of the service's limit (0 = no limit here either).
+ */
 export function atMost(max: number, timeWindow: '1 minute' | '1 day'): { rateLimit: RateLimitOptions } {
   return { rateLimit: { max, timeWindow } };
 }

@@ -1,26 +1,29 @@
 import { fastify, LogController, type FastifyInstance } from 'fastify';
 import { compileOnUse } from './compile-on-use.ts';
 import { clientErrorHandler, errorHandler, registerErrorHandlers } from './errors.ts';
-import { storeIdsIn } from './ids-in-requests.ts';
+import { normaliseIdsIn } from './ids-in-requests.ts';
 import { registerOpenApi } from './openapi.ts';
 import { refuseWhileStopping } from './stopping.ts';
 
 export type ServerOptions = {
   logger?: FastifyInstance['log'];
-  /** Addresses whose forwarding headers are believed; absent = none. */
+  /** Addresses whose forwarding headers are trusted; absent = none. */
   trustedProxies?: readonly string[];
 };
 
-/** The HTTP server without any feature's routes, not yet listening: parsing, limits, form of errors, OpenAPI document. */
+/**
+ * Creates the HTTP server without any feature's routes: parsing, limits, error form, OpenAPI document. It does not
+ * listen yet.
+ */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const app: FastifyInstance = fastify({
     ...(options.logger === undefined ? {} : { loggerInstance: options.logger }),
     trustProxy: options.trustedProxies === undefined ? false : [...options.trustedProxies],
-    // A line per request would drown everything else; failures are logged by the error handler.
+    // One log line per request would drown everything else. The error handler logs failures.
     logController: new LogController({ disableRequestLogging: true }),
-    // An id of any length is looked for, and not found.
+    // Ids of any length reach the route, which answers 404.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 20_000 },
-    // A path or a request that can't even be read gets the same form of answer.
+    // Unreadable paths and requests get the same form of answer.
     frameworkErrors: errorHandler,
     clientErrorHandler,
     ajv: {
@@ -32,31 +35,32 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
         removeAdditional: false,
         useDefaults: true,
         allowUnionTypes: true,
-        // `deprecated`, `examples` and the like are for readers.
+        // `deprecated`, `examples` and similar keywords are for readers.
         strict: false,
       },
     },
-    // Clients that dawdle over their request are let go; an answer may take longer, as claims of agents do.
+    // Closes connections of clients that send their request too slowly. An answer may take longer, for example an
+    // agent's claim.
     requestTimeout: 60_000,
     keepAliveTimeout: 75_000,
     forceCloseConnections: true,
-    // refuseWhileStopping answers.
+    // refuseWhileStopping answers instead.
     return503OnClosing: false,
   });
-  // What a test validates against the schemas is exactly what is sent: nothing is dropped on the way out.
+  // Sends exactly the object that tests validate against the schemas; nothing is dropped.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   app.decorateRequest('accountId', '');
   app.decorateRequest('apiKeyId', '');
   refuseWhileStopping(app);
   registerErrorHandlers(app);
-  // Fastify would take text/plain too.
+  // Fastify would also accept text/plain.
   app.removeAllContentTypeParsers();
-  // An empty body is no JSON, but a DELETE or a POST without fields may still carry the content type.
+  // An empty body is not JSON, but a DELETE or a POST without fields may still carry the content type.
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, request.method === 'DELETE' ? undefined : null);
     else void app.getDefaultJsonParser('error', 'error')(request, String(body), done);
   });
-  app.addHook('preValidation', async ({ params }) => storeIdsIn(params));
+  app.addHook('preValidation', async ({ params }) => normaliseIdsIn(params));
   await registerOpenApi(app);
   return app;
 }

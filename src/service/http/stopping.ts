@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { errorBody } from './error-body.ts';
 
 /**
- * Answers 503 to requests that arrive while the service stops, in the form of every error. Fastify's own answer lacks
+ * Answers 503 in the usual error form to requests that arrive while the service stops. Fastify's own answer lacks
  * `attributes`, so `return503OnClosing` is off. Register it before every other hook.
  */
 export function refuseWhileStopping(app: FastifyInstance): void {

@@ -1,12 +1,12 @@
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js';
 
-/** Reasons by dotted path of the field: `{"request.assertions.0.comparison": ["must be one of …"]}`. */
+/** Reasons by dotted field path: `{"request.assertions.0.comparison": ["must be one of …"]}`. */
 export type ErrorAttributes = { [path: string]: string[] };
 
-/** What AJV tells beyond Fastify's type: with `verbose` also the schema around the failed keyword. */
+/** AJV's error fields beyond Fastify's type: with `verbose`, also the schema around the failed keyword. */
 type ValidationError = FastifySchemaValidationError & { parentSchema?: { [keyword: string]: unknown } };
 
-/** Fields named in one answer; a body can hold thousands of wrong ones. */
+/** Fields named in one answer. A body can hold thousands of invalid ones. */
 const maxFields = 100;
 
 const typeNames: { readonly [type: string]: string } = {
@@ -50,7 +50,7 @@ const formats: { readonly [format: string]: string } = {
   email: 'a mail address',
 };
 
-/** What a text must look like: its description says so, unless that is a sentence about what it is for. */
+/** The required form of a text: the field's description, unless that is a sentence about the field's purpose. */
 function formOf(params: ValidationError['params'], description: unknown): string {
   const format = formats[String(params['format'])];
   if (format !== undefined) return format;
@@ -108,15 +108,15 @@ function pathOf(error: ValidationError): string {
 }
 
 /**
- * AJV's errors as `{"field.path": [reasons]}`. `context` is where the fields stand (body, querystring, params): it is
- * the path only when the whole of it is wrong.
+ * AJV's errors as `{"field.path": [reasons]}`. `context` is the part of the request that was validated (body,
+ * querystring, params). It is the path only if that part itself is invalid.
  */
 export function validationAttributes(
   errors: readonly ValidationError[],
   context: string,
   body?: unknown,
 ): ErrorAttributes {
-  // A Map, since a field may be called "constructor".
+  // A Map, because a field may be called "constructor".
   const reasons = new Map<string, string[]>();
   for (const error of errors) {
     const path = pathOf(error) || context;

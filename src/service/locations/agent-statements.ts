@@ -1,14 +1,14 @@
 import type { Queryable } from '../db/database.ts';
 import { toJsonb } from '../db/jsonb.ts';
 
-/** Statements on agents, their keys and what they report about themselves. */
+/** Statements on agents, their keys and their reports about themselves. */
 
-/** An agent counts as connected for so long after it was last heard of: a long poll of 25 s, and what it may be late. */
+/** An agent counts as connected for this long after its last request: a long poll of 25 s and some delay. */
 export const connectedMs = 35_000;
 
 export type AgentLocation = { locationId: string; accountId: string; name: string; slugName: string };
 
-/** The location that a key (its SHA-256) opens. */
+/** The location that a key belongs to, by the key's SHA-256. */
 export async function findLocationOfKey(db: Queryable, keyHash: Buffer): Promise<AgentLocation | undefined> {
   const rows = await db.query<AgentLocation>(
     `select l.id as "locationId", l.account_id as "accountId", l.name, l.slug_name as "slugName"
@@ -30,7 +30,7 @@ export type AgentHello = {
   now: Date;
 };
 
-/** The agent's id: an agent that says hello again keeps it. */
+/** Stores an agent and returns its id. An agent that says hello again keeps its id. */
 export async function saveAgent(db: Queryable, agent: AgentHello): Promise<string> {
   const rows = await db.query<{ id: string }>(
     `insert into agents (id, location_id, instance_id, version, host, check_types, runtimes, lanes, created_at,
@@ -55,7 +55,7 @@ export async function saveAgent(db: Queryable, agent: AgentHello): Promise<strin
   return rows[0]?.id ?? agent.id;
 }
 
-/** What an agent runs; marks it as heard of. Undefined when the location has no such agent. */
+/** Returns what an agent can run, and records that it was heard of. Undefined if the location has no such agent. */
 export async function touchAgent(
   db: Queryable,
   { id, locationId, now }: { id: string; locationId: string; now: Date },
@@ -68,7 +68,7 @@ export async function touchAgent(
   return rows[0];
 }
 
-/** Forgets agents that were not heard of since `before`. */
+/** Deletes agents that were not heard of since `before`. */
 export async function deleteOldAgents(db: Queryable, before: Date): Promise<void> {
   await db.query('delete from agents where last_seen_at < $1', [before]);
 }
@@ -92,10 +92,10 @@ export async function insertAgentEvents(
   );
 }
 
-/** Keeps the newest `most` events, and none from before `before`. At most `limit` are deleted at a time. */
+/** Keeps the newest `max` events, and none older than `before`. At most `limit` are deleted per call. */
 export async function trimAgentEvents(
   db: Queryable,
-  { before, most, limit }: { before: Date; most: number; limit: number },
+  { before, max, limit }: { before: Date; max: number; limit: number },
 ): Promise<void> {
   await db.query(
     `delete from agent_events where id in (
@@ -103,11 +103,11 @@ export async function trimAgentEvents(
        where created_at < greatest($1, coalesce((select created_at from agent_events
          order by created_at desc offset $2 limit 1), $1))
        order by created_at limit $3)`,
-    [before, most, limit],
+    [before, max, limit],
   );
 }
 
-/** The location's proxy, encrypted; null when it has none. */
+/** The location's proxy URL, encrypted; null if it has none. */
 export async function findProxyUrl(db: Queryable, locationId: string): Promise<Buffer | null> {
   const rows = await db.query<{ proxyUrl: Buffer | null }>(
     'select proxy_url as "proxyUrl" from locations where id = $1',

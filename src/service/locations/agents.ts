@@ -4,7 +4,7 @@ import { Nullable } from '../../protocol/schema.ts';
 import type { Db } from '../db/database.ts';
 import { agentsOfLocations, type LocationAgentsRow } from './statements.ts';
 
-/** Which agents a location has. An agent counts as connected while it is heard of within two long polls. */
+/** Counts a location's agents. An agent is connected if it was heard of within two long polls. */
 const connectedMs = (2 * protocolLimits.claimWaitSeconds + 10) * 1000;
 
 export const agentFields = {
@@ -16,7 +16,7 @@ export const agentFields = {
 const AgentFields = Type.Object(agentFields);
 export type AgentFields = Static<typeof AgentFields>;
 
-/** Orders versions by their numbers: 8.10.0 is above 8.9.1. */
+/** Orders versions by their numbers: 8.10.0 is higher than 8.9.1. */
 function compareVersions(a: string, b: string): number {
   return a.localeCompare(b, 'en', { numeric: true });
 }

@@ -2,9 +2,9 @@ import { lanes, type Lane } from '../../protocol/check-types.ts';
 import { bucketSql, bucketValueSql } from '../engine/histogram.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on how locations stand: samples once a minute, and what the exporter tells of this moment. */
+/** Statements on location figures: one sample per minute, and the current values for the metrics exporter. */
 
-/** Samples of all locations, for this minute; once, however many replicas ask for it. */
+/** Samples all locations for the current minute; once, however many replicas call it. */
 export async function sampleLocations(db: Queryable, now: Date): Promise<void> {
   await db.query(
     `insert into location_samples (location_id, sampled_at, queue_size, oldest_seconds)
@@ -30,7 +30,7 @@ export async function listLocationSamples(
   );
 }
 
-/** Forgets what is old, at most `limit` rows of each kind; how many there were. */
+/** Deletes old samples, at most `limit` rows of each kind. Returns how many rows were deleted. */
 export async function deleteOldSamples(
   db: Queryable,
   { samplesBefore, waitsBefore, limit }: { samplesBefore: Date; waitsBefore: Date; limit: number },
@@ -82,7 +82,7 @@ export type LocationFigures = RunCounts & {
   lanes: { readonly [L in Lane]: RunCounts };
 };
 
-/** Private locations of an account, and the runs that wait or go on there. */
+/** Private locations of an account with their waiting and running jobs. */
 export async function locationFigures(
   db: Queryable,
   { accountId, now }: { accountId: string; now: Date },
@@ -105,7 +105,7 @@ export async function locationFigures(
 
 export type QueueWait = { locationId: string; queue: QueueName; avg: number; p90: number; p99: number };
 
-/** How long runs that agents took since `since` had waited, in milliseconds. */
+/** How long runs waited that agents took since `since`, in milliseconds. */
 export async function queueWaits(
   db: Queryable,
   { accountId, since }: { accountId: string; since: Date },
@@ -136,18 +136,18 @@ export type CheckFigures = {
   muted: boolean;
   activated: boolean;
   groupName: string | null;
-  /** Null = it has not run yet. */
+  /** Null = the check has not run yet. */
   hasFailures: boolean | null;
   hasErrors: boolean | null;
   isDegraded: boolean | null;
   lastStartedAt: Date | null;
   lastRunLocation: string | null;
   sslDaysRemaining: number | null;
-  /** Milliseconds, of the last run that did not fail in the service; null = unknown. */
+  /** Milliseconds, of the last run without an error of the service; null = unknown. */
   responseTime: number | null;
 };
 
-/** All checks of an account as they stand, up to `limit` of them. */
+/** Current figures of all checks of an account, up to `limit` checks. */
 export async function checkFigures(
   db: Queryable,
   { accountId, limit }: { accountId: string; limit: number },

@@ -6,9 +6,9 @@ import type { Db } from '../db/database.ts';
 import { conflict } from '../http/errors.ts';
 import { open } from '../http/fields/strict-schema.ts';
 
-/** Keys with which agents join a location: private ones and data-centre codes alike. */
+/** Keys with which agents join a location, private or data-centre. */
 
-/** Two, so that a key can be rotated: add the second, roll the agents, delete the first. */
+/** Two, for rotation: add the second key, restart the agents with it, delete the first key. */
 const maxKeys = 2;
 
 export const LocationKey = Type.Object({
@@ -18,7 +18,7 @@ export const LocationKey = Type.Object({
 });
 export type LocationKey = Static<typeof LocationKey>;
 
-/** The only answer that holds the key itself. */
+/** The only answer that contains the key itself. */
 export const NewLocationKey = open(
   Type.Object(
     {
@@ -35,7 +35,7 @@ export const presentKey = (row: LocationKeyRow): LocationKey => ({
   created_at: row.createdAt.toISOString(),
 });
 
-/** Adds a key to a location whose row the transaction has locked. Only its hash is stored. */
+/** Adds a key to a location whose row the transaction has locked. Only the key's hash is stored. */
 export async function addLocationKey(
   tx: Db,
   { locationId, now }: { locationId: string; now: number },
@@ -43,7 +43,9 @@ export async function addLocationKey(
   const keys = await keysOfLocations(tx, [locationId]);
   if (keys.length >= maxKeys) {
     throw conflict(`A location has at most ${maxKeys} keys: delete one first.`, {
-      keys: [`there are ${maxKeys} already (${keys.map(({ maskedKey }) => maskedKey).join(', ')})`],
+      keys: [
+        `the location already has ${maxKeys} keys (${keys.map(({ maskedKey }) => maskedKey).join(', ')})`,
+      ],
     });
   }
   const rawKey = newLocationKey();

@@ -11,7 +11,7 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { dayMs } from '../../durations.ts';
 import { rounded } from '../../rounding.ts';
 
-/** Samples of a location as arrays of one length: each place of them is one minute. */
+/** Samples of a location as arrays of equal length; each index is one minute. */
 export const LocationMetrics = open(
   Type.Object(
     {

@@ -1,6 +1,6 @@
 import type { DataCenterLocation } from '../../protocol/check-types.ts';
 
-/** The place of each data-centre location, in words. */
+/** The place of each data-centre location. */
 export const dataCenterNames: { readonly [code in DataCenterLocation]: string } = {
   'us-east-1': 'N. Virginia',
   'us-east-2': 'Ohio',

@@ -25,31 +25,31 @@ import { IdParams, isUuid } from '../http/fields/path-params.ts';
 
 function checkProxyUrl(proxyUrl: string | null): void {
   if (proxyUrl === null || proxyUrl.includes('{{')) return;
-  // The value is not repeated: it may hold a password.
+  // The message does not repeat the value, because it may contain a password.
   if (!/^https?:\/\//i.test(proxyUrl) || !URL.canParse(proxyUrl)) {
     throw badRequest({ proxyUrl: ['must be a URL like http://user:password@proxy:3128'] });
   }
 }
 
 const slugTaken = (slugName: string) =>
-  conflict(`This account has a location ${slugName} already.`, { slugName: ['is taken'] });
+  conflict(`This account already has a location ${slugName}.`, { slugName: ['is taken'] });
 
 /** Resources that name private locations by their slugs. */
 export type LocationUse = {
-  /** For the message of a refusal, in the plural. */
+  /** The resources in the plural, for the error message. */
   resources: string;
-  /** How a refusal introduces the names. */
+  /** Introduces the names in the error message. */
   introduction: string;
-  /** Names of the resources at a location, at most `limit`. */
+  /** Names of at most `limit` resources at a location. */
   at: (
     tx: Queryable,
     options: { accountId: string; slugName: string; limit: number },
   ) => Promise<readonly string[]>;
-  /** Follows a change of a location's slug. */
+  /** Updates the resources after a location's slug has changed. */
   rename: (tx: Queryable, options: { accountId: string; from: string; to: string }) => Promise<void>;
 };
 
-/** Routes of private locations. A location that one of `uses` names cannot be deleted. */
+/** Registers the routes of private locations. A location that one of `uses` names cannot be deleted. */
 export function registerPrivateLocations(
   api: PublicApi,
   { db, encryption, now }: ApiDeps,
@@ -167,7 +167,7 @@ export function registerPrivateLocations(
         const row = isUuid(id) ? await lockPrivateLocation(tx, { accountId, id }) : undefined;
         if (row === undefined) throw notFound('private location', id);
         const before = opened(row);
-        // What was read can be sent back: the masked form of the present URL changes nothing.
+        // A client may send back what it read: the masked form of the present URL changes nothing.
         const proxyUrl =
           body.proxyUrl === undefined || body.proxyUrl === masked(before) ? before : body.proxyUrl;
         checkProxyUrl(proxyUrl);

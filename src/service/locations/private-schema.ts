@@ -9,7 +9,7 @@ import { ignored } from '../http/fields/ignored-fields.ts';
 const writable = {
   name: Type.String({ minLength: 1, maxLength: 255 }),
   slugName: Type.String({
-    // Not the form of a cloud region, which `locations` of a check are.
+    // Excludes the form of cloud regions, which are the values of a check's `locations`.
     pattern: '^(?!(?:us|ap|ca|cn|eu|sa|af|me)(?:-[A-Za-z]+)+-[0-9]+$)[A-Za-z0-9-]{1,30}$',
     description: '1 to 30 letters, digits or hyphens, and not of the form of a cloud region',
   }),
@@ -51,7 +51,7 @@ export const ChangeBody = strictPartial(
 
 export const CreateBody = strict(Type.Object(writable));
 
-/** The password between `user:` and the last @; everything else of a proxy's URL may be seen. */
+/** Masks the password between `user:` and the last @. The rest of a proxy URL is not secret. */
 export function masked(proxyUrl: string | null): string | null {
   return proxyUrl === null ? null : proxyUrl.replace(/^([^:/]+:\/\/[^:/?#]*:).*@/, `$1${mask}@`);
 }

@@ -18,7 +18,7 @@ import { addLocationKey, LocationKey, presentKey } from './keys.ts';
 import { isUuid } from '../http/fields/path-params.ts';
 import { dataCenterNames } from './names.ts';
 
-/** The data-centre codes of the specification, which agents join with a key as they join a private location. */
+/** The data-centre codes of the specification. Agents join them with a key, as they join a private location. */
 export const DataCenter = open(
   Type.Object(
     {
@@ -36,7 +36,7 @@ const codes: readonly string[] = dataCenterLocations;
 
 const CodeParams = strict(Type.Object({ code: Type.String() }));
 
-/** Makes rows for these data-centre codes where the account has none yet. */
+/** Creates rows for these data-centre codes if the account has none yet. */
 export async function ensureDataCenterRows(
   db: Db,
   { accountId, codes: used, now }: { accountId: string; codes: readonly string[]; now: number },

@@ -5,15 +5,15 @@ import { deleteOldSamples, insertQueueWaits, sampleLocations, type QueueName } f
 import { createLoop, type Loop } from '../engine/loop.ts';
 import { dayMs } from '../../durations.ts';
 
-/** Samples of locations once a minute, and how long runs wait there for an agent. */
+/** Samples locations once a minute and records how long runs wait there for an agent. */
 
-/** How far back samples go. */
+/** How long samples are kept. */
 export const sampleDays = 15;
 const waitsKeptMs = 10 * 60_000;
 const everyMs = 20_000;
 const deletedAtOnce = 5_000;
 
-/** Loads samples; the first replica of each minute makes them. */
+/** Creates the loop that takes the samples. The first replica of each minute takes them. */
 export function createLocationSampling({ db, now, log }: { db: Db; now: () => number; log: Log }): Loop {
   let cleanedAt = 0;
   return createLoop({
@@ -35,24 +35,24 @@ export function createLocationSampling({ db, now, log }: { db: Db; now: () => nu
   });
 }
 
-/** Takes down how long runs waited, in memory, and writes it every few seconds. */
+/** Collects how long runs waited in memory, and writes it every few seconds. */
 export type QueueWaits = {
   record(wait: { locationId: string; lane: string; milliseconds: number }): void;
   loop: Loop;
 };
 
-/** What is kept between two writes; what comes beyond is left out. */
-const mostWaits = 20_000;
+/** Waits kept between two writes. Further ones are dropped. */
+const maxWaits = 20_000;
 const flushMs = 5_000;
 
-/** Suites and scripts share a queue in what is told; uptime checks have their own. */
+/** In the figures, suites and scripts share a queue; uptime checks have their own. */
 const queueOf = (lane: string): QueueName => (lane === laneOf.URL ? 'uptime' : 'main');
 
 export function createQueueWaits({ db, now, log }: { db: Db; now: () => number; log: Log }): QueueWaits {
   let waits: { locationId: string; queue: QueueName; milliseconds: number }[] = [];
   return {
     record: ({ locationId, lane, milliseconds }) => {
-      if (waits.length >= mostWaits) return;
+      if (waits.length >= maxWaits) return;
       waits.push({ locationId, queue: queueOf(lane), milliseconds: Math.max(0, milliseconds) });
     },
     loop: createLoop({

@@ -40,7 +40,10 @@ export async function insertPrivateLocation(
   return rows.length > 0;
 }
 
-/** Rows for data-centre codes, made when a check or a key first uses them. `ids[i]` is for `codes[i]`. */
+/**
+ * Finds rows for data-centre codes, or creates them when a check or a key first uses the code. `ids[i]` belongs to
+ * `codes[i]`.
+ */
 export async function ensureDataCenters(
   db: Queryable,
   { accountId, ids, codes, now }: { accountId: string; ids: string[]; codes: string[]; now: Date },
@@ -54,7 +57,7 @@ export async function ensureDataCenters(
   );
 }
 
-/** False when the account has another location of that slug. */
+/** Returns false if another location of the account has that slug. */
 export async function updatePrivateLocation(
   db: Queryable,
   location: Omit<LocationRow, 'createdAt' | 'updatedAt'> & { accountId: string; now: Date },
@@ -77,7 +80,7 @@ export async function updatePrivateLocation(
   return rows.length > 0;
 }
 
-/** How many private locations an account has. */
+/** Counts an account's private locations. */
 export async function countPrivateLocations(db: Queryable, accountId: string): Promise<number> {
   return countRows(db, "from locations where account_id = $1 and kind = 'private'", [accountId]);
 }
@@ -109,7 +112,10 @@ export async function findPrivateLocation(
   return rows[0];
 }
 
-/** As findPrivateLocation, locked until the transaction ends: keys are counted and slugs moved one at a time. */
+/**
+ * Like findPrivateLocation, but locked until the transaction ends, so that keys are counted and slugs changed by one
+ * transaction at a time.
+ */
 export async function lockPrivateLocation(
   db: Queryable,
   { accountId, id }: { accountId: string; id: string },
@@ -136,7 +142,7 @@ export async function deleteLocation(db: Queryable, id: string): Promise<void> {
   await db.query('delete from locations where id = $1', [id]);
 }
 
-/** Those of `slugs` that are private locations of the account; they can't be deleted before the transaction ends. */
+/** Those of `slugs` that are private locations of the account, locked against deletion until the transaction ends. */
 export async function shareLockPrivateSlugs(
   db: Queryable,
   { accountId, slugs }: { accountId: string; slugs: readonly string[] },
@@ -151,7 +157,7 @@ export async function shareLockPrivateSlugs(
 
 export type LocationKeyRow = { id: string; locationId: string; maskedKey: string; createdAt: Date };
 
-/** Keys of all these locations at once. */
+/** Keys of all these locations. */
 export async function keysOfLocations(
   db: Queryable,
   locationIds: readonly string[],
@@ -173,7 +179,7 @@ export async function insertLocationKey(
   );
 }
 
-/** True when there was such a key. */
+/** Returns false if there was no such key. */
 export async function deleteLocationKey(
   db: Queryable,
   { locationId, keyId }: { locationId: string; keyId: string },
@@ -193,7 +199,7 @@ export type LocationAgentsRow = {
   lastSeen: Date;
 };
 
-/** Agents of all these locations at once, by version. */
+/** Agents of all these locations, by version. */
 export async function agentsOfLocations(
   db: Queryable,
   { locationIds, connectedSince }: { locationIds: readonly string[]; connectedSince: Date },

@@ -13,7 +13,7 @@ import { recordMaintenanceEvent } from './events.ts';
 import type { Occurrence } from './recurrence.ts';
 import { hasBegun, isOver, statusAt, type MaintenanceStatus } from './status.ts';
 
-/** Which event a change is; an update that changes no status is one too. */
+/** The event of a status change. An update without a status change has an event too. */
 function eventOf(from: MaintenanceStatus, to: MaintenanceStatus): MaintenanceEventKind {
   if (from === to) return 'UPDATED';
   if (to === 'COMPLETED') return 'ENDED';
@@ -22,8 +22,8 @@ function eventOf(from: MaintenanceStatus, to: MaintenanceStatus): MaintenanceEve
 }
 
 /**
- * Writes an update of an occurrence, with the status that it has from then on, and the event that follows. Who calls has locked
- * the window and has seen that the status may follow. `from`: the status before; `at`: since when.
+ * Writes an update of an occurrence with its new status, and the event that follows. The caller has locked the window
+ * and has checked that the status may follow. `from`: the previous status; `at`: the time of the change.
  */
 export async function changeStatus(
   tx: Db,
@@ -35,9 +35,9 @@ export async function changeStatus(
     description: string;
     at: number;
     now: number;
-    /** Whether subscribers are told: as the window says, or whatever it says. */
+    /** Whether subscribers are notified: according to the window, always, or never. */
     tell: 'as-window' | 'always' | 'never';
-    /** Default: what is recorded, or follows from the time. */
+    /** Default: the recorded status, or the one that follows from the time. */
     from?: MaintenanceStatus;
   },
 ): Promise<MaintenanceUpdate> {
@@ -53,7 +53,7 @@ export async function changeStatus(
       windowCreatedAt: window.createdAt.getTime(),
       now,
     });
-  // What began or ended by itself did so on time.
+  // An automatic start or end happened on time.
   const began = hasBegun(from) || (from === 'COMPLETED' && record === undefined);
   const startedAt = record?.startedAt ?? (began ? startsAt : hasBegun(status) ? new Date(at) : null);
   const ended = isOver(from) ? occurrence.endsAt : at;

@@ -11,8 +11,8 @@ import { mayBecome, type MaintenanceStatus } from './status.ts';
 import { windowOf } from './routes.ts';
 import type { ApiDeps } from '../http/api.ts';
 
-/** Updates that one occurrence may have. */
-const mostUpdates = 200;
+/** Updates per occurrence. */
+const maxUpdates = 200;
 
 /** Path parameters of the routes of one occurrence. */
 export const OccurrenceParams = strict(Type.Object({ id: Type.String(), occurrenceId: Type.String() }));
@@ -37,7 +37,7 @@ export async function maintenanceOf(
   return found;
 }
 
-/** Reads an occurrence and locks its window until the transaction ends; first does what is due. Throws 404. */
+/** Reads an occurrence and locks its window until the transaction ends. Due steps are done first. Throws 404. */
 export async function lockMaintenance(
   tx: Db,
   { background }: Pick<ApiDeps, 'background'>,
@@ -71,15 +71,15 @@ export async function updateMaintenance(
   const { maintenance, status, description, notifyAlways, time } = options;
   const { window, startsAt, endsAt } = maintenance;
   if (!mayBecome(maintenance.status, status)) {
-    const message = `The maintenance is ${maintenance.status}: it can not become ${status}.`;
-    throw conflict(message, { status: [`can not follow ${maintenance.status}`] });
+    const message = `The maintenance is ${maintenance.status}: it cannot become ${status}.`;
+    throw conflict(message, { status: [`cannot follow ${maintenance.status}`] });
   }
   const count = await countMaintenanceUpdates(tx, {
     windowId: window.id,
     startsAt: new Date(startsAt),
   });
-  if (count >= mostUpdates) {
-    throw badRequest({ description: [`an occurrence has at most ${mostUpdates} updates`] });
+  if (count >= maxUpdates) {
+    throw badRequest({ description: [`an occurrence has at most ${maxUpdates} updates`] });
   }
   return changeStatus(tx, background, {
     window,

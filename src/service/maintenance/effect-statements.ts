@@ -2,7 +2,7 @@ import { repeatUnits, type Occurrence, type Recurrence } from './recurrence.ts';
 import type { Queryable } from '../db/database.ts';
 import { checksWithGroups } from '../checks/storage/effective-checks.ts';
 
-/** What checks and alerts need of maintenance windows. */
+/** Statements on the effects of maintenance windows on checks and alerts. */
 
 export type RecurrenceColumns = {
   startsAt: Date;
@@ -13,11 +13,11 @@ export type RecurrenceColumns = {
   repeatEndsAt: Date | null;
 };
 
-/** Of `maintenance_windows w`. */
+/** Columns of `maintenance_windows w`. */
 export const recurrenceColumns = `w.starts_at as "startsAt", w.ends_at as "endsAt", w.timezone,
   w.repeat_interval as "repeatInterval", w.repeat_unit as "repeatUnit", w.repeat_ends_at as "repeatEndsAt"`;
 
-/** Columns of a window as the functions of recurrence.ts take them. */
+/** Converts a window's columns to the form of recurrence.ts. */
 export function recurrenceOf(row: RecurrenceColumns): Recurrence {
   const unit = repeatUnits.find((candidate) => candidate === row.repeatUnit);
   return {
@@ -51,13 +51,13 @@ export type EffectiveWindow = RecurrenceColumns & {
   silenceAllAlerts: boolean;
   silenceAlertsTags: string[];
   statusPageVisibility: StatusPageVisibility;
-  /** Of occurrences that were completed or cancelled: when, by their beginning; both in milliseconds since the epoch. */
+  /** End of each completed or cancelled occurrence by its start; both in milliseconds since the epoch. */
   ended: { [startsAt: string]: number };
 };
 
 const isPausing = '(w.pause_all_checks or cardinality(w.tags) > 0)';
 
-/** Accounts with windows that pause checks, or may so until `to`; at most `limit`. */
+/** Accounts with windows that pause checks, or may do so until `to`; at most `limit`. */
 export async function findPausingAccounts(
   db: Queryable,
   { from, to, limit }: { from: Date; to: Date; limit: number },
@@ -70,7 +70,7 @@ export async function findPausingAccounts(
   return rows.map(({ accountId }) => accountId);
 }
 
-/** Tags of checks, with those of their groups. */
+/** Tags of checks, including those of their groups. */
 export async function findTagsOfChecks(
   db: Queryable,
   checkIds: readonly string[],
@@ -82,7 +82,7 @@ export async function findTagsOfChecks(
   return new Map(rows.map(({ id, tags }) => [id, tags]));
 }
 
-/** Windows of these accounts with an occurrence that may lie between the two moments, both included. */
+/** Windows of these accounts with a possible occurrence between the two times, both inclusive. */
 export async function findEffectiveWindows(
   db: Queryable,
   options: { accountIds: readonly string[]; from: Date; to: Date; onlyPausing?: boolean },
@@ -104,7 +104,7 @@ export async function findEffectiveWindows(
   );
 }
 
-/** Up to when a window has its effects in an occurrence: less than its beginning where it was cancelled before. */
+/** When the effects of a window end in an occurrence: before its start if it was cancelled earlier. */
 export function effectiveEnd(
   window: Pick<EffectiveWindow, 'ended'>,
   { startsAt, endsAt }: Occurrence,

@@ -7,17 +7,20 @@ import {
 } from './effect-statements.ts';
 import { occurrenceAt } from './recurrence.ts';
 
-/** What maintenance windows do to checks, alerts and incidents at a moment. */
+/** The effects of maintenance windows on checks, alerts and incidents at one moment. */
 export type MaintenanceEffects = {
-  /** No scheduled runs of a check; `tags` are the check's and its group's. */
+  /** Whether a check's scheduled runs are paused. `tags` are the check's and its group's. */
   pauses(tags: readonly string[]): boolean;
-  /** No notifications of a check: also where its scheduled runs are paused, since others may still be made. */
+  /**
+   * Whether a check's notifications are silenced. This includes checks whose scheduled runs are paused, because
+   * on-demand runs are still possible.
+   */
   silences(tags: readonly string[]): boolean;
-  /** No incident of this service is opened by an alert. */
+  /** Whether alerts open no incidents of this service. */
   suppressesIncidents(serviceId: string): boolean;
 };
 
-/** The windows of an account at a moment: one statement, of an index, whatever the account has. */
+/** The effects of an account's windows at one moment: one indexed statement for any number of windows. */
 export async function maintenanceAt(
   tx: Queryable,
   { accountId, at }: { accountId: string; at: Date },
@@ -31,7 +34,7 @@ export async function maintenanceAt(
 const share = (some: readonly string[], others: readonly string[]) =>
   some.some((tag) => others.includes(tag));
 
-/** Whether its scheduled runs are paused while an occurrence of the window goes on. */
+/** Whether a check's scheduled runs are paused during an occurrence of the window. */
 export function pausesCheck(
   { pauseAllChecks, tags }: Pick<EffectiveWindow, 'pauseAllChecks' | 'tags'>,
   tagsOfCheck: readonly string[],

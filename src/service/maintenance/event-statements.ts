@@ -1,15 +1,15 @@
 import type { Db, Queryable } from '../db/database.ts';
 
-/** Statements on what subscribers of status pages are to be told of maintenances. */
+/** Statements on maintenance events, which subscribers of status pages are notified of. */
 
 export type MaintenanceEventKind = 'REMINDER' | 'STARTED' | 'ENDED' | 'CANCELLED' | 'UPDATED';
 
-/** All that a message needs, as it was when it was caused. */
+/** All values of a message, as they were at the time of the event. */
 export type MaintenanceEvent = {
   id: string;
   accountId: string;
   windowId: number;
-  /** Of the occurrence. */
+  /** Start of the occurrence. */
   startsAt: Date;
   endsAt: Date;
   kind: MaintenanceEventKind;
@@ -19,18 +19,18 @@ export type MaintenanceEvent = {
     name: string;
     description: string | null;
     timezone: string;
-    /** What was written about it; null where nobody wrote anything. */
+    /** The text of the update; null if nobody wrote one. */
     text: string | null;
-    /** Of a reminder; else null. */
+    /** Of a reminder; otherwise null. */
     minutesBefore: number | null;
-    /** Where it is shown; empty = on all status pages of the account. */
+    /** Status pages that show it; empty = all status pages of the account. */
     statusPageIds: string[];
     affectAllServices: boolean;
     serviceIds: string[];
   };
 };
 
-/** False when it was written before. */
+/** Returns false if the event was already written. */
 export async function insertMaintenanceEvent(
   tx: Queryable,
   event: MaintenanceEvent,
@@ -55,7 +55,7 @@ export async function insertMaintenanceEvent(
   return rows.length > 0;
 }
 
-/** An event that nobody has handled, locked; undefined when it was handled, or its window is gone. */
+/** An unhandled event, locked; undefined if it was handled or its window is deleted. */
 export async function lockMaintenanceEvent(tx: Db, id: string): Promise<MaintenanceEvent | undefined> {
   const rows = await tx.query<MaintenanceEvent>(
     `select id, account_id as "accountId", window_id as "windowId", starts_at as "startsAt", ends_at as "endsAt", kind,
@@ -70,7 +70,7 @@ export async function markEventHandled(tx: Queryable, { id, now }: { id: string;
   await tx.query('update maintenance_events set handled_at = $2 where id = $1', [id, now]);
 }
 
-/** Handled or not: nobody wants to hear of what is so long ago. */
+/** Deletes old events, handled or not, because nobody needs such old news. */
 export async function deleteOldMaintenanceEvents(db: Queryable, before: Date): Promise<void> {
   await db.query('delete from maintenance_events where created_at < $1', [before]);
 }

@@ -11,17 +11,17 @@ import type { MaintenanceWindowRow } from './statements.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import type { Occurrence } from './recurrence.ts';
 
-/** What subscribers of status pages are told of maintenances: kept in a table, handed on by a durable queue. */
+/** Maintenance events for subscribers of status pages: stored in a table and delivered by a durable queue. */
 
 const queue = 'maintenance-events';
 
 /**
- * Hands an event on, within `tx`: what it queues there is sent once, since the event counts as handled with the same commit. One
- * that rejects is tried again.
+ * Handles an event within `tx`. The same commit marks the event as handled, so whatever a follower queues is sent
+ * once. If it rejects, the event is retried.
  */
 export type MaintenanceEventFollower = (tx: Db, event: MaintenanceEvent) => Promise<void>;
 
-/** Before `background.prepare()`: makes the queue, and lets `followers` see each event once. */
+/** Creates the queue and passes each event to `followers` once. Call it before `background.prepare()`. */
 export function handleMaintenanceEvents(
   background: Background,
   options: { db: Db; now: () => number; followers: readonly MaintenanceEventFollower[] },
@@ -32,7 +32,7 @@ export function handleMaintenanceEvents(
     async ({ eventId }) => {
       await db.tx(async (tx) => {
         const event = await lockMaintenanceEvent(tx, eventId);
-        // Nobody to be told: it stays as it is.
+        // Without followers, the event stays unhandled.
         if (event === undefined || followers.length === 0) return;
         for (const follower of followers) await follower(tx, event);
         await markEventHandled(tx, { id: eventId, now: new Date(now()) });
@@ -42,8 +42,8 @@ export function handleMaintenanceEvents(
 }
 
 /**
- * Writes an event of a visible window and queues it with the commit of `tx`; to no effect where the same one was written before.
- * `detail` tells events of a kind apart that an occurrence has several of.
+ * Writes an event of a visible window and queues it with the commit of `tx`. It has no effect if the same event
+ * exists. `detail` distinguishes several events of one kind of an occurrence.
  */
 export async function recordMaintenanceEvent(
   tx: Db,

@@ -12,10 +12,10 @@ import { scheduledRunId, timeOfUuidv7 } from '../engine/ids.ts';
 import { occurrenceBeginning, occurrencesWithin, type Occurrence } from './recurrence.ts';
 import { hasBegun, isOver, statusAt, type MaintenanceStatus } from './status.ts';
 
-/** Occurrences of windows as they are read: what follows from the window, and what is recorded of them. */
+/** Reads occurrences of windows: the computed times combined with the recorded changes. */
 
 export type Maintenance = Occurrence & {
-  /** Of the window and the beginning: the same whenever it is read. */
+  /** Derived from the window and the start, so every read gives the same id. */
   id: string;
   window: MaintenanceWindowRow;
   status: MaintenanceStatus;
@@ -29,7 +29,7 @@ export function maintenanceId(windowId: number, startsAt: number): string {
   return scheduledRunId(`maintenance window ${windowId}`, startsAt);
 }
 
-/** What the occurrence with this id of a window is; null = the window has none of that id. */
+/** The times of a window's occurrence with this id; null = no such occurrence. */
 export async function findOccurrence(
   db: Queryable,
   window: MaintenanceWindowRow,
@@ -65,7 +65,7 @@ function maintenanceOf(
     id: maintenanceId(window.id, occurrence.startsAt),
     window,
     startsAt: occurrence.startsAt,
-    // One that is over stays as it was, also when the window is made longer.
+    // An occurrence that is over keeps its end, even if the window becomes longer.
     endsAt: record !== undefined && isOver(record.status) ? record.endsAt.getTime() : occurrence.endsAt,
     status,
     startedAt:
@@ -76,7 +76,7 @@ function maintenanceOf(
   };
 }
 
-/** One occurrence, whole. */
+/** One complete occurrence. */
 export async function readMaintenance(
   db: Queryable,
   window: MaintenanceWindowRow,
@@ -89,7 +89,7 @@ export async function readMaintenance(
   return maintenanceOf(window, found.occurrence, { record: found.record, updates, now });
 }
 
-/** Occurrences of these windows of which some part lies between the two moments, by their beginnings; at most `limit`. */
+/** Occurrences of these windows that overlap the time between the two moments, sorted by start; at most `limit`. */
 export async function listMaintenances(
   db: Queryable,
   windows: readonly MaintenanceWindowRow[],
@@ -104,7 +104,7 @@ export async function listMaintenances(
   const found = windows.flatMap((window) => {
     const planned = occurrencesWithin(recurrenceOf(window), { from, to, limit });
     const known = new Set(planned.map(({ startsAt }) => startsAt));
-    // The window has been changed since.
+    // Records whose occurrence no longer exists, because the window was changed.
     const former = records.flatMap((record) => {
       const occurrence = record.windowId === window.id ? fromRecord(record) : null;
       return occurrence === null || known.has(occurrence.startsAt) ? [] : [occurrence];
@@ -135,18 +135,18 @@ export async function listMaintenances(
   });
 }
 
-/** What a status page shows: occurrences of visible windows of the account, by their beginnings. */
+/** The occurrences that a status page shows: those of the account's visible windows, sorted by start. */
 export async function visibleMaintenances(
   db: Queryable,
   options: { accountId: string; statusPageId: string; from: number; to: number; now: number; limit: number },
 ): Promise<Maintenance[]> {
   const { accountId, statusPageId, from, to } = options;
-  const most = 500;
+  const max = 500;
   const windows = await findVisibleWindows(db, {
     accountId,
     from: new Date(from),
     to: new Date(to),
-    limit: most,
+    limit: max,
   });
   const shown = windows.filter(({ statusPageVisibility: { statusPageIds } }) => {
     return statusPageIds.length === 0 || statusPageIds.includes(statusPageId);

@@ -2,7 +2,9 @@ import { DateTime } from 'luxon';
 import { momentOf } from './recurrence.ts';
 import { dayMs } from '../../durations.ts';
 
-/** Moments as clients write them: a date, or a date and a time; without an offset they are of the clocks of a time zone. */
+/**
+ * Times as clients write them: a date, or a date and a time. Without an offset, they are local times of a time zone.
+ */
 
 const form = /^\d{4}-\d{2}-\d{2}(?<time>T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(?<offset>Z|[+-]\d{2}:?\d{2})?)?$/;
 const earliest = Date.parse('1970-01-01T00:00:00Z');
@@ -11,7 +13,9 @@ const latest = Date.parse('3000-01-01T00:00:00Z');
 export const momentHint =
   'a date or a date and time of ISO 8601 from 1970 to 2999, like 2026-03-04T05:00:00Z';
 
-/** Milliseconds since the epoch; null = the text is no such moment. A date alone is its beginning, or its end when asked for. */
+/**
+ * Milliseconds since the epoch; null = not a valid time. A date without a time is its start, or its end if requested.
+ */
 export function parseMoment(
   text: string,
   { timezone, endOfDay = false }: { timezone: string; endOfDay?: boolean },

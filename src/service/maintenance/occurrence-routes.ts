@@ -24,8 +24,8 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { bodyOrNone } from '../http/optional-body.ts';
 import { dayMs } from '../../durations.ts';
 
-/** Days of one list: no window has more occurrences in it. */
-const mostDays = 366;
+/** Longest list in days. No window has too many occurrences in this time. */
+const maxDays = 366;
 
 const presentMaintenance = (maintenance: Maintenance) => ({
   id: maintenance.id,
@@ -38,7 +38,7 @@ const presentMaintenance = (maintenance: Maintenance) => ({
   updates: maintenance.updates.map(presentUpdate),
 });
 
-/** The stretch of time of a list. Throws 400. */
+/** The time range of a list. Throws 400. */
 function readStretch(
   query: { from?: string; to?: string },
   { timezone, now }: { timezone: string; now: number },
@@ -51,9 +51,9 @@ function readStretch(
     return at;
   };
   const from = read('from', now);
-  const to = read('to', from + mostDays * dayMs);
+  const to = read('to', from + maxDays * dayMs);
   if (to <= from) throw badRequest({ to: ['must be later than from'] });
-  if (to - from > mostDays * dayMs) throw badRequest({ to: [`must be at most ${mostDays} days after from`] });
+  if (to - from > maxDays * dayMs) throw badRequest({ to: [`must be at most ${maxDays} days after from`] });
   return { from, to };
 }
 
@@ -75,7 +75,7 @@ export function registerMaintenanceOccurrences(api: PublicApi, deps: ApiDeps): v
             ...paginationFields,
             from: Type.Optional(Type.String({ maxLength: 40, description: `Default now: ${momentHint}` })),
             to: Type.Optional(
-              Type.String({ maxLength: 40, description: `At most, and by default, ${mostDays} days later.` }),
+              Type.String({ maxLength: 40, description: `At most, and by default, ${maxDays} days later.` }),
             ),
           }),
         ),
@@ -89,7 +89,7 @@ export function registerMaintenanceOccurrences(api: PublicApi, deps: ApiDeps): v
         id: params.id,
       });
       const stretch = readStretch(query, { timezone: window.timezone, now: time });
-      const offset = Math.min(offsetOf(query), mostDays * 2);
+      const offset = Math.min(offsetOf(query), maxDays * 2);
       const found = await listMaintenances(db, [window], {
         ...stretch,
         now: time,
@@ -137,7 +137,7 @@ export function registerMaintenanceOccurrences(api: PublicApi, deps: ApiDeps): v
         const time = now();
         const maintenance = await lockMaintenance(tx, deps, { accountId, params, time });
         if (isOver(maintenance.status)) {
-          const message = `The maintenance is ${maintenance.status} already.`;
+          const message = `The maintenance is already ${maintenance.status}.`;
           throw conflict(message, { occurrenceId: [`is ${maintenance.status} already`] });
         }
         await updateMaintenance(tx, deps, {

@@ -1,7 +1,7 @@
 import type { MaintenanceStatus } from './status.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on occurrences of maintenance windows. Who writes them has locked the window. */
+/** Statements on occurrences of maintenance windows. Writers must have locked the window. */
 
 export type MaintenanceRecord = {
   windowId: number;
@@ -26,7 +26,7 @@ export async function findMaintenance(
   return rows[0];
 }
 
-/** Those of which some part lies between the two moments, by their beginnings. */
+/** Occurrences that overlap the time between the two moments, sorted by start. */
 export async function findMaintenances(
   db: Queryable,
   { windowIds, from, to }: { windowIds: readonly number[]; from: Date; to: Date },
@@ -38,7 +38,7 @@ export async function findMaintenances(
   );
 }
 
-/** Those of a window that are not over, or begin later than now. */
+/** Occurrences of a window that are not over or start in the future. */
 export async function findOpenMaintenances(
   tx: Queryable,
   { windowId, now }: { windowId: number; now: Date },
@@ -67,8 +67,8 @@ export async function deleteMaintenance(
 }
 
 /**
- * Forgets what is recorded of occurrences that ended before a moment, with their updates; at most `limit`. Those that a
- * person has to begin or end stay: nothing else tells that they took place. How many were forgotten.
+ * Deletes records of occurrences that ended before a given time, with their updates; at most `limit`. Occurrences
+ * that a person starts or completes are kept, because nothing else records them. Returns how many were deleted.
  */
 export async function deleteOldMaintenances(
   db: Queryable,
@@ -111,7 +111,7 @@ export async function insertMaintenanceUpdate(
   );
 }
 
-/** Updates of occurrences that begin between the two moments, both included; oldest first. */
+/** Updates of occurrences that start between the two moments, both inclusive; oldest first. */
 export async function findMaintenanceUpdates(
   db: Queryable,
   { windowIds, from, to }: { windowIds: readonly number[]; from: Date; to: Date },
@@ -136,7 +136,7 @@ export async function countMaintenanceUpdates(
 
 type NamedUpdate = { windowId: number; startsAt: Date; id: string };
 
-/** False when there is no such update. */
+/** Returns false if there is no such update. */
 export async function changeMaintenanceUpdate(
   tx: Queryable,
   { windowId, startsAt, id, description, now }: NamedUpdate & { description: string; now: Date },
@@ -149,7 +149,7 @@ export async function changeMaintenanceUpdate(
   return rows.length > 0;
 }
 
-/** False when there is no such update. */
+/** Returns false if there is no such update. */
 export async function deleteMaintenanceUpdate(
   tx: Queryable,
   { windowId, startsAt, id }: NamedUpdate,

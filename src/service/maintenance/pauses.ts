@@ -10,39 +10,42 @@ import type { Plan } from '../checks/schedule/plan.ts';
 import { pausesCheck } from './effects.ts';
 import { occurrencesWithin } from './recurrence.ts';
 
-/** Which scheduled runs are not made because of maintenance: they are no missed runs either. */
+/** Finds scheduled runs that maintenance pauses. They do not count as missed. */
 
-/** Moments at `from` or later and before `to`; milliseconds since the epoch. */
+/** Moments from `from` (inclusive) to `to` (exclusive); milliseconds since the epoch. */
 export type Stretch = { from: number; to: number };
 
 export type DueMoment = { id: string; accountId: string; nextDueAt: Date };
 
-/** Finds the stretches up to now, by check, in which its runs are paused; checks without any are absent. */
+/** Finds the stretches up to now in which each check's runs are paused. Checks without any are absent. */
 export type FindPauses = (
   tx: Queryable,
   options: { checks: readonly DueMoment[]; now: number },
 ) => Promise<ReadonlyMap<string, readonly Stretch[]>>;
 
-/** For so long it is not looked for accounts with windows again: one that is made now counts at most this much later. */
+/** How long the list of accounts with windows is cached. A new window takes effect at most this much later. */
 const keepMs = 1_000;
-/** With more accounts than these the windows of every batch are looked up. */
-const mostAccounts = 1_000;
-/** Of one window, since the check was due first. */
-const mostOccurrences = 2_000;
+/** With more accounts than this, the windows of every batch are read. */
+const maxAccounts = 1_000;
+/** Occurrences considered per window, since the check was first due. */
+const maxOccurrences = 2_000;
 
-/** One for each scheduler: it remembers for a second which accounts have windows, so that the others cost nothing. */
+/**
+ * Creates the search, one per scheduler. It caches for a second which accounts have windows, so that other accounts
+ * cost nothing.
+ */
 export function createFindPauses(): FindPauses {
   let known: { at: number; accountIds: ReadonlySet<string> | 'many' } | null = null;
 
   async function mayPause(tx: Queryable, now: number, earliest: number) {
     if (known === null || now < known.at || now - known.at >= keepMs) {
       const found = await findPausingAccounts(tx, {
-        // What was due since the service was last up counts too.
+        // Includes what was due since the service was last running.
         from: new Date(Math.min(earliest, now - keepMs)),
         to: new Date(now + keepMs),
-        limit: mostAccounts + 1,
+        limit: maxAccounts + 1,
       });
-      known = { at: now, accountIds: found.length > mostAccounts ? 'many' : new Set(found) };
+      known = { at: now, accountIds: found.length > maxAccounts ? 'many' : new Set(found) };
     }
     const { accountIds } = known;
     return (accountId: string) => accountIds === 'many' || accountIds.has(accountId);
@@ -64,7 +67,7 @@ export function createFindPauses(): FindPauses {
       const stretches = occurrencesWithin(recurrenceOf(window), {
         from: earliest,
         to: now + 1,
-        limit: mostOccurrences,
+        limit: maxOccurrences,
       })
         .map((one): Stretch => ({ from: one.startsAt, to: effectiveEnd(window, one) }))
         .filter(({ from, to }) => to > from);
@@ -88,7 +91,7 @@ export function createFindPauses(): FindPauses {
   };
 }
 
-/** A plan without what is paused. The location whose turn it was has it after the pause. */
+/** A plan without paused runs. The location whose turn it was gets its turn after the pause. */
 export function withoutPauses(
   plan: Plan,
   options: { intervalSeconds: number; rotation: number; stretches: readonly Stretch[] },
@@ -106,7 +109,7 @@ export function withoutPauses(
 
 type MissedMoments = NonNullable<Plan['missed']>;
 
-/** Missed moments outside of the stretches; counted, since there may be millions. */
+/** Missed moments outside the stretches. They are computed, not listed, because there may be millions. */
 function missedOutside(
   missed: MissedMoments,
   intervalMs: number,
@@ -114,7 +117,7 @@ function missedOutside(
 ): MissedMoments | null {
   const last = missed.count - 1;
   const indexAt = (at: number) => Math.ceil((at - missed.from) / intervalMs);
-  // The first and the last moment, by number, that each stretch holds.
+  // The numbers of the first and the last moment in each stretch.
   const paused = stretches
     .map(({ from, to }) => ({ first: Math.max(0, indexAt(from)), last: Math.min(last, indexAt(to) - 1) }))
     .filter((range) => range.first <= range.last)

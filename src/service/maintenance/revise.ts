@@ -12,8 +12,8 @@ import { occurrenceBeginning } from './recurrence.ts';
 import { hasBegun } from './status.ts';
 
 /**
- * After a change of a window: records of occurrences that it still has get their new ends, those that it has no more go, unless
- * they had begun: these are cancelled.
+ * Updates records after a change of a window. Occurrences that still exist get their new ends. Records of occurrences
+ * that no longer exist are deleted, unless they had begun; those are cancelled.
  */
 export async function reviseMaintenances(
   tx: Db,

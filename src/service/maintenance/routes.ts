@@ -24,8 +24,8 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { readQueryObjects } from '../http/fields/query-objects.ts';
 import { dayOf } from '../http/fields/dates.ts';
 
-/** Of an account: the scheduler and every alert look at those that are not over. */
-export const mostWindows = 500;
+/** Limit per account, because the scheduler and every alert read all windows that are not over. */
+export const maxWindows = 500;
 
 const ListQuery = strict(
   Type.Object({ ...paginationFields, startsAt: DateFilterSchema, endsAt: DateFilterSchema }),
@@ -56,7 +56,7 @@ const presentWindow = (row: MaintenanceWindowRow) => ({
   updated_at: dayOf(row.updatedAt),
 });
 
-/** The window that a path names, of this account. Throws 404. */
+/** Reads the window that a path names. Throws 404. */
 export async function windowOf(
   find: (named: { accountId: string; id: number }) => Promise<MaintenanceWindowRow | undefined>,
   { accountId, id }: { accountId: string; id: string },
@@ -113,8 +113,8 @@ export function registerMaintenanceWindows(api: PublicApi, { db, now, background
     async ({ accountId, body }, reply) => {
       const window = readWindow(body);
       const created = await db.tx(async (tx) => {
-        if ((await lockMaintenanceWindowCount(tx, accountId)) >= mostWindows) {
-          throw badRequest({ name: [`an account has at most ${mostWindows} maintenance windows`] });
+        if ((await lockMaintenanceWindowCount(tx, accountId)) >= maxWindows) {
+          throw badRequest({ name: [`an account has at most ${maxWindows} maintenance windows`] });
         }
         await checkNamed(tx, { accountId, window });
         const id = await insertMaintenanceWindow(tx, { accountId, window, now: new Date(now()) });
@@ -158,7 +158,7 @@ export function registerMaintenanceWindows(api: PublicApi, { db, now, background
         const stored = await lock();
         const window = readWindow(body, stored);
         await checkNamed(tx, { accountId, window, stored });
-        // What was due by the former times has still been due.
+        // Steps that were due by the former times are done first.
         await advanceWindow(tx, background, { window: stored, now: time });
         await updateMaintenanceWindow(tx, { id: stored.id, window, now: new Date(time) });
         const changed = await lock();

@@ -17,12 +17,12 @@ import type { ChangeWindowBody, CreateWindowBody } from './schema.ts';
 import { isUuid } from '../http/fields/path-params.ts';
 import { hourMs } from '../../durations.ts';
 
-/** What no schema can say of a maintenance window. */
+/** Rules of maintenance windows that no schema can express. */
 
 type Body = Static<typeof CreateWindowBody> | Static<typeof ChangeWindowBody>;
 type Change = Static<typeof ChangeWindowBody>;
 
-/** The moments of a body: as sent, or as stored where they are left out. Throws 400. */
+/** The times of a body: as sent, or as stored if omitted. Throws 400. */
 function readTimes(body: Change, stored: RecurrenceColumns | undefined): RecurrenceColumns {
   const timezone = body.timezone ?? stored?.timezone ?? 'UTC';
   if (!isTimezone(timezone)) {
@@ -76,13 +76,13 @@ function checkTimes(times: RecurrenceColumns): void {
   if (longest !== null && endsAt.getTime() - startsAt.getTime() > longest) {
     const hours = longest / hourMs;
     attributes['endsAt'] = [
-      `must be at most ${hours} hours after startsAt, so that no occurrence reaches into the next`,
+      `must be at most ${hours} hours after startsAt, so that occurrences do not overlap`,
     ];
   }
   if (Object.keys(attributes).length > 0) throw badRequest(attributes);
 }
 
-/** A window as it is to be stored: what is sent, over what is stored. Throws 400. */
+/** The window to store: the sent fields merged into the stored ones. Throws 400. */
 export function readWindow(body: Static<typeof CreateWindowBody>, stored?: undefined): MaintenanceWindowWrite;
 export function readWindow(body: Change, stored: MaintenanceWindowRow): MaintenanceWindowWrite;
 export function readWindow(body: Body, stored?: MaintenanceWindowRow): MaintenanceWindowWrite {
@@ -93,7 +93,7 @@ export function readWindow(body: Body, stored?: MaintenanceWindowRow): Maintenan
   return {
     ...times,
     overAt: over === null ? null : new Date(over),
-    // A body of POST has them all, by their defaults; one of PUT has those that are stored.
+    // A POST body has all fields by their defaults; a PUT body is completed from the stored ones.
     name: merged.name ?? '',
     description: merged.description ?? null,
     pauseAllChecks: merged.pauseAllChecks ?? false,
@@ -105,8 +105,8 @@ export function readWindow(body: Body, stored?: MaintenanceWindowRow): Maintenan
 }
 
 /**
- * Status pages and services that a window names anew must be the account's. Those that it named before may be gone since:
- * what was read can be sent back. Throws 400.
+ * Status pages and services that a window names for the first time must belong to the account. Those that it named
+ * before may be deleted, so that clients can send back what they read. Throws 400.
  */
 export async function checkNamed(
   tx: Queryable,
@@ -146,7 +146,7 @@ const noVisibility: MaintenanceWindowWrite['statusPageVisibility'] = {
   serviceIds: [],
 };
 
-/** A filter of the list; a date alone is its beginning in UTC. Throws 400. */
+/** A date filter of the list; a date without a time is its start in UTC. Throws 400. */
 export function readDateFilter(
   name: string,
   filter: { [operator: string]: string | undefined } = {},

@@ -4,7 +4,7 @@ import { recurrenceColumns, type RecurrenceColumns, type StatusPageVisibility } 
 
 /** Statements on maintenance windows. */
 
-/** What a client sets, and what follows from it alone. */
+/** The values that a client sets, and those derived from them. */
 export type MaintenanceWindowWrite = RecurrenceColumns & {
   name: string;
   description: string | null;
@@ -20,7 +20,7 @@ export type MaintenanceWindowWrite = RecurrenceColumns & {
 export type MaintenanceWindowRow = MaintenanceWindowWrite & {
   id: number;
   accountId: string;
-  /** Up to when beginnings, ends and reminders have been seen to. */
+  /** Starts, ends and reminders up to this time have been processed. */
   stepsDoneUntil: Date;
   createdAt: Date;
   updatedAt: Date | null;
@@ -48,11 +48,11 @@ const valuesOf = (window: MaintenanceWindowWrite) => [
   JSON.stringify(window.statusPageVisibility),
 ];
 
-/** A visible window is looked at for its first steps at once. */
+/** A new visible window is processed at once. */
 const firstStepAt = ({ statusPageVisibility }: MaintenanceWindowWrite, now: Date) =>
   statusPageVisibility.enabled ? now : null;
 
-/** Its new id. */
+/** Returns the new id. */
 export async function insertMaintenanceWindow(
   tx: Queryable,
   { accountId, window, now }: { accountId: string; window: MaintenanceWindowWrite; now: Date },
@@ -96,7 +96,7 @@ export async function findMaintenanceWindow(
   return rows[0];
 }
 
-/** As findMaintenanceWindow, and nobody else changes it or its occurrences before the transaction ends. */
+/** Like findMaintenanceWindow, but locks the window and its occurrences until the transaction ends. */
 export async function lockMaintenanceWindow(
   tx: Queryable,
   { accountId, id }: Named,
@@ -124,7 +124,7 @@ const parametersOf = ({ accountId, startsAt, endsAt }: WindowFilter): unknown[] 
   return [accountId, ...ofFilter(startsAt), ...ofFilter(endsAt)];
 };
 
-/** How many windows a filter selects. */
+/** Counts the windows that match a filter. */
 export async function countMaintenanceWindows(db: Queryable, filter: WindowFilter): Promise<number> {
   return countRows(db, selected, parametersOf(filter));
 }
@@ -141,7 +141,7 @@ export async function listMaintenanceWindows(
   ]);
 }
 
-/** Windows that status pages show and that have an occurrence that may lie between the two moments; oldest first. */
+/** Windows that status pages show and that have a possible occurrence between the two moments; oldest first. */
 export async function findVisibleWindows(
   db: Queryable,
   options: { accountId: string; from: Date; to: Date; limit: number },
@@ -156,7 +156,7 @@ export async function findVisibleWindows(
   );
 }
 
-/** How many windows an account has; makes others wait who ask. */
+/** Counts an account's windows. Locks the count, so that concurrent callers wait. */
 export async function lockMaintenanceWindowCount(tx: Queryable, accountId: string): Promise<number> {
   await tx.query('select 1 from accounts where id = $1 for no key update', [accountId]);
   const rows = await tx.query<{ count: number }>(
@@ -166,7 +166,7 @@ export async function lockMaintenanceWindowCount(tx: Queryable, accountId: strin
   return rows[0]?.count ?? 0;
 }
 
-/** True when there was such a window. */
+/** Returns false if there was no such window. */
 export async function deleteMaintenanceWindow(db: Queryable, { accountId, id }: Named): Promise<boolean> {
   const rows = await db.query(
     'delete from maintenance_windows where id = $1 and account_id = $2 returning id',
@@ -175,7 +175,7 @@ export async function deleteMaintenanceWindow(db: Queryable, { accountId, id }: 
   return rows.length > 0;
 }
 
-/** Ids of windows that have something to do, longest due first. */
+/** Ids of windows with due steps, longest due first. */
 export async function findDueWindows(
   db: Queryable,
   { now, limit }: { now: Date; limit: number },
@@ -187,7 +187,7 @@ export async function findDueWindows(
   return rows.map(({ id }) => id);
 }
 
-/** One of them, locked; undefined where another replica has it, or has done it. */
+/** Locks a due window; undefined if another replica holds it or has processed it. */
 export async function lockDueWindow(
   tx: Queryable,
   { id, now }: { id: number; now: Date },
@@ -210,7 +210,7 @@ export async function saveSteps(
   ]);
 }
 
-/** Of a window whose steps fail, so that it does not hold up others. */
+/** Postpones a window whose steps fail, so that it does not block others. */
 export async function putOffSteps(db: Queryable, { id, until }: { id: number; until: Date }): Promise<void> {
   await db.query(
     'update maintenance_windows set next_step_at = $2 where id = $1 and next_step_at is not null',

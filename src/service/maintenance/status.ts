@@ -1,7 +1,7 @@
 import type { StatusPageVisibility } from './effect-statements.ts';
 import type { Occurrence } from './recurrence.ts';
 
-/** What becomes of one occurrence of a window, a maintenance: pure rules. */
+/** The status of one occurrence of a window (a maintenance): pure rules. */
 
 export const maintenanceStatuses = [
   'SCHEDULED',
@@ -12,7 +12,7 @@ export const maintenanceStatuses = [
 ] as const;
 export type MaintenanceStatus = (typeof maintenanceStatuses)[number];
 
-/** A maintenance does not go back: what has begun is never scheduled again, and what is over stays so. */
+/** A maintenance never goes back: one that has begun is never scheduled again, and one that is over stays over. */
 const following: { readonly [S in MaintenanceStatus]: readonly MaintenanceStatus[] } = {
   SCHEDULED: ['IN_PROGRESS', 'VERIFYING', 'COMPLETED', 'CANCELLED'],
   IN_PROGRESS: ['VERIFYING', 'COMPLETED', 'CANCELLED'],
@@ -25,12 +25,12 @@ export const isOver = (status: MaintenanceStatus): boolean => following[status].
 export const hasBegun = (status: MaintenanceStatus): boolean =>
   status === 'IN_PROGRESS' || status === 'VERIFYING';
 
-/** Whether it may become `to`; a further update of the same status is one too. */
+/** Whether it may change to `to`. A further update with the same status is allowed. */
 export function mayBecome(from: MaintenanceStatus, to: MaintenanceStatus): boolean {
   return from === to || following[from].includes(to);
 }
 
-/** What begins and ends by itself: a window that no status page shows always does. */
+/** Whether it starts and completes automatically. A window that no status page shows always does. */
 export function automatic(
   visibility: Pick<StatusPageVisibility, 'enabled' | 'autoStart' | 'autoEnd'>,
 ): Pick<StatusPageVisibility, 'autoStart' | 'autoEnd'> {
@@ -38,8 +38,8 @@ export function automatic(
 }
 
 /**
- * The status at a moment. What is recorded comes first; what begins and ends by itself does so on time, even before that is
- * recorded. One that was over before the window was made was never waited for.
+ * The status at one moment. The recorded status comes first. Automatic starts and ends count on time, even before
+ * they are recorded. An occurrence that was over before the window was created counts as completed.
  */
 export function statusAt(
   occurrence: Occurrence,

@@ -7,23 +7,23 @@ import {
   type Recurrence,
 } from './recurrence.ts';
 
-/** What a visible window does by itself, and when: a pure function of the window and the time. */
+/** The automatic steps of a visible window and their times: a pure function of the window and the time. */
 
 export type Step = { at: number; occurrence: Occurrence } & (
   { kind: 'START' } | { kind: 'END' } | { kind: 'REMINDER'; minutesBefore: number }
 );
 
 export type DueSteps = {
-  /** By time. */
+  /** Sorted by time. */
   steps: Step[];
-  /** Later ones are still to be done. */
+  /** Steps up to this time are done. */
   doneUntil: number;
-  /** When there is something to do again; null = never. */
+  /** When the next step is due; null = never. */
   nextAt: number | null;
 };
 
 type Automatic = Pick<StatusPageVisibility, 'enabled' | 'autoStart' | 'autoEnd' | 'reminderMinutesBefore'>;
-/** A step comes so long after (or before) its occurrence begins. */
+/** A step happens this long after (or, if negative, before) the occurrence begins. */
 type Kind = { offset: number; step: (at: number, occurrence: Occurrence) => Step };
 
 function kindsOf({ startsAt, endsAt }: Recurrence, visibility: Automatic): Kind[] {
@@ -53,8 +53,8 @@ function kindsOf({ startsAt, endsAt }: Recurrence, visibility: Automatic): Kind[
 }
 
 /**
- * Steps later than `doneUntil` and not later than `now`, and the beginning of an occurrence that goes on, even if it is longer
- * ago: a window may be made or shown in the middle of one. At most `limit`; the rest is due at once.
+ * Steps later than `doneUntil` and not later than `now`. The start of an occurrence in progress is included even if
+ * it is earlier, because a window may be created or shown during one. At most `limit`; the rest is due at once.
  */
 export function dueSteps(
   window: { recurrence: Recurrence; visibility: Automatic; doneUntil: number },
@@ -66,7 +66,7 @@ export function dueSteps(
     occurrencesBeginning(recurrence, {
       from: doneUntil - offset + 1,
       to: now - offset + 1,
-      // One more tells that there are more.
+      // One more, to find out whether there are more.
       limit: limit + 1,
     }).map((occurrence) => step(occurrence.startsAt + offset, occurrence)),
   );
@@ -78,11 +78,12 @@ export function dueSteps(
       : [{ kind: 'START', at: current.startsAt, occurrence: current }];
   const kept = found.slice(0, limit);
   const last = kept.at(-1);
-  // Who was told too late is not reminded.
+  // A reminder that would be sent only after the start is dropped.
   const steps = [...begun, ...kept].filter(
     ({ kind, occurrence }) => kind !== 'REMINDER' || occurrence.startsAt > now,
   );
-  // Some of the next ones may be due at the same moment as the last: it is done again, to no effect.
+  // Some of the next steps may be due at the same moment as the last one. That moment is processed again, which has
+  // no effect.
   if (found.length > limit && last !== undefined) return { steps, doneUntil: last.at - 1, nextAt: now };
   const next = kinds.flatMap(({ offset }) => {
     const occurrence = firstOccurrenceFrom(recurrence, now - offset + 1);

@@ -19,7 +19,7 @@ const UpdateParams = strict(
   Type.Object({ id: Type.String(), occurrenceId: Type.String(), updateId: Type.String() }),
 );
 
-/** The key of an update of this occurrence. Throws 404 if `updateId` is no id. */
+/** The key of an update of this occurrence. Throws 404 if `updateId` is not an id. */
 function namedUpdate(maintenance: Maintenance, updateId: string) {
   if (!isUuid(updateId)) throw notFound('update', updateId, 'updateId');
   return { windowId: maintenance.window.id, startsAt: new Date(maintenance.startsAt), id: updateId };

@@ -112,14 +112,14 @@ async function deliver(
   const ended = async (
     status: NotificationRow['status'],
     result: string,
-    toldNow: readonly string[] = told,
+    reachedNow: readonly string[] = told,
   ) => {
     await updateNotification(deps.db, {
       id,
       status,
       result: result.slice(0, 8000),
       attempts: attempt,
-      told: [...toldNow],
+      told: [...reachedNow],
       now: new Date(deps.now()),
     });
     return null;

@@ -4,24 +4,24 @@ import type { Queryable } from '../db/database.ts';
 import type { ResultRow } from './statements.ts';
 import { hourMs } from '../../durations.ts';
 
-/** What results say of their artifacts: as the agent listed them, brought up to what has become of each since. */
+/** The artifacts of results: the agent's list, updated with the current state of each file. */
 
-/** An agent gives up after a day; one that has not come a while later will not come. */
-export const comesWithinMs = 25 * hourMs;
+/** Agents stop retrying an upload after a day, so a file that is still missing a while later is lost. */
+export const uploadWindowMs = 25 * hourMs;
 
-/** The attempt that a result belongs to, as its artifacts are known by; null where no agent reported it. */
+/** The attempt that identifies a result's artifacts; null if no agent reported the result. */
 export function attemptOf({ jobId, leaseToken, attempts }: ResultRow): AttemptKey | null {
   return jobId === null || leaseToken === null ? null : { jobId, leaseToken, attempt: attempts + 1 };
 }
 
 const nameOf = ({ jobId, leaseToken, attempt }: AttemptKey) => `${jobId} ${leaseToken} ${attempt}`;
 
-/** Where an artifact can be had. */
+/** URL of an artifact. */
 export function artifactUrl(base: string, row: { checkId: string; id: string }, name: string): string {
   return `${base}/v1/check-results/${row.checkId}/${row.id}/assets/${encodeURIComponent(name)}`;
 }
 
-/** The rows with the present states and the URLs of their artifacts. `now` is milliseconds since the epoch. */
+/** The rows with the current states and URLs of their artifacts. `now` is milliseconds since the epoch. */
 export async function withArtifacts(
   db: Queryable,
   rows: readonly ResultRow[],
@@ -40,7 +40,7 @@ export async function withArtifacts(
     const attempt = attemptOf(row);
     if (row.body === null || attempt === null || listed(row).length === 0) return row;
     const stored = known.get(nameOf(attempt)) ?? [];
-    const isLate = now - row.storedAt.getTime() > comesWithinMs;
+    const isLate = now - row.storedAt.getTime() > uploadWindowMs;
     const artifacts = listed(row).map((artifact) => {
       const found = stored.find(({ name }) => name === artifact.name);
       const url = artifactUrl(base, row, artifact.name);
@@ -61,7 +61,7 @@ function presentState(
   return { name, type, size, state, url: null };
 }
 
-/** Artifacts of a stored result, which was checked against the schema when it came. */
+/** Artifacts of a stored result, which was validated against the schema on arrival. */
 function listed({ body }: ResultRow): Artifact[] {
   const artifacts = body?.['artifacts'];
   return Array.isArray(artifacts) ? (artifacts as Artifact[]) : [];

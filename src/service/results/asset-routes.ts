@@ -16,7 +16,7 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { artifactUrl, attemptOf } from './artifact-list.ts';
 import { baseUrl } from '../http/base-url.ts';
 
-/** Files of a result: which there are, and their bytes. */
+/** Files of a result: their list, and their bytes. */
 
 export const Asset = open(
   Type.Object(
@@ -57,7 +57,7 @@ const AssetsQuery = strict(
   }),
 );
 
-/** Adds the list of a result's files, and the files themselves. */
+/** Adds the routes for the list of a result's files and for the files themselves. */
 export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl }: ApiDeps): void {
   const resultOf = async (accountId: string, checkId: string, id: string): Promise<ResultRow> => {
     const time = timeOfUuidv7(id);
@@ -101,7 +101,7 @@ export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl
             source: 'check' as const,
             archive: null,
           })),
-        // An attempt has no more files than are listed at a time.
+        // An attempt never has more files than one list holds.
         truncated: false,
       };
     },
@@ -131,7 +131,7 @@ export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl
       const { checkId, checkResultId, name } = request.params;
       const row = await resultOf(request.accountId, checkId, checkResultId);
       const attempt = attemptOf(row);
-      // No file has another name: what the database can't even be asked for is not there either.
+      // Files have only these names. A name that the database cannot even be queried for does not exist.
       const artifact =
         attempt === null || !artifactNamePattern.test(name)
           ? undefined
@@ -142,7 +142,7 @@ export function registerCheckResultAssets(api: PublicApi, { db, files, publicUrl
   );
 }
 
-/** Kinds that a browser may show; all else is saved. A page from a target runs in no origin of ours. */
+/** Kinds that a browser may display; others are downloaded. A target's page never runs in our origin. */
 const shown = /^(image\/(png|jpeg|gif|webp)|video\/(webm|mp4)|text\/plain|text\/html|application\/json)\b/i;
 
 async function sendFile(
@@ -168,7 +168,7 @@ async function sendFile(
     .send(stream);
 }
 
-/** A type as an agent named it may be anything: what is no plain `kind/name` becomes bytes. */
+/** An agent may name any content type. If it is not a plain `kind/name`, the file is sent as bytes. */
 function plainType(contentType: string): string {
   return /^[\w.+-]+\/[\w.+-]+$/.test(contentType) ? contentType : 'application/octet-stream';
 }

@@ -1,9 +1,9 @@
 import type { Queryable } from '../db/database.ts';
 import type { ResultToStore } from './store-result.ts';
 
-/** Statements on the final results that wait to be followed: by alerts, error groups, incidents. */
+/** Statements on final results that alerts, error groups and incidents still have to process. */
 
-/** One location's part of a run. */
+/** The result of a run at one location. */
 export type FinishedPart = {
   resultId: string;
   startedAt: Date;
@@ -11,20 +11,23 @@ export type FinishedPart = {
   status: 'passed' | 'degraded' | 'failed' | 'errored';
 };
 
-/** A run whose locations have all ended, whatever their number. */
+/** A run that has finished at all its locations. */
 export type FinishedRun = {
   accountId: string;
   checkId: string;
   runId: string;
-  /** In the order in which they were stored; never empty. */
+  /** In the order of storage; never empty. */
   parts: FinishedPart[];
 };
 
-/** What says something about the check: not attempts, not tests, not what did not take place. */
+/** Results that count for the check: not attempts, not tests, and not runs that did not take place. */
 const counts = ({ resultType, isTest, status }: ResultToStore) =>
   resultType === 'FINAL' && isTest !== true && status !== 'missed' && status !== 'cancelled';
 
-/** In the transaction that stores the results. `runId`: the run of a result, the same at all locations of a run. */
+/**
+ * Queues the runs of these results, in the transaction that stores them. `runId` is the same at all locations of a
+ * run.
+ */
 export async function queueFinishedRuns(
   tx: Queryable,
   results: readonly ResultToStore[],
@@ -50,16 +53,19 @@ export async function queueFinishedRuns(
 type Row = { id: number; accountId: string; checkId: string; runId: string } & FinishedPart;
 export type LockedRun = FinishedRun & { rowIds: number[] };
 
-/** How many times as many rows are looked at, oldest first: other replicas may have the first ones, and a check many. */
-const looksAhead = 10;
+/**
+ * Reads this many times `limit` rows, oldest first, because other replicas may hold the first ones and a check may
+ * have many.
+ */
+const readAheadFactor = 10;
 
-/** Rows of runs that have ended everywhere: of `f`, at the moment `$2`. */
+/** Condition for rows `f` of runs that have finished at all locations at the time `$2`. */
 const ended = (f: string) => `(${f}.not_before is null or ${f}.not_before <= $2) and not exists (
   select 1 from jobs j where j.check_id = ${f}.check_id and j.run_id = ${f}.run_id and j.state <> 'abandoned')`;
 
 /**
- * The oldest runs that have ended everywhere, whole and locked, at most `limit`. A run of which a location still has a job
- * is not among them. Runs of one check are had by one replica at a time: whoever has its oldest row has the check.
+ * Locks the oldest runs that have finished at all locations, complete, at most `limit`. Runs with a job left at any
+ * location are excluded. One replica at a time processes the runs of a check: the one that holds its oldest row.
  */
 export async function lockFinishedRuns(
   tx: Queryable,
@@ -70,7 +76,7 @@ export async function lockFinishedRuns(
      select f.check_id as "checkId", (select max(id) from oldest)::float8 as last from finished_runs f
      where f.id in (select min(id) from oldest group by check_id)
      order by f.id limit $1 for update of f skip locked`,
-    [limit, now, limit * looksAhead],
+    [limit, now, limit * readAheadFactor],
   );
   const [first] = checks;
   if (first === undefined) return [];
@@ -100,19 +106,19 @@ export async function forgetFinishedRuns(tx: Queryable, rowIds: readonly number[
   await tx.query('delete from finished_runs where id = any($1::bigint[])', [[...rowIds]]);
 }
 
-/** Puts rows off; those that failed so often are given up. How many were. */
+/** Postpones rows and gives up those that have failed too often. Returns how many were given up. */
 export async function postponeFinishedRuns(
   db: Queryable,
-  options: { rowIds: readonly number[]; until: Date; mostFailures: number },
+  options: { rowIds: readonly number[]; until: Date; maxFailures: number },
 ): Promise<number> {
-  const { rowIds, until, mostFailures } = options;
+  const { rowIds, until, maxFailures } = options;
   await db.query(
     'update finished_runs set failures = failures + 1, not_before = $2 where id = any($1::bigint[])',
     [[...rowIds], until],
   );
   const given = await db.query(
     'delete from finished_runs where id = any($1::bigint[]) and failures >= $2 returning id',
-    [[...rowIds], mostFailures],
+    [[...rowIds], maxFailures],
   );
   return given.length;
 }

@@ -11,20 +11,20 @@ import {
 import { createLoop, type Loop } from '../engine/loop.ts';
 
 /**
- * What follows from runs that have ended: alerts, error groups, incidents. A result queues its run in its own transaction,
- * so that a crash loses none; here each run is followed once, in a transaction with all that follows from it.
+ * Followers of finished runs: alerts, error groups, incidents. A result queues its run in its own transaction, so
+ * that a crash loses none. Each run is then followed once, in one transaction with all its effects.
  */
 
 /**
- * Does what follows from these runs, oldest first, within `tx`. Of a check that two replicas follow at once the rows that it
- * writes must be locked first (`for update`), so that one waits for the other.
+ * Processes these runs, oldest first, within `tx`. Two replicas may process runs of the same check, so a follower
+ * first locks the rows that it writes (`for update`).
  */
 export type RunFollower = (tx: Db, runs: readonly FinishedRun[]) => Promise<void>;
 
-/** Parts of runs in one transaction: it must not hold the embedded database up. */
+/** Run parts per transaction, which must not block the embedded database for long. */
 const batch = 100;
 const idleMs = 400;
-const mostFailures = 10;
+const maxFailures = 10;
 
 export function createFinishedRuns(options: {
   db: Db;
@@ -44,7 +44,7 @@ export function createFinishedRuns(options: {
 
   const take = (tx: Db, limit: number) => lockFinishedRuns(tx, { limit, now: new Date(now()) });
 
-  /** One run at a time: the one that can't be followed is put off, and given up in the end. */
+  /** Processes one run at a time. A run that fails is postponed, and given up in the end. */
   async function followEach(): Promise<void> {
     for (let done = 0; done < batch; done++) {
       let run: LockedRun | undefined;
@@ -57,8 +57,8 @@ export function createFinishedRuns(options: {
         if (run === undefined) throw error;
         const { checkId, runId, rowIds } = run;
         const until = new Date(now() + 5_000);
-        const given = await postponeFinishedRuns(db, { rowIds, until, mostFailures });
-        const outcome = given > 0 ? 'given up' : 'put off';
+        const given = await postponeFinishedRuns(db, { rowIds, until, maxFailures });
+        const outcome = given > 0 ? 'given up' : 'postponed';
         log.error({ checkId, runId, error: toError(error).message, outcome }, 'a run could not be followed');
       }
       if (run === undefined) return;

@@ -4,11 +4,17 @@ import type { ResultRow } from './statements.ts';
 import { rounded } from '../../rounding.ts';
 import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 
-/** How results are shown: our vocabulary, and beside it each type's public form, derived from `details` and `timings`. */
+/**
+ * The form of results in answers: our vocabulary, and next to it each type's public form, derived from `details` and
+ * `timings`.
+ */
 
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
-/** Phases in the public form: connecting includes a proxy's tunnel, and the TLS handshake counts as waiting for the first byte. */
+/**
+ * Phases in the public form. Connecting includes a proxy's tunnel, and the TLS handshake counts as waiting for the
+ * first byte.
+ */
 export function timingPhases(timings: unknown): Fields | null {
   if (typeof timings !== 'object' || timings === null) return null;
   const { dns, connect, tunnel, tls, firstByte, download, remainder, total } = fieldsOf(timings);
@@ -45,7 +51,7 @@ function moments(phases: Fields | null): Fields | null {
   };
 }
 
-/** The log by phase: lines of setup and teardown scripts begin with the name of theirs. */
+/** The log by phase. Lines of setup and teardown scripts begin with the script's name. */
 function jobLog(log: readonly unknown[]): Fields {
   const lists: { setup: unknown[]; request: unknown[]; teardown: unknown[] } = {
     setup: [],
@@ -95,7 +101,7 @@ const tcpForm = ({ details, timings, assertions }: Parts): Fields => {
 
 const ownForm = ({ details, assertions }: Parts): Fields => ({ ...details, assertions });
 
-/** Where the stored artifacts of a type can be had. */
+/** URLs of the stored artifacts of a type. */
 const urlsOf = (artifacts: readonly unknown[], type: string): unknown[] =>
   artifacts
     .map(fieldsOf)
@@ -130,7 +136,7 @@ const suiteForm = ({ details, artifacts, log }: Parts): Fields => {
     stored.filter(({ type, name }) => type === 'report' && ending.test(String(name))).map(({ url }) => url);
   return {
     ...told,
-    // Those of the run as a whole, then those of tests.
+    // First the errors of the whole run, then those of tests.
     errors: [
       ...itemsOf(details['errors']),
       ...itemsOf(details['tests']).flatMap((test) => itemsOf(fieldsOf(test)['errors'])),
@@ -182,7 +188,7 @@ const suiteFacts = [
   'testsLeftOut',
 ] as const;
 
-/** Name of the field that holds a type's public form, and how the form is made; null = the type has none. */
+/** Name of the field with a type's public form, and the function that makes the form; null = none. */
 export const resultForms: {
   readonly [T in CheckType]: { field: `${string}CheckResult`; form: (parts: Parts) => Fields } | null;
 } = {
@@ -231,14 +237,14 @@ function partsOf(body: Fields): Parts {
   };
 }
 
-/** A result of a list. One whose body is too large for that has only its summary, and says so. */
+/** A result in a list. If its body is too large for a list, only the summary is shown, with `isPartial`. */
 export function presentListedResult(row: ResultRow): Fields {
   if (row.body === null) return { ...summaryOf(row), isPartial: true };
   const { assertions, timings, details, artifacts, log } = partsOf(row.body);
   return { ...summaryOf(row), isPartial: false, assertions, timings, details, artifacts, log };
 }
 
-/** One result, whole, with its type's public form. */
+/** A complete result with its type's public form. */
 export function presentResult(row: ResultRow): Fields {
   const own = isCheckType(row.checkType) ? resultForms[row.checkType] : null;
   if (row.body === null || own === null) return presentListedResult(row);

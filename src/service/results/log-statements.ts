@@ -1,12 +1,12 @@
 import type { Queryable } from '../db/database.ts';
 import { toJsonb } from '../db/jsonb.ts';
 
-/** Statements on what runs tell while they go on. Lines come in parts, so that a long log is never written again whole. */
+/** Statements on live logs of running jobs. Lines arrive in parts, so that a long log is never rewritten as a whole. */
 
-/** Of each job: older parts go when those after them hold so much. */
+/** Limits per job. Older parts are deleted when the newer ones reach them. */
 export const runLogLimits = { lines: 500, chars: 256 * 1024 } as const;
 
-/** Takes lines of jobs that are there; drops what is more than the limits. */
+/** Appends lines to the logs of existing jobs and drops parts beyond the limits. */
 export async function appendRunLogs(
   db: Queryable,
   logs: readonly { jobId: string; lines: readonly string[] }[],
@@ -34,12 +34,12 @@ export async function appendRunLogs(
   );
 }
 
-/** Of a part that is more than what is wanted of a whole log. */
+/** Lines returned of a part that alone exceeds the share of its job. */
 const longPartLines = 10;
 
 /**
- * The last lines that are kept of these jobs, oldest first, each as it came: of each parts that have `each` characters, and
- * of all together about `all` of them.
+ * The last stored lines of these jobs, oldest first, in their original form. Each job gets about `each` characters at
+ * most, and all jobs together about `all`.
  */
 export async function linesOfJobs(
   db: Queryable,
@@ -49,14 +49,14 @@ export async function linesOfJobs(
   if (jobIds.length === 0) return byJob;
   const rows = await db.query<{ jobId: string; lines: string[] }>(
     `select job_id as "jobId",
-       case when chars > most then lines[greatest(1, line_count - ${longPartLines - 1}):] else lines end as lines
+       case when chars > quota then lines[greatest(1, line_count - ${longPartLines - 1}):] else lines end as lines
      from (
-       select l.*, share.most, sum(chars) over (partition by job_id order by part desc) - chars as later
-       from run_logs l, (select least($2::integer, $3::integer / greatest(1, count(distinct job_id))) as most
+       select l.*, share.quota, sum(chars) over (partition by job_id order by part desc) - chars as later
+       from run_logs l, (select least($2::integer, $3::integer / greatest(1, count(distinct job_id))) as quota
          from run_logs where job_id = any($1::uuid[])) as share
        where job_id = any($1::uuid[])
      ) as known
-     where later < most order by job_id, part`,
+     where later < quota order by job_id, part`,
     [jobIds, each, all],
   );
   for (const { jobId, lines } of rows) {
@@ -67,7 +67,7 @@ export async function linesOfJobs(
   return byJob;
 }
 
-/** Forgets the logs of runs that have ended, in whatever way. */
+/** Deletes the logs of finished runs, whatever their status. */
 export async function deleteEndedLogs(db: Queryable): Promise<void> {
   await db.query(
     `delete from run_logs l where not exists (select 1 from jobs j where j.id = l.job_id and j.state <> 'abandoned')`,

@@ -34,7 +34,7 @@ const ownForms = Object.fromEntries(
   ),
 );
 
-/** A result as shown. The fields from `assertions` on are absent where `isPartial` is true. */
+/** A result in an answer. The fields from `assertions` on are absent if `isPartial` is true. */
 export const CheckResult = open(
   Type.Object(
     {
@@ -76,7 +76,7 @@ export const CheckResult = open(
   ),
 );
 
-/** The end of the year 9999: the last that the database and ISO 8601 write in the same way. */
+/** The end of the year 9999, the last that the database and ISO 8601 write in the same way. */
 const latestSeconds = 253_402_300_799;
 
 const UnixSeconds = (description: string) =>
@@ -133,7 +133,7 @@ export const CheckResultPage = open(
 /** v1 shows six hours at a time. */
 const windowSeconds = 6 * 3600;
 
-/** The window that is asked for, of six hours at most; a bound alone goes with the other one six hours away. Throws 400. */
+/** The requested window, at most six hours. If only one limit is given, the other one is six hours away. Throws 400. */
 function windowOf({ from, to }: { from?: number; to?: number }, now: number): { from: number; to: number } {
   if (from === undefined) {
     const until = to ?? now / 1000;
@@ -142,7 +142,7 @@ function windowOf({ from, to }: { from?: number; to?: number }, now: number): { 
   const until = to ?? Math.min(from + windowSeconds, latestSeconds);
   if (until - from > windowSeconds) {
     throw badRequest({
-      from: ['must be at most 6 hours before to; /v2/check-results shows any time'],
+      from: ['must be at most 6 hours before to; use /v2/check-results for longer windows'],
     });
   }
   return { from, to: until };
@@ -160,7 +160,7 @@ export type WithErrorGroups = (
   options: { accountId: string },
 ) => Promise<ResultRow[]>;
 
-/** Routes that list and read the results of checks. */
+/** Routes that list and read check results. */
 export function registerCheckResults(
   api: PublicApi,
   { db, now, publicUrl }: ApiDeps,
@@ -246,7 +246,7 @@ export function registerCheckResults(
       if (nextId !== undefined && time === null)
         throw badRequest({ nextId: ['is not the nextId of a page'] });
       const after = nextId === undefined || time === null ? null : { id: nextId, startedAt: new Date(time) };
-      // One more than is shown tells whether there is another page.
+      // One more than shown, to find out whether there is another page.
       const page = { limit: limit + 1, offset: 0, after };
       const rows = await list({ accountId, checkId: request.params.checkId }, query, page);
       const shown = rows.slice(0, limit);

@@ -1,13 +1,16 @@
 import type { SuiteTotals } from './suite-totals.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on results for the public API. The partitions are by started_at, so every statement bounds it where it can. */
+/**
+ * Statements on results for the public API. The partitions are by started_at, so every statement limits it if
+ * possible.
+ */
 
 export type ResultRow = {
   id: string;
   checkId: string;
   sequenceId: string;
-  /** Of the run that an agent reported; null where none did. */
+  /** The job that an agent reported on; null if no agent did. */
   jobId: string | null;
   leaseToken: string | null;
   checkType: string;
@@ -22,18 +25,18 @@ export type ResultRow = {
   responseTime: number;
   attempts: number;
   reason: unknown;
-  /** Of suites: how many tests came to what. */
+  /** A suite's tests, counted by result. */
   totals: SuiteTotals | null;
   /** assertions, timings, details, artifacts, log; null = too large for a list. */
   body: Record<string, unknown> | null;
   startedAt: Date;
   stoppedAt: Date;
   storedAt: Date;
-  /** Where it was looked for: src/service/error-groups/groups-of-results.ts. */
+  /** Set by src/service/error-groups/groups-of-results.ts. */
   errorGroupIds?: string[];
 };
 
-/** A body above this many stored (compressed) bytes is left out of lists: a page must stay small. */
+/** Lists omit a body with more stored (compressed) bytes than this, so that a page stays small. */
 const listedBodyBytes = 32 * 1024;
 
 const summary = `id, check_id as "checkId", sequence_id as "sequenceId", job_id as "jobId",
@@ -53,7 +56,7 @@ export type ResultFilter = {
   resultType: 'FINAL' | 'ATTEMPT' | null;
   from: Date | null;
   to: Date | null;
-  /** Only results that come after this one, newest first. */
+  /** Only results that follow this one, newest first. */
   after?: { id: string; startedAt: Date } | null;
   limit: number;
   offset: number;
@@ -89,7 +92,7 @@ export async function listResults(db: Queryable, filter: ResultFilter): Promise<
   );
 }
 
-/** One result, whole. `startedAt` is the moment in its id (a UUIDv7), which finds its partition. */
+/** A complete result. `startedAt` is the time in its id (a UUIDv7), which identifies the partition. */
 export async function findResult(
   db: Queryable,
   options: { accountId: string; checkId: string; id: string; startedAt: Date },

@@ -1,7 +1,7 @@
 import { countRows } from '../db/count-rows.ts';
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on the latest state of checks for the public API. */
+/** Statements on the latest statuses of checks for the public API. */
 
 export type StatusRow = {
   checkId: string;
@@ -21,7 +21,7 @@ export type StatusRow = {
   updatedAt: Date | null;
 };
 
-/** A row as JSON has it: moments in their ISO form. */
+/** A row in JSON: dates are in ISO form. */
 type AsJson<Row> = {
   [Name in keyof Row]: Row[Name] extends Date | null ? Exclude<Row[Name], Date> | string : Row[Name];
 };
@@ -35,14 +35,14 @@ const columns = `s.check_id as "checkId", c.name, s.status, s.has_failures as "h
 const checksWithStatus = `from checks c
          where c.account_id = $1 and exists (select 1 from check_statuses s where s.check_id = c.id)`;
 
-/** How many checks of an account have a status. */
+/** Counts an account's checks that have a status. */
 export async function countStatuses(db: Queryable, accountId: string): Promise<number> {
   return countRows(db, checksWithStatus, [accountId]);
 }
 
 /**
- * A page of statuses, in the order of the checks. Checks that have not run yet have none. They come as one JSON text: taking
- * 1,500 values apart costs the embedded database's driver more than the query.
+ * A page of statuses, in the order of the checks. Checks that have not run yet have none. The rows are returned as
+ * one JSON text, because parsing 1,500 values costs the embedded database's driver more than the query.
  */
 export async function listStatuses(
   db: Queryable,
@@ -73,7 +73,7 @@ export async function findStatus(
   return row;
 }
 
-/** Statuses of all these checks at once. */
+/** Statuses of all these checks. */
 export async function statusesOf(
   db: Queryable,
   { accountId, checkIds }: { accountId: string; checkIds: readonly string[] },

@@ -3,7 +3,7 @@ import type { SuiteTotals } from './suite-totals.ts';
 import type { Queryable } from '../db/database.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
 
-/** A result as it is stored. Times are milliseconds since the epoch; `body` and `reason` are JSON texts. */
+/** A result in stored form. Times are milliseconds since the epoch; `body` and `reason` are JSON texts. */
 export type ResultToStore = {
   id: string;
   startedAt: number;
@@ -11,10 +11,10 @@ export type ResultToStore = {
   accountId: string;
   checkId: string;
   jobId: string | null;
-  /** The lease that it came with; absent where no agent brought it. */
+  /** The lease of the reporting agent; absent if no agent reported it. */
   leaseToken?: string;
   sequenceId: string;
-  /** Of a test session: it says nothing about the check. Absent = no. */
+  /** True for a test session, which does not count for the check. Absent = false. */
   isTest?: boolean;
   checkType: string;
   runLocation: string;
@@ -30,13 +30,13 @@ export type ResultToStore = {
   reason: string | null;
   /** assertions, timings, details, artifacts, log */
   body: string;
-  /** Of the certificate that an attempt saw; null when it saw none. */
+  /** Remaining days of the certificate that an attempt saw; null if it saw none. */
   sslDaysRemaining: number | null;
-  /** Of a suite's run that came so far. */
+  /** Of suite runs that reached their tests. */
   totals?: SuiteTotals | null;
 };
 
-/** One statement for all. The partitions of their days must exist. */
+/** Inserts all results in one statement. The partitions of their days must exist. */
 export async function insertResults(
   tx: Queryable,
   results: readonly ResultToStore[],
@@ -58,7 +58,7 @@ export async function insertResults(
   );
 }
 
-/** The JSON texts within are put in as they are: parsed once, by the database. */
+/** Embeds the JSON texts unparsed, so that only the database parses them. */
 function recordOf(result: ResultToStore): string {
   const record = JSON.stringify({
     id: result.id,
@@ -86,21 +86,21 @@ function recordOf(result: ResultToStore): string {
   return `${record.slice(0, -1)},"reason":${result.reason ?? 'null'},"body":${result.body}}`;
 }
 
-/** A status says something about the check unless the run did not take place. */
-const tellsStatus = (result: ResultToStore) =>
+/** Whether a result changes the check's status. A run that did not take place does not. */
+const changesStatus = (result: ResultToStore) =>
   result.resultType === 'FINAL' &&
   result.isTest !== true &&
   result.status !== 'missed' &&
   result.status !== 'cancelled';
 
-/** Brings the statuses of checks up to date: the newest final result counts, and the longest and shortest run. */
+/** Updates check statuses: the newest final result counts, and the longest and shortest run. */
 export async function updateStatuses(
   tx: Queryable,
   results: readonly ResultToStore[],
   now: Date,
 ): Promise<void> {
   const byCheck = new Map<string, { newest: ResultToStore; longest: number; shortest: number }>();
-  for (const result of results.filter(tellsStatus)) {
+  for (const result of results.filter(changesStatus)) {
     const time = result.responseTime;
     const known = byCheck.get(result.checkId);
     byCheck.set(result.checkId, {
@@ -111,7 +111,7 @@ export async function updateStatuses(
   }
   if (byCheck.size === 0) return;
   const records = [...byCheck.values()]
-    // In one order everywhere, so that no two transactions wait for each other.
+    // All writers use the same order, so that no two transactions deadlock.
     .sort((a, b) => (a.newest.checkId < b.newest.checkId ? -1 : 1))
     .map(({ newest, longest, shortest }) => ({
       id: newest.checkId,
@@ -129,7 +129,7 @@ export async function updateStatuses(
       reason: newest.reason === null ? null : (JSON.parse(newest.reason) as unknown),
     }));
   await tx.query(
-    // The join leaves out checks that were deleted meanwhile.
+    // The join skips checks that were deleted in the meantime.
     `insert into check_statuses as s (check_id, account_id, status, has_failures, has_errors, is_degraded, longest_run,
        shortest_run, last_run_location, last_check_run_id, last_started_at, ssl_days_remaining, reason, created_at)
      select r.id, r.account, r.status, r.failures, r.errors, r.degraded, r.longest, r.shortest, r.location, r.run,

@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { serviceCheckType } from '../checks/types/table.ts';
 
-/** How many tests of a suite's run came to what: kept beside the result, for graphs of many runs. */
+/** Counts of a suite run's tests by result. They are stored next to the result, for graphs of many runs. */
 
-/** Flaky = passed after a retry; a degraded test counts by its own status as well. */
+/** Flaky = passed after a retry. A degraded test also counts by its own status. */
 const names = [
   'tests',
   'passed',
@@ -29,9 +29,9 @@ export const SuiteTotals = Type.Object({
 });
 export type SuiteTotals = Static<typeof SuiteTotals>;
 
-const mostTests = 1_000_000;
+const maxTests = 1_000_000;
 
-/** The totals in the details of a suite's result, as far as they can be read; null = there are none. */
+/** The totals in the details of a suite's result, as far as they are valid; null = none. */
 export function totalsOf(checkType: string, details: { [name: string]: unknown }): SuiteTotals | null {
   const told = details['totals'];
   if (serviceCheckType(checkType)?.hasTotals !== true || typeof told !== 'object' || told === null)
@@ -39,7 +39,7 @@ export function totalsOf(checkType: string, details: { [name: string]: unknown }
   const counts = told as { [name: string]: unknown }; // any object has fields by name
   const count = (name: string) => {
     const value = counts[name];
-    return typeof value === 'number' && value >= 0 && value <= mostTests ? Math.trunc(value) : 0;
+    return typeof value === 'number' && value >= 0 && value <= maxTests ? Math.trunc(value) : 0;
   };
   return Object.fromEntries(names.map((name) => [name, count(name)])) as SuiteTotals; // of each name its number
 }

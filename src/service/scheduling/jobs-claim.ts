@@ -2,7 +2,7 @@ import type { Queryable } from '../db/database.ts';
 import { effectiveSlugs } from '../checks/storage/effective-checks.ts';
 import type { CheckGroupRow } from '../checks/storage/group-statements.ts';
 
-/** A job that has just been leased, with what its check says. */
+/** A job that has just been leased, with the fields of its check. */
 export type ClaimedJob = {
   jobId: string;
   runId: string;
@@ -26,33 +26,33 @@ export type ClaimedJob = {
   locationCount: number;
   /** Null = the run needs none. */
   runtimeId: string | null;
-  /** Null = it is large: see definitionOfCheck. */
+  /** Null = too large for a claim; see definitionOfCheck. */
   definition: Record<string, unknown> | null;
-  /** Whether there is a script, or files beside one; see codeOfCheck. */
+  /** Whether there is a script or files next to one; see codeOfCheck. */
   hasCode: boolean;
   group: ClaimedGroup | null;
   accountRuntimeId: string;
-  /** The session that asked for the run; null = a scheduled one. */
+  /** The session that requested the run; null = a scheduled run. */
   sessionId: string | null;
   testSession: boolean;
   refreshCache: boolean;
 };
 
-/** What a run needs of its check's group. Definition: null = it is large, see definitionOfGroup. */
+/** The parts of the check's group that a run needs. Definition: null = too large for a claim, see definitionOfGroup. */
 export type ClaimedGroup = Pick<CheckGroupRow, 'id' | 'runtimeId'> & {
   definition: Record<string, unknown> | null;
 };
 
 /**
- * Definitions above this many stored (compressed) bytes, with setup and teardown scripts in them, are read one by one: a
- * statement that brought a hundred of them would hold the embedded database up.
+ * Larger definitions (in stored, compressed bytes), for example with setup and teardown scripts, are read one at a
+ * time. A statement that returned a hundred of them would block the embedded database.
  */
 const claimedDefinitionBytes = 8 * 1024;
 
 export type Claim = {
   locationId: string;
   agentId: string;
-  /** Slots of each lane. */
+  /** Free slots of each lane. */
   free: readonly { lane: string; slots: number }[];
   checkTypes: readonly string[];
   runtimes: readonly string[];
@@ -60,7 +60,10 @@ export type Claim = {
   leaseExpiresAt: Date;
 };
 
-/** Leases jobs of a location to an agent, longest due first. Agents that claim at once never get the same job. */
+/**
+ * Leases jobs of a location to an agent, longest due first. Agents that claim at the same time never get the same
+ * job.
+ */
 export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob[]> {
   return db.query<ClaimedJob>(
     `with picked as (
@@ -102,7 +105,7 @@ export async function claimJobs(db: Queryable, claim: Claim): Promise<ClaimedJob
   );
 }
 
-/** Script and dependencies of a check, megabytes at most: a statement of its own, so that none takes long. */
+/** Script and dependencies of a check, up to megabytes. A separate statement, so that none takes long. */
 export async function codeOfCheck(db: Queryable, checkId: string): Promise<Record<string, unknown> | null> {
   const rows = await db.query<{ code: Record<string, unknown> | null }>(
     'select code from checks where id = $1',
@@ -111,7 +114,7 @@ export async function codeOfCheck(db: Queryable, checkId: string): Promise<Recor
   return rows[0]?.code ?? null;
 }
 
-/** What a claim has left out of a check; null = the check is gone. */
+/** The definition that a claim omitted; null = the check is deleted. */
 export async function definitionOfCheck(
   db: Queryable,
   checkId: string,
@@ -123,7 +126,7 @@ export async function definitionOfCheck(
   return rows[0]?.definition ?? null;
 }
 
-/** What a claim has left out of a group; null = the group is gone. */
+/** The group definition that a claim omitted; null = the group is deleted. */
 export async function definitionOfGroup(
   db: Queryable,
   groupId: number,
@@ -135,7 +138,7 @@ export async function definitionOfGroup(
   return rows[0]?.definition ?? null;
 }
 
-/** When the next job of a location that waits for its moment (a retry) becomes claimable; null = none does. */
+/** When a location's next delayed job (a retry) becomes claimable; null = there is none. */
 export async function nextClaimable(
   db: Queryable,
   { locationId, now }: { locationId: string; now: Date },
@@ -147,7 +150,10 @@ export async function nextClaimable(
   return rows[0]?.at ?? null;
 }
 
-/** Takes back a lease that no agent has learnt of: the run needs a runtime that was not known when it was queued. */
+/**
+ * Takes back a lease before any agent has received it: the run requires a runtime that was not known when it was
+ * queued.
+ */
 export async function unclaimForRuntime(
   db: Queryable,
   { jobId, leaseToken, runtimeId }: { jobId: string; leaseToken: string; runtimeId: string },
@@ -160,7 +166,7 @@ export async function unclaimForRuntime(
   );
 }
 
-/** Takes back leases that no agent has learnt of: the connection ended before the answer. */
+/** Takes back leases before any agent has received them, because the connection was closed before the answer. */
 export async function unclaimJobs(
   db: Queryable,
   leases: readonly { jobId: string; leaseToken: string }[],

@@ -4,12 +4,12 @@ import type { Queryable } from '../db/database.ts';
 import { lockedColumns, type LockedJob } from './jobs.ts';
 import { hourMs } from '../../durations.ts';
 
-/** Statements on jobs that nobody takes. */
+/** Statements on jobs that no agent claims. */
 
 /** The longest wait before an attempt: the longest backoff of a retryStrategy. */
 export const longestBackoffMs = hourMs;
 
-/** Queued jobs whose time to be claimed is over; locked. */
+/** Queued jobs whose claim window has passed; locked. */
 export async function lockExpiredJobs(
   tx: Queryable,
   { now, limit }: { now: Date; limit: number },
@@ -21,7 +21,7 @@ export async function lockExpiredJobs(
   );
 }
 
-/** What the connected agents of each location can run, all agents of a location taken together. */
+/** The types and runtimes that the connected agents of each location support, all its agents taken together. */
 export async function connectedAbilities(
   db: Queryable,
   connectedSince: Date,
@@ -37,7 +37,7 @@ export async function connectedAbilities(
   );
 }
 
-/** Jobs queued since `before` or longer at a location whose agents run none of that type or runtime; locked. */
+/** Jobs queued since `before` or longer at a location whose agents do not support their type or runtime; locked. */
 export async function lockUnrunnableJobs(
   tx: Queryable,
   wanted: {
@@ -57,7 +57,7 @@ export async function lockUnrunnableJobs(
   );
 }
 
-/** Ends jobs that were missed: gone, or kept abandoned if an agent has had them and may still bring a result. */
+/** Ends missed jobs. They are deleted, or kept as abandoned if an agent had them and may still report a result. */
 export async function endMissedJobs(tx: Queryable, ids: readonly string[]): Promise<void> {
   await tx.query(
     `with kept as (
@@ -68,7 +68,7 @@ export async function endMissedJobs(tx: Queryable, ids: readonly string[]): Prom
   );
 }
 
-/** Deletes abandoned jobs whose time to be claimed ended before `before`. */
+/** Deletes abandoned jobs whose claim window ended before `before`. */
 export async function deleteAbandonedJobs(
   db: Queryable,
   { before, limit }: { before: Date; limit: number },
@@ -81,11 +81,11 @@ export async function deleteAbandonedJobs(
 }
 
 /**
- * Has jobs come in time that a wrong clock has put off: scheduled runs that nobody has begun are dropped, as the scheduler makes them
- * again at their moment; others may be claimed now. Leases that would last for long end as others do. Ids of locations with jobs
- * that may be claimed now.
+ * Brings forward jobs that a wrong clock has placed in the future. Scheduled runs that have not begun are dropped,
+ * because the scheduler creates them again when due; other jobs may be claimed now. Leases too far in the future are
+ * shortened. Returns the ids of locations with jobs that may be claimed now.
  */
-export async function bringJobsBack(db: Queryable, now: Date): Promise<string[]> {
+export async function bringJobsForward(db: Queryable, now: Date): Promise<string[]> {
   const isFuture = `state = 'queued' and not_before > $1::timestamptz + ${clockSkewSql}
     + make_interval(secs => case when attempt > 1 or first_attempt_at is not null then ${longestBackoffMs / 1000} else 0 end)`;
   await db.query(

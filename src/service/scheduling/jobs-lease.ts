@@ -2,7 +2,7 @@ import type { Queryable } from '../db/database.ts';
 import { checksWithGroups, effectiveSlugs } from '../checks/storage/effective-checks.ts';
 import { lockedColumns, type LockedJob } from './jobs.ts';
 
-/** Prolongs leases whose token is still the current one; those, and whether the run is to be cancelled. */
+/** Renews leases whose token is still current. Returns those, and whether each run is to be cancelled. */
 export async function renewLeases(
   db: Queryable,
   renewal: {
@@ -13,7 +13,7 @@ export async function renewLeases(
 ): Promise<{ id: string; cancelRequested: boolean }[]> {
   const { leases } = renewal;
   return db.query(
-    // Locked in the order of their ids, as everywhere, so that no two transactions wait for each other.
+    // Locked in the order of their ids, as everywhere, so that no two transactions deadlock.
     `with lease as (
        select * from unnest($1::uuid[], $2::uuid[], $3::text[]) as lease (id, token, stage)
      ), locked as (
@@ -33,7 +33,7 @@ export async function renewLeases(
   );
 }
 
-/** Those of these leases of a location that were current when their run ended by another lease's result. */
+/** Those of a location's leases that were current when another lease's result finished their run. */
 export async function findOvertakenLeases(
   db: Queryable,
   { locationId, leases }: { locationId: string; leases: readonly { jobId: string; leaseToken: string }[] },
@@ -71,7 +71,7 @@ export async function lockLease(
   return rows[0];
 }
 
-/** Puts a leased job back into a queue: its location's, or another's. */
+/** Puts a leased job back into a queue: its location's or another one's. */
 export async function requeueJob(
   tx: Queryable,
   job: {
@@ -93,7 +93,7 @@ export async function requeueJob(
   );
 }
 
-/** Of the check's locations, others than the job's, with an agent that runs it and was heard of since `connectedSince`. */
+/** The check's other locations with an agent that runs the check and was heard of since `connectedSince`. */
 export async function connectedLocations(
   tx: Queryable,
   { job, connectedSince }: { job: ReleasableJob; connectedSince: Date },
@@ -108,10 +108,10 @@ export async function connectedLocations(
   );
 }
 
-/** Queues jobs anew whose lease has run out, for the `most`th time at most; ids of their locations. */
+/** Queues jobs again whose lease has expired, up to `max` deliveries. Returns the ids of their locations. */
 export async function redeliverExpired(
   db: Queryable,
-  { now, limit, most }: { now: Date; limit: number; most: number },
+  { now, limit, max }: { now: Date; limit: number; max: number },
 ): Promise<string[]> {
   const rows = await db.query<{ locationId: string }>(
     `with expired as (
@@ -124,25 +124,28 @@ export async function redeliverExpired(
        expires_at = $1 + make_interval(secs => claim_window_seconds)
      from expired where jobs.id = expired.id
      returning jobs.location_id as "locationId"`,
-    [now, limit, most],
+    [now, limit, max],
   );
   return [...new Set(rows.map(({ locationId }) => locationId))];
 }
 
-/** Jobs whose lease has run out and that are not to be handed out again; locked. */
+/** Jobs whose lease has expired and that have no deliveries left; locked. */
 export async function lockSpentLeases(
   tx: Queryable,
-  { now, limit, most }: { now: Date; limit: number; most: number },
+  { now, limit, max }: { now: Date; limit: number; max: number },
 ): Promise<(LockedJob & { cancelRequested: boolean })[]> {
   return tx.query(
     `select ${lockedColumns}, cancel_requested as "cancelRequested" from jobs
      where state = 'leased' and lease_expires_at <= $1 and (deliveries >= $3 or cancel_requested)
      order by lease_expires_at limit $2 for update skip locked`,
-    [now, limit, most],
+    [now, limit, max],
   );
 }
 
-/** Asks for the end of runs: agents learn of it at their next renewal. Ids of those that no agent has; locked. */
+/**
+ * Requests the cancellation of runs; agents receive it with their next renewal. Returns the jobs that no agent has;
+ * locked.
+ */
 export async function requestCancel(tx: Queryable, jobIds: readonly string[]): Promise<LockedJob[]> {
   await tx.query(
     `update jobs set cancel_requested = true where id in (

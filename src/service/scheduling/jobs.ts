@@ -1,8 +1,8 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on the queue: making runs, ending them, and what agents do with their leases. */
+/** Statements on the job queue: creating runs, ending them, and agents' leases. */
 
-/** Channel of wake-up hints: the payload is a location's id. */
+/** Channel of wake-up hints. The payload is a location's id. */
 export const jobsChannel = 'jobs';
 
 export type NewJob = {
@@ -21,13 +21,15 @@ export type NewJob = {
   dueAt: Date;
   expiresAt: Date;
   claimWindowSeconds: number;
-  /** The session that asked for the run; absent = it is a scheduled one. */
+  /** The session that requested the run; absent = a scheduled run. */
   session?: { id: string; isTest: boolean; refreshCache: boolean };
-  /** It is blocked until the run of its group lets it go. */
+  /** Blocked until the run of its group releases it. */
   groupRun?: { id: string; position: number };
 };
 
-/** Queues jobs; those of a run that another replica has queued are left out. Ids of the locations that got some. */
+/**
+ * Queues jobs, except those of a run that another replica has queued. Returns the ids of the locations that got some.
+ */
 export async function insertJobs(tx: Queryable, jobs: readonly NewJob[]): Promise<string[]> {
   const rows = await tx.query<{ locationId: string }>(
     `insert into jobs (id, account_id, check_id, run_id, sequence_id, location_id, run_location, run_source,
@@ -51,8 +53,8 @@ export async function insertJobs(tx: Queryable, jobs: readonly NewJob[]): Promis
 }
 
 /**
- * Where scheduled runs of these checks are going on: with an agent, or queued with time left to be claimed. One that nobody
- * claimed in time is over, whether or not it has been cleared up.
+ * Finds where scheduled runs of these checks are in progress: leased to an agent, or queued and still claimable. A
+ * run that nobody claimed in time has ended, even if it has not been cleaned up.
  */
 export async function findScheduledRuns(
   tx: Queryable,
@@ -66,7 +68,7 @@ export async function findScheduledRuns(
   );
 }
 
-/** What must be known of a job to store a result of it, or to end it. */
+/** The fields of a job that are needed to store its result or to end it. */
 export type LockedJob = {
   id: string;
   accountId: string;
@@ -94,7 +96,7 @@ export const lockedColumns = `id, account_id as "accountId", check_id as "checkI
   lease_token as "leaseToken", past_tokens as "pastTokens", reported, session_id as "sessionId",
   test_session as "testSession"`;
 
-/** These jobs, locked, in the order of their ids so that no two transactions wait for each other. */
+/** Locks these jobs in the order of their ids, so that no two transactions deadlock. */
 export async function lockJobs(tx: Queryable, ids: readonly string[]): Promise<LockedJob[]> {
   return tx.query<LockedJob>(
     `select ${lockedColumns} from jobs where id = any($1::uuid[]) order by id for update`,
@@ -109,7 +111,7 @@ export type FinishedJob = {
   reported: string[];
 };
 
-/** Those of these jobs of an account that have ended lately. */
+/** Those of these jobs of an account that finished recently. */
 export async function findFinishedJobs(
   db: Queryable,
   { ids, accountId }: { ids: readonly string[]; accountId: string },
@@ -122,7 +124,7 @@ export async function findFinishedJobs(
   );
 }
 
-/** Ends jobs: what late results are recognised by moves to finished_jobs. */
+/** Finishes jobs. The fields by which late results are recognised are moved to finished_jobs. */
 export async function finishJobs(
   tx: Queryable,
   jobs: readonly { id: string; finalResultId: string; reported: readonly string[] }[],
@@ -141,7 +143,7 @@ export async function finishJobs(
   );
 }
 
-/** Remembers results of attempts that were not the last. */
+/** Records results of attempts that were not the last. */
 export async function reportAttempts(
   tx: Queryable,
   jobs: readonly { id: string; reported: readonly string[]; attempt: number; firstAttemptAt: Date | null }[],

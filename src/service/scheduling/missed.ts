@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on the open records of missed runs: consecutive ones of a check at a location are one result. */
+/** Statements on open records of missed runs. Consecutive missed runs of a check at a location share one result. */
 
 export type OpenMissed = {
   checkId: string;
@@ -17,7 +17,7 @@ type Place = { checkId: string; runLocation: string };
 const idsOf = (places: readonly Place[]) => places.map(({ checkId }) => checkId);
 const locationsOf = (places: readonly Place[]) => places.map(({ runLocation }) => runLocation);
 
-/** The checks of these ids that still exist, locked: records of one check are written one transaction at a time. */
+/** Those of these checks that still exist, locked. Records of a check are written by one transaction at a time. */
 export async function lockChecksOf(tx: Queryable, checkIds: readonly string[]): Promise<Set<string>> {
   const rows = await tx.query<{ id: string }>(
     'select id from checks where id = any($1::uuid[]) order by id for no key update',
@@ -49,7 +49,7 @@ export async function saveOpenMissed(tx: Queryable, records: readonly OpenMissed
   );
 }
 
-/** Brings the results of records that have grown up to date; ids of those that still exist. */
+/** Updates the results of records that have grown. Returns the ids of those that still exist. */
 export async function growMissedResults(
   tx: Queryable,
   records: readonly (OpenMissed & { details: object })[],
@@ -64,7 +64,7 @@ export async function growMissedResults(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** A run has taken place there: the next missed one begins a new record. */
+/** Closes records after a run has taken place: the next missed run starts a new record. */
 export async function closeMissed(tx: Queryable, places: readonly Place[]): Promise<void> {
   if (places.length === 0) return;
   await tx.query(

@@ -16,9 +16,12 @@ import { insertResults, updateStatuses, type ResultToStore } from '../results/st
 import { toJsonb } from '../db/jsonb.ts';
 import { uuidv7 } from '../engine/ids.ts';
 
-/** Results that the service itself writes: of runs that no agent could take or end, and of runs that did not take place. */
+/**
+ * Results that the service itself writes, for runs that no agent could claim or finish and for runs that did not take
+ * place.
+ */
 
-/** Ends jobs (locked) with a result of the service's own. */
+/** Ends jobs (locked) with a result that the service writes. */
 export async function endJobs(
   tx: Db,
   options: {
@@ -83,7 +86,7 @@ async function storeFinals(
   await queueFinishedRuns(tx, results, ({ jobId, id }) => runIds.get(jobId ?? '') ?? id);
   await closeMissed(
     tx,
-    // One that was cancelled before an agent had it did not take place either.
+    // A job that was cancelled before an agent had it did not take place either.
     results.filter(
       ({ status, isTest }, index) =>
         isTest !== true && status !== 'missed' && (status !== 'cancelled' || hasHadAgent(jobs[index])),
@@ -114,15 +117,15 @@ export type Missed = {
   code: ReasonCode;
 };
 
-/** Why a run did not take place, in words. */
+/** Why a run did not take place, as text. */
 export const missedMessages: { readonly [code in ReasonCode]?: string } = {
   NOT_SCHEDULED: 'the service was not running when the run was due',
   NO_AGENT: 'no agent of the location was connected',
-  STILL_RUNNING: 'the run before was still going on',
+  STILL_RUNNING: 'the previous run was still in progress',
   NOT_CLAIMED: 'the agents of the location were busy: none claimed the run in time',
 };
 
-/** Records runs that did not take place; those that follow on others for the same reason make their record grow. */
+/** Records runs that did not take place. Consecutive ones with the same reason extend their record. */
 export async function recordMissed(
   tx: Db,
   options: { missed: readonly Missed[]; now: number; partitions: Partitions },
@@ -157,7 +160,7 @@ export async function recordMissed(
 const keyOf = ({ checkId, runLocation }: { checkId: string; runLocation: string }) =>
   `${checkId} ${runLocation}`;
 
-/** Several runs of one check at one location become one; of two reasons the later one is kept. */
+/** Merges several runs of one check at one location; of two reasons, the later one is kept. */
 function merged(missed: readonly Missed[]): Missed[] {
   const byKey = new Map<string, Missed>();
   for (const item of [...missed].sort((a, b) => a.from - b.from)) {

@@ -1,10 +1,10 @@
 import type { Queryable } from '../db/database.ts';
 
-/** A run that goes on, as the page shows it. */
+/** A run in progress, as the web page shows it. */
 export type RunningJob = {
   jobId: string;
   sequenceId: string;
-  /** The session that asked for it; null = it is a scheduled one. */
+  /** The session that requested it; null = a scheduled run. */
   sessionId: string | null;
   testSession: boolean;
   checkType: string;
@@ -16,7 +16,7 @@ export type RunningJob = {
   cancelRequested: boolean;
 };
 
-/** Runs of a check that an agent has, and those that somebody asked for and no agent has yet; the longest due first. */
+/** Runs of a check that an agent has, and on-demand runs that no agent has yet; the longest due first. */
 export async function runningJobs(
   db: Queryable,
   { accountId, checkId, limit }: { accountId: string; checkId: string; limit: number },

@@ -8,24 +8,27 @@ import {
 } from '../checks/storage/effective-checks.ts';
 import { clockSkewSql } from '../engine/clock-skew.ts';
 
-/** Statements of the scheduler on checks. */
+/** The scheduler's statements on checks. */
 
 export type DueCheck = {
   id: string;
   accountId: string;
   checkType: string;
-  /** Null for a check without scripts, whatever runtime it names: any agent will do. */
+  /** Null for a check without scripts, whatever runtime it names, because any agent can run it. */
   runtimeId: string | null;
   runParallel: boolean;
   rotation: number;
   intervalSeconds: number;
   offsetSeconds: number;
   nextDueAt: Date;
-  /** Slugs: data-centre codes, then private locations. None where the group is switched off: the moment passes. */
+  /** Slugs: data-centre codes, then private locations. Empty if the group is deactivated; the run is then skipped. */
   slugs: string[];
 };
 
-/** Checks that agents are to run now, longest due first; locked, without those that another replica has locked. */
+/**
+ * Checks that agents have to run now, longest due first. They are locked; checks that another replica has locked are
+ * skipped.
+ */
 export async function lockDueChecks(
   tx: Queryable,
   { now, limit }: { now: Date; limit: number },
@@ -50,13 +53,19 @@ export async function earliestDue(db: Queryable): Promise<Date | null> {
   return rows[0]?.due ?? null;
 }
 
-/** Of many checks it takes a while: in one statement it would hold them up, and could come to be cut off each time. */
-const broughtBackAtOnce = 20_000;
+/**
+ * Limit per statement. More checks at once would be blocked for too long, and the statement could time out every
+ * time.
+ */
+const maxBroughtForward = 20_000;
 
-/** Has checks come in time that a wrong clock has put off for more than their interval: by whole intervals, so that they stay spread. */
-export async function bringChecksBack(
+/**
+ * Brings forward checks that a wrong clock has delayed by more than their interval. They move by whole intervals, so
+ * that they stay spread.
+ */
+export async function bringChecksForward(
   db: Queryable,
-  { now, atOnce = broughtBackAtOnce }: { now: Date; atOnce?: number },
+  { now, atOnce = maxBroughtForward }: { now: Date; atOnce?: number },
 ): Promise<void> {
   let after = '00000000-0000-0000-0000-000000000000';
   for (;;) {
@@ -76,7 +85,7 @@ export async function bringChecksBack(
   }
 }
 
-/** Ids of locations by account and slug; slugs that name none are absent. */
+/** Ids of locations by account and slug; unknown slugs are absent. */
 export async function findLocationIds(
   tx: Queryable,
   wanted: readonly { accountId: string; slug: string }[],

@@ -2,12 +2,12 @@ import type { Log } from '../../log.ts';
 import { jobTypes, laneOf } from '../../protocol/check-types.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import type { Db } from '../db/database.ts';
-import { bringJobsBack } from './jobs-expiry.ts';
+import { bringJobsForward } from './jobs-expiry.ts';
 import { findScheduledRuns, insertJobs, jobsChannel, type NewJob } from './jobs.ts';
 import { createPartitions, type Partitions } from '../db/partitions.ts';
 import {
   advanceChecks,
-  bringChecksBack,
+  bringChecksForward,
   earliestDue,
   findLocationIds,
   lockDueChecks,
@@ -23,14 +23,14 @@ import { claimWindowSeconds } from '../checks/schedule/rules.ts';
 import { createSweep } from './sweep.ts';
 
 /**
- * Makes runs of the checks that are due, and clears up what nobody ends: expired leases, unclaimed and unrunnable jobs.
- * Any number of replicas may run it: what one has locked the others leave out.
+ * Creates runs of due checks, and cleans up expired leases and unclaimed and unrunnable jobs. Any number of replicas
+ * may run it: each skips rows that another one has locked.
  */
 export type Scheduler = {
   start(): void;
-  /** Resolves when no statement of the scheduler is under way any more. */
+  /** Resolves when no statement of the scheduler is in progress. */
   stop(): Promise<void>;
-  /** Everything once, now: what is due, then what is to be cleared up. */
+  /** Does everything once, now: due checks first, then the clean-up. */
   tick(): Promise<void>;
 };
 
@@ -42,13 +42,13 @@ export type SchedulerDeps = {
   random: () => number;
 };
 
-/** Checks in one transaction: it must not hold the embedded database up. */
+/** Checks per transaction, which must not block the embedded database for long. */
 const batch = 100;
-/** It looks at least so often, because another replica may have added a check. */
+/** Longest sleep, because another replica may have added a check. */
 const longestSleepMs = 1_000;
 /**
- * And at most so often: checks that are due within this time share a transaction, and their runs a claim of an agent and a
- * batch of results, for which it starts 50 ms later on average.
+ * Shortest sleep. Checks due within this time share a transaction, and their runs share an agent's claim and a batch
+ * of results. Runs start 50 ms later on average.
  */
 const shortestSleepMs = 100;
 
@@ -57,8 +57,8 @@ export function createScheduler({ db, now, log, random }: SchedulerDeps): Schedu
   const findPauses = createFindPauses();
 
   const watchClock = createClockWatch(now, async (at) => {
-    await bringChecksBack(db, { now: at });
-    for (const locationId of await bringJobsBack(db, at)) await db.notify(jobsChannel, locationId);
+    await bringChecksForward(db, { now: at });
+    for (const locationId of await bringJobsForward(db, at)) await db.notify(jobsChannel, locationId);
   });
 
   async function makeDueRuns(): Promise<number> {
@@ -91,7 +91,10 @@ export function createScheduler({ db, now, log, random }: SchedulerDeps): Schedu
   };
 }
 
-/** One transaction: locks checks that are due, queues their runs, sets when they are due next. How many they were. */
+/**
+ * One transaction: locks due checks, queues their runs and sets their next due times. Returns how many checks there
+ * were.
+ */
 async function makeRuns(
   tx: Db,
   { now, partitions, findPauses }: { now: number; partitions: Partitions; findPauses: FindPauses },
@@ -123,12 +126,12 @@ async function makeRuns(
       plan: stretches === undefined ? plan : withoutPauses(plan, { ...check, stretches }),
     };
   });
-  const going = await findGoingOn(tx, plans, now);
+  const going = await findInProgress(tx, plans, now);
   const woken = await insertJobs(
     tx,
     plans.flatMap((item) => jobsOf(item, { now, going })),
   );
-  const missed = plans.flatMap((item) => [...missedOf(item), ...leftOutOf(item, going)]);
+  const missed = plans.flatMap((item) => [...missedOf(item), ...skippedLocations(item, going)]);
   await recordMissed(tx, { missed, now, partitions });
   await advanceChecks(
     tx,
@@ -152,11 +155,11 @@ async function findLocations(tx: Db, due: readonly DueCheck[]): Promise<Map<stri
 
 type Planned = { check: DueCheck; places: { id: string; slug: string }[]; plan: Plan };
 
-/** Where runs of a check are going on: ids of locations by the check's. */
-type GoingOn = ReadonlyMap<string, ReadonlySet<string>>;
+/** Where runs of a check are in progress: location ids by check. */
+type InProgress = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** Scheduled runs of suites that are due again while they are still queued or with an agent. */
-async function findGoingOn(tx: Db, plans: readonly Planned[], now: number): Promise<GoingOn> {
+/** Scheduled suite runs that are due again while they are still queued or with an agent. */
+async function findInProgress(tx: Db, plans: readonly Planned[], now: number): Promise<InProgress> {
   const suites = plans.flatMap(({ check, plan }) =>
     plan.run !== null && serviceCheckType(check.checkType)?.waitsForEarlierRun === true ? [check.id] : [],
   );
@@ -171,16 +174,16 @@ async function findGoingOn(tx: Db, plans: readonly Planned[], now: number): Prom
   return going;
 }
 
-function placesOfRun({ check, places, plan }: Planned, going: GoingOn) {
+function placesOfRun({ check, places, plan }: Planned, going: InProgress) {
   const chosen = (plan.run?.locations ?? []).flatMap((index) => places[index] ?? []);
   return splitRun(chosen, (locationId) => going.get(check.id)?.has(locationId) === true);
 }
 
-function jobsOf(item: Planned, { now, going }: { now: number; going: GoingOn }): NewJob[] {
+function jobsOf(item: Planned, { now, going }: { now: number; going: InProgress }): NewJob[] {
   const { check, plan } = item;
   const { run } = plan;
   const type = jobTypes.find((candidate) => candidate === check.checkType);
-  // A type of a newer version, or one that the service runs itself: no agent is asked.
+  // Agents never run this check: a newer version added its type, or the service runs it itself.
   if (run === null || type === undefined) return [];
   return placesOfRun(item, going).begins.map((place) => {
     return {
@@ -203,8 +206,8 @@ function jobsOf(item: Planned, { now, going }: { now: number; going: GoingOn }):
   });
 }
 
-/** The run of a suite is left out where the one before is still going on. */
-function leftOutOf(item: Planned, going: GoingOn): Missed[] {
+/** The locations where a suite's run is skipped because the previous one is still in progress. */
+function skippedLocations(item: Planned, going: InProgress): Missed[] {
   const { check, plan } = item;
   const { run } = plan;
   if (run === null) return [];

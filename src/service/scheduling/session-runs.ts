@@ -1,7 +1,7 @@
 import type { ResultStatus } from '../../protocol/result.ts';
 import type { Db, Queryable } from '../db/database.ts';
 
-/** Notes how runs ended, for those of them that a session asked for, and wakes who waits for the session. */
+/** Records how session runs ended, and wakes the requests that wait for their session. */
 export async function endSessionRuns(
   tx: Pick<Db, 'query' | 'notify'>,
   ended: readonly { jobId: string; status: ResultStatus }[],
@@ -19,7 +19,7 @@ export async function endSessionRuns(
   for (const id of sessionIds) await tx.notify(sessionsChannel, id);
 }
 
-/** Ends runs of sessions whose jobs are gone without a result: their check or their location was deleted. */
+/** Ends session runs whose jobs disappeared without a result, because their check or location was deleted. */
 export async function endVanishedRuns(
   db: Queryable,
   { sessionIds, now }: { sessionIds: readonly string[]; now: Date },
@@ -32,7 +32,7 @@ export async function endVanishedRuns(
   await settleSessions(db, sessionIds);
 }
 
-/** What a session's jobs get of it. Variables are as stored: values of secret ones sealed. */
+/** The session settings that its jobs get. Variables are in stored form: secret values are sealed. */
 export async function settingsOfSession(
   db: Queryable,
   id: string,
@@ -44,27 +44,27 @@ export async function settingsOfSession(
   return { variables: rows[0]?.variables ?? [], retries: rows[0]?.retries ?? null };
 }
 
-/** How failed attempts of a session's runs are retried; a strategy of null = they are not. */
+/** How failed attempts of a session's runs are retried; null = not at all. */
 export type SessionRetries = { strategy: object | null };
 
-/** Channel of hints that a run of a session has ended: the payload is the session's id. */
+/** Channel of hints that a session's run has ended. The payload is the session's id. */
 export const sessionsChannel = 'sessions';
 
-/** What a session has come to whose runs `r` have all ended: the branches of a case. */
+/** The status of a session whose runs `r` have all ended, as the branches of an SQL case. */
 export const statusOfEnded = `when bool_or(r.status = 'cancelled') then 'CANCELLED'
   when bool_or(r.status in ('failed', 'errored')) then 'FAILED'
   when bool_or(r.status = 'missed') then 'TIMED_OUT'
   when bool_or(r.status = 'degraded') then 'DEGRADED'
   else 'PASSED'`;
 
-/** Writes down what these sessions have come to, of those whose runs have all ended. After the runs have been changed. */
+/** Records the status of those of these sessions whose runs have all ended. Call it after changing the runs. */
 async function settleSessions(tx: Queryable, sessionIds: readonly string[]): Promise<void> {
   if (sessionIds.length === 0) return;
-  // Whoever ends the last run sees the end of the others: one after the other.
+  // Transactions take turns, so that the one that ends the last run sees that the others have ended.
   await tx.query('select 1 from check_sessions where id = any($1::uuid[]) order by id for no key update', [
     [...sessionIds],
   ]);
-  // Runs may be many, and all but the last end find an open one.
+  // There may be many runs, and all but the last find one that is still open.
   await tx.query(
     `update check_sessions s set status = (select case ${statusOfEnded} end from session_runs r where r.session_id = s.id)
      where id = any($1::uuid[])

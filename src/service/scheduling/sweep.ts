@@ -12,13 +12,13 @@ import { createLoop, type Loop } from '../engine/loop.ts';
 import { endSessionRuns } from './session-runs.ts';
 import { endJobs, missedMessages, recordMissed } from './outcomes.ts';
 
-/** Clears up jobs that nobody ends: leases that ran out, runs that nobody claimed, runs that no agent can run. */
+/** Cleans up jobs: expired leases, runs that nobody claimed, and runs that no agent can run. */
 
 const everyMs = 1_000;
 const batch = 100;
-/** How often a run is handed out to agents that then die. */
-const mostDeliveries = 5;
-/** An agent that can run the type may be just about to say hello. */
+/** How often a run is delivered to agents that then die. */
+const maxDeliveries = 5;
+/** Grace time for an agent that can run the type and is about to say hello. */
 const unrunnableAfterMs = 5_000;
 
 type Deps = { db: Db; now: () => number; log: Log; partitions: Partitions };
@@ -26,21 +26,21 @@ type Deps = { db: Db; now: () => number; log: Log; partitions: Partitions };
 export function createSweep(deps: Deps): Loop {
   const { db, now, log, partitions } = deps;
   /**
-   * Since when the service and its database have been there. Agents could not renew, nor say what they run, before: for one
-   * lease nothing of theirs is given away or given up.
+   * Since when the service and its database have been available. Before that, agents could neither renew leases nor
+   * report their abilities. For one lease period after it, nothing is redelivered or ended.
    */
-  let thereSince: number | null = null;
+  let availableSince: number | null = null;
 
   async function sweep(): Promise<number> {
     try {
       await db.query('select 1');
     } catch (error) {
-      thereSince = null;
+      availableSince = null;
       throw error;
     }
-    // Not later than now: a clock that was set back must not stop it until it is there again.
-    thereSince = Math.min(thereSince ?? Infinity, now());
-    if (now() - thereSince < protocolLimits.leaseSeconds * 1000) return everyMs;
+    // Never in the future: if the clock was set back, the clean-up must not wait until it has caught up.
+    availableSince = Math.min(availableSince ?? Infinity, now());
+    if (now() - availableSince < protocolLimits.leaseSeconds * 1000) return everyMs;
     await deleteEndedLogs(db);
     await endUnrunnable(deps);
     await redeliver(deps);
@@ -56,15 +56,15 @@ export function createSweep(deps: Deps): Loop {
 async function redeliver({ db, now, log, partitions }: Deps): Promise<void> {
   for (;;) {
     const at = new Date(now());
-    const most = mostDeliveries;
-    const locations = await redeliverExpired(db, { now: at, limit: batch, most });
+    const max = maxDeliveries;
+    const locations = await redeliverExpired(db, { now: at, limit: batch, max });
     for (const locationId of locations) await db.notify(jobsChannel, locationId);
     const ended = await partitions.withDays(() =>
       db.tx(async (tx) => {
-        const spent = await lockSpentLeases(tx, { now: at, limit: batch, most });
+        const spent = await lockSpentLeases(tx, { now: at, limit: batch, max });
         const time = now();
         const cancelled = spent.filter(({ cancelRequested }) => cancelRequested);
-        const message = 'cancelled; its agent was not heard of again';
+        const message = 'cancelled; its agent disappeared';
         await endJobs(tx, {
           jobs: cancelled,
           status: 'cancelled',
@@ -77,19 +77,21 @@ async function redeliver({ db, now, log, partitions }: Deps): Promise<void> {
           jobs: spent.filter(({ cancelRequested }) => !cancelRequested),
           status: 'errored',
           code: 'LEASE_EXPIRED',
-          message: `${most} agents that ran it were not heard of again`,
+          message: `${max} agents that ran it disappeared`,
           now: time,
           partitions,
         });
         return spent.length;
       }),
     );
-    if (locations.length > 0) log.warn({ locations }, 'leases ran out: their runs are handed out again');
+    if (locations.length > 0) log.warn({ locations }, 'leases expired; their runs are redelivered');
     if (locations.length === 0 && ended === 0) return;
   }
 }
 
-/** Runs that nobody claimed in time: missed, or errored if an attempt had been made. How many they were. */
+/**
+ * Ends runs that nobody claimed in time: missed, or errored if an attempt had been made. Returns how many there were.
+ */
 async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
   const time = now();
   const expired = await lockExpiredJobs(tx, { now: new Date(time), limit: batch });
@@ -106,7 +108,8 @@ async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
         : 'no agent of the location claimed the next attempt in time';
     await endJobs(tx, { jobs, status: 'errored', code, message, now: time, partitions });
   }
-  // Who asked for a run is told of it. One that an agent has had may still get a result: it is recorded as others are.
+  // On-demand runs report the outcome to their session. A run that an agent has had may still get a result, so it is
+  // recorded like others.
   const isOver = (job: LockedJob) => !begun(job) && job.sessionId !== null && job.pastTokens.length === 0;
   for (const code of ['NOT_CLAIMED', 'NO_AGENT'] as const) {
     const jobs = expired.filter((job) => isOver(job) && codeOf(job) === code);
@@ -116,7 +119,7 @@ async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
   const missed = expired.filter((job) => !begun(job) && !isOver(job));
   if (missed.length > 0) {
     await recordMissed(tx, {
-      // What a test session tries out says nothing about the check.
+      // Runs of test sessions do not count for the check.
       missed: missed
         .filter(({ testSession }) => !testSession)
         .map((job) => ({
@@ -145,7 +148,10 @@ async function endExpired(tx: Db, { now, partitions }: Deps): Promise<number> {
   return expired.length;
 }
 
-/** Runs of a type or runtime that no connected agent of the location has: errored, and the check's status says so. */
+/**
+ * Ends runs of a type or runtime that no connected agent of the location supports. They are errored, and the check's
+ * status shows it.
+ */
 async function endUnrunnable({ db, now, partitions }: Deps): Promise<void> {
   const time = now();
   for (const { locationId, checkTypes, runtimes } of await connectedAbilities(
@@ -175,7 +181,7 @@ async function endUnrunnable({ db, now, partitions }: Deps): Promise<void> {
             status: 'errored',
             code: cause.startsWith('type') ? 'TYPE_UNAVAILABLE' : 'RUNTIME_UNAVAILABLE',
             message: cause.startsWith('type')
-              ? `no connected agent of the location runs checks of ${cause}`
+              ? `no connected agent of the location supports checks of ${cause}`
               : `no connected agent of the location has the ${cause}; they have: ${runtimes.toReversed().join(', ') || 'none'}`,
             now: time,
             partitions,

@@ -2,12 +2,12 @@ import type { Db } from '../db/database.ts';
 import { jobsChannel } from './jobs.ts';
 
 /**
- * Long polls that wait for jobs. A notification names a location, and wakes one waiter of each kind there: kinds are
- * agents that run the same types and runtimes, so a second of the same kind would find the same jobs. Who then leaves
- * jobs behind wakes the next.
+ * Long polls that wait for jobs. A notification names a location and wakes one waiter of each kind there. A kind is a
+ * set of agents that support the same types and runtimes, so a second one would find the same jobs. A waiter that
+ * leaves jobs behind wakes the next one.
  */
 export type Waiting = {
-  /** Resolves when there may be jobs, after `timeoutMs`, or when `signal` fires; never rejects. */
+  /** Resolves when there may be jobs, after `timeoutMs`, or when `signal` fires. Never rejects. */
   wait(options: { locationId: string; kind: string; timeoutMs: number; signal: AbortSignal }): Promise<void>;
   /** Wakes the next waiter of that kind, or of every kind. */
   wake(locationId: string, kind?: string): void;
@@ -15,7 +15,7 @@ export type Waiting = {
   stop(): Promise<void>;
 };
 
-/** `channel`: where the notifications come from. Waiters of other things than jobs name those by `locationId`. */
+/** `channel`: the source of the notifications. Waiters for other things than jobs pass those as `locationId`. */
 export function createWaiting(db: Db, channel = jobsChannel): Waiting {
   const locations = new Map<string, Map<string, Set<() => void>>>();
   let stopListening: () => Promise<void> = () => Promise.resolve();

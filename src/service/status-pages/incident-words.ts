@@ -2,7 +2,7 @@ export const incidentStatuses = ['INVESTIGATING', 'IDENTIFIED', 'MONITORING', 'R
 
 export type IncidentStatus = (typeof incidentStatuses)[number];
 
-/** Of incidents of a dashboard. */
+/** Statuses of dashboard incidents. */
 export const dashboardStatuses = [...incidentStatuses, 'MAINTENANCE'] as const;
 
 export type DashboardStatus = (typeof dashboardStatuses)[number];

@@ -4,7 +4,10 @@ import { badRequest } from '../http/errors.ts';
 import type { ErrorAttributes } from '../http/validation-errors.ts';
 import { isUuid } from '../http/fields/path-params.ts';
 
-/** Services that a body names: each once, all of the account; they stay until `tx` ends. Throws 400. */
+/**
+ * Checks the services that a body names: each once, all of this account. Locks them against deletion until `tx` ends.
+ * Throws 400.
+ */
 export async function checkServices(
   tx: Db,
   { accountId, ids, path }: { accountId: string; ids: readonly string[]; path: (index: number) => string },

@@ -27,10 +27,10 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { checkServices } from './named-services.ts';
 import { ignored } from '../http/fields/ignored-fields.ts';
 
-/** Of an account. */
-export const mostPages = 100;
-/** Of a page. */
-const mostOnPage = 500;
+/** Limit per account. */
+export const maxPages = 100;
+/** Limit per page. */
+const maxOnPage = 500;
 
 const Link = Nullable(
   Type.String({
@@ -95,7 +95,7 @@ const fields = Type.Object({
     Type.Object({
       name: Type.String({ minLength: 1, maxLength: 255 }),
       services: Type.Array(Type.Object({ serviceId: anyId, name: ignored }), {
-        maxItems: mostOnPage,
+        maxItems: maxOnPage,
         default: [],
       }),
     }),
@@ -123,7 +123,7 @@ async function presentPages(db: Queryable, rows: readonly StatusPageRow[]) {
   }));
 }
 
-/** Throws 409. */
+/** Throws 409 if another status page uses the URL or the custom domain. */
 async function checkNames(tx: Db, { id, page }: { id: string; page: StatusPageWrite }): Promise<void> {
   const taken = await takenNames(tx, { ...page, id });
   if (!taken.url && !taken.customDomain) return;
@@ -133,7 +133,7 @@ async function checkNames(tx: Db, { id, page }: { id: string; page: StatusPageWr
   });
 }
 
-/** Throws 400. */
+/** Replaces the page's cards. Throws 400. */
 async function writeCards(
   tx: Db,
   options: { accountId: string; pageId: string; cards: Cards; now: number },
@@ -145,8 +145,8 @@ async function writeCards(
       path: `cards.${card}.services.${index}.serviceId`,
     })),
   );
-  if (named.length > mostOnPage)
-    throw badRequest({ cards: [`must not have more than ${mostOnPage} services`] });
+  if (named.length > maxOnPage)
+    throw badRequest({ cards: [`must not have more than ${maxOnPage} services`] });
   await checkServices(tx, {
     accountId,
     ids: named.map(({ serviceId }) => serviceId),
@@ -162,7 +162,7 @@ async function writeCards(
   });
 }
 
-/** The page that a path names, of this account. Throws 404. */
+/** Reads the status page that a path names. Throws 404. */
 export async function statusPageOf(
   find: (named: { accountId: string; id: string }) => Promise<StatusPageRow | undefined>,
   { accountId, id }: { accountId: string; id: string },
@@ -172,7 +172,7 @@ export async function statusPageOf(
   return row;
 }
 
-/** Status pages: what they show. */
+/** Routes of status pages, as the account edits them. */
 export function registerStatusPages(api: PublicApi, { db, now }: ApiDeps): void {
   const tags = ['Status pages'];
 
@@ -215,8 +215,8 @@ export function registerStatusPages(api: PublicApi, { db, now }: ApiDeps): void 
     },
     async ({ accountId, body }, reply) => {
       const created = await db.tx(async (tx) => {
-        if ((await lockStatusPageCount(tx, accountId)) >= mostPages) {
-          throw badRequest({ name: [`an account has at most ${mostPages} status pages`] });
+        if ((await lockStatusPageCount(tx, accountId)) >= maxPages) {
+          throw badRequest({ name: [`an account has at most ${maxPages} status pages`] });
         }
         const time = now();
         const id = uuidv7(time);
@@ -264,7 +264,7 @@ export function registerStatusPages(api: PublicApi, { db, now }: ApiDeps): void 
         await checkNames(tx, { id, page });
         await updateStatusPage(tx, { id, page, now: new Date(time) });
         if (body.cards !== undefined) {
-          // strictPartial takes the defaults away at the top alone.
+          // strictPartial removes defaults only at the top level.
           const cards = body.cards.map(({ name, services }) => ({ name, services: services ?? [] }));
           await writeCards(tx, { accountId, pageId: id, cards, now: time });
         }

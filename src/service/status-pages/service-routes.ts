@@ -21,8 +21,8 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { ignored } from '../http/fields/ignored-fields.ts';
 import { date, dayOf } from '../http/fields/dates.ts';
 
-/** Of an account. */
-export const mostServices = 500;
+/** Limit per account. */
+export const maxServices = 500;
 
 const name = Type.String({ minLength: 1, maxLength: 255 });
 
@@ -48,7 +48,7 @@ const fields = Type.Object({
   updated_at: ignored,
 });
 const CreateBody = strict(fields);
-// The one list whose usual page the specification makes longer.
+// The specification gives this list a longer default page.
 const ListQuery = strict(
   Type.Object({ ...cursorFields, limit: Type.Integer({ ...paginationFields.limit, default: 20 }) }),
 );
@@ -62,7 +62,7 @@ const presentService = (row: StatusPageServiceRow) => ({
   updated_at: dayOf(row.updatedAt),
 });
 
-/** Services that status pages show, and that incidents are about. */
+/** Routes of the services that status pages show and incidents affect. */
 export function registerStatusPageServices(api: PublicApi, { db, now }: ApiDeps): void {
   const tags = ['Status pages'];
 
@@ -104,8 +104,8 @@ export function registerStatusPageServices(api: PublicApi, { db, now }: ApiDeps)
     },
     async ({ accountId, body }) =>
       db.tx(async (tx) => {
-        if ((await lockServiceCount(tx, accountId)) >= mostServices) {
-          throw badRequest({ name: [`an account has at most ${mostServices} services`] });
+        if ((await lockServiceCount(tx, accountId)) >= maxServices) {
+          throw badRequest({ name: [`an account has at most ${maxServices} services`] });
         }
         const time = now();
         const id = uuidv7(time);

@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Statements on the services that status pages show. */
+/** Statements on status-page services. */
 
 export type StatusPageServiceRow = {
   id: string;
@@ -24,7 +24,7 @@ export async function insertService(
 
 type Named = { accountId: string; id: string };
 
-/** False when there is no such service. */
+/** Returns false if there is no such service. */
 export async function updateService(
   tx: Queryable,
   { accountId, id, name, now }: Named & { name: string; now: Date },
@@ -47,7 +47,7 @@ export async function findService(
   return rows[0];
 }
 
-/** A page of services, oldest first; `after` is the last one of the page before. */
+/** A page of services, oldest first; `after` is the last service of the previous page. */
 export async function listServices(
   db: Queryable,
   { accountId, after, limit }: { accountId: string; after: string | null; limit: number },
@@ -59,7 +59,7 @@ export async function listServices(
   );
 }
 
-/** How many services an account has; makes others wait who ask. */
+/** Counts an account's services. Locks the count, so that concurrent callers wait. */
 export async function lockServiceCount(tx: Queryable, accountId: string): Promise<number> {
   await tx.query('select 1 from accounts where id = $1 for no key update', [accountId]);
   const rows = await tx.query<{ count: number }>(
@@ -69,7 +69,7 @@ export async function lockServiceCount(tx: Queryable, accountId: string): Promis
   return rows[0]?.count ?? 0;
 }
 
-/** Those of `ids` that are services of the account; they can't be deleted before `tx` ends. */
+/** Those of `ids` that are services of the account, locked against deletion until `tx` ends. */
 export async function shareLockServices(
   tx: Queryable,
   { accountId, ids }: { accountId: string; ids: readonly string[] },
@@ -83,9 +83,7 @@ export async function shareLockServices(
   return rows.map(({ id }) => id);
 }
 
-/**
- * Deletes a service; checks that would open incidents of it open none any more. False when there is no such service.
- */
+/** Deletes a service; checks stop opening incidents for it. Returns false if there is no such service. */
 export async function deleteService(tx: Queryable, { accountId, id }: Named): Promise<boolean> {
   const rows = await tx.query(
     'delete from status_page_services where id = $1 and account_id = $2 returning id',

@@ -62,7 +62,7 @@ export async function updateStatusPage(
   );
 }
 
-/** Which of the two another page has, of whatever account. */
+/** Which of the two names another page uses, in any account. */
 export async function takenNames(
   tx: Queryable,
   { id, url, customDomain }: { id: string; url: string; customDomain: string | null },
@@ -91,7 +91,7 @@ export async function findStatusPage(
   return rows[0];
 }
 
-/** As findStatusPage, and nobody else changes it or its cards before the transaction ends. */
+/** Like findStatusPage, but locks the page and its cards until the transaction ends. */
 export async function lockStatusPage(
   tx: Queryable,
   { accountId, id }: Named,
@@ -103,7 +103,7 @@ export async function lockStatusPage(
   return rows[0];
 }
 
-/** Whether there is such a page; it can't be deleted before `tx` ends. */
+/** Whether the page exists. Locks it against deletion until `tx` ends. */
 export async function shareLockStatusPage(tx: Queryable, { accountId, id }: Named): Promise<boolean> {
   const rows = await tx.query('select id from status_pages where id = $1 and account_id = $2 for key share', [
     id,
@@ -113,7 +113,7 @@ export async function shareLockStatusPage(tx: Queryable, { accountId, id }: Name
 }
 
 /** Of whatever account. */
-/** Those of these ids that are status pages of the account; they can't be deleted before the transaction ends. */
+/** Those of these ids that are status pages of the account, locked against deletion until the transaction ends. */
 export async function shareLockStatusPages(
   tx: Queryable,
   { accountId, ids }: { accountId: string; ids: readonly string[] },
@@ -141,7 +141,7 @@ export async function findStatusPageByDomain(
   return rows[0];
 }
 
-/** A page of status pages, oldest first; `after` is the last one of the page before. */
+/** A page of status pages, oldest first; `after` is the last one of the previous page. */
 export async function listStatusPages(
   db: Queryable,
   { accountId, after, limit }: { accountId: string; after: string | null; limit: number },
@@ -153,7 +153,7 @@ export async function listStatusPages(
   );
 }
 
-/** How many status pages an account has; makes others wait who ask. */
+/** Counts an account's status pages. Locks the count, so that concurrent callers wait. */
 export async function lockStatusPageCount(tx: Queryable, accountId: string): Promise<number> {
   await tx.query('select 1 from accounts where id = $1 for no key update', [accountId]);
   const rows = await tx.query<{ count: number }>(
@@ -163,7 +163,7 @@ export async function lockStatusPageCount(tx: Queryable, accountId: string): Pro
   return rows[0]?.count ?? 0;
 }
 
-/** True when there was such a page. */
+/** Returns false if there was no such page. */
 export async function deleteStatusPage(db: Queryable, { accountId, id }: Named): Promise<boolean> {
   const rows = await db.query('delete from status_pages where id = $1 and account_id = $2 returning id', [
     id,
@@ -172,7 +172,7 @@ export async function deleteStatusPage(db: Queryable, { accountId, id }: Named):
   return rows.length > 0;
 }
 
-/** Puts these cards in the place of those that a page has; services must be of the account. */
+/** Replaces the cards of a page. The services must belong to the account. */
 export async function setCards(
   tx: Queryable,
   options: { pageId: string; cards: readonly { id: string; name: string; serviceIds: readonly string[] }[] },

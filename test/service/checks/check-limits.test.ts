@@ -29,11 +29,7 @@ const assertionRefusals: [type: ProbeType, assertion: Fields, attributes: { [fie
     { source: 'TEXT_BODY', comparison: 'NOT_EMPTY', property: '(' },
     { property: ['is not a regular expression'] },
   ],
-  [
-    'API',
-    { source: 'HEADERS', comparison: 'EQUALS', target: 'a' },
-    { property: ['must be a header name'] },
-  ],
+  ['API', { source: 'HEADERS', comparison: 'EQUALS', target: 'a' }, { property: ['must be a header name'] }],
   [
     'API',
     { source: 'HEADERS', comparison: 'EQUALS', property: 'a', regex: '[' },

@@ -63,7 +63,7 @@ describe('a compressed body', () => {
       {
         statusCode: 400,
         error: 'Bad Request',
-        message: 'The body is not valid gzip, as its content-encoding says.',
+        message: 'The content-encoding is gzip, but the body is not valid gzip.',
         attributes: { body: ['is not valid gzip'] },
       },
     ]);
@@ -90,7 +90,7 @@ describe('a compressed body', () => {
     const { status, body } = await send(bomb);
     expect([status, body['message'], body['attributes']]).toEqual([
       413,
-      'The body is too large when it is unpacked.',
+      'The unpacked body is too large.',
       { body: ['is larger than this endpoint accepts'] },
     ]);
   });

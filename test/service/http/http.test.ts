@@ -71,9 +71,9 @@ describe('authentication', () => {
         403,
         {
           ...statusFields(403),
-          message: 'The API key belongs to another account than x-service-account names.',
+          message: 'The API key does not belong to the account in x-service-account.',
           attributes: {
-            'x-service-account': ["is not the API key's account; leave it out or name that account"],
+            'x-service-account': ["is not the API key's account; omit it or set it to that account"],
           },
         },
       ]);

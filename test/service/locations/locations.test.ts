@@ -138,7 +138,7 @@ describe.each(databases)('locations ($name)', (database) => {
       const second = await create();
       const refusal = {
         ...statusFields(409),
-        message: `This account has a location ${first.slugName} already.`,
+        message: `This account already has a location ${first.slugName}.`,
         attributes: { slugName: ['is taken'] },
       };
       const again = await service.call('POST', '/v1/private-locations', {

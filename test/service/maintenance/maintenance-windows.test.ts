@@ -353,7 +353,7 @@ describe('maintenance windows', () => {
     const refused = await write({ status: 'IN_PROGRESS', description: 'Again' });
     expect([refused.status, refused.body['attributes']]).toEqual([
       409,
-      { status: ['can not follow COMPLETED'] },
+      { status: ['cannot follow COMPLETED'] },
     ]);
     expect((await write({ description: '' })).status).toBe(400);
     expect((await write({ description: 'x', status: 'OVER' })).status).toBe(400);

@@ -209,5 +209,5 @@ test('WEBHOOK: an empty template is an empty body, signed too; a template that f
   await allTries();
   expect(
     (await log('&status=FAILURE')).map(({ notificationResult, attempts }) => [notificationResult, attempts]),
-  ).toEqual([['template: "never" is not a time that is known', 1]]);
+  ).toEqual([['template: "never" is not a known time', 1]]);
 });

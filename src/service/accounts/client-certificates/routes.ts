@@ -22,9 +22,12 @@ import type { ApiDeps, PublicApi } from '../../http/api.ts';
 import { dateTime } from '../../http/fields/dates.ts';
 import { ignored } from '../../http/fields/ignored-fields.ts';
 
-/** Client certificates (mTLS) that API checks offer: by host, an exact name before a pattern, of equals the newest. */
+/**
+ * Client certificates (mTLS) for API checks, chosen by host: an exact name wins over a pattern, and the newest wins
+ * among equals.
+ */
 
-/** Of an account: a check whose host a template decides gets them all. */
+/** Limits per account. A check whose host comes from a template gets all certificates. */
 export const certificateLimits = { count: 100, length: 1024 * 1024 };
 
 const host = Type.String({
@@ -110,11 +113,11 @@ async function checkTotals(
   { accountId, without, parts }: { accountId: string; without: string | null; parts: CertificateParts },
 ): Promise<void> {
   const { count, length } = await lockClientCertificateTotals(tx, { accountId, without });
-  const { count: most, length: mostLength } = certificateLimits;
-  if (count >= most) throw badRequest({ host: [`an account has at most ${most} client certificates`] });
-  if (length + parts.cert.length + parts.key.length + (parts.ca?.length ?? 0) > mostLength) {
+  const { count: max, length: maxLength } = certificateLimits;
+  if (count >= max) throw badRequest({ host: [`an account has at most ${max} client certificates`] });
+  if (length + parts.cert.length + parts.key.length + (parts.ca?.length ?? 0) > maxLength) {
     throw badRequest({
-      cert: [`all client certificates of an account have at most ${mostLength} characters together`],
+      cert: [`all client certificates of an account have at most ${maxLength} characters together`],
     });
   }
 }
@@ -214,7 +217,7 @@ export function registerClientCertificates(api: PublicApi, { db, encryption, now
           cert: body.cert ?? row.cert,
           key: body.key ?? encryption.open(row.key),
           ca: body.ca === undefined ? row.ca : body.ca,
-          // A new key does not have the passphrase of the old one.
+          // The new key must not inherit the old key's passphrase.
           passphrase:
             body.passphrase === undefined ? (body.key === undefined ? stored : null) : body.passphrase,
         };

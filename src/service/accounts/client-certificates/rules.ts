@@ -5,15 +5,15 @@ import type { ClientCertificateRow } from './statements.ts';
 import type { Encryption } from '../../engine/encryption.ts';
 import type { ErrorAttributes } from '../../http/validation-errors.ts';
 
-/** What client certificates must be, and which of them a check's job gets. */
+/** Rules for client certificates, and the choice of a check's certificates. */
 
 export type CertificateParts = { cert: string; key: string; ca: string | null; passphrase: string | null };
 
-/** How often a passphrase may be hashed to open a key: the service waits for it. */
-const mostIterations = 1_000_000;
+/** Passphrase iterations allowed for opening a key, because the service waits for them. */
+const maxIterations = 1_000_000;
 
 const pemForm = (what: string) =>
-  `must be ${what} in PEM form ("-----BEGIN ...-----"); a PKCS #12 file (.p12, .pfx) has to be converted: ` +
+  `must be ${what} in PEM form ("-----BEGIN ...-----"); convert a PKCS #12 file (.p12, .pfx) with: ` +
   'openssl pkcs12 -in FILE -out client.pem';
 
 const pemBlocks = (text: string): { label: string; bytes: Buffer }[] =>
@@ -32,7 +32,7 @@ function parseCertificate(pem: string): X509Certificate | null {
   }
 }
 
-/** Whole numbers in the sequences of a DER text (X.690), as far as it can be read. */
+/** Yields the integers in the sequences of a DER text (X.690), as far as it can be parsed. */
 function* derIntegers(bytes: Buffer, depth = 0): Generator<bigint> {
   for (let at = 0; at + 2 <= bytes.length && depth < 10;) {
     const tag = bytes[at];
@@ -51,11 +51,11 @@ function* derIntegers(bytes: Buffer, depth = 0): Generator<bigint> {
   }
 }
 
-/** Whether opening the key would take long: an encrypted key itself says how often its passphrase is to be hashed. */
+/** Whether opening the key would take long. An encrypted key contains its iteration count. */
 const isSlowKey = (pem: string): boolean =>
   pemBlocks(pem)
     .filter(({ label }) => label === 'ENCRYPTED PRIVATE KEY')
-    .some(({ bytes }) => [...derIntegers(bytes)].some((integer) => integer > mostIterations));
+    .some(({ bytes }) => [...derIntegers(bytes)].some((integer) => integer > maxIterations));
 
 function parseKey({
   key,
@@ -67,7 +67,7 @@ function parseKey({
   if (isSlowKey(key)) {
     return {
       field: 'key',
-      reason: `hashes its passphrase more than ${mostIterations} times: encrypt it anew with fewer`,
+      reason: `hashes its passphrase more than ${maxIterations} times: encrypt it again with fewer iterations`,
     };
   }
   const isEncrypted = /ENCRYPTED/.test(key);
@@ -78,11 +78,11 @@ function parseKey({
   } catch {
     return isEncrypted
       ? { field: 'passphrase', reason: 'does not open the key' }
-      : { field: 'key', reason: 'can not be read as a private key' };
+      : { field: 'key', reason: 'cannot be read as a private key' };
   }
 }
 
-/** What is wrong with a certificate and its key, by field; null = nothing. */
+/** The problems of a certificate and its key, by field; null = none. */
 export function certificateProblems(parts: CertificateParts): ErrorAttributes | null {
   const problems: ErrorAttributes = {};
   const certificate = parseCertificate(parts.cert);
@@ -98,7 +98,7 @@ export function certificateProblems(parts: CertificateParts): ErrorAttributes | 
   return Object.keys(problems).length > 0 ? problems : null;
 }
 
-/** What people look for in a certificate. It was checked before it was stored. */
+/** The facts of a certificate that lists show. It was validated before it was stored. */
 export function certificateFacts(pem: string): {
   subject: string;
   issuer: string;
@@ -117,9 +117,9 @@ export function certificateFacts(pem: string): {
   };
 }
 
-/** Where a request goes; null = a template decides it. */
+/** The target of a request; null = a template decides it. */
 function targetOf(url: string): { host: string; port: number } | null {
-  // What follows the name of the host may be as variable as it likes.
+  // Only the host matters; the rest of the URL may contain variables.
   const authority = /^https?:\/\/[^/?#]*/i.exec(url)?.[0];
   if (authority === undefined || authority.includes('{{') || !URL.canParse(authority)) return null;
   const { hostname, port, protocol } = new URL(authority);
@@ -127,8 +127,8 @@ function targetOf(url: string): { host: string; port: number } | null {
 }
 
 /**
- * The certificates of a job, oldest first, as the agent wants them: those that fit its host, and all where a template decides the
- * host. An agent gets no key that the check has no use for. Throws EncryptionError.
+ * The certificates of a job, oldest first, in the agent's form: those that match its host, or all if a template
+ * decides the host. An agent never gets a key that the check cannot use. Throws EncryptionError.
  */
 export function certificatesFor(
   rows: readonly ClientCertificateRow[],

@@ -61,7 +61,7 @@ export async function listClientCertificates(
   );
 }
 
-/** All of an account, oldest first, as jobs need them. */
+/** All certificates of an account, oldest first, for jobs. */
 export async function allClientCertificates(
   db: Queryable,
   accountId: string,
@@ -72,7 +72,10 @@ export async function allClientCertificates(
   );
 }
 
-/** How many an account has and how long they are together, without one; makes others wait who ask. */
+/**
+ * Counts an account's certificates and their total length, without one certificate. Locks the count, so that
+ * concurrent callers wait.
+ */
 export async function lockClientCertificateTotals(
   tx: Queryable,
   { accountId, without }: { accountId: string; without: string | null },
@@ -87,7 +90,7 @@ export async function lockClientCertificateTotals(
   return rows[0] ?? { count: 0, length: 0 };
 }
 
-/** True when there was such a certificate. */
+/** Returns false if there was no such certificate. */
 export async function deleteClientCertificate(db: Queryable, { accountId, id }: Named): Promise<boolean> {
   const rows = await db.query(
     'delete from client_certificates where account_id = $1 and id = $2 returning id',

@@ -2,15 +2,15 @@ import { findApiKeyByHash, touchApiKey } from './statements.ts';
 import type { Queryable } from '../../db/database.ts';
 import { createKeyLookup } from '../../http/key-lookup.ts';
 
-/** Whose API key a request carries. */
+/** The owner of a request's API key. `until`: expiry in milliseconds since the epoch; null = none. */
 export type ApiKeyOwner = { accountId: string; apiKeyId: string; until: number | null };
 
-/** When a key was last of use is noted no finer than this. */
+/** The last use of a key is recorded with this precision. */
 const touchedMs = 60_000;
 
 /**
- * As createKeyLookup, of API keys: one that has expired is refused from that moment on. `refuse` makes the error that is
- * thrown when the key is missing, not valid or expired.
+ * Like createKeyLookup, for API keys. An expired key is refused at once. `refuse` creates the error for a missing,
+ * invalid or expired key.
  */
 export function createApiKeyLookup(options: {
   db: Queryable;
@@ -26,7 +26,7 @@ export function createApiKeyLookup(options: {
       const until = key.expiresAt?.getTime() ?? null;
       const isNoted = key.lastUsedAt !== null && key.lastUsedAt.getTime() > time - touchedMs;
       if (!isNoted && (until === null || until > time)) {
-        // A full disk must not keep anybody from reading.
+        // A full disk must not prevent reading.
         await touchApiKey(db, { id: key.id, now: new Date(time), before: new Date(time - touchedMs) }).catch(
           () => undefined,
         );

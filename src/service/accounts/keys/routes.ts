@@ -22,9 +22,9 @@ import { IdParams, isUuid } from '../../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../../http/api.ts';
 import { ignored } from '../../http/fields/ignored-fields.ts';
 
-/** API keys of the account. A key is shown when it is made, and stored as a hash. */
+/** API keys of the account. A key is shown once, when it is created, and stored as a hash. */
 
-const mostKeys = 100;
+const maxKeys = 100;
 
 const name = Type.String({ minLength: 1, maxLength: 256 });
 const expiresAt = Nullable(Type.String({ format: 'date-time', description: 'When the key ends.' }), {
@@ -42,7 +42,7 @@ const shown = {
   updated_at: Nullable(dateTime),
 };
 export const ApiKey = open(Type.Object(shown, { $id: 'ApiKey', title: 'ApiKey' }));
-/** The only answer that holds the key itself. */
+/** The only answer that contains the key itself. */
 export const NewApiKey = open(
   Type.Object(
     { ...shown, rawKey: Type.String({ description: 'The key. It is shown this once.' }) },
@@ -73,7 +73,7 @@ const presentKey = (row: ApiKeyRow) => ({
   updated_at: row.updatedAt?.toISOString() ?? null,
 });
 
-/** The moment that a body names. `stored` may be sent back, even once it has passed. Throws 400. */
+/** Parses the expiry in a body. The `stored` expiry is accepted even if it has passed. Throws 400. */
 function readEnd(text: string | null, { now, stored }: { now: number; stored: Date | null }): Date | null {
   if (text === null) return null;
   const at = Date.parse(text);
@@ -84,8 +84,11 @@ function readEnd(text: string | null, { now, stored }: { now: number; stored: Da
   return new Date(at);
 }
 
-/** Refuses what would leave the account without a key that stays: nobody could make another one. */
-function checkThatOneStays(keys: readonly ApiKeyRow[], id: string): void {
+/**
+ * Refuses a change that would leave the account without a non-expiring key, because then nobody could create another
+ * one.
+ */
+function requireLastingKey(keys: readonly ApiKeyRow[], id: string): void {
   if (keys.some((key) => key.id !== id && key.expiresAt === null)) return;
   throw conflict('It is the only API key of the account that does not expire: create another one first.', {
     expiresAt: ['must stay null: no other key of the account does not expire'],
@@ -141,8 +144,8 @@ export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
         createdAt: new Date(time),
       };
       await db.tx(async (tx) => {
-        if ((await lockApiKeys(tx, accountId)).length >= mostKeys) {
-          throw conflict(`An account has at most ${mostKeys} API keys: delete one that is not used.`);
+        if ((await lockApiKeys(tx, accountId)).length >= maxKeys) {
+          throw conflict(`An account has at most ${maxKeys} API keys: delete one that is not used.`);
         }
         await insertApiKey(tx, { ...key, keyHash: hashToken(rawKey) });
       });
@@ -187,7 +190,7 @@ export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
           body.expiresAt === undefined
             ? row.expiresAt
             : readEnd(body.expiresAt, { now: now(), stored: row.expiresAt });
-        if (end !== null && row.expiresAt === null) checkThatOneStays(keys, row.id);
+        if (end !== null && row.expiresAt === null) requireLastingKey(keys, row.id);
         await updateApiKey(tx, {
           id: row.id,
           name: body.name ?? row.name,
@@ -221,7 +224,7 @@ export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
             id: ['names the key of this request'],
           });
         }
-        if (row.expiresAt === null) checkThatOneStays(keys, row.id);
+        if (row.expiresAt === null) requireLastingKey(keys, row.id);
         await deleteApiKey(tx, row.id);
       });
       return reply.code(204).send(null);

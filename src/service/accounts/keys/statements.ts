@@ -7,9 +7,9 @@ export type ApiKeyRow = {
   accountId: string;
   name: string;
   maskedKey: string;
-  /** Null = it does not end. */
+  /** Null = the key does not expire. */
   expiresAt: Date | null;
-  /** To the minute; null = it was of no use yet. */
+  /** To the minute; null = the key was never used. */
   lastUsedAt: Date | null;
   createdAt: Date;
   updatedAt: Date | null;
@@ -18,13 +18,13 @@ export type ApiKeyRow = {
 const columns = `id, account_id as "accountId", name, masked_key as "maskedKey", expires_at as "expiresAt",
   last_used_at as "lastUsedAt", created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** The API key of this SHA-256, expired or not. */
+/** The API key with this SHA-256, expired or not. */
 export async function findApiKeyByHash(db: Queryable, keyHash: Buffer): Promise<ApiKeyRow | undefined> {
   const rows = await db.query<ApiKeyRow>(`select ${columns} from api_keys where key_hash = $1`, [keyHash]);
   return rows[0];
 }
 
-/** Notes that a key was of use, unless it was noted after `before`. */
+/** Records the use of a key, unless one was recorded after `before`. */
 export async function touchApiKey(
   db: Queryable,
   { id, now, before }: { id: string; now: Date; before: Date },
@@ -57,7 +57,10 @@ export async function findApiKey(
   return rows[0];
 }
 
-/** All keys of an account; nobody else makes, changes or deletes one before the transaction ends. */
+/**
+ * All keys of an account. Locks the account's keys, so that none is created, changed or deleted until the transaction
+ * ends.
+ */
 export async function lockApiKeys(tx: Queryable, accountId: string): Promise<ApiKeyRow[]> {
   await tx.query('select 1 from accounts where id = $1 for no key update', [accountId]);
   return tx.query<ApiKeyRow>(`select ${columns} from api_keys where account_id = $1`, [accountId]);

@@ -21,7 +21,7 @@ import { IdParams, numberId } from '../../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../../http/api.ts';
 import { ignoredStamps } from '../../http/fields/ignored-fields.ts';
 
-/** Of an account: a run that requires snippets gets them all. */
+/** Limits per account. A run that requires snippets gets all of them. */
 export const snippetLimits = { count: 200, length: 2 * 1024 * 1024 };
 
 const writable = {
@@ -58,7 +58,7 @@ const presentSnippet = ({ id, name, script, createdAt, updatedAt }: SnippetRow) 
 });
 
 const nameTaken = (name: string) =>
-  conflict(`This account has a snippet ${name} already.`, { name: ['is taken'] });
+  conflict(`This account already has a snippet ${name}.`, { name: ['is taken'] });
 
 async function checkTotals(
   tx: Db,
@@ -69,8 +69,8 @@ async function checkTotals(
     throw badRequest({ name: [`an account has at most ${snippetLimits.count} snippets`] });
   }
   if (length + script.length > snippetLimits.length) {
-    const most = snippetLimits.length;
-    throw badRequest({ script: [`all snippets of an account have at most ${most} characters together`] });
+    const max = snippetLimits.length;
+    throw badRequest({ script: [`all snippets of an account have at most ${max} characters together`] });
   }
 }
 
@@ -159,7 +159,7 @@ export function registerSnippets(api: PublicApi, { db, now }: ApiDeps): void {
     },
     async ({ accountId, body, params }) =>
       db.tx(async (tx) => {
-        // The account first, as in a create: two transactions must not wait for each other.
+        // Locks the account first, as a create does. Otherwise two transactions could deadlock.
         const { id } = await snippetRow(tx, accountId, params.id);
         if (body.script !== undefined) await checkTotals(tx, { accountId, without: id, script: body.script });
         const row = await locked(tx, accountId, params.id);

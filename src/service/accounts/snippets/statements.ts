@@ -13,7 +13,7 @@ type Named = { accountId: string; id: number };
 
 const columns = `id, name, script, created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** Its new id; null when the account has one of that name. */
+/** Returns the new id; null if the account has a snippet of that name. */
 export async function insertSnippet(
   db: Queryable,
   snippet: { accountId: string; name: string; script: string; now: Date },
@@ -26,7 +26,7 @@ export async function insertSnippet(
   return rows[0]?.id ?? null;
 }
 
-/** False when the account has another one of that name. */
+/** Returns false if another snippet of the account has that name. */
 export async function updateSnippet(
   db: Queryable,
   snippet: { accountId: string; id: number; name: string; script: string; now: Date },
@@ -49,7 +49,7 @@ export async function findSnippet(db: Queryable, { accountId, id }: Named): Prom
   return rows[0];
 }
 
-/** As findSnippet, and nobody else changes it before the transaction ends. */
+/** Like findSnippet, but locks the row until the transaction ends. */
 export async function lockSnippet(tx: Queryable, { accountId, id }: Named): Promise<SnippetRow | undefined> {
   const rows = await tx.query<SnippetRow>(
     `select ${columns} from snippets where id = $1 and account_id = $2 for update`,
@@ -58,7 +58,7 @@ export async function lockSnippet(tx: Queryable, { accountId, id }: Named): Prom
   return rows[0];
 }
 
-/** Those of `ids` that are snippets of the account; they can't be deleted before the transaction ends. */
+/** Those of `ids` that are snippets of the account, locked against deletion until the transaction ends. */
 export async function shareLockSnippets(
   tx: Queryable,
   { accountId, ids }: { accountId: string; ids: readonly number[] },
@@ -82,7 +82,7 @@ export async function listSnippets(
   );
 }
 
-/** All snippets of an account, as runs need them; `snippetLimits` bounds how many and how large. */
+/** All snippets of an account, for runs. `snippetLimits` limits their number and size. */
 export async function allSnippets(
   db: Queryable,
   accountId: string,
@@ -90,7 +90,10 @@ export async function allSnippets(
   return db.query('select id, name, script from snippets where account_id = $1 order by id', [accountId]);
 }
 
-/** How many snippets an account has and how long they are together, without one of them; makes others wait who ask. */
+/**
+ * Counts an account's snippets and their total length, without one snippet. Locks the count, so that concurrent
+ * callers wait.
+ */
 export async function lockSnippetTotals(
   tx: Queryable,
   { accountId, without }: { accountId: string; without: number | null },
@@ -104,7 +107,7 @@ export async function lockSnippetTotals(
   return rows[0] ?? { count: 0, length: 0 };
 }
 
-/** Names of up to `limit` checks and groups that use a snippet as setup or teardown. */
+/** Names of up to `limit` checks and groups that use a snippet as setup or teardown script. */
 export async function usersOfSnippet(
   db: Queryable,
   { accountId, id, limit }: { accountId: string; id: number; limit: number },

@@ -20,7 +20,7 @@ import { offsetOf, paginationFields } from '../../http/fields/pagination.ts';
 import type { ApiDeps, PublicApi } from '../../http/api.ts';
 import { ignored } from '../../http/fields/ignored-fields.ts';
 
-/** Of an account: every run gets them all. */
+/** Limits per account. Every run gets all variables. */
 export const variableLimits = { count: 500, length: 1024 * 1024 };
 
 const settable = {
@@ -67,12 +67,12 @@ async function checkTotals(
     throw badRequest({ key: [`an account has at most ${variableLimits.count} variables`] });
   }
   if (length + value.length > variableLimits.length) {
-    const most = variableLimits.length;
-    throw badRequest({ value: [`all variables of an account have at most ${most} characters together`] });
+    const max = variableLimits.length;
+    throw badRequest({ value: [`all variables of an account have at most ${max} characters together`] });
   }
 }
 
-/** Variables of the account: every run sees them, unless its group or check has one of the same key. */
+/** Variables of the account. Every run gets them, unless its group or check has a variable with the same key. */
 export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDeps): void {
   const tags = ['Variables'];
   const sealed = (variable: { key: string; value: string; secret: boolean }) =>
@@ -127,7 +127,7 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
           now: new Date(now()),
         });
         if (!created) {
-          throw conflict(`This account has a variable ${body.key} already.`, { key: ['is taken'] });
+          throw conflict(`This account already has a variable ${body.key}.`, { key: ['is taken'] });
         }
         return present(tx, accountId, body.key);
       });
@@ -177,7 +177,7 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
           });
         }
         const secret = wasSecret || body.secret === true;
-        // Its value can't be read, so what was read has an empty one: it stands for the one that is stored.
+        // The stored value is never returned, so an empty value means: keep it.
         const keeps = body.value === undefined || (wasSecret && body.value === '');
         const plain = keeps ? (wasSecret ? encryption.open(row.value) : row.value) : (body.value ?? '');
         await updateVariable(tx, {

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 
-/** Statements on the variables of an account. Values of secret ones are encrypted. */
+/** Statements on account variables. Values of secret variables are encrypted. */
 
 export type AccountVariableRow = {
   key: string;
@@ -15,7 +15,7 @@ const columns = 'key, value, locked, secret, created_at as "createdAt", updated_
 
 type Write = Omit<AccountVariableRow, 'createdAt' | 'updatedAt'> & { accountId: string; now: Date };
 
-/** False when the account has one of that key. */
+/** Returns false if the account has a variable with that key. */
 export async function insertVariable(db: Queryable, variable: Write): Promise<boolean> {
   const rows = await db.query(
     `insert into account_variables (account_id, key, value, locked, secret, created_at) values ($1, $2, $3, $4, $5, $6)
@@ -46,7 +46,7 @@ export async function findVariable(
   return rows[0];
 }
 
-/** As findVariable, and nobody else changes it before the transaction ends. */
+/** Like findVariable, but locks the row until the transaction ends. */
 export async function lockVariable(
   tx: Queryable,
   { accountId, key }: Named,
@@ -58,7 +58,7 @@ export async function lockVariable(
   return rows[0];
 }
 
-/** A page of variables, by key. */
+/** A page of variables, sorted by key. */
 export async function listVariables(
   db: Queryable,
   { accountId, limit, offset }: { accountId: string; limit: number; offset: number },
@@ -69,7 +69,7 @@ export async function listVariables(
   );
 }
 
-/** All variables of an account, as runs need them. */
+/** All variables of an account, for runs. */
 export async function allVariables(
   db: Queryable,
   accountId: string,
@@ -80,7 +80,10 @@ export async function allVariables(
   );
 }
 
-/** How many variables an account has and how long they are together, without one; makes others wait who ask. */
+/**
+ * Counts an account's variables and their total length, without one variable. Locks the count, so that concurrent
+ * callers wait.
+ */
 export async function lockVariableTotals(
   tx: Queryable,
   { accountId, without }: { accountId: string; without: string | null },
@@ -94,7 +97,7 @@ export async function lockVariableTotals(
   return rows[0] ?? { count: 0, length: 0 };
 }
 
-/** True when there was such a variable. */
+/** Returns false if there was no such variable. */
 export async function deleteVariable(db: Queryable, { accountId, key }: Named): Promise<boolean> {
   const rows = await db.query(
     'delete from account_variables where account_id = $1 and key = $2 returning key',

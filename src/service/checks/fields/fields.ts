@@ -16,7 +16,7 @@ export function ListOrNull<S extends TSchema>(items: S, options: Record<string, 
   return Nullable(Type.Array(items, options), { default: [] });
 }
 
-/** Which of these fields a type may have, and their defaults where absent, is settled in check-rules.ts. */
+/** rules/rules.ts decides which of these fields a type may have and fills in their defaults. */
 export const PublicRetryStrategy = Type.Object({
   type: StringEnum(['FIXED', 'LINEAR', 'EXPONENTIAL', 'SINGLE_RETRY'], { default: 'FIXED' }),
   baseBackoffSeconds: Type.Number({ minimum: 0, maximum: 3600, default: 60 }),
@@ -48,7 +48,7 @@ export const PublicVariable = Type.Object({
 const SnippetId = Nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), { default: null });
 const LocalScript = Nullable(Type.String({ maxLength: scriptBytes }), { default: null });
 
-/** Setup and teardown: of each either a snippet or a text. They run with API checks. */
+/** Setup and teardown scripts of API checks: a snippet or a text each. */
 export const phaseFields = {
   setupSnippetId: SnippetId,
   tearDownSnippetId: SnippetId,

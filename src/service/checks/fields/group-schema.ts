@@ -18,8 +18,8 @@ import { AlertSettings } from '../../accounts/alert-settings.ts';
 import { ignoredStamps } from '../../http/fields/ignored-fields.ts';
 
 /**
- * The bodies of check groups, in two generations: in a group of `/v1` some settings always take the place of the checks'
- * own, in one of `/v2` each that is null leaves them alone. What is stored and returned is the same.
+ * The bodies of check groups, in two generations. In `/v1` groups, some settings always replace the checks' own; in
+ * `/v2` groups, a setting that is null leaves them unchanged. Stored and returned groups are the same.
  */
 
 const { headers, queryParameters, basicAuth } = ApiRequest.properties;
@@ -32,7 +32,7 @@ const ApiCheckDefaults = Type.Object({
   assertions: Type.Array(ApiAssertion, { maxItems: 100, default: [] }),
 });
 
-// One schema with three types, so that its defaults are filled in, which those within a union are not.
+// One schema with three types, because defaults within a union are not filled in.
 const RetryStrategyOrFallback = Type.Unsafe<Static<typeof PublicRetryStrategy> | 'FALLBACK' | null>({
   ...strict(PublicRetryStrategy),
   type: ['object', 'string', 'null'],
@@ -41,7 +41,7 @@ const RetryStrategyOrFallback = Type.Unsafe<Static<typeof PublicRetryStrategy> |
   description: 'an object, null, or "FALLBACK" (what each check says)',
 });
 
-// One schema with three types: errors of a union name each branch.
+// One schema with three types, because errors of a union name each branch.
 const BrowserCheckDefaults = Type.Unsafe<object | string | null>({
   type: ['string', 'object', 'null'],
   maxLength: 10_000,
@@ -117,7 +117,7 @@ export const CheckGroup = open(
     {
       id: Type.Integer(),
       ...first,
-      // Lists leave out what is large.
+      // Lists omit large fields.
       localSetupScript: Type.Optional(first.localSetupScript),
       localTearDownScript: Type.Optional(first.localTearDownScript),
       environmentVariables: Type.Optional(first.environmentVariables),

@@ -1,4 +1,4 @@
 import { columnOf } from '../types/table.ts';
 
-/** Last part of `/v1/checks/{…}` of each type. */
+/** Last path segment of `/v1/checks/{…}` of each type. */
 export const checkPaths = columnOf(({ path }) => path);

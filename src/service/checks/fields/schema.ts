@@ -16,7 +16,7 @@ import { dependencies, scriptFields } from './scripts.ts';
 import { agenticFields, heartbeatFields, heartbeatStored } from './service-checks.ts';
 import { suiteFields } from './suites.ts';
 
-/** The bodies of each check type: what a create takes, what a change takes, what is returned. */
+/** The bodies of each check type: for a create, for a change, and in answers. */
 
 const limits = (options: { degraded: number; max: number; maximum: number }) => ({
   degradedResponseTime: ResponseTimeLimit({
@@ -37,7 +37,7 @@ const PacketLoss = (value: number, effect: string) =>
 
 const sslCheckDomain = Nullable(Type.String({ maxLength: 253 }), { default: null });
 
-/** TCP clients may say `url` for hostname and `body` for data; stored and returned under the first names. */
+/** TCP clients may send `url` for hostname and `body` for data. They are stored and returned under the first names. */
 const TcpRequestBody = Type.Object({
   ...TcpRequest.properties,
   hostname: Type.Optional(TcpRequest.properties.hostname),
@@ -47,14 +47,14 @@ const TcpRequestBody = Type.Object({
   body: Type.Optional(Nullable(Type.String({ maxLength: 65_536 }), { description: 'Another name of data.' })),
 });
 
-/** What is returned always has text and a number: an empty name server is the system's own. */
+/** Stored and returned requests always have a text and a number; an empty name server is the system's own. */
 const DnsRequestStored = Type.Object({
   ...DnsRequest.properties,
   nameServer: Type.String(),
   port: Type.Integer(),
 });
 
-/** Fields of one type: of its own, its request as sent, its request as stored. */
+/** The fields of each type: its own fields, its request as sent and its request as stored. */
 const types = {
   URL: {
     own: { ...limits({ degraded: 3000, max: 5000, maximum: 30_000 }), sslCheckDomain },
@@ -100,7 +100,7 @@ const types = {
 /** Name of each type's check in the OpenAPI document. */
 export const checkTitles = columnOf(({ title }) => title);
 
-/** Lists leave out what is large. */
+/** Lists omit large fields. */
 export const isPartial = Type.Optional(
   Type.Boolean({
     description:
@@ -114,7 +114,7 @@ const listedFields = {
   environmentVariables: Type.Optional(sharedFields.environmentVariables),
 };
 
-/** `own`: fields of the type as sent; `stored`: those that are returned otherwise. */
+/** `own`: the type's fields as sent; `stored`: those that are returned in another form. */
 function bodies<T extends CheckType, Own extends TProperties, Stored extends TProperties>(
   type: T,
   own: Own,
@@ -183,7 +183,7 @@ export const checkSchemas = {
   AGENTIC: bodies('AGENTIC', agenticFields, {}),
 } satisfies { [T in CheckType]: unknown };
 
-// As of jobs (protocol/job.ts): with keys of the tables themselves, a missing row is one error at its table.
+// As for jobs (protocol/job.ts): with keys of the tables themselves, a missing row causes one error, at its table.
 type Schemas = typeof checkSchemas;
 type Requests = typeof requestSchemas;
 export type CreateBody<T extends CheckType> = Static<Schemas[T & keyof Schemas]['create']>;
@@ -192,7 +192,7 @@ export type ChangeBody<T extends CheckType> = Static<Schemas[T & keyof Schemas][
 /** The request of a stored check. */
 export type StoredRequest<T extends ProbeType> = Static<Requests[T & keyof Requests]>;
 
-/** Any check retrieved by its id. */
+/** Any check that is read by its id. */
 export const AnyCheck = Type.Union(
   Object.values(checkTitles).map((title) => Type.Ref(title)),
   { $id: 'Check', title: 'Check' },

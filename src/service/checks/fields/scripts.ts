@@ -5,9 +5,9 @@ import { frequenciesOf, defaultFrequency } from '../schedule/rules.ts';
 
 /** Fields of checks that are scripts (specification, "Browser check"; facts, 2.8 and 2.9). */
 
-/** All files of a check together, in characters: with the script they fit into one body. */
+/** Limit of all files of a check together, in characters. With the script they fit into one body. */
 export const dependenciesLength = 3 * 1024 * 1024;
-/** Of the settings, as JSON. */
+/** Limit of the settings, in characters of JSON. */
 export const playwrightConfigLength = 64 * 1024;
 
 const Dependency = Type.Object({
@@ -19,13 +19,13 @@ const Dependency = Type.Object({
   content: Type.String({ maxLength: scriptBytes }),
 });
 
-/** Files that scripts need. */
+/** Files that scripts load. */
 export const dependencies = Nullable(Type.Array(Dependency, { maxItems: 250 }), {
   default: [],
   description: 'Files that the script needs, 3 MiB together at most; shown with includeDependencies.',
 });
 
-/** Open, so that a setting that is not accepted can be told apart from one that does not exist. */
+/** Open, so that the rules can distinguish a setting that is not accepted from one that does not exist. */
 export const playwrightConfig = Nullable(
   Type.Object(
     {
@@ -43,7 +43,7 @@ export const playwrightConfig = Nullable(
   },
 );
 
-/** Fields of a script type. There are no response-time limits: a script marks itself as degraded. */
+/** Fields of a script type. There are no response-time limits, because a script marks itself as degraded. */
 export const scriptFields = {
   frequency: IntegerEnum(frequenciesOf.BROWSER, {
     default: defaultFrequency,

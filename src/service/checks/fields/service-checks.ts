@@ -3,7 +3,7 @@ import { StringEnum, IntegerEnum } from '../../../protocol/schema.ts';
 import { frequenciesOf } from '../schedule/rules.ts';
 import { ignored } from '../../http/fields/ignored-fields.ts';
 
-/** Fields of checks that the service runs itself: no agent ever gets them (facts, 2.7, 2.11 and 5.9). */
+/** Fields of checks that the service runs itself and agents never get (facts, 2.7, 2.11 and 5.9). */
 
 export const timeUnits = ['seconds', 'minutes', 'hours', 'days'] as const;
 export type TimeUnit = (typeof timeUnits)[number];
@@ -43,7 +43,7 @@ export const heartbeatFields = {
   ),
 };
 
-/** As returned; lists may leave it out. */
+/** The heartbeat as returned. Lists may omit it. */
 export const heartbeatStored = {
   heartbeat: Type.Optional(
     Type.Object({

@@ -9,12 +9,15 @@ import type { Problems } from '../../http/problems.ts';
 import Type from 'typebox';
 import { strict } from '../../http/fields/strict-schema.ts';
 
-/** A check's or a group's side of alert channels: its subscriptions, and what it shows of the channels. */
+/** Alert channels of a check or a group: its subscriptions, and the parts of the channels that it shows. */
 
 const autoAssignQuery = (isDefault: boolean, description: string) =>
   strict(Type.Object({ autoAssignAlerts: Type.Boolean({ default: isDefault, description }) }));
 
-/** The query of routes that write checks and groups. A change of a check and any write of a group subscribe on demand only. */
+/**
+ * Query schemas of routes that write checks and groups. A change of a check and any write of a group subscribe only
+ * if the request sets the parameter.
+ */
 export const autoAssignAlerts = {
   newCheck: autoAssignQuery(true, 'Subscribe the new check to all existing alert channels.'),
   onDemand: autoAssignQuery(
@@ -23,11 +26,14 @@ export const autoAssignAlerts = {
   ),
 };
 
-/** Whether a request asks for it; its route has a query of `autoAssignAlerts`. */
+/** Whether a request sets autoAssignAlerts; its route has a query of `autoAssignAlerts`. */
 export const assignsAlerts = ({ query }: { query: unknown }): boolean =>
   (query as { autoAssignAlerts: boolean }).autoAssignAlerts;
 
-/** Subscriptions to channels that the account does not have are problems; the others can't be deleted before `tx` ends. */
+/**
+ * Subscriptions to channels that the account does not have are problems. The other channels are locked against
+ * deletion until `tx` ends.
+ */
 export async function checkSubscriptions(
   tx: Db,
   options: { accountId: string; subscriptions: readonly OwnSubscription[]; problems: Problems },
@@ -50,18 +56,18 @@ export type AlertChannels = {
   sms: { number: string; name: string }[];
 };
 
-/** Channels of the checks of one answer. */
+/** Channels for the checks of one answer. */
 export type ShownChannels = {
   add: { readonly [id: number]: ((to: AlertChannels) => void) | undefined };
   lengths: { readonly [id: number]: number | undefined };
-  /** Characters that the answer may still have of them. */
+  /** Characters of channels that the answer may still hold. */
   left: number;
 };
 
-/** Of a whole page of checks: a hundred checks may each be subscribed to hundreds of channels. */
+/** Limit for a whole page, because a hundred checks may each be subscribed to hundreds of channels. */
 const listedLength = 512 * 1024;
 
-/** What the checks of an answer show of their channels, in one statement. */
+/** Loads the channels that the checks of an answer show, in one statement. */
 export async function loadChannels(
   db: Db,
   options: {
@@ -108,7 +114,7 @@ function adder(type: string, config: object): (to: AlertChannels) => void {
   }
 }
 
-/** `alertChannels` of one check; `isPartial`: some did not fit into the list. */
+/** `alertChannels` of one check. `isPartial`: some did not fit into the list. */
 export function presentChannels(
   subscriptions: readonly OwnSubscription[],
   channels: ShownChannels,

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { Problems } from '../../http/problems.ts';
 import { dependenciesLength } from '../fields/scripts.ts';
 
-/** Why a path can't name a file beside the script; null = it can. The agent refuses such paths too. */
+/** Why a path cannot name a file next to the script; null = it can. The agent refuses the same paths. */
 export function pathProblem(path: string): string | null {
   if (path.includes('\\') || posix.isAbsolute(path) || /^[A-Za-z]:/.test(path)) {
     return 'must be a relative path with forward slashes';

@@ -7,7 +7,10 @@ import type { phaseFields, PublicRetryStrategy } from '../fields/fields.ts';
 import type { CreateBody, StoredRequest } from '../fields/schema.ts';
 import { checkDependencies } from './dependencies.ts';
 
-/** Rules between fields, which no schema can say. They run on a whole check: a create's body, or a change merged into the stored check. */
+/**
+ * Rules between fields, which no schema can express. They run on a complete check: the body of a create, or a change
+ * merged into the stored check.
+ */
 
 const templated = (text: string) => text.includes('{{');
 
@@ -26,15 +29,15 @@ function checkHostname(hostname: string, problems: Problems): void {
   }
 }
 
-/** TCP: `url` and `body` are other names of hostname and data. */
+/** TCP: resolves the aliases `url` and `body` of hostname and data. */
 function tcpRequest(request: CreateBody<'TCP'>['request'], problems: Problems): StoredRequest<'TCP'> {
   const { url, body, ...rest } = request;
   if (rest.hostname !== undefined && url !== undefined) {
-    problems.add('request.url', 'is another name of hostname: give one of the two');
+    problems.add('request.url', 'is an alias of hostname: set only one of the two');
   }
-  // `data` is null when left out.
+  // `data` is null if omitted.
   if (rest.data !== null && body !== undefined && body !== null) {
-    problems.add('request.body', 'is another name of data: give one of the two');
+    problems.add('request.body', 'is an alias of data: set only one of the two');
   }
   const hostname = rest.hostname ?? url;
   if (hostname === undefined) problems.add('request.hostname', 'is required');
@@ -44,7 +47,7 @@ function tcpRequest(request: CreateBody<'TCP'>['request'], problems: Problems): 
 
 const dnsPorts = { UDP: 53, TCP: 53, DOT: 853, DOH: 443 } as const;
 
-/** DNS: the port that a null stands for is written down, so that what is returned is a number. */
+/** DNS: replaces a null port by the default, so that answers contain a number. */
 function dnsRequest(request: StoredRequest<'DNS'>, problems: Problems): StoredRequest<'DNS'> {
   const nameServer = request.nameServer ?? '';
   const isUrl = nameServer.includes('://');
@@ -91,7 +94,7 @@ function checkAssertion(assertion: Assertion, path: string, problems: Problems):
     problems.add(`${path}.property`, `must be one of ${latencyProperties.join(', ')}`);
   }
   if (source === 'HEADERS' && property === '') {
-    problems.add(`${path}.property`, 'must be the name of a header');
+    problems.add(`${path}.property`, 'must be a header name');
   }
   if (regex !== null && !isPattern(regex)) problems.add(`${path}.regex`, 'is not a regular expression');
   const compares = comparison === 'GREATER_THAN' || comparison === 'LESS_THAN';
@@ -102,7 +105,10 @@ function checkAssertion(assertion: Assertion, path: string, problems: Problems):
 
 const isNumber = (text: string) => text.trim() !== '' && Number.isFinite(Number(text));
 
-/** `type`: null = of a group. Null stands for "no retries"; fields that a kind of retry does not have are refused, the others get their defaults. */
+/**
+ * Fills in a retry strategy; null means "no retries". `type` null = of a group. Fields that a kind of retry does not
+ * have are refused; the others get their defaults.
+ */
 export function settleRetryStrategy(
   strategy: PublicRetryStrategy | null,
   type: JobType | null,
@@ -123,7 +129,7 @@ export function settleRetryStrategy(
   return rest;
 }
 
-/** A check whose fields are settled: no aliases, no null lists, each default written down. */
+/** A check after validation: no aliases, no null lists, all defaults filled in. */
 export type SettledCheck<T extends ProbeType = ProbeType> = Omit<
   CreateBody<T>,
   'locations' | 'privateLocations' | 'environmentVariables' | 'request'
@@ -167,7 +173,7 @@ function checkOrder(
   }
 }
 
-/** Fields that are settled alike in checks of every type. */
+/** Fields with the same rules in checks of every type. */
 type Shared = Pick<
   CreateBody<'URL'>,
   | 'groupId'
@@ -178,7 +184,7 @@ type Shared = Pick<
   | keyof typeof phaseFields
 >;
 
-/** Setup and teardown: a snippet or a text, not both. */
+/** Each of setup and teardown is a snippet or a text, not both. */
 export function checkPhases(
   phases: Pick<CreateBody<'URL'>, keyof typeof phaseFields>,
   problems: Problems,
@@ -188,13 +194,13 @@ export function checkPhases(
     ['tearDownSnippetId', 'localTearDownScript'],
   ] as const) {
     if (phases[snippet] === null || phases[local] === null || phases[local] === '') continue;
-    const reason = `give one of ${snippet} and ${local}: a run has one script of the check in this phase`;
+    const reason = `set only one of ${snippet} and ${local}: a check has one script per phase`;
     problems.add(snippet, reason);
     problems.add(local, reason);
   }
 }
 
-/** Variables with secret ones marked; one key twice is a problem. */
+/** Marks secret variables. A duplicate key is a problem. */
 export function settleVariables(
   variables: CreateBody<'URL'>['environmentVariables'],
   problems: Problems,
@@ -208,13 +214,13 @@ export function settleVariables(
   return settled;
 }
 
-/** The shared fields of a check, settled. */
+/** Validates the shared fields of a check and fills in their defaults. */
 export function settleShared(type: JobType, body: Shared, problems: Problems) {
   const locations = body.locations ?? [];
   const privateLocations = body.privateLocations ?? [];
-  // In a group a check may leave it to the group where it runs.
+  // A check in a group may leave its locations to the group.
   if (locations.length + privateLocations.length === 0 && (body.groupId ?? null) === null) {
-    const reason = 'You have to set at least one of locations and privateLocations';
+    const reason = 'Set at least one of locations and privateLocations';
     problems.add('locations', reason);
     problems.add('privateLocations', reason);
   }
@@ -224,20 +230,23 @@ export function settleShared(type: JobType, body: Shared, problems: Problems) {
     privateLocations,
     environmentVariables: settleVariables(body.environmentVariables, problems),
     retryStrategy: settleRetryStrategy(body.retryStrategy, type, problems),
-    // An empty text is no script, and must not make the check need a runtime.
+    // An empty text is not a script, and must not make the check require a runtime.
     localSetupScript: body.localSetupScript === '' ? null : body.localSetupScript,
     localTearDownScript: body.localTearDownScript === '' ? null : body.localTearDownScript,
   };
 }
 
-/** Assertions of a request; `where` is the request's path. */
+/** Validates the assertions of a request; `where` is the request's path. */
 export function checkAssertions(assertions: readonly Assertion[], where: string, problems: Problems): void {
   for (const [index, assertion] of assertions.entries()) {
     checkAssertion(assertion, `${where}.assertions.${index}`, problems);
   }
 }
 
-/** A whole check with aliases resolved and defaults written down; what is wrong between its fields goes to `problems`. */
+/**
+ * Validates a complete check: resolves aliases and fills in defaults. Problems between its fields are added to
+ * `problems`.
+ */
 export function settleCheck<T extends ProbeType>(
   type: T,
   body: CreateBody<T>,
@@ -259,5 +268,5 @@ export function settleCheck<T extends ProbeType>(
   }
   if ('dependencies' in body) checkDependencies(body.dependencies, problems);
   const settled = { ...body, ...settleShared(type, body, problems), request };
-  return settled as unknown as SettledCheck<T>; // the compiler can't subtract fields from a type that it does not know yet
+  return settled as unknown as SettledCheck<T>; // the compiler cannot subtract fields from a generic type
 }

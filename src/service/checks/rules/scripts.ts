@@ -5,9 +5,9 @@ import { type Problems } from '../../http/problems.ts';
 import { checkDependencies, pathProblem } from './dependencies.ts';
 import { playwrightConfigLength } from '../fields/scripts.ts';
 
-/** Rules between the fields of checks that are scripts. */
+/** Rules between the fields of script checks. */
 
-/** A script check whose fields are settled: no null lists, each default written down. */
+/** A script check after validation: no null lists, all defaults filled in. */
 export type SettledScriptCheck<T extends ScriptType = ScriptType> = Omit<
   CreateBody<T>,
   'locations' | 'privateLocations' | 'environmentVariables' | 'dependencies'
@@ -17,7 +17,7 @@ export type SettledScriptCheck<T extends ScriptType = ScriptType> = Omit<
   };
 
 const settings: readonly string[] = ['timeout', 'use', 'expect'];
-/** Of `use`: what the agent decides, for which browser runs and what is recorded are its own. */
+/** Settings of `use` that the agent sets, because it chooses the browser and the recordings. */
 const agentsOwn: readonly string[] = [
   'browserName',
   'channel',
@@ -49,7 +49,7 @@ function checkPlaywrightConfig(config: CreateBody<'BROWSER'>['playwrightConfig']
   }
 }
 
-/** As settleCheck, for checks that are scripts. */
+/** Like settleCheck, for script checks. */
 export function settleScriptCheck<T extends ScriptType>(
   type: T,
   body: CreateBody<T>,

@@ -12,7 +12,7 @@ type Settled<T extends ServiceType> = Omit<
 > &
   Pick<SettledCheck, 'locations' | 'privateLocations' | 'environmentVariables'>;
 
-/** A heartbeat whose fields are settled. What the service sets of `heartbeat` is stored elsewhere. */
+/** A heartbeat after validation. The fields of `heartbeat` that the service sets are stored elsewhere. */
 export type SettledHeartbeat = Omit<Settled<'HEARTBEAT'>, 'heartbeat'> & { heartbeat: HeartbeatTiming };
 export type SettledAgentic = Settled<'AGENTIC'>;
 export type SettledServiceCheck = SettledHeartbeat | SettledAgentic;
@@ -28,7 +28,7 @@ const unitSeconds: { readonly [unit in TimeUnit]: number } = {
 const shortestPeriod = 30;
 const longest = 365 * unitSeconds.days;
 
-/** Period and grace in seconds. */
+/** Period and grace time in seconds. */
 export function secondsOf(timing: HeartbeatTiming): { period: number; grace: number } {
   return {
     period: timing.period * unitSeconds[timing.periodUnit],
@@ -39,7 +39,7 @@ export function secondsOf(timing: HeartbeatTiming): { period: number; grace: num
 type Refuse = (field: keyof Refusable, isGiven: boolean, must: string, why?: string) => void;
 type Refusable = CreateBody<'HEARTBEAT'> | CreateBody<'AGENTIC'>;
 
-/** In what the types differ: their words, and the fields that only one of them refuses. */
+/** The differences between the types: their names, and the fields that only one of them refuses. */
 const ownRules: {
   readonly [T in ServiceType]: { what: string; refuseOwn: (body: Refusable, refuse: Refuse) => void };
 } = {
@@ -50,7 +50,7 @@ const ownRules: {
         'locations',
         (locations ?? []).length > 0,
         'empty',
-        'a HEARTBEAT check runs at no location: it waits for pings',
+        'a HEARTBEAT check has no location: it waits for pings',
       ),
   },
   AGENTIC: {
@@ -60,13 +60,13 @@ const ownRules: {
   },
 };
 
-/** What the other types have and these have not: the reason, where a value was given. */
+/** Refuses fields that other types have and these types do not, if the body sets them. */
 function checkInapplicable(type: ServiceType, body: Refusable, problems: Problems): void {
   const { what, refuseOwn } = ownRules[type];
   const refuse: Refuse = (field, isGiven, must, why = `is not for ${what}`) => {
     if (isGiven) problems.add(field, `${why} (must be ${must})`);
   };
-  const here = 'which the service itself runs: no agent gets it';
+  const here = 'which runs in the service, not on an agent';
   refuse(
     'privateLocations',
     (body.privateLocations ?? []).length > 0,
@@ -99,7 +99,7 @@ function settleTiming(heartbeat: CreateBody<'HEARTBEAT'>['heartbeat'], problems:
   return timing;
 }
 
-/** As settleCheck, for types that the service runs itself. */
+/** Like settleCheck, for types that the service runs itself. */
 export function settleServiceCheck(
   type: ServiceType,
   body: Refusable,

@@ -5,18 +5,18 @@ import type { CreateBody } from '../fields/schema.ts';
 import { settleShared, type SettledCheck } from './rules.ts';
 import { type Problems } from '../../http/problems.ts';
 
-/** Rules between the fields of checks that are Playwright suites. */
+/** Rules between the fields of Playwright suites. */
 
-/** A suite whose fields are settled: no null lists, each default written down. */
+/** A suite after validation: no null lists, all defaults filled in. */
 export type SettledSuite = Omit<
   CreateBody<'PLAYWRIGHT'>,
   'locations' | 'privateLocations' | 'environmentVariables'
 > &
   Pick<SettledCheck, 'locations' | 'privateLocations' | 'environmentVariables'>;
 
-/** What the other types have, and a suite has not: the reason, where a value was given. */
+/** Refuses fields that other types have and suites do not, if the body sets them. */
 function checkInapplicable(body: CreateBody<'PLAYWRIGHT'>, problems: Problems): void {
-  const retries = 'is not for suites: set retries in the config of Playwright, which retries the tests';
+  const retries = 'is not for suites: set retries in the Playwright config';
   if (body.retryStrategy !== null) problems.add('retryStrategy', `${retries} (must be null)`);
   if (body.doubleCheck) problems.add('doubleCheck', `${retries} (must be false)`);
   if (body.shouldFail) {
@@ -28,7 +28,7 @@ function checkInapplicable(body: CreateBody<'PLAYWRIGHT'>, problems: Problems): 
   const phases = ['setupSnippetId', 'tearDownSnippetId', 'localSetupScript', 'localTearDownScript'] as const;
   for (const phase of phases) {
     if (body[phase] === null || body[phase] === '') continue;
-    problems.add(phase, 'is not for suites: use globalSetup and globalTeardown of Playwright (must be null)');
+    problems.add(phase, "is not for suites: use Playwright's globalSetup and globalTeardown (must be null)");
   }
 }
 
@@ -41,7 +41,7 @@ function checkEngine({ engine, engineVersion }: CreateBody<'PLAYWRIGHT'>, proble
     return;
   problems.add(
     'engineVersion',
-    `must be ${allowed.join(', ')} or a whole version of these with engine ${name}`,
+    `must be ${allowed.join(', ')} or a full version number of one of these with engine ${name}`,
   );
 }
 
@@ -49,7 +49,7 @@ function checkEngine({ engine, engineVersion }: CreateBody<'PLAYWRIGHT'>, proble
 const control = /[\u0000-\u001f\u007f\u2028\u2029]/;
 const controlReason = 'must not contain line breaks or other control characters';
 
-/** Why a path can't name something of the bundle, `from` its root on; null = it can. The agent refuses such paths too. */
+/** Why a path cannot name a file in the bundle, relative to `from`; null = it can. The agent refuses the same paths. */
 function placeProblem(path: string, from: string): string | null {
   if (control.test(path)) return controlReason;
   if (path.includes('\\') || posix.isAbsolute(path) || /^[A-Za-z]:/.test(path)) {
@@ -76,7 +76,7 @@ function checkTexts(body: CreateBody<'PLAYWRIGHT'>, problems: Problems): void {
     const command = body[name];
     if (command === null) continue;
     if (control.test(command)) problems.add(name, controlReason);
-    else if (command.trim() === '') problems.add(name, 'must name a command; null = the usual one');
+    else if (command.trim() === '') problems.add(name, 'must name a command, or be null for the default');
   }
   for (const name of ['pwProjects', 'pwTags'] as const) {
     for (const [index, text] of body[name].entries()) {
@@ -87,7 +87,7 @@ function checkTexts(body: CreateBody<'PLAYWRIGHT'>, problems: Problems): void {
   }
 }
 
-/** As settleCheck, for suites. */
+/** Like settleCheck, for suites. */
 export function settleSuite(
   type: SuiteType,
   body: CreateBody<'PLAYWRIGHT'>,
@@ -100,7 +100,7 @@ export function settleSuite(
   const { workingDir } = body;
   const settled = {
     ...body,
-    // Each to its own message: what is inapplicable has been told above.
+    // Null values, because checkInapplicable has already reported these fields.
     ...settleShared(type, { ...body, retryStrategy: null, ...noPhases }, problems),
     ...noPhases,
     workingDir: ['', '.', './'].includes(workingDir) ? '' : posix.normalize(workingDir).replace(/\/$/, ''),

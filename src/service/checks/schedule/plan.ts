@@ -1,13 +1,13 @@
 import { claimWindowSeconds, lastDue, nextDueAt } from './rules.ts';
 
-/** What the scheduler does about one check that is due: a pure function of the check and the time. */
+/** The scheduler's plan for one due check: a pure function of the check and the time. */
 
 export type PlanInput = {
   intervalSeconds: number;
   offsetSeconds: number;
   /** Milliseconds since the epoch. */
   nextDueAt: number;
-  /** Which location's turn it is. */
+  /** Index of the next location in turn. */
   rotation: number;
   runParallel: boolean;
   locationCount: number;
@@ -16,30 +16,33 @@ export type PlanInput = {
 export type Plan = {
   /** The run to make, at these of the check's locations (by index); null = none. */
   run: { dueAt: number; expiresAt: number; locations: number[] } | null;
-  /** Runs that nobody scheduled in time: never made up for, because after an outage they would come in one burst. */
+  /**
+   * Runs that were not scheduled in time. They are never repeated, because after an outage they would arrive in one
+   * burst.
+   */
   missed: { from: number; to: number; count: number; locations: number[] } | null;
   nextDueAt: number;
   rotation: number;
 };
 
 /**
- * Of the locations of a suite's run, those where it begins and those where it is left out, because the run before is still
- * going on there. Runs of other types go on side by side.
+ * Splits the locations of a suite's run into those where it starts and those where it is skipped because the previous
+ * run is still in progress. Runs of other types may overlap.
  */
 export function splitRun<Place extends { id: string }>(
   places: readonly Place[],
-  isGoingOn: (locationId: string) => boolean,
+  isInProgress: (locationId: string) => boolean,
 ): { begins: Place[]; stillRunning: Place[] } {
   return {
-    begins: places.filter(({ id }) => !isGoingOn(id)),
-    stillRunning: places.filter(({ id }) => isGoingOn(id)),
+    begins: places.filter(({ id }) => !isInProgress(id)),
+    stillRunning: places.filter(({ id }) => isInProgress(id)),
   };
 }
 
-/** A run that is later than this is missed: a restart of the service may take as long and lose nothing. */
+/** A later run counts as missed. A restart of the service may take this long without losing runs. */
 export const lateMs = 30_000;
 
-/** Where a run takes place, as indexes of the check's locations: in all of them at once, or where it is the turn. */
+/** The locations of a run, as indexes of the check's locations: all of them, or the one whose turn it is. */
 export function locationsOfRun(
   check: Pick<PlanInput, 'rotation' | 'runParallel' | 'locationCount'>,
 ): number[] {
@@ -54,7 +57,7 @@ export function planRuns(check: PlanInput, now: number): Plan {
   const inTime = now - last <= Math.min(lateMs, interval);
   const rotation = check.locationCount === 0 ? 0 : check.rotation % check.locationCount;
   const locations = locationsOfRun(check);
-  // The moment that runs is no missed one.
+  // The moment of the current run is not a missed one.
   const missedUntil = inTime ? lastDue(check, last - 1) : last;
   return {
     run:

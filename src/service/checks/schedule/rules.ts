@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import { columnOf } from '../types/table.ts';
 
-/** When checks are due: pure rules, from the specification's frequency and frequencyOffset (facts 2.0; contract: "Rules of grading"). */
+/**
+ * When checks are due: pure rules for the specification's frequency and frequencyOffset (facts 2.0; contract: "Rules
+ * of grading").
+ */
 
 /** Allowed values of `frequency`, in minutes. 0 = every `frequencyOffset` seconds. */
 export const frequencies = [0, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440] as const;
 /** Allowed values by check type. */
-export const frequenciesOf = columnOf<readonly number[]>(({ leastFrequency }) =>
-  frequencies.filter((frequency) => frequency >= leastFrequency),
+export const frequenciesOf = columnOf<readonly number[]>(({ minFrequency }) =>
+  frequencies.filter((frequency) => frequency >= minFrequency),
 );
 /** Allowed values of `frequencyOffset` with frequency 0: the seconds between runs. */
 export const subMinuteOffsets = [10, 20, 30] as const;
@@ -16,12 +19,12 @@ export const defaultFrequency = 10;
 type Timing = { frequency: number; frequencyOffset?: number | null };
 export type Schedule = { intervalSeconds: number; offsetSeconds: number };
 
-/** Largest allowed frequencyOffset for a frequency of a minute or more (specification, rules 2 and 3). */
+/** Largest frequencyOffset for a frequency of a minute or more (specification, rules 2 and 3). */
 export function maxFrequencyOffset(frequency: number): number {
   return frequency <= 60 ? Math.floor(frequency * 10) : Math.ceil(frequency / 60);
 }
 
-/** What is wrong with the offset, as a sentence's end ("must be …"); null when it is allowed. */
+/** The problem of an offset as the end of a sentence ("must be …"); null = none. */
 export function offsetProblem({ frequency, frequencyOffset }: Timing): string | null {
   if (frequency === 0) {
     return subMinuteOffsets.some((offset) => offset === frequencyOffset)
@@ -40,10 +43,10 @@ export function intervalSeconds({ frequency, frequencyOffset }: Timing): number 
 }
 
 /**
- * Seconds after each epoch-aligned multiple of the interval at which a check is due; at least 0, less than the interval.
- * An explicit offset counts units that make its range span the interval: 6 s up to 60 minutes, 1 h above. Without one
- * (and with frequency 0, whose offset is the interval) it is a hash of the check's id, to the millisecond, so that
- * checks made in one go spread evenly.
+ * Seconds after each epoch-aligned multiple of the interval at which a check is due; at least 0 and less than the
+ * interval. An explicit offset counts units that make its range span the interval: 6 s up to 60 minutes, 1 h above.
+ * Without an explicit offset, and with frequency 0, whose offset is the interval, it is a hash of the check's id with
+ * millisecond precision. Checks created together are therefore spread evenly.
  */
 export function offsetSeconds(timing: Timing, checkId: string): number {
   const interval = intervalSeconds(timing);
@@ -60,14 +63,14 @@ export function nextDueAt(schedule: Schedule, after: number): Date {
   return new Date(lastDue(schedule, after) + schedule.intervalSeconds * 1000);
 }
 
-/** The last moment, at or before `at`, at which the check was due; both in milliseconds since the epoch. */
+/** The last moment at or before `at` at which the check was due. Both are milliseconds since the epoch. */
 export function lastDue({ intervalSeconds: interval, offsetSeconds: offset }: Schedule, at: number): number {
   const period = interval * 1000;
   const phase = Math.round(offset * 1000);
   return Math.floor((at - phase) / period) * period + phase;
 }
 
-/** How long a run may wait to be claimed before it counts as missed: its interval, at most 6 minutes. In seconds. */
+/** Seconds that a run may wait to be claimed before it counts as missed: its interval, at most 6 minutes. */
 export function claimWindowSeconds(interval: number): number {
   return Math.min(interval, 360);
 }

@@ -12,12 +12,12 @@ import type { SettledSuite } from '../rules/suites.ts';
 import { dayOf } from '../../http/fields/dates.ts';
 
 /**
- * A check's way into the database and back. Columns hold what statements select by; `code` holds scripts and their files,
- * `definition` the rest as the API shows it, with these values encrypted in place: secret variables, locked headers and
- * query parameters, and the password of basic authentication.
+ * Converts checks to rows and back. Columns hold the values that statements filter by, `code` holds scripts and their
+ * files, and `definition` holds the rest as the API shows it. These values are encrypted in place: secret variables,
+ * locked headers and query parameters, and the password of basic authentication.
  */
 
-/** A settled check of any type. */
+/** A validated check of any type. */
 export type AnySettledCheck = SettledCheck | SettledScriptCheck | SettledSuite | SettledServiceCheck;
 
 type Variable = SettledCheck['environmentVariables'][number];
@@ -25,7 +25,7 @@ type Pair = { key: string; value: string; locked: boolean };
 
 const isPair = (item: unknown): item is Pair => typeof item === 'object' && item !== null && 'value' in item;
 
-/** `request` with `change` applied to each value that is kept encrypted. */
+/** `request` with `change` applied to each encrypted value. */
 export function mapRequestSecrets<R extends object>(request: R, change: (text: string) => string): R {
   const changed = { ...request } as { [name: string]: unknown }; // any object has fields by name
   for (const name of ['headers', 'queryParameters']) {
@@ -43,14 +43,14 @@ export function mapRequestSecrets<R extends object>(request: R, change: (text: s
   return changed as R; // the same fields, texts still texts
 }
 
-/** The `request` of a stored definition with its encrypted values in the clear, as a job needs it. Throws EncryptionError. */
+/** The `request` of a stored definition with decrypted values, for a job. Throws EncryptionError. */
 export function openRequest<R extends object>(request: R, encryption: Encryption): R {
   return mapRequestSecrets(request, encryption.open);
 }
 
 type Stored = Pick<CheckRow, 'definition' | 'code'>;
 
-/** Everything of a check that has no column of its own, ready to be stored. */
+/** The fields of a check without a column of their own, in stored form. */
 export function toStored(check: AnySettledCheck, encryption: Encryption): Stored {
   const {
     name: _name,
@@ -63,7 +63,7 @@ export function toStored(check: AnySettledCheck, encryption: Encryption): Stored
     runParallel: _runParallel,
     frequency: _frequency,
     frequencyOffset: _frequencyOffset,
-    // A table of their own.
+    // Stored in a separate table.
     alertChannelSubscriptions: _alertChannelSubscriptions,
     ...rest
   } = check;
@@ -89,12 +89,12 @@ export function toStored(check: AnySettledCheck, encryption: Encryption): Stored
   };
 }
 
-/** The check type of a row; null for a type of a newer version. */
+/** The check type of a row; null if a newer version added the type. */
 export function typeOf(row: CheckRow): CheckType | null {
   return isCheckType(row.checkType) ? row.checkType : null;
 }
 
-/** A stored check in the clear, secret values included: for merging a change into, never for an answer. */
+/** A stored check with decrypted secrets. Use it to merge a change, never for an answer. */
 export function fromRow(row: CheckRow, encryption: Encryption): AnySettledCheck {
   const definition = row.definition as Omit<SettledCheck, 'name' | 'request' | 'environmentVariables'> & {
     request?: object;
@@ -123,13 +123,13 @@ export function fromRow(row: CheckRow, encryption: Encryption): AnySettledCheck 
   return check as unknown as AnySettledCheck; // columns, definition and code together are the check that was stored
 }
 
-/** A list without its secret values: they are left empty. */
+/** Variables with secret values replaced by empty ones. */
 export function hideSecrets<V extends Variable>(variables: readonly V[]): V[] {
   return variables.map((variable) => (isSecretVariable(variable) ? { ...variable, value: '' } : variable));
 }
 
 /**
- * A check as the API shows it: secret values are left empty, and dependencies out unless they are asked for. `group`: its
+ * A check as the API shows it. Secret values are empty; dependencies are included only on request. `group`: its
  * settings are applied. `base`: of URLs in the answer. `channels`: of all checks of the answer.
  */
 export function presentCheck(
@@ -156,18 +156,18 @@ export function presentCheck(
     ...shown,
     ...(row.isPartial === true || channels.isPartial ? { isPartial: true } : {}),
     ...pingOf(row, options.base),
-    // Lists leave out what is large.
+    // Lists omit large fields.
     ...('environmentVariables' in row.definition
       ? { environmentVariables: hideSecrets(check.environmentVariables) }
       : {}),
     alertChannels: channels.alertChannels,
-    // The specification's created_at is a date, its updated_at a date-time.
+    // The specification defines created_at as a date and updated_at as a date-time.
     created_at: dayOf(row.createdAt),
     updated_at: row.updatedAt?.toISOString() ?? null,
   });
 }
 
-/** Where a heartbeat is pinged, beside its times. */
+/** The ping URL and the times of a heartbeat. */
 function pingOf({ checkType, definition, pingToken }: CheckRow, base: string) {
   const { heartbeat } = definition;
   if (!isPinged(checkType) || typeof heartbeat !== 'object' || heartbeat === null) return {};
@@ -178,7 +178,7 @@ function pingOf({ checkType, definition, pingToken }: CheckRow, base: string) {
   };
 }
 
-/** The database sorts the fields of JSON by length; readers expect the schema's order. */
+/** The database sorts JSON fields by length; readers expect the schema's order. */
 function inOrder(row: CheckRow, check: { [field: string]: unknown }) {
   const type = typeOf(row);
   const order = type === null ? [] : Object.keys(checkSchemas[type].response.properties);
@@ -186,7 +186,7 @@ function inOrder(row: CheckRow, check: { [field: string]: unknown }) {
   return { ...Object.fromEntries(known), ...check };
 }
 
-/** Secret values can't be read back, so in a change an empty one stands for the one that is stored. */
+/** Clients cannot read secret values, so an empty value in a change keeps the stored one. */
 export function keepSecretValues(variables: readonly Variable[], stored: readonly Variable[]): Variable[] {
   return variables.map((variable) => {
     const known = stored.find(({ key, secret }) => secret && key === variable.key);

@@ -13,19 +13,19 @@ export type CheckGroupRow = {
   tags: string[];
   locations: string[];
   privateLocations: string[];
-  /** Null = each check's own. */
+  /** Null = each check's own setting. */
   runParallel: boolean | null;
   runtimeId: string | null;
   definition: Record<string, unknown>;
-  /** A table of their own. */
+  /** Stored in a separate table. */
   subscriptions: OwnSubscription[];
-  /** In lists: something of the definition was left out. */
+  /** In lists: part of the definition was omitted. */
   isPartial?: boolean;
   createdAt: Date;
   updatedAt: Date | null;
 };
 
-/** What a create or a change writes. */
+/** The values that a create or a change writes. */
 export type CheckGroupWrite = Omit<CheckGroupRow, 'id' | 'createdAt' | 'updatedAt' | 'subscriptions'> & {
   accountId: string;
   hasScripts: boolean;
@@ -56,7 +56,7 @@ const values = (group: CheckGroupWrite) => [
   group.now,
 ];
 
-/** Its new id. */
+/** Returns the new id. */
 export async function insertCheckGroup(db: Queryable, group: CheckGroupWrite): Promise<number> {
   const rows = await db.query<{ id: number }>(
     `insert into check_groups (account_id, name, activated, muted, tags, locations, private_locations, run_parallel,
@@ -91,7 +91,10 @@ export async function findCheckGroup(
   return rows[0];
 }
 
-/** As findCheckGroup, locked until the transaction ends: `update` against every other use, `share` against its end. */
+/**
+ * Like findCheckGroup, but locked until the transaction ends: `update` excludes every other use, `share` only
+ * deletion.
+ */
 export async function lockCheckGroup(
   tx: Queryable,
   { accountId, id }: Named,
@@ -132,7 +135,7 @@ export async function groupsAtPrivateLocation(
   return rows.map(({ name }) => name);
 }
 
-/** A renamed location stays in the groups that use it. */
+/** Replaces a renamed location's slug in the groups that use it. */
 export async function renamePrivateLocationInGroups(
   db: Queryable,
   { accountId, from, to }: { accountId: string; from: string; to: string },

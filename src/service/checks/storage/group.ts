@@ -6,9 +6,9 @@ import { type Problems } from '../../http/problems.ts';
 import type { GroupBody } from '../fields/group-schema.ts';
 import { hideSecrets, mapRequestSecrets } from './check.ts';
 
-/** A group's way into the database and back; as check-storage.ts does it for checks. */
+/** Converts groups to rows and back, as check.ts does for checks. */
 
-/** A whole group with its defaults written down and its secret values in the clear. */
+/** A complete group with all defaults filled in and decrypted secret values. */
 export type SettledGroup = GroupSettings & {
   name: string;
   tags: string[];
@@ -16,7 +16,7 @@ export type SettledGroup = GroupSettings & {
   browserCheckDefaults: object | string | null;
 };
 
-/** Settles a whole group; what is wrong between its fields goes to `problems`. */
+/** Validates a complete group. Problems between its fields are added to `problems`. */
 export function settleGroup(body: GroupBody, problems: Problems): SettledGroup {
   checkPhases(body, problems);
   const { retryStrategy, apiCheckDefaults } = body;
@@ -31,7 +31,7 @@ export function settleGroup(body: GroupBody, problems: Problems): SettledGroup {
   };
 }
 
-/** Everything of a group that has no column, ready to be stored. */
+/** The fields of a group without a column of their own, in stored form. */
 export function toGroupDefinition(group: SettledGroup, encryption: Encryption): Record<string, unknown> {
   const {
     name: _name,
@@ -42,7 +42,7 @@ export function toGroupDefinition(group: SettledGroup, encryption: Encryption): 
     privateLocations: _privateLocations,
     runParallel: _runParallel,
     runtimeId: _runtimeId,
-    // A table of their own.
+    // Stored in a separate table.
     alertChannelSubscriptions: _alertChannelSubscriptions,
     ...rest
   } = group;
@@ -54,7 +54,7 @@ export function toGroupDefinition(group: SettledGroup, encryption: Encryption): 
   };
 }
 
-/** Whether its API checks have setup or teardown scripts through it. */
+/** Whether the group adds setup or teardown scripts to its API checks. */
 export function hasPhases(group: SettledGroup): boolean {
   const { setup, teardown } = phaseSources(group, null);
   return setup.length + teardown.length > 0;
@@ -73,7 +73,7 @@ type StoredDefinition = Omit<
   | 'alertChannelSubscriptions'
 >;
 
-/** What is needed of a group's definition for a run, in the clear. Throws EncryptionError. */
+/** The parts of a group's definition that a run needs, decrypted. Throws EncryptionError. */
 export function openGroupDefinition(
   definition: Record<string, unknown>,
   encryption: Encryption,
@@ -82,14 +82,14 @@ export function openGroupDefinition(
   const defaults: ApiCheckDefaults | null | undefined = stored.apiCheckDefaults;
   return {
     ...stored,
-    // Lists leave out what is large.
+    // Lists omit large fields.
     environmentVariables: openVariables(stored.environmentVariables ?? [], encryption),
     apiCheckDefaults:
       defaults === null || defaults === undefined ? null : mapRequestSecrets(defaults, encryption.open),
   };
 }
 
-/** A stored group in the clear, secret values included. Throws EncryptionError. */
+/** A stored group with decrypted secrets. Throws EncryptionError. */
 export function groupFromRow(row: CheckGroupRow, encryption: Encryption): SettledGroup {
   return {
     name: row.name,
@@ -105,12 +105,12 @@ export function groupFromRow(row: CheckGroupRow, encryption: Encryption): Settle
   };
 }
 
-/** Of a row of a list. */
+/** Whether a list's row omits a field. */
 const isLeftOut = ({ definition }: CheckGroupRow, field: string): boolean =>
   ['environmentVariables', 'apiCheckDefaults', 'browserCheckDefaults'].includes(field) &&
   !(field in definition);
 
-/** Shown where a group has no defaults for its API checks. */
+/** Shown if a group has no defaults for its API checks. */
 const noApiCheckDefaults: ApiCheckDefaults = {
   url: '',
   headers: [],
@@ -119,7 +119,7 @@ const noApiCheckDefaults: ApiCheckDefaults = {
   assertions: [],
 };
 
-/** A group as the API shows it: secret values are left empty. */
+/** A group as the API shows it. Secret values are empty. */
 export function presentGroup(row: CheckGroupRow, encryption: Encryption) {
   const group = groupFromRow(row, encryption);
   const shown = {

@@ -17,7 +17,7 @@ export type CheckInShort = Pick<
   | 'frequencyOffset'
 >;
 
-/** A page of checks, oldest first, without definitions and scripts: pages ask every few seconds. */
+/** A page of checks, oldest first, without definitions and scripts, because web pages poll every few seconds. */
 export async function checksInShort(
   db: Queryable,
   { accountId, limit, offset }: { accountId: string; limit: number; offset: number },

@@ -5,8 +5,8 @@ import { serviceCheckType } from '../types/table.ts';
 import type { ApiRequest, KeyValue } from '../../../protocol/requests.ts';
 
 /**
- * What counts of a check's own settings and those of its group (facts, 5.1). Pure; statements select by the same rules
- * through db/effective-checks.ts.
+ * The effective settings of a check and its group (facts, 5.1). Pure functions; statements filter by the same rules
+ * through effective-checks.ts.
  */
 
 export type Variable = { key: string; value: string; locked: boolean; secret: boolean };
@@ -16,7 +16,7 @@ type AlertFields = {
   alertChannelSubscriptions: { alertChannelId: number; activated: boolean }[];
 };
 
-/** What a group's API checks have besides their own. `url` is `{{GROUP_BASE_URL}}`. */
+/** Defaults of a group for its API checks. `url` is `{{GROUP_BASE_URL}}`. */
 export type ApiCheckDefaults = Pick<
   ApiRequest,
   'headers' | 'queryParameters' | 'basicAuth' | 'assertions'
@@ -24,7 +24,7 @@ export type ApiCheckDefaults = Pick<
   url: string;
 };
 
-/** Setup and teardown of a check or a group: local text or the id of a snippet, never both. */
+/** Setup and teardown scripts of a check or a group: local text or a snippet's id, never both. */
 export type PhaseSources = {
   localSetupScript: string | null;
   setupSnippetId: number | null;
@@ -32,7 +32,7 @@ export type PhaseSources = {
   tearDownSnippetId: number | null;
 };
 
-/** A group with its secret values in the clear. Null = what the check says. */
+/** A group with decrypted secrets. Null = the check's own setting applies. */
 export type GroupSettings = PhaseSources &
   AlertFields & {
     activated: boolean;
@@ -42,7 +42,7 @@ export type GroupSettings = PhaseSources &
     runParallel: boolean | null;
     runtimeId: string | null;
     retryStrategy: PublicRetryStrategy | 'FALLBACK' | null;
-    /** Of groups of the first generation: without a retryStrategy it decides. */
+    /** Decides in first-generation groups without a retryStrategy. */
     doubleCheck: boolean | null;
     apiCheckDefaults: ApiCheckDefaults | null;
     environmentVariables: Variable[];
@@ -51,7 +51,7 @@ export type GroupSettings = PhaseSources &
 
 type Locations = { locations: string[]; privateLocations: string[] };
 
-/** Where either list of the group is not empty, both take the place of the check's. */
+/** If either list of the group is not empty, both replace the check's own. */
 export function mergedLocations(check: Locations, group: Locations): Locations {
   const { locations, privateLocations } = locationsCount(group) > 0 ? group : check;
   return { locations, privateLocations };
@@ -62,7 +62,10 @@ const locationsCount = ({ locations, privateLocations }: Locations) =>
 
 type Retries = { retryStrategy: PublicRetryStrategy | null; doubleCheck: boolean };
 
-/** An own strategy of the group replaces the check's; FALLBACK keeps it; without either the group's doubleCheck, if it has one. */
+/**
+ * The group's own strategy replaces the check's; FALLBACK keeps the check's. Without either, the group's doubleCheck
+ * decides if it is set.
+ */
 export function mergedRetries(
   check: Retries,
   group: Pick<GroupSettings, 'retryStrategy' | 'doubleCheck'>,
@@ -74,15 +77,15 @@ export function mergedRetries(
   return doubleCheck === null ? own : { retryStrategy: null, doubleCheck };
 }
 
-/** Variables of several scopes, the strongest first (check, group, account): each key once. */
+/** Merges variables of several scopes, the strongest first (check, group, account). Each key occurs once. */
 export function mergedVariables(...scopes: readonly (readonly Variable[])[]): Variable[] {
   const byKey = new Map<string, Variable>();
-  // The strongest are written last, in the place of the first that had the key.
+  // The strongest scope is written last, at the position of the first scope that had the key.
   for (const scope of [...scopes].reverse()) for (const variable of scope) byKey.set(variable.key, variable);
   return [...byKey.values()];
 }
 
-/** The group's pairs whose names the check does not have, then the check's. */
+/** The group's pairs with names that the check does not have, then the check's pairs. */
 function mergedPairs(
   check: readonly KeyValue[],
   group: readonly KeyValue[],
@@ -92,7 +95,7 @@ function mergedPairs(
   return [...group.filter(({ key }) => !own.has(nameOf(key))), ...check];
 }
 
-/** An API check's request with its group's defaults: its own entries win, assertions of both hold. */
+/** An API check's request with its group's defaults. The check's own entries win, and assertions of both apply. */
 export function mergedRequest(request: ApiRequest, defaults: ApiCheckDefaults): ApiRequest {
   return {
     ...request,
@@ -103,7 +106,10 @@ export function mergedRequest(request: ApiRequest, defaults: ApiCheckDefaults): 
   };
 }
 
-/** The alerting that counts: a group that has a policy decides it, and then only its channels are told. */
+/**
+ * The effective alert settings. If the group has an alert policy, it applies, and only the group's channels are
+ * notified.
+ */
 export function mergedAlerts<A extends AlertFields & { useGlobalAlertSettings: boolean }>(
   check: A,
   group: Pick<GroupSettings, keyof AlertFields | 'useGlobalAlertSettings'>,
@@ -117,7 +123,7 @@ export function mergedAlerts<A extends AlertFields & { useGlobalAlertSettings: b
   };
 }
 
-/** What a check must have so that a group's settings can be laid over it. */
+/** The fields of a check that a group's settings can change. */
 type Mergeable = Locations &
   Retries &
   AlertFields & {
@@ -130,7 +136,10 @@ type Mergeable = Locations &
     request?: object;
   };
 
-/** A check with its group's settings applied. Scripts stay: those of the group run besides, not instead. */
+/**
+ * A check with its group's settings applied. Scripts do not change: the group's scripts run in addition to the
+ * check's.
+ */
 export function withGroupSettings<C extends Mergeable>(checkType: string, check: C, group: GroupSettings): C {
   const { request } = check;
   const own = serviceCheckType(checkType);
@@ -158,7 +167,7 @@ export type PhaseSource = {
   snippetId: number | null;
 };
 
-/** Scripts of both phases in the order in which they run: outside in, then inside out. */
+/** Scripts of both phases in running order: setup from group to check, teardown in reverse. */
 export function phaseSources(
   check: PhaseSources,
   group: PhaseSources | null,

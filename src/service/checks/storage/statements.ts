@@ -22,29 +22,29 @@ export type CheckRow = {
   frequency: number;
   frequencyOffset: number | null;
   definition: Record<string, unknown>;
-  /** Script and dependencies of a browser or multi-step check; null for others, and in lists where it is large. */
+  /** Script and dependencies of a browser or multi-step check; null for others, and in lists if large. */
   code: Record<string, unknown> | null;
-  /** In lists: something of definition or code was left out. */
+  /** In lists: part of definition or code was omitted. */
   isPartial?: boolean;
-  /** Of a heartbeat. */
+  /** Token of a heartbeat's ping URL. */
   pingToken: string | null;
-  /** A table of their own. */
+  /** Stored in a separate table. */
   subscriptions: OwnSubscription[];
   createdAt: Date;
   updatedAt: Date | null;
 };
 
-/** What a create or a change writes. */
+/** The values that a create or a change writes. */
 export type CheckWrite = Omit<CheckRow, 'createdAt' | 'updatedAt' | 'pingToken' | 'subscriptions'> & {
   accountId: string;
   intervalSeconds: number;
   offsetSeconds: number;
-  /** Null = it is never due. */
+  /** Null = the check is never due. */
   nextDueAt: Date | null;
   now: Date;
 };
 
-// group_id is a bigint, which the drivers would give back as text.
+// group_id is a bigint, which the drivers would return as text.
 const columns = `id, check_type as "checkType", name, activated, muted, tags, group_id::float8 as "groupId", locations,
   private_locations as "privateLocations", run_parallel as "runParallel", frequency,
   frequency_offset as "frequencyOffset", definition, code,
@@ -88,7 +88,7 @@ export async function insertCheck(db: Queryable, check: CheckWrite): Promise<voi
   );
 }
 
-/** The next run moves only when the timing changes or the check is switched on again: an edit must not delay it. */
+/** The next run moves only if the timing changes or the check is reactivated. Other edits must not delay it. */
 export async function updateCheck(db: Queryable, check: CheckWrite): Promise<void> {
   await db.query(
     `update checks set name = $3, activated = $4, muted = $5, tags = $6, group_id = $7, locations = $8,
@@ -113,7 +113,7 @@ export async function findCheck(
   return rows[0];
 }
 
-/** As findCheck, and nobody else changes the check before the transaction ends. */
+/** Like findCheck, but locks the check until the transaction ends. */
 export async function lockCheck(
   db: Queryable,
   { accountId, id }: { accountId: string; id: string },
@@ -151,7 +151,7 @@ const parametersOf = (filter: CheckFilter): unknown[] => [
   filter.search,
 ];
 
-/** How many checks a filter selects. */
+/** Counts the checks that match a filter. */
 export async function countChecks(db: Queryable, filter: CheckFilter): Promise<number> {
   return countRows(db, listed, parametersOf(filter));
 }
@@ -168,7 +168,7 @@ export async function listChecks(
   );
 }
 
-/** How many checks a group has. */
+/** Counts the checks of a group. */
 export async function countChecksOfGroup(
   db: Queryable,
   { accountId, groupId }: { accountId: string; groupId: number },
@@ -176,7 +176,7 @@ export async function countChecksOfGroup(
   return countRows(db, 'from checks where account_id = $1 and group_id = $2', [accountId, groupId]);
 }
 
-/** A page of a group's checks, in the order of the group. */
+/** A page of a group's checks, in the group's order. */
 export async function listChecksOfGroup(
   db: Queryable,
   {
@@ -205,7 +205,7 @@ export async function namesOfGroupChecks(
   return rows.map(({ name }) => name);
 }
 
-/** True when there was such a check. */
+/** Returns false if there was no such check. */
 export async function deleteCheck(
   db: Queryable,
   { accountId, id }: { accountId: string; id: string },
@@ -230,7 +230,7 @@ export async function checksAtPrivateLocation(
   return rows.map(({ name }) => name);
 }
 
-/** A renamed location stays in the checks that use it. */
+/** Replaces a renamed location's slug in the checks that use it. */
 export async function renamePrivateLocationInChecks(
   db: Queryable,
   { accountId, from, to }: { accountId: string; from: string; to: string },

@@ -1,52 +1,55 @@
 import { isCheckType, type CheckType } from '../../../protocol/check-types.ts';
 
 /**
- * The facts in which check types differ for the service, each on one row. Rules and forms that need code have tables of
- * their own with their subjects; the compiler names each table that lacks a type.
+ * The differences between check types for the service, one row per type. Rules and forms that need code have tables
+ * of their own in their subjects. The compiler reports each table that lacks a type.
  */
 export type ServiceCheckType = {
-  /** Last part of `/v1/checks/{…}`. */
+  /** Last path segment of `/v1/checks/{…}`. */
   path: string;
   /** Name of the type's check in the OpenAPI document. */
   title: string;
-  /** A check of the type, in a sentence. */
+  /** The name of the type in a sentence. */
   words: string;
-  /** The last parts of `/v1/analytics/{…}/{id}`; the first one is the usual name. */
+  /** Last path segments of `/v1/analytics/{…}/{id}`; the first one is the usual name. */
   analyticsPaths: readonly [string, ...string[]];
-  /** Least value of `frequency`, in minutes; 0 also allows runs every few seconds. */
-  leastFrequency: number;
-  /** `agents`: as jobs. `service`: in a browser of its own. `nobody`: the check waits for pings. */
+  /** Smallest value of `frequency`, in minutes; 0 also allows runs every few seconds. */
+  minFrequency: number;
+  /** `agents`: as jobs. `service`: in the service's own browser. `nobody`: the check waits for pings. */
   runBy: 'agents' | 'service' | 'nobody';
   /** True: the check has locations, its own or its group's. */
   hasLocations: boolean;
-  /** True: failed attempts are repeated as retryStrategy and doubleCheck say. */
+  /** True: failed attempts are repeated according to retryStrategy and doubleCheck. */
   isRetried: boolean;
-  /** True: retryStrategy may name the failures that are repeated (`onlyOn`). */
+  /** True: retryStrategy may restrict the failures that are repeated (`onlyOn`). */
   mayRetryOnlyOn: boolean;
-  /** `script`: each run needs customer code. `phases`: only with setup or teardown. `none`: no code that the service stores. */
+  /**
+   * `script`: each run needs customer code. `phases`: only with setup or teardown. `none`: the service stores no
+   * code.
+   */
   code: 'script' | 'phases' | 'none';
-  /** True: a check may name a runtime, or get it from its group. */
+  /** True: a check may name a runtime or inherit it from its group. */
   hasRuntime: boolean;
   /** True: the runtime must support multi-step checks. */
   needsMultiStepSupport: boolean;
   /** True: its jobs carry client certificates, and the group's headers, parameters, password and assertions. */
   hasHttpDefaults: boolean;
-  /** True: a scheduled run is skipped where an earlier one is still queued or running. */
+  /** True: a scheduled run is skipped while an earlier one is queued or running. */
   waitsForEarlierRun: boolean;
-  /** True: the lines of a run's log are readable while it runs. */
+  /** True: the run's log can be read while it runs. */
   hasLiveLog: boolean;
-  /** How a run of a session is cancelled; null = it is not, because it takes seconds. */
+  /** How a session's run is cancelled; null = it cannot be, because it takes only seconds. */
   cancel: 'job' | 'agentic run' | null;
   /** True: results count tests (`totals`). */
   hasTotals: boolean;
-  /** True: a trigger that waits answers with the response time. */
+  /** True: a trigger that waits for the run returns its response time. */
   answersResponseTime: boolean;
-  /** True: a `connect` timing in a timeout proves that the target took the connection. */
+  /** True: a `connect` timing in a timeout proves that the target accepted the connection. */
   connectProvesConnection: boolean;
 };
 
 const usual = {
-  leastFrequency: 0,
+  minFrequency: 0,
   runBy: 'agents',
   hasLocations: true,
   isRetried: true,
@@ -63,8 +66,8 @@ const usual = {
   connectProvesConnection: true,
 } as const;
 
-const script = { ...usual, leastFrequency: 1, code: 'script' } as const;
-/** Neither an agent nor a location has part in it. */
+const script = { ...usual, minFrequency: 1, code: 'script' } as const;
+/** For types that involve neither an agent nor a location. */
 const withoutAgents = { ...usual, hasLocations: false, isRetried: false, hasRuntime: false } as const;
 
 export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } = {
@@ -130,8 +133,8 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
     title: 'PlaywrightCheck',
     words: 'a Playwright suite',
     analyticsPaths: ['playwright-checks'],
-    leastFrequency: 1,
-    // Playwright retries tests itself, with the packages of the project.
+    minFrequency: 1,
+    // Playwright retries tests itself, with the project's packages.
     isRetried: false,
     hasRuntime: false,
     waitsForEarlierRun: true,
@@ -153,28 +156,28 @@ export const serviceCheckTypes: { readonly [T in CheckType]: ServiceCheckType } 
     title: 'AgenticCheck',
     words: 'an agentic check',
     analyticsPaths: ['agentic-checks'],
-    leastFrequency: 5,
+    minFrequency: 5,
     runBy: 'service',
     cancel: 'agentic run',
   },
 };
 
-/** The row of a type; null for a type of a newer version. */
+/** The row of a type; null if a newer version added the type. */
 export function serviceCheckType(type: string): ServiceCheckType | null {
   return isCheckType(type) ? serviceCheckTypes[type] : null;
 }
 
-/** True for heartbeats: nobody runs them, they wait for pings. */
+/** True for heartbeats: they do not run, they wait for pings. */
 export const isPinged = (type: string): boolean => serviceCheckType(type)?.runBy === 'nobody';
 
-/** The types of some rows, in the table's order. */
+/** The types whose row matches, in the table's order. */
 export function typesWhere(holds: (row: ServiceCheckType) => boolean): CheckType[] {
   return Object.keys(serviceCheckTypes)
     .filter(isCheckType)
     .filter((type) => holds(serviceCheckTypes[type]));
 }
 
-/** The same as a list in SQL; at least one type must be on it. */
+/** The same types as an SQL list; at least one type must match. */
 export function sqlTypesWhere(holds: (row: ServiceCheckType) => boolean): string {
   return `(${typesWhere(holds)
     .map((type) => `'${type}'`)

@@ -29,7 +29,10 @@ const descriptions = {
 
 type ErrorStatus = keyof typeof descriptions;
 
-/** The error responses of a route: those of every authenticated route, whose path alone may be a bad one, and these. */
+/**
+ * The error responses of a route: those of every authenticated route, plus the given ones. 400 is always included,
+ * because the path may be invalid.
+ */
 export function errorResponses(...statuses: ErrorStatus[]) {
   return Object.fromEntries(
     [...new Set([400, ...statuses, 401, 403, 429] as const)].map((status) => [

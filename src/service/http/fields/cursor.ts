@@ -4,10 +4,10 @@ import { sentUuidPattern } from '../../engine/ids.ts';
 import { open, strict } from './strict-schema.ts';
 import { paginationFields } from './pagination.ts';
 
-/** Lists by cursor: `{length, entries, nextId}`, whose order does not shift while rows come and go. */
+/** Lists by cursor: `{length, entries, nextId}`. Their order does not shift when rows are added or deleted. */
 
-/** Of a list that is asked for in one piece. */
-const mostAtOnce = 1000;
+/** Limit of lists that are read in one request. */
+const maxAtOnce = 1000;
 
 export const cursorFields = {
   limit: paginationFields.limit,
@@ -19,12 +19,12 @@ export const cursorFields = {
   ),
   paginated: Type.Boolean({
     default: true,
-    description: `False: one page of all entries (${mostAtOnce} at most); limit does not count.`,
+    description: `False: one page of all entries (${maxAtOnce} at most); limit does not count.`,
   }),
 };
 export const CursorQuery = strict(Type.Object(cursorFields));
 
-/** The schema of a page. `entry` names the schema of an entry. */
+/** Schema of a page. `entry` names the schema of an entry. */
 export function PageOf(entry: string, title: string) {
   return open(
     Type.Object(
@@ -38,16 +38,16 @@ export function PageOf(entry: string, title: string) {
   );
 }
 
-/** A uuid, or what is no id at all: whether it names something is looked up. */
+/** A UUID or any other text. Whether it names a resource is checked against the database. */
 export const anyId = Type.String({ minLength: 1, maxLength: 64 });
 
-/** A page: asks `list` for one row more than it shows, and so knows whether there is another page. */
+/** Reads a page: asks `list` for one row more than it shows, to find out whether there is another page. */
 export async function pageOf<Row extends { id: string }, Entry>(
   query: { limit: number; nextId?: string; paginated: boolean },
   list: (options: { after: string | null; limit: number }) => Promise<Row[]>,
   present: (rows: Row[]) => Entry[] | Promise<Entry[]>,
 ): Promise<{ length: number; entries: Entry[]; nextId: string | null }> {
-  const limit = query.paginated ? query.limit : mostAtOnce;
+  const limit = query.paginated ? query.limit : maxAtOnce;
   const rows = await list({ after: query.nextId ?? null, limit: limit + 1 });
   const shown = rows.slice(0, limit);
   const entries = await present(shown);

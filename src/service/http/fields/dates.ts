@@ -1,8 +1,8 @@
 import Type from 'typebox';
 
 /**
- * Moments in answers. `created_at` and `updated_at` that the specification calls dates are days; where what it calls a date
- * begins or ends something (`startsAt`, `firstSeen`, `from`), its time belongs to it.
+ * Moments in answers. `created_at` and `updated_at`, which the specification calls dates, are days. Dates that begin
+ * or end something (`startsAt`, `firstSeen`, `from`) include the time.
  */
 export const date = Type.String({ format: 'date' });
 export const dateTime = Type.String({ format: 'date-time' });

@@ -1,6 +1,6 @@
 import { fitsWildcard } from '../../../protocol/wildcard.ts';
 
-/** Whether a name fits a pattern of `*` (any letters) and `?` (one letter), in any case. */
+/** Whether a name matches a pattern of `*` (any characters) and `?` (one character), ignoring case. */
 export function fitsPattern(name: string, pattern: string): boolean {
   return fitsWildcard(name.toLowerCase(), pattern.toLowerCase());
 }

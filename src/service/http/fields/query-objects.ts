@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 
 /**
- * preValidation hook for fields of a query string that are objects: `startsAt[gte]=2026-03-04`, or JSON as in
- * `startsAt={"gte":"2026-03-04"}`. What is neither stays as it is, for the schema to refuse.
+ * preValidation hook for query fields that are objects: `startsAt[gte]=2026-03-04`, or JSON as in
+ * `startsAt={"gte":"2026-03-04"}`. Any other value stays unchanged, and the schema refuses it.
  */
 export function readQueryObjects(...names: readonly string[]) {
   return async (request: FastifyRequest): Promise<void> => {

@@ -4,8 +4,8 @@ import { isFields, type Fields } from '../../../json-values.ts';
 const isNullSchema = (value: unknown): boolean => isFields(value) && value['type'] === 'null';
 
 /**
- * `X or null` as one schema with two types instead of a union. Defaults inside a union are not filled in, and an error
- * of a union names each branch; with two types there is one clear error and every default.
+ * Turns `X or null` into one schema with two types instead of a union. Defaults inside a union are not filled in, and
+ * an error of a union names each branch. With two types there is one clear error and every default.
  */
 function withoutNullUnion(schema: Fields): Fields {
   const branches = schema['anyOf'];
@@ -33,7 +33,7 @@ function normalise(schema: unknown, closed: boolean): unknown {
         Object.entries(value).map(([name, property]) => [name, normalise(property, closed)]),
       );
     } else {
-      // Values, not schemas: a default or an enum must stay as it is.
+      // These keywords hold values, not schemas, and must stay unchanged.
       result[keyword] = ['default', 'enum', 'const', 'examples'].includes(keyword)
         ? value
         : normalise(value, closed);
@@ -46,7 +46,10 @@ function normalise(schema: unknown, closed: boolean): unknown {
   return result;
 }
 
-/** Who sends a field may leave it out when it has a default; TypeBox calls it required, since it is there afterwards. */
+/**
+ * A client may omit a field with a default. TypeBox marks it as required, because it is always present after
+ * validation.
+ */
 function requireOnlyWithoutDefault(schema: Fields, properties: Fields): void {
   const { required } = schema;
   if (!Array.isArray(required)) return;
@@ -59,25 +62,24 @@ function requireOnlyWithoutDefault(schema: Fields, properties: Fields): void {
 }
 
 /**
- * A schema for what clients send: unknown fields are refused at every depth (an object that says
- * `additionalProperties: true` itself stays open), fields with a default may be left out, and `X or null` is one schema
- * with two types.
+ * A schema for requests. Unknown fields are refused at every depth, unless an object itself sets
+ * `additionalProperties: true`. Fields with a default may be omitted, and `X or null` is one schema with two types.
  */
 export function strict<S extends TSchema>(schema: S): S {
   return normalise(schema, true) as S; // only keywords change, never what a valid value looks like
 }
 
-/** A schema for what the service answers: the same form as `strict`, but open to later fields. */
+/** A schema for answers: the same form as `strict`, but open to later fields. */
 export function open<S extends TSchema>(schema: S): S {
   return normalise(schema, false) as S; // as in strict
 }
 
-/** The strict schema of a change: every field may be left out, and one left out gets no default. */
+/** The strict schema of a change: every field may be omitted, and omitted fields get no default. */
 export function strictPartial<P extends TProperties>(schema: TObject<P>): TPartial<TObject<P>> {
   const { required: _required, ...result } = strict(schema) as unknown as Fields; // a schema is plain JSON
   const properties = result['properties'] as { [name: string]: Fields }; // a TObject has properties, each a schema
   result['properties'] = Object.fromEntries(
     Object.entries(properties).map(([name, { default: _default, ...property }]) => [name, property]),
   );
-  return result as unknown as TPartial<TObject<P>>; // `required` and defaults are gone, as Partial says
+  return result as unknown as TPartial<TObject<P>>; // `required` and defaults are removed, as in Partial
 }

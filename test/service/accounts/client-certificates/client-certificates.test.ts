@@ -124,7 +124,7 @@ describe('client certificates', () => {
       'a damaged key',
       { ...good, key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' },
       'key',
-      /can not be read/,
+      /cannot be read/,
     ],
     ['no passphrase', { ...good, key: encrypted(client) }, 'passphrase', /is required/],
     [
