@@ -1,6 +1,6 @@
 /**
- * CPU per probe, whole path in the agent (job in → result on its way), beside Debian's prometheus-blackbox-exporter on the
- * same targets, 32 in flight. Limits: URL, TCP and ICMP 0.6 of it, HTTPS 1.
+ * CPU per probe on the agent's whole path (from job to sent result), compared with Debian's prometheus-blackbox-exporter on the
+ * same targets, 32 in flight. Limits, relative to the exporter: URL, TCP and ICMP 0.6, HTTPS 1.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
@@ -109,7 +109,7 @@ async function measureAgent(): Promise<{ perProbe: Map<string, number>; idleMb: 
   const idleMb = rssMb(pid);
   const perProbe = new Map<string, number>();
   for (const { name, job } of cases) {
-    await peer.feed(1000, (id) => jobOf(id, job)); // warm: what is compiled once is not a probe's
+    await peer.feed(1000, (id) => jobOf(id, job)); // warm-up: one-time compilation is not part of a probe
     const before = cpuMs(pid);
     const statuses = await peer.feed(probes, (id) => jobOf(id, job));
     perProbe.set(name, (cpuMs(pid) - before) / probes);
@@ -121,7 +121,7 @@ async function measureAgent(): Promise<{ perProbe: Map<string, number>; idleMb: 
   return { perProbe, idleMb, busyMb };
 }
 
-/** The same of the exporter: each probe is one request to it. */
+/** CPU milliseconds per probe of the exporter, by case; each probe is one request to it. */
 async function measureBlackbox(): Promise<Map<string, number> | null> {
   if (!existsSync(blackbox)) return null;
   const config = join(folder, 'blackbox.json'); // YAML is a superset of JSON
@@ -206,7 +206,7 @@ try {
     if (worst === undefined || (ratio ?? 0) / limit > (worst.ratio ?? 0) / worst.limit)
       worst = { name, ours: mine, peer, limit, ratio };
   }
-  // The one line holds the case that is closest to its limit.
+  // The JSON line has the case that is closest to its limit.
   report({
     name: `agent-cpu (${worst?.name})`,
     unit: 'ms CPU per probe',

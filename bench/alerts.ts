@@ -13,8 +13,8 @@ import { uuidv7 } from '../src/service/engine/ids.ts';
 import { notificationsQueue } from '../src/service/alert-channels/queue.ts';
 
 /**
- * Ended runs per second that alerts follow: 10,000 checks that pass, then 1,000 that begin to fail and recover, each of
- * which raises an alert. On the embedded database on disk, or on the PostgreSQL of BENCH_DATABASE_URL (an empty database).
+ * Finished runs per second that the alert follower processes: 10,000 checks that pass, then 1,000 that start to fail and recover,
+ * each with an alert. Uses the embedded database on disk, or the PostgreSQL of BENCH_DATABASE_URL (an empty database).
  */
 const checks = 10_000;
 const failing = 1_000;
@@ -35,7 +35,7 @@ async function fill(db: Db): Promise<void> {
   );
 }
 
-/** A run of each of so many checks, ended at once. */
+/** Creates one run for each of `count` checks and finishes it at once. */
 async function endRuns(db: Db, status: string, count: number): Promise<void> {
   await db.query(
     `insert into finished_runs (account_id, check_id, run_id, result_id, started_at, run_location, status)

@@ -20,9 +20,9 @@ import { postgresBinaries, startPostgres } from '../test/helpers/service/postgre
 import { dayMs } from '../src/durations.ts';
 
 /**
- * Figures of one check over 30 days of one-minute results (three locations in turn), p50 and p99, grouped and not; and the
- * list of 1,000 checks with statuses, all of its pages. Over HTTP, each answer within `limitMs`, on the embedded database and on a
- * PostgreSQL server.
+ * Analytics of one check over 30 days of one-minute results (three locations in turn), p50 and p99, grouped and ungrouped, and all
+ * pages of the list of 1,000 checks with statuses. Measured over HTTP on the embedded database and on a PostgreSQL server. Limit:
+ * `limitMs` for each answer.
  */
 const limitMs = 100;
 const rounds = 15;
@@ -77,7 +77,7 @@ async function fill(db: Db, now: number): Promise<Prepared> {
   };
   await db.exec('select setseed(0.5)');
   for (let day = 0; day < days; day++) {
-    // In the order of time, as they come.
+    // In chronological order, as agents deliver them.
     await db.query(
       `insert into check_results (id, started_at, stopped_at, account_id, check_id, sequence_id, check_type, run_location,
          result_type, status, has_failures, has_errors, is_degraded, over_max_response_time, is_cancelled, response_time,
@@ -110,7 +110,7 @@ async function run(db: Db): Promise<Figures> {
   await createRollupLoop({ db, background, now: () => now, log }).tick();
   await background.tick();
   const rollupMsPerHour = Number(((performance.now() - began) / (days * 24)).toFixed(2));
-  // As the service does beside its work.
+  // As the service does in the background.
   if (db.kind === 'embedded') await createVacuum({ db, log }).tick();
   const app = await buildApp({ db, encryption: createEncryption('bench'), now: () => now, background });
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -164,7 +164,7 @@ async function main(): Promise<void> {
   await rm(dataDir, { recursive: true });
   const binaries = await postgresBinaries();
   if (binaries === null || !existsSync(binaries)) {
-    console.log('server: not measured, there are no PostgreSQL binaries');
+    console.log('server: not measured, because PostgreSQL is not installed');
   } else {
     const postgres = await startPostgres(binaries);
     const db = await openDatabase({ databaseUrl: new Secret(postgres.url('postgres')), dataDir: '' });

@@ -1,7 +1,7 @@
 /**
- * API checks with one setup and one teardown script each, through the executor and real processes of the newest runtime
- * here, beside the physical limit: bare starts of that runtime's Node (`node -e 0`), as many at a time, in the same run.
- * Wanted: at least 30 checks per second on 2 cores.
+ * API checks with one setup and one teardown script each, through the executor and real processes of the newest installed runtime.
+ * Compared with the physical limit: bare starts of that runtime's Node (`node -e 0`) with the same parallelism in the same run.
+ * Limit: at least 30 checks per second on 2 cores.
  */
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -77,7 +77,7 @@ try {
   target.closeAllConnections();
 }
 
-/** How often per second `work` is done, `atATime` at a time. */
+/** How many `work` calls finish per second, with `atATime` in parallel. */
 async function perSecond(seconds: number, work: () => Promise<void>): Promise<number> {
   const started = performance.now();
   let done = 0;

@@ -1,7 +1,7 @@
 /**
- * One artifact of 150 MB from an agent's disk to the service's: the agent's uploader and the real service (embedded
- * database), each in a process of its own, beside a bare copy over HTTP between two processes on the same disk. Limits: at
- * least half the bare copy's rate, and at most 60 MB of memory above idle in the agent.
+ * Uploads one artifact of 150 MB from the agent's disk to the service's disk. The agent's uploader and the real service (embedded
+ * database) run in separate processes. Compared with a bare HTTP copy between two processes on the same disk. Limits: at least half
+ * the bare copy's rate, and at most 60 MB of memory above idle in the agent.
  */
 import { once } from 'node:events';
 import { createReadStream, createWriteStream, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -108,7 +108,7 @@ async function ourUpload(folder: string, file: string): Promise<Sent & { service
   return { ...sent.hello, serviceAboveMb: peak - idle };
 }
 
-function tell(line: object): void {
+function printLine(line: object): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
@@ -121,7 +121,7 @@ async function copyServer(target: string): Promise<void> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  tell({ port: (server.address() as AddressInfo).port });
+  printLine({ port: (server.address() as AddressInfo).port });
 }
 
 async function copyClient(port: number, file: string): Promise<void> {
@@ -131,10 +131,10 @@ async function copyClient(port: number, file: string): Promise<void> {
   await pipeline(createReadStream(file), request);
   const [response] = (await answered) as [http.IncomingMessage];
   await once(response.resume(), 'end');
-  tell({ ms: performance.now() - began });
+  printLine({ ms: performance.now() - began });
 }
 
-/** The whole service, with one run that an agent has claimed. */
+/** The whole service with one claimed run. */
 async function service(folder: string): Promise<void> {
   const config = readServiceConfig({
     SERVICE_PORT: '0',
@@ -157,10 +157,10 @@ async function service(folder: string): Promise<void> {
        now() + interval '1 hour')`,
     [jobId, accountId, checkId, location?.id, leaseToken],
   );
-  tell({ url, jobId, leaseToken });
+  printLine({ url, jobId, leaseToken });
 }
 
-/** Leaves the file in the agent's store, as an attempt does. */
+/** Stores the file in the agent's artifact store, as an attempt does. */
 async function keep([
   url = '',
   folder = '',
@@ -181,7 +181,7 @@ async function keep([
     signal: new AbortController().signal,
     note: (_level, msg) => process.stderr.write(`${msg}\n`),
   });
-  tell({ kept });
+  printLine({ kept });
 }
 
 /** A new agent finds the file and sends it. */
@@ -196,7 +196,7 @@ async function upload([url = '', folder = '']: string[]): Promise<void> {
   while (metrics.artifactsSent === 0) await new Promise((resolve) => setTimeout(resolve, 1));
   const ms = performance.now() - began;
   clearInterval(sampler);
-  tell({ ms, idleMb, peakMb: Math.max(peakMb, rssMb(process.pid)) });
+  printLine({ ms, idleMb, peakMb: Math.max(peakMb, rssMb(process.pid)) });
   createInterface({ input: process.stdin }).on('close', () => process.exit(0));
 }
 

@@ -1,8 +1,9 @@
 /**
- * One trivial browser check with a trace and a video against a local page, warm, beside the same script by `npx playwright test` on the
- * same runtime and Chromium, in turns. Wanted: at most 1.15 × the peer without its start-up, at most 0.7 × the whole of it.
- * Also: the peak memory of a run, and how the memory of this process grows from the 20th run (or the 10th part) to the last.
- * Arguments: how many runs are timed (6), how many there are in all (40; the project's own goal is over 200).
+ * One trivial browser check with a trace and a video against a local page, after a warm-up. Compared with the same script run by
+ * `npx playwright test` on the same runtime and Chromium; the two alternate. Limits: at most 1.15 × the peer without its start-up,
+ * and at most 0.7 × the peer with it. Also measured: the peak memory of a run, and the memory growth of this process from the 20th
+ * run (or the middle run, if there are fewer than 40) to the last. Arguments: number of timed runs (6), total number of runs (40; the project's
+ * own goal is over 200).
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -55,7 +56,7 @@ writeFileSync(
 );
 symlinkSync(join(chosen.folder, 'node_modules'), join(folder, 'peer', 'node_modules'));
 
-/** Milliseconds of one run of ours, with the highest memory of all its processes in bytes. */
+/** Runs the agent's check once. Returns milliseconds, and the peak memory of all its processes in bytes. */
 async function ours(number: number, measured: boolean): Promise<{ ms: number; peak: number }> {
   const workDir = join(folder, `work-${number}`);
   mkdirSync(workDir);
@@ -80,7 +81,7 @@ async function ours(number: number, measured: boolean): Promise<{ ms: number; pe
   return { ms, peak };
 }
 
-/** Milliseconds of one run by npx, and of it what came before the test began. */
+/** Runs the script once with npx. Returns milliseconds in total and before the test started. */
 async function peer(): Promise<{ ms: number; startUp: number }> {
   const began = performance.now();
   const beganAt = Date.now();
@@ -96,14 +97,14 @@ async function peer(): Promise<{ ms: number; startUp: number }> {
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
   const ms = performance.now() - began;
   if (code !== 0) throw new Error(`npx playwright test ended with code ${code}`);
-  const told = JSON.parse(readFileSync(join(folder, 'peer', 'report.json'), 'utf8')) as {
+  const peerReport = JSON.parse(readFileSync(join(folder, 'peer', 'report.json'), 'utf8')) as {
     suites: { specs: { tests: { results: { startTime: string }[] }[] }[] }[];
   }; // Playwright's JSON report
-  const startTime = told.suites[0]?.specs[0]?.tests[0]?.results[0]?.startTime ?? '';
+  const startTime = peerReport.suites[0]?.specs[0]?.tests[0]?.results[0]?.startTime ?? '';
   return { ms, startUp: Date.parse(startTime) - beganAt };
 }
 
-/** Proportional memory of all processes that name the folder, in bytes. */
+/** Proportional memory of all processes whose environment names the folder, in bytes. */
 function memoryBelow(place: string): number {
   let bytes = 0;
   for (const pid of readdirSync('/proc')) {
@@ -113,7 +114,7 @@ function memoryBelow(place: string): number {
       bytes +=
         Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) * 1024;
     } catch {
-      // It has ended, or is not ours to look at.
+      // The process has exited, or belongs to another user.
     }
   }
   return bytes;
@@ -130,7 +131,7 @@ try {
   let peak = 0;
   let early = 0;
   const earlyAt = Math.min(20, Math.max(1, Math.floor(allRuns / 2)));
-  // The first run of each fills caches and makes the warm process.
+  // The first run of each fills caches and starts the warm process.
   await ours(0, false);
   await peer();
   for (let number = 1; number <= allRuns; number++) {
@@ -138,7 +139,7 @@ try {
       const { ms, startUp } = await peer();
       wholes.push(ms);
       withoutStart.push(ms - startUp);
-      // The process that waits has loaded by the time the next check comes.
+      // The waiting process has finished loading when the next check arrives.
       await pause(1500);
     }
     const { ms } = await ours(number, false);

@@ -7,10 +7,10 @@ import { cpuMs, report, rssMb, stopChild, temporaryFolder } from './lib/processe
 import { figuresOf, intervalMs, startAgents, startReplica } from './lib/scheduled-checks.ts';
 
 /**
- * The service as it is by default, with its own database, on one core: 1,000 one-minute checks are scheduled, stored and
- * alerted. Every twentieth fails and tells a webhook. How late runs start, what share of the core it takes, and its memory.
+ * The default service with its own database on one core. It schedules 1,000 one-minute checks, stores their results and raises
+ * alerts; every twentieth check fails and sends a webhook. Measured: start delay of runs, share of the core, memory.
  *
- * Arguments: whole minutes that are measured (default 3), checks (default 1000).
+ * Arguments: full minutes to measure (default 3), number of checks (default 1000).
  */
 const minutes = Math.max(1, Number(process.argv[2] ?? 3));
 const checks = Number(process.argv[3] ?? 1_000);
@@ -19,13 +19,13 @@ const locationKey = 'pl_a_key_of_the_benchmark';
 const apiKey = 'sk_a_key_of_the_benchmark';
 const atOnce = 10;
 
-const told = new Set<string>();
+const delivered = new Set<string>();
 const webhook = createServer((request, response) => {
   let text = '';
   request.setEncoding('utf8').on('data', (part: string) => (text += part));
   request.once('end', () => {
     const { check, kind } = JSON.parse(text) as { check: string; kind: string }; // of the template below
-    told.add(`${check} ${kind}`);
+    delivered.add(`${check} ${kind}`);
     response.end();
   });
 }).listen(0, '127.0.0.1');
@@ -110,13 +110,13 @@ webhook.close();
 rmSync(folder, { recursive: true, force: true });
 
 const { expected, lost, doubled, p50, p99, worst } = figuresOf(runs, { ids, from, to });
-const missing = failing.filter((id) => !told.has(`${id} ALERT_FAILURE`)).length;
+const missing = failing.filter((id) => !delivered.has(`${id} ALERT_FAILURE`)).length;
 console.log(
   `checks, minutes                 ${checks}, ${minutes}${pinned ? ', the service on one core' : ''}`,
 );
 console.log(`start of run - due              p50 ${p50} ms, p99 ${p99} ms, worst ${worst} ms`);
 console.log(`runs due, lost, doubled         ${expected}, ${lost}, ${doubled}`);
-console.log(`alerts delivered, missing       ${told.size}, ${missing}`);
+console.log(`alerts delivered, missing       ${delivered.size}, ${missing}`);
 console.log(`share of the core               ${((cpu / (to - from)) * 100).toFixed(1)} %`);
 console.log(`CPU per run                     ${(cpu / expected).toFixed(2)} ms`);
 console.log(`memory of the service, most     ${Math.round(most)} MB`);

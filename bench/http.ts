@@ -1,7 +1,6 @@
 /**
- * CPU per probe of the URL executor alone, over http and https, beside a bare undici loop with a connector of its own on
- * the same targets in the same process, 32 in flight, a fresh connection each. Limits: the executor costs no more than
- * 1.15 of the bare loop.
+ * CPU per probe of the URL executor only, over http and https. Compared with a bare undici loop with its own connector on the same
+ * targets in the same process; 32 in flight, each on a new connection. Limit: 1.15 × the bare loop.
  */
 import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -61,7 +60,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Runs in a process of its own, which trusts the targets' authority from its start. */
+/** Runs in a separate process, which trusts the targets' certificate authority from its start. */
 async function loop(httpPort: number, httpsPort: number): Promise<void> {
   const context: ExecutionContext = {
     signal: new AbortController().signal,
@@ -78,7 +77,7 @@ async function loop(httpPort: number, httpsPort: number): Promise<void> {
   ] as const) {
     const job = jobFor(`${name}://${name === 'http' ? '127.0.0.1' : 'localhost'}:${port}/`);
     const ours = async () => {
-      // As in the agent: a signal of its own for each attempt.
+      // As in the agent: one signal per attempt.
       const outcome = await executeUrl(job, { ...context, signal: new AbortController().signal });
       if (!outcome.base.ok) throw new Error(outcome.base.reason.message);
     };
@@ -95,7 +94,7 @@ async function loop(httpPort: number, httpsPort: number): Promise<void> {
   console.log(JSON.stringify(figures));
 }
 
-/** Milliseconds. */
+/** CPU milliseconds per probe. */
 async function cpuPerProbe(probe: () => Promise<void>, count: number): Promise<number> {
   let left = count;
   const lane = async () => {
@@ -107,7 +106,7 @@ async function cpuPerProbe(probe: () => Promise<void>, count: number): Promise<n
   return (user + system) / 1000 / count;
 }
 
-/** What undici costs at least: one Client, one request, no phases, no facts. */
+/** The least that undici costs: one Client, one request, no phases, no TLS facts. */
 function bareProbe(
   secureContext: ReturnType<typeof createSecureContext> | null,
   port: number,

@@ -1,6 +1,6 @@
 /**
- * CPU of a one-ping ICMP check on loopback, 32 in flight: the executor with its assertion-free report, and one echo over the
- * shared socket alone, beside fping on the same targets. The limit is for the whole agent, so that this has to be far below.
+ * CPU of a one-ping ICMP check on loopback, 32 in flight: the executor with a report without assertions, and a single echo over the
+ * shared socket. Compared with fping on the same targets. The limit is for the whole agent, so these figures must be far below it.
  */
 import { spawnSync } from 'node:child_process';
 import type { ExecutionContext } from '../src/executors/interface/executor.ts';
@@ -48,7 +48,7 @@ function jobOf(hostname: string): JobOf<'ICMP'> {
   };
 }
 
-/** One after the other at each target; the signal is its own, as in the agent. */
+/** One check after another at each target, each with its own signal, as in the agent. */
 type Target = { address: string; job: JobOf<'ICMP'>; context: ExecutionContext };
 const targets: Target[] = Array.from({ length: inFlight }, (_, index) => {
   const address = `127.0.1.${index + 1}`;
@@ -94,7 +94,7 @@ const check = async ({ job, context }: Target): Promise<number | null> => {
   return outcome.base.ok ? outcome.responseTime : null;
 };
 
-/** CPU per echo of fping, null where it is not installed. `times` of the shell tells its children's CPU time. */
+/** CPU per echo of fping; null if fping is not installed. The shell's `times` prints the CPU time of its children. */
 function fping(): number | null {
   if (spawnSync('fping', ['-v']).status !== 0 && process.getuid?.() === 0) {
     console.log('installing fping');
@@ -108,7 +108,7 @@ function fping(): number | null {
   return seconds.length === 2 && cpuMs > 0.001 ? cpuMs : null;
 }
 
-await measure(check, rounds / 4); // so that everything is compiled
+await measure(check, rounds / 4); // warm-up, so that everything is compiled
 const perEcho = await measure(echo, rounds);
 const perCheck = await measure(check, rounds);
 const peer = fping();
@@ -117,8 +117,8 @@ const row = (name: string, figures: Figures) =>
   `${name.padEnd(24)}${figures.cpuMs.toFixed(4).padStart(10)} ms CPU   rtt p50 ${figures.p50.toFixed(3)} p99 ${figures.p99.toFixed(3)} ms   lost ${figures.lost}`;
 console.log(`ICMP over one ${socket.way} socket, ${probes} probes, ${inFlight} in flight, ${machine}`);
 console.log(row('executor, one ping', perCheck));
-console.log(row('echo alone', perEcho));
-console.log(`${'fping, one echo'.padEnd(24)}${(peer?.toFixed(4) ?? 'not there').padStart(10)} ms CPU`);
+console.log(row('echo only', perEcho));
+console.log(`${'fping, one echo'.padEnd(24)}${(peer?.toFixed(4) ?? '-').padStart(10)} ms CPU`);
 console.log(`${'limit, whole agent'.padEnd(24)}${limitMs.toFixed(4).padStart(10)} ms CPU`);
 report({
   name: 'icmp',

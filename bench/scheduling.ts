@@ -8,10 +8,10 @@ import { cpuMs, report, rssMb, stopChild, temporaryFolder } from './lib/processe
 import { addChecks, figuresOf, intervalMs, startAgents, startReplica } from './lib/scheduled-checks.ts';
 
 /**
- * 10,000 one-minute checks on PostgreSQL with two replicas, one of which is killed (SIGKILL) and started again midway, and
- * simulated agents. How late runs start, whether any is lost or made twice, and what a run costs.
+ * 10,000 one-minute checks on PostgreSQL with simulated agents and two replicas, one of which is killed (SIGKILL) and restarted
+ * midway. Measured: start delay of runs, lost and doubled runs, and the cost of a run.
  *
- * Arguments: whole minutes that are measured (default 3; 2 at least, for the kill), checks (default 10000).
+ * Arguments: full minutes to measure (default 3; at least 2, because of the kill), number of checks (default 10000).
  */
 const minutes = Math.max(1, Number(process.argv[2] ?? 3));
 const checks = Number(process.argv[3] ?? 10_000);
@@ -21,7 +21,7 @@ const key = 'pl_a_key_of_the_benchmark';
 const binaries = await postgresBinaries();
 if (binaries === null) throw new Error('this benchmark needs PostgreSQL: apt-get install postgresql');
 const folder = temporaryFolder();
-// As a server is run: every commit is on disk. What the tests' server leaves out (fsync) is put back.
+// As in production, every commit is written to disk: the test server runs without fsync, so turn it on.
 const settings = ['fsync=on', 'shared_buffers=256MB', 'max_wal_size=2GB', 'track_io_timing=off'];
 const hasStatements = existsSync(join(binaries, '..', 'lib', 'pg_stat_statements.so'));
 if (hasStatements) settings.push('shared_preload_libraries=pg_stat_statements');
@@ -37,7 +37,7 @@ const env = (name: string) => ({
 const first = await startReplica(env('one'));
 const second = await startReplica(env('two'));
 const ids = await addChecks(db, { accountId: first.accountId, count: checks });
-// A replica that comes back has the address that it had, as behind a load balancer.
+// A restarted replica keeps its address, as behind a load balancer.
 const port = new URL(first.url).port;
 const agents = await startAgents({
   urls: [first.url, second.url],
@@ -48,7 +48,7 @@ const agents = await startAgents({
 });
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
-// The first seconds are the start of everything.
+// Skip the first seconds, in which all parts start.
 const from = Date.now() + 10_000;
 const to = from + minutes * intervalMs;
 await sleep(from - Date.now());
@@ -83,9 +83,9 @@ await killed;
 console.log('one replica killed');
 await sleep(5_000);
 back = await startReplica({ ...env('one'), SERVICE_PORT: port });
-console.log(`and back after ${((Date.now() - half) / 1000).toFixed(1)} s`);
+console.log(`replica restarted after ${((Date.now() - half) / 1000).toFixed(1)} s`);
 await sleep(to - Date.now());
-// Runs of the last moments begin and end.
+// Let the last runs start and finish.
 await sleep(5_000);
 const runs = await agents.stop();
 const memory = [back, second].map(({ child }) => Math.round(rssMb(child.pid ?? 0)));
@@ -135,7 +135,7 @@ report({
 });
 process.exitCode = isGood ? 0 : 1;
 
-/** CPU time of a process and all below it, those that have ended too. */
+/** CPU time of a process and all its descendants, including exited ones. */
 function treeCpuMs(pid: number): number {
   const ticks = new Map<number, { parent: number; ms: number }>();
   for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
@@ -146,7 +146,7 @@ function treeCpuMs(pid: number): number {
       const ended = Number(fields[13]) + Number(fields[14]);
       ticks.set(Number(name), { parent: Number(fields[1]), ms: (own + ended) * 10 });
     } catch {
-      // It has ended meanwhile.
+      // The process has exited.
     }
   }
   let sum = 0;

@@ -9,9 +9,9 @@ import { sampleSecrets, seededRandom } from './scrub/sample-text.ts';
 import { writeSampleTrace } from './scrub/sample-trace.ts';
 
 /**
- * A trace zip of 150 MB unpacked, scrubbed of 50 secrets while the main thread goes on: seconds, memory above idle, the
- * longest time for which the main thread stood still. `few`: secrets in one line of a thousand, as in most traces; `dense`:
- * in every line, so that everything is read, written and packed anew.
+ * Scrubs a trace zip of 150 MB (unpacked) of 50 secrets while the main thread continues. Measured: seconds, memory above idle, and
+ * the longest stall of the main thread. `few`: secrets in one line of a thousand, as in most traces. `dense`: secrets in every line,
+ * so that everything has to be read, written and packed again.
  */
 
 const megabyte = 1_000_000;

@@ -16,8 +16,8 @@ import { uuidv7 } from '../src/service/engine/ids.ts';
 import { createRetention } from '../src/service/retention.ts';
 
 /**
- * Results per second that a service with the embedded database (on disk) stores, from jobs that one agent claims and
- * reports over HTTP from another process. Runs of 2,000 checks are queued beforehand, as the scheduler would have.
+ * Results per second that a service with the embedded database (on disk) stores. One agent in another process claims jobs and
+ * reports results over HTTP. Runs of 2,000 checks are queued in advance, as the scheduler would do.
  */
 const limit = 2_000;
 const checks = 2_000;
@@ -105,7 +105,7 @@ async function main(): Promise<void> {
   process.exitCode = ours >= limit ? 0 : 1;
 }
 
-/** Checks, and runs of each that are due now. */
+/** Creates checks, and due runs of each. */
 async function fill(db: Db, accountId: string): Promise<void> {
   const [location] = await db.query<{ id: string; slug: string }>(
     'select id, slug_name as slug from locations',

@@ -1,7 +1,7 @@
 /**
- * A Playwright suite of 1,000 tests, each with a trace, through an agent to a service: the compiled programs, the real
- * Playwright. Measured: how much memory the agent has above what it has idle, from the claim until the last file is stored
- * (its own process: the tests run in others). Limit: 150 MB. Argument: how many tests (1000).
+ * A Playwright suite of 1,000 tests, each with a trace, through an agent to a service, with the compiled programs and the real
+ * Playwright. Measured: the agent's memory above idle, from the claim until the last file is stored (only the agent's own process;
+ * the tests run in others). Limit: 150 MB. Argument: number of tests (1000).
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,8 +1,8 @@
 /**
- * A Playwright suite of 20 tests against local pages, beside `npx playwright test` in a folder of the same project whose packages
- * are installed, on the same Node and Chromium, in turns: both with traces, two workers, no retries. Ours is a whole run on an
- * agent that ran it before: bundle, packages from the cache, browsers, tests, reports. Wanted: at most 1.10 × the wall time,
- * and at most 3 s from the claim to the first test. Argument: how many runs are timed (3).
+ * A Playwright suite of 20 tests against local pages. Compared with `npx playwright test` in a folder of the same project with
+ * installed packages, on the same Node and Chromium; the two alternate, both with traces, two workers and no retries. The agent's
+ * side is a complete run of a suite that it ran before: bundle, cached packages, browsers, tests, reports. Limits: 1.10 × the peer's
+ * wall time, and 3 s from the claim to the first test. Argument: number of timed runs (3).
  */
 import { spawn } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -19,13 +19,13 @@ import { enginesFolder, installerVariables, linkPackageFolders, makeProject } fr
 const rounds = Number(process.argv[2] ?? 3);
 const tests = 20;
 const limits = { ratio: 1.1, firstTestMs: 3000 };
-// Not below the checkout: git keeps nothing of build/, so a bundle of it would be empty.
+// Outside of the checkout, because git ignores build/, so a bundle of a folder in it would be empty.
 const folder = temporaryFolder();
 linkPackageFolders();
 const dataFolder = join(folder, 'data');
 const engine = chooseEngine(findEngines(dataFolder, enginesFolder), null);
 
-// A shop behind a network: each answer takes a while.
+// Simulates a shop behind a network: each answer is delayed.
 const server = createServer((request, response) => {
   setTimeout(() => {
     response.setHeader('content-type', 'text/html');
@@ -117,14 +117,14 @@ async function ours(number: number): Promise<Times> {
   };
 }
 
-/** The moment at which the first test of Playwright's JSON report began. */
+/** When the first test of Playwright's JSON report started. */
 function firstStart(path: string): number {
   return [...readFileSync(path, 'utf8').matchAll(/"startTime": "([^"]+)",\s*"annotations"/g)]
     .map(([, time = '']) => Date.parse(time))
     .reduce((a, b) => Math.min(a, b), Infinity);
 }
 
-/** The same project with its packages, in a folder of its own. */
+/** Installs the same project in a separate folder. */
 async function preparePeer(): Promise<() => Promise<number>> {
   const prepared = join(folder, 'peer');
   cpSync(project, prepared, { recursive: true });
@@ -156,7 +156,7 @@ const median = (values: readonly number[]): number => percentile(values, 0.5);
 
 try {
   const peer = await preparePeer();
-  // The first of each fills caches.
+  // The first run of each fills caches.
   await ours(0);
   await peer();
   const mine: Times[] = [];

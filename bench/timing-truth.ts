@@ -1,8 +1,8 @@
 /**
- * Timing truth: 400 URL checks per second from the parsed job to the result in the outbox on disk, open loop, against a
- * local target (in C) that delays about 50 ms and tells each delay that it really made, while a scrub of 150 MB repeats
- * throughout. Error = reported minus recorded. Beside it, in the same process, run and weather, a bare loop over undici with
- * its own clock. Limits: p99 at most 3 ms, and at most 1.2 times the bare loop's.
+ * Accuracy of measured times: 400 URL checks per second, open loop, from the parsed job to the result in the outbox on disk, while
+ * scrubs of 150 MB run continuously. The local target (in C) waits for about 50 ms and reports the actual delay; the error is the
+ * agent's time minus that delay. Compared with a bare undici loop with its own clock, in the same process under the same load.
+ * Limits: p99 at most 3 ms, and at most 1.2 × the bare loop's p99.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -36,7 +36,7 @@ execFileSync('cc', ['-O2', '-o', delayTarget, join('bench', 'lib', 'delay-target
 const targets = await startProgram<{ port: number }>(delayTarget, ['50']);
 const target = `http://127.0.0.1:${targets.hello.port}/`;
 
-// In memory where there is room: the scrub is to compete for the processor, not to measure the disk's write-back.
+// In memory if there is room, because the scrub must compete for the processor, not for the disk.
 const memory = statfsSync('/dev/shm', { bigint: false });
 const scrubFolder =
   memory.bavail * memory.bsize > 400 * 1024 * 1024 ? mkdtempSync('/dev/shm/location-agent-bench-') : folder;
@@ -53,7 +53,7 @@ async function writeText(file: string, bytes: number): Promise<void> {
   await once(stream, 'finish');
 }
 
-/** Scrubs 150 MB again and again until `stop`; gives how often. */
+/** Scrubs 150 MB repeatedly until `stop`, which returns the number of scrubs. */
 function scrubAllTheTime(): { stop: () => Promise<number> } {
   const controller = new AbortController();
   const secrets = Array.from({ length: 20 }, (_, index) => ({
@@ -80,7 +80,7 @@ function scrubAllTheTime(): { stop: () => Promise<number> } {
   };
 }
 
-/** One request over a fresh connection: time from the connection standing to the response, less the target's own delay. */
+/** One request over a new connection. Returns the time from the established connection to the response, minus the target's delay. */
 function bareCheck(): Promise<number> {
   let ready = 0;
   const agent = new Agent({
@@ -113,7 +113,7 @@ function bareCheck(): Promise<number> {
   }).finally(() => agent.destroy());
 }
 
-/** Calls `check` 400 times a second, whether or not earlier ones have ended; gives the errors in ms. */
+/** Calls `check` 400 times a second without waiting for earlier calls. Returns the errors in ms. */
 async function openLoop(check: () => Promise<number>): Promise<number[]> {
   const errors: number[] = [];
   const running = new Set<Promise<void>>();
@@ -173,7 +173,7 @@ const request = {
   assertions: [],
 };
 
-/** One job through the agent's own path; what it reports is read from the result that goes to disk. */
+/** Runs one job on the agent's own path and reads the reported times from the result on its way to disk. */
 async function agentCheck(): Promise<number> {
   const parsed = parseJob(jobOf(randomUUID(), { checkType: 'URL', request }), ['URL']);
   if (parsed.job === null) throw parsed.error;
@@ -190,11 +190,11 @@ async function agentCheck(): Promise<number> {
 
 try {
   await writeText(join(scrubFolder, 'text'), 150 * 1024 * 1024);
-  // Warm, without the scrub.
+  // Warm-up, without the scrub.
   await openLoop(agentCheck);
   await openLoop(bareCheck);
   const scrub = scrubAllTheTime();
-  // Turn and turn about, so that both sides meet the same weather.
+  // The two sides alternate, so that both run under the same load.
   const ours: number[] = [];
   const bare: number[] = [];
   for (let round = 0; round < 2; round++) {
@@ -203,7 +203,7 @@ try {
   }
   const scrubs = await scrub.stop();
   console.log(
-    `${perSecond} checks/s for 2 x ${seconds} s each, open loop, ${scrubs} scrubs of 150 MB meanwhile, ${machine}\n`,
+    `${perSecond} checks/s for 2 x ${seconds} s each, open loop, ${scrubs} scrubs of 150 MB in the background, ${machine}\n`,
   );
   console.log('error in ms        p50      p90      p99      max     mean');
   for (const [name, errors] of [

@@ -18,7 +18,7 @@ export async function installEngines(folder, say) {
     stamp: stampOf(folder),
     // Inside node_modules, written last; src/script/suite/install/engines.ts checks for it.
     stampName: '.engines-stamp',
-    beside: folder,
+    parent: folder,
     key: 'engines',
     say,
   });

@@ -67,22 +67,22 @@ function npmCi(folder) {
 
 /**
  * Installs the packages listed in `folder`, unless `stamp` is already there. `name` appears in progress lines. `stampName` is the
- * file in node_modules, written last, that marks the install as complete. `beside` is the folder, on the same disk, for the staging
+ * file in node_modules, written last, that marks the install as complete. `parent` is the folder, on the same disk, for the staging
  * folder. Calls `say` with one line at the start and one at the end. Throws with the cause.
  */
-export async function installPackages({ name, folder, stamp, stampName, beside, key, say }) {
+export async function installPackages({ name, folder, stamp, stampName, parent, key, say }) {
   const stampFile = join(folder, 'node_modules', stampName);
   const isInstalled = () => existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp;
   if (isInstalled()) return;
-  await withLock(join(beside, `.lock-${key}`), async () => {
+  await withLock(join(parent, `.lock-${key}`), async () => {
     // Another process may have installed them while this one waited.
     if (isInstalled()) return;
     const started = performance.now();
     say(`installing ${name} (about a minute)`);
     const prefix = `.staging-${key}-`;
-    for (const left of readdirSync(beside).filter((entry) => entry.startsWith(prefix)))
-      rmSync(join(beside, left), { recursive: true, force: true });
-    const staging = join(beside, `${prefix}${process.pid}`);
+    for (const left of readdirSync(parent).filter((entry) => entry.startsWith(prefix)))
+      rmSync(join(parent, left), { recursive: true, force: true });
+    const staging = join(parent, `${prefix}${process.pid}`);
     try {
       mkdirSync(staging);
       for (const file of listFiles) copyFileSync(join(folder, file), join(staging, file));

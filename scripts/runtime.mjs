@@ -35,7 +35,7 @@ export async function installRuntime(name, runtimesFolder, say) {
     stamp,
     stampName,
     // The staging folder must be a sibling of the runtime's folder, because package.json refers to ../helpers.
-    beside: runtimesFolder,
+    parent: runtimesFolder,
     key: name,
     say,
   });

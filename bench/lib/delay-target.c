@@ -1,8 +1,8 @@
 /*
- * A target that tells the truth: an HTTP server on loopback that answers every request about DELAY_MS after it came and
- * tells in x-delay-ms how long it really waited, from the moment its bytes were there to the moment of the answer. In C and
- * on one epoll, so that no garbage collection of its own is taken for an error of whoever measures it.
- * Argument: the delay in ms. Prints its port; ends when standard input ends.
+ * An accurate target: an HTTP server on loopback that answers every request after about DELAY_MS. The header x-delay-ms has the
+ * actual delay, from the arrival of the request's bytes to the answer. It is written in C with one epoll, so that no garbage
+ * collection of the target is mistaken for an error of the measured program.
+ * Argument: the delay in ms. Prints its port; exits when standard input ends.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@ enum { MAX_WAITING = 65536, MAX_EVENTS = 256 };
 
 typedef struct { int fd; long long arrived; long long due; } Waiting;
 
-/* All delays are equal, so those that wait are in order: a ring is enough. */
+/* All delays are equal, so waiting requests are in order and a ring is enough. */
 static Waiting ring[MAX_WAITING];
 static unsigned head, tail;
 

@@ -5,10 +5,10 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** What machine the figures stand for. */
+/** The machine that produced the figures. */
 export const machine = `${cpus()[0]?.model ?? 'unknown'} x${cpus().length}, Node ${process.version}`;
 
-/** One line of JSON: the last line of every benchmark. */
+/** Prints the JSON line with which every benchmark finishes. */
 export function report(figures: {
   name: string;
   unit: string;
@@ -37,7 +37,7 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'location-agent-bench-'));
 }
 
-/** A compiled file of the benchmarks as a child whose first line on standard output is JSON. */
+/** Starts a compiled benchmark file as a child process, and reads the first line of its output as JSON. */
 export function startChild<T>(
   file: string,
   args: readonly string[] = [],
@@ -46,7 +46,7 @@ export function startChild<T>(
   return startProgram(process.execPath, [file, ...args], env);
 }
 
-/** Any program as a child whose first line on standard output is JSON. */
+/** Starts a program as a child process, and reads the first line of its output as JSON. */
 export async function startProgram<T>(
   file: string,
   args: readonly string[] = [],
@@ -67,7 +67,7 @@ export async function stopChild(child: ChildProcess, signal: NodeJS.Signals = 'S
   await closed;
 }
 
-/** A certificate authority and a certificate for localhost and 127.0.0.1, as PEM files in `folder`. */
+/** Creates a certificate authority and a certificate for localhost and 127.0.0.1, as PEM files in `folder`. */
 export function makeCertificates(folder: string): { ca: string; cert: string; key: string } {
   const path = (name: string) => join(folder, name);
   const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });

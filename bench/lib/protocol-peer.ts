@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The service's side of the agent protocol, as cheap as it can be: it hands out jobs and counts what comes back. */
+/** A minimal service side of the agent protocol: it hands out jobs and counts results. */
 export type ProtocolPeer = {
   url: string;
-  /** Hands out `count` jobs made by `job` as fast as slots are free; resolves when all results are in. */
+  /** Hands out `count` jobs from `job` as fast as slots are free. Resolves when all results have arrived. */
   feed: (count: number, job: (id: string) => Record<string, unknown>) => Promise<Record<string, number>>;
   close: () => void;
 };
@@ -43,14 +43,14 @@ export async function startProtocolPeer(): Promise<ProtocolPeer> {
   let make: (id: string) => Record<string, unknown> = () => ({});
   let statuses: Record<string, number> = {};
   let done: () => void = () => undefined;
-  // A claim without work waits as the real service lets it wait.
+  // A claim without work waits, as with the real service.
   const idle: (() => void)[] = [];
 
   const routes: Record<string, (body: Record<string, unknown>) => Promise<unknown>> = {
     '/agent/v1/hello': async () => helloAnswer(),
     '/agent/v1/jobs/claim': async (body) => {
       const free = (body['free'] as { uptime?: number }).uptime ?? 0;
-      // The other lanes have no work here: answered at once they would ask again without end.
+      // The other lanes have no work. If they were answered at once, they would poll in a tight loop.
       if (left === 0 || free === 0) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, Number(body['waitSeconds']) * 1000);
@@ -99,7 +99,7 @@ export async function startProtocolPeer(): Promise<ProtocolPeer> {
   };
 }
 
-/** A job of the agent protocol with everything that no check type decides. */
+/** The fields of a job that do not depend on the check type. */
 export function jobOf(jobId: string, fields: Record<string, unknown>): Record<string, unknown> {
   const now = new Date().toISOString();
   return {

@@ -1,6 +1,6 @@
 /**
- * One agent, as far as the protocol goes: claims jobs while it has free slots and reports a result for each, in batches,
- * with two requests of results under way. For bench/service-results.ts; started by it as a process of its own.
+ * A simulated agent for bench/service-results.ts, which starts it as a separate process. It claims jobs while it has free slots and
+ * reports a result for each, in batches, with two result requests in flight.
  */
 import { Agent, request } from 'undici';
 
@@ -36,7 +36,7 @@ async function call(path: string, body: unknown): Promise<unknown> {
   return json;
 }
 
-/** A URL check's result as the agent makes it: certificate, headers, phases. */
+/** A URL check's result like the agent's: certificate, headers, phases. */
 function resultOf(job: ClaimedJob): object {
   const startedAt = Date.now();
   const headers = Object.fromEntries(

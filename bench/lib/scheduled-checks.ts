@@ -7,11 +7,11 @@ import { uuidv7 } from '../../src/service/engine/ids.ts';
 import type { AgentsReport } from './scheduling-agents.ts';
 import { percentile } from './processes.ts';
 
-/** One-minute checks, the service that runs them, agents that claim them, and what became of each moment that was due. */
+/** One-minute checks, their service and agents, and the outcome of each due time. */
 
 export const intervalMs = 60_000;
 
-/** Checks of the account's first location, due spread over the minute; their ids. */
+/** Creates checks at the account's first location, with due times spread over the minute. Returns their ids. */
 export async function addChecks(
   db: Db,
   { accountId, count }: { accountId: string; count: number },
@@ -58,7 +58,7 @@ export async function addChecks(
 
 export type Replica = { child: ChildProcess; url: string; accountId: string };
 
-/** The compiled `service` command; `before` are words before it (taskset). */
+/** Starts the compiled `service` command; `before` has words to put before it (taskset). */
 export async function startReplica(
   env: Record<string, string>,
   before: readonly string[] = [],
@@ -81,7 +81,7 @@ export async function startReplica(
   return { child, url: serviceUrl, accountId };
 }
 
-/** Agents in a process of their own; `stop` brings what they ran. */
+/** Starts agents in a separate process; `stop` returns their runs. */
 export async function startAgents(options: {
   urls: string[];
   keys: string[];
@@ -95,15 +95,15 @@ export async function startAgents(options: {
   if (child.stdout !== null) await once(createInterface({ input: child.stdout }), 'line');
   return {
     stop: async () => {
-      const told = once(child, 'message') as Promise<[AgentsReport]>;
+      const reported = once(child, 'message') as Promise<[AgentsReport]>;
       child.stdin?.end();
-      const [{ runs }] = await told;
+      const [{ runs }] = await reported;
       return runs;
     },
   };
 }
 
-/** The figures of the moments that were due from `from` to `to` (milliseconds since the epoch). */
+/** The figures of the runs that were due from `from` to `to` (milliseconds since the epoch). */
 export function figuresOf(
   runs: AgentsReport['runs'],
   { ids, from, to }: { ids: readonly string[]; from: number; to: number },
@@ -124,7 +124,7 @@ export function figuresOf(
     const key = `${checkId} ${dueAt}`;
     if (outcome === 'stored' || outcome === 'duplicate') seen.set(key, (seen.get(key) ?? 0) + 1);
   }
-  // Each check is due once in every full interval.
+  // Each check is due once per full interval.
   const expected = Math.round(((to - from) / intervalMs) * ids.length);
   const doubled = [...seen.values()].filter((times) => times > 1).length;
   return {

@@ -1,4 +1,4 @@
-/** The agents of bench/scheduling.ts and bench/embedded.ts, in a process of their own: argument 1 is their options as JSON. */
+/** The agents of bench/scheduling.ts and bench/embedded.ts, in a separate process. Argument 1 has their options as JSON. */
 import {
   startProtocolAgents,
   type ProtocolAgentsOptions,
@@ -17,7 +17,7 @@ const { failing, ...options } = JSON.parse(process.argv[2] ?? '{}') as Omit<
 const fails = new Set(failing);
 const agents = startProtocolAgents({ ...options, statusOf: (id) => (fails.has(id) ? 'failed' : 'passed') });
 process.stdout.write('{"ready":true}\n');
-// The end of standard input is the word to stop.
+// The end of standard input is the signal to stop.
 process.stdin.resume().once('end', () => {
   void agents.stop().then(() => {
     const runs = agents.runs.map(({ checkId, dueAt, startedAt, outcome }) => ({

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Playwright projects for benchmarks of suites: packages of the fixture `npm-features`, from the registry of this machine. */
+/** Playwright projects for suite benchmarks, with the packages of the fixture `npm-features` from this machine's registry. */
 
 const root = process.cwd();
 export const enginesFolder = join(root, 'engines');
 
-/** The sources that run here look for these beside themselves. */
+/** The compiled sources expect these folders next to them. */
 export function linkPackageFolders(): void {
   for (const name of ['engines', 'runtimes']) {
     const link = join(root, 'build', 'bench', name);
@@ -26,11 +26,13 @@ export function makeProject(folder: string, files: { readonly [path: string]: st
   return folder;
 }
 
-/** What installers need on this machine; no browser is downloaded. */
+/** Environment for installers on this machine; it prevents browser downloads. */
 export function installerVariables(): { [name: string]: string } {
-  const told = process.env['npm_config_registry'] ?? '';
+  const configured = process.env['npm_config_registry'] ?? '';
   const registry =
-    told === '' ? execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim() : told;
+    configured === ''
+      ? execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim()
+      : configured;
   const names = /^(?:https?_proxy|no_proxy|node_extra_ca_certs)$/i;
   const found = Object.entries(process.env).filter(([name]) => names.test(name));
   return {

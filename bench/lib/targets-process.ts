@@ -1,6 +1,6 @@
 /**
  * Child process of the benchmarks: an HTTP, an HTTPS and a TCP server on loopback. Arguments: certificate and key files.
- * `/delay?ms=50` answers after about that time and tells in `x-delay-ms` how long it really waited.
+ * `/delay?ms=50` answers after about that time; `x-delay-ms` has the actual delay.
  */
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
@@ -37,6 +37,6 @@ const https = await listen(
 );
 const tcp = await listen(createTcpServer((socket) => socket.on('error', () => socket.destroy()).resume()));
 console.log(JSON.stringify({ http, https, tcp }));
-// A benchmark that breaks leaves nothing behind.
+// Exit when the benchmark does, even if it crashes.
 process.stdin.on('end', () => process.exit(0)).resume();
 process.on('SIGTERM', () => process.exit(0));

@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { encodedForms } from '../../src/secrets/forms/forms.ts';
 import type { NamedSecret } from '../../src/secrets/scrubber/scrubber.ts';
 
-/** Seeded, so that every run reads the same text (mulberry32). */
+/** A seeded generator (mulberry32), so that every run uses the same text. */
 export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -21,7 +21,7 @@ export function sampleSecrets(count: number, random: () => number): NamedSecret[
   return Array.from({ length: count }, (_, i) => {
     const alphabet = i % 3 === 0 ? special : plain;
     const length = 10 + Math.floor(random() * 30);
-    // A space at an end would be no part of the value.
+    // A space at either end would not be part of the value.
     const value = Array.from({ length }, () => alphabet[Math.floor(random() * alphabet.length)]).join('');
     return { name: `SECRET_${i}`, value: value.replaceAll(/^ | $/g, '_') };
   });
@@ -33,7 +33,7 @@ const words = (
   'created updated deleted error warning info debug trace span duration method path query body json html text image'
 ).split(' ');
 
-/** One line as traces, logs and bodies have them: JSON with words, numbers, ids, URLs, base64 and escapes. */
+/** One line as in traces, logs and bodies: JSON with words, numbers, ids, URLs, base64 and escapes. */
 function line(random: () => number): string {
   const word = (): string => words[Math.floor(random() * words.length)] ?? '';
   const hex = (length: number): string =>

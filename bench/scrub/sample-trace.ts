@@ -5,8 +5,8 @@ import { ZipFile } from 'yazl';
 import type { NamedSecret } from '../../src/secrets/scrubber/scrubber.ts';
 
 /**
- * Writes a zip in the shape of a Playwright trace: a third of its bytes snapshots, a tenth requests, the rest resources
- * (scripts and pages mostly). A secret stands in one line of `every`, and in one resource of 20.
+ * Writes a zip like a Playwright trace: a third of its bytes are snapshots, a tenth requests, the rest resources (mostly scripts
+ * and pages). One line of `every` and one resource of 20 contain a secret.
  */
 export async function writeSampleTrace(
   path: string,
