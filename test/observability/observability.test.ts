@@ -10,7 +10,7 @@ import { metricPrefix, metricSubjects } from '../../src/agent/metrics/definition
 import { exporterMetrics, exporterSubjects } from '../../src/service/analytics/exporter-catalogue.ts';
 import { checkPromql, type KnownMetric } from '../helpers/promql.ts';
 
-/** Alert rules, dashboard and docs/metrics.md: what they say of metrics is what the catalogues say. */
+/** Alert rules, dashboard and docs/metrics.md must agree with the metric catalogues. */
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (...parts: string[]) => readFileSync(join(root, ...parts), 'utf8');
@@ -28,7 +28,7 @@ const known = new Map<string, KnownMetric>([
     name,
     { type: 'gauge', labels },
   ]),
-  // Prometheus' own, of every target.
+  // Prometheus adds this metric to every target.
   ['up', { type: 'gauge', labels: {} }],
 ]);
 
@@ -64,7 +64,7 @@ const dashboard = JSON.parse(read('observability', 'dashboard.json')) as Dashboa
 const panels = dashboard.panels.filter(({ type }) => type !== 'row');
 const page = read('docs', 'metrics.md');
 
-/** `{{ $labels.x }}` and `{{x}}` of a text. */
+/** The labels in `{{ $labels.x }}` and `{{x}}` of a text. */
 const labelsIn = (text: string, pattern: RegExp) =>
   [...text.matchAll(pattern)].map(([, label = '']) => label);
 
@@ -88,7 +88,7 @@ describe('alert rules', () => {
     expect(headings).toContain(anchor);
   });
 
-  test('there is one for everything that the agent promises to tell of', () => {
+  test('there is an alert for every documented failure', () => {
     const names = rules.map(({ alert }) => alert);
     expect(new Set(names).size).toBe(names.length);
     for (const what of [
@@ -112,7 +112,7 @@ describe('alert rules', () => {
     }
   });
 
-  test('the operator gets the same rules, in a resource of its schema', () => {
+  test('the resource for the Prometheus operator has the same rules and is valid', () => {
     const resource = parse(read('observability', 'prometheus-rule.yaml')) as {
       spec: RuleFile;
     } & ConstructorParameters<typeof PrometheusRule>[0]; // our own generated file
@@ -138,7 +138,7 @@ describe('the dashboard', () => {
     },
   );
 
-  test('shows every metric of the catalogues', () => {
+  test('shows every metric in the catalogues', () => {
     const shown = new Set(
       panels.flatMap(({ targets = [] }) =>
         targets.flatMap(({ expr }) => [...checkPromql(expr, known).metrics]),
@@ -151,7 +151,7 @@ describe('the dashboard', () => {
     expect(missing).toEqual([]);
   });
 
-  test('is one that Grafana imports: variables, ids, places that do not overlap', () => {
+  test('can be imported by Grafana: valid variables, unique ids, no overlapping panels', () => {
     expect(dashboard.schemaVersion).toBeGreaterThanOrEqual(36);
     expect(dashboard.uid).toMatch(/^[a-z-]{1,40}$/);
     const [source, ...others] = dashboard.templating.list;
@@ -191,19 +191,19 @@ test('docs/metrics.md names every metric with its type and labels, and every ale
   }
 });
 
-test('what is committed is what the generator makes of the catalogues', async () => {
+test('the committed files are up to date with the catalogues', async () => {
   const { ruleGroups, prometheusRule } = await script('alerts.mjs');
   const { dashboard: make } = await script('dashboard.mjs');
   const { metricsPage } = await script('page.mjs');
   expect(rulesFile).toEqual(ruleGroups?.({ docs: 'docs/' }));
   expect(parse(read('observability', 'prometheus-rule.yaml'))).toEqual(prometheusRule?.({ docs: 'docs/' }));
   expect(dashboard).toEqual(JSON.parse(JSON.stringify(make?.(catalogue))));
-  // Prettier has aligned the tables since.
+  // Prettier has aligned the tables of the committed page.
   const words = (text: string) => text.replaceAll(/[\s|-]+/g, ' ');
   expect(words(page)).toBe(words(String(metricsPage?.(catalogue))));
 });
 
-test('the reader of expressions finds what is wrong', () => {
+test('the PromQL checker finds mistakes', () => {
   const mistakesOf = (expr: string) => checkPromql(expr, known).mistakes.join('; ');
   expect(mistakesOf('sum(rate(location_agent_results_total{kind="FINAL"}[5m]))')).toBe('');
   expect(mistakesOf('location_agent_nothing > 1')).toMatch(/no such metric/);
@@ -222,15 +222,15 @@ test('the reader of expressions finds what is wrong', () => {
 });
 
 const promtool = spawnSync('promtool', ['--version']).error === undefined;
-if (!promtool) process.stderr.write('skipped here: tests with promtool, which this machine does not have\n');
+if (!promtool) process.stderr.write('skipped: tests with promtool, because it is not installed\n');
 
-describe.skipIf(!promtool)("with Prometheus' own tool", () => {
+describe.skipIf(!promtool)('with promtool', () => {
   const run = (...args: string[]) => {
     const done = spawnSync('promtool', args, { encoding: 'utf8', timeout: 60_000 });
     return { status: done.status, output: `${done.stdout}${done.stderr}` };
   };
 
-  test('the rules are good', () => {
+  test('the rules are valid', () => {
     const { status, output } = run(
       'check',
       'rules',
@@ -239,7 +239,7 @@ describe.skipIf(!promtool)("with Prometheus' own tool", () => {
     expect(status, output).toBe(0);
   });
 
-  test('they fire when they should, and else do not', () => {
+  test('the rules fire only when they should', () => {
     const folder = mkdtempSync(join(tmpdir(), 'rules-'));
     try {
       const file = join(folder, 'rules.test.yaml');
