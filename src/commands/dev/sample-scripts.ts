@@ -3,8 +3,8 @@ import type { TargetPorts } from '../../targets/targets.ts';
 import { sampleTag, type SampleCheck } from './sample-checks.ts';
 
 /**
- * The sample browser and multi-step checks of `dev`, every minute: a visit that passes, one that is marked as degraded, one
- * that fails, and calls of an API in steps.
+ * The sample browser and multi-step checks of `dev`, every minute: a visit that passes, one that is marked as degraded,
+ * one that fails, and API calls in steps.
  */
 export function sampleScripts(ports: TargetPorts, locationSlug: string): SampleCheck[] {
   const shop = `http://127.0.0.1:${ports.http}`;
@@ -32,6 +32,7 @@ export function sampleScripts(ports: TargetPorts, locationSlug: string): SampleC
 }
 
 const visit = (shop: string): string => `
+import { expect, test } from '@playwright/test';
 
 test('a customer finds an anvil and orders it', async ({ page }) => {
   await page.goto('${shop}/shop');
@@ -50,6 +51,7 @@ test('a customer finds an anvil and orders it', async ({ page }) => {
 
 const degradedVisit = (shop: string): string => `
 import { markCheckAsDegraded } from '@location-agent/helpers';
+import { expect, test } from '@playwright/test';
 
 test('the list is there soon', async ({ page }) => {
   const started = Date.now();
@@ -61,6 +63,7 @@ test('the list is there soon', async ({ page }) => {
 `;
 
 const failingVisit = (shop: string): string => `
+import { expect, test } from '@playwright/test';
 
 test('a gift card can be bought', async ({ page }) => {
   await page.goto('${shop}/shop?broken');

@@ -6,12 +6,13 @@ import type { TargetPorts } from '../../targets/targets.ts';
 import type { ApiClient } from './api.ts';
 import { sampleTag, type SampleCheck } from './sample-checks.ts';
 
-/** Of the newest runtime, so that the Chromium that this machine has for one serves both. */
+/** The Playwright version of the newest runtime, so that one Chromium on this machine serves both. */
 const playwrightVersion = '1.58.2';
 
 /**
- * The sample suite of `dev`: a small Playwright project with a lock file, packed and uploaded as any project is. Its address
- * of the shop is a variable of the check, so the bundle is the same at every start. Rejects with ServiceError or FatalError.
+ * The sample suite of `dev`: a small Playwright project with a lock file, packed and uploaded like any project. The
+ * shop's address is a variable of the check, so the bundle is the same at every start. Rejects with ServiceError or
+ * FatalError.
  */
 export async function sampleSuite(
   api: ApiClient,
@@ -27,7 +28,7 @@ export async function sampleSuite(
     }
     const archive = join(folder, 'bundle.tar.gz');
     await packBundle({ folder: project, to: archive });
-    const { key } = (await api.upload('/v1/playwright-bundles', await readFile(archive))) as { key: string }; // the API's own answer
+    const { key } = (await api.upload('/v1/playwright-bundles', await readFile(archive))) as { key: string }; // the answer of our API
     const name = 'Sample: the shop, a whole suite';
     return {
       type: 'PLAYWRIGHT',
@@ -48,7 +49,7 @@ export async function sampleSuite(
 
 const config = `
 import { env } from 'node:process';
-import { defineConfig, devices, expect, test as setup, test } from '@playwright/test';
+import { defineConfig, devices } from '@playwright/test';
 
 export default defineConfig({
   testDir: './tests',
@@ -63,6 +64,7 @@ export default defineConfig({
 `;
 
 const setup = `
+import { expect, test as setup } from '@playwright/test';
 
 setup('the shop is open', async ({ request }) => {
   expect(await request.get('/shop')).toBeOK();
@@ -70,6 +72,7 @@ setup('the shop is open', async ({ request }) => {
 `;
 
 const catalogue = `
+import { expect, test } from '@playwright/test';
 
 test('three products are shown', { tag: '@smoke' }, async ({ page }) => {
   await page.goto('/shop');
@@ -90,6 +93,7 @@ test('gift cards are not sold yet', { tag: '@search' }, async ({ page }) => {
 `;
 
 const order = `
+import { expect, test } from '@playwright/test';
 
 test('a customer orders', { tag: ['@smoke', '@order'] }, async ({ page }) => {
   await page.goto('/shop');
@@ -112,7 +116,7 @@ const manifest = {
   devDependencies: { '@playwright/test': playwrightVersion },
 };
 
-/** Of `npm install`, without addresses: packages come from whatever registry npm is told of. */
+/** Made by `npm install`, without addresses: packages are fetched from whichever registry npm is configured to use. */
 const lock = {
   name: manifest.name,
   version: manifest.version,
