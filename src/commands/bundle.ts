@@ -17,13 +17,14 @@ const options = {
 } as const;
 
 const path = '/v1/playwright-bundles';
-/** A connection over which nothing moves for so long is given up. */
+/** A connection without traffic for this long is closed. */
 const stalledMs = 60_000;
 const mostTries = 4;
 
 /**
- * `bundle DIR [--include GLOB]… [--api-key-file FILE] [--json]`: packs a Playwright project and uploads it to the service;
- * `{"key","digest"}` on standard output (with `--json` also what it is made of), warnings on standard error.
+ * `bundle DIR [--include GLOB]… [--api-key-file FILE] [--json]`: packs a Playwright project and uploads it to the
+ * service. Prints `{"key","digest"}` on standard output (`--json` adds facts about the archive) and warnings on
+ * standard error.
  */
 export const bundle: Command = async (args, { env, stdout, stderr }) => {
   const { values, positionals } = parseArguments(args, options);
@@ -52,7 +53,7 @@ export const bundle: Command = async (args, { env, stdout, stderr }) => {
   }
 };
 
-/** What was packed and what had better be known of it, for a person. */
+/** Summary and warnings of a packed bundle, for a person. */
 export function packedLines(packed: PackedBundle): string {
   const { files, size, root, workingDir, warnings } = packed;
   const where = workingDir === '' ? '' : `, workingDir ${JSON.stringify(workingDir)}`;
@@ -79,7 +80,7 @@ type Upload = {
   signal: AbortSignal;
 };
 
-/** Brings the archive to the service. Throws FatalError: 77 = the key is refused, 2 = anything else. */
+/** Uploads the archive to the service. Throws FatalError: exit code 77 = the key is rejected, 2 = any other failure. */
 async function upload({ transport, serviceUrl, archive, packed, signal }: Upload) {
   for (let tries = 1; ; tries++) {
     try {
@@ -94,35 +95,35 @@ async function upload({ transport, serviceUrl, archive, packed, signal }: Upload
       });
       const { key, digest } = storedIn(answer, serviceUrl);
       if (digest !== packed.digest)
-        throw failed(`${serviceUrl.origin} has stored other bytes than were sent`);
+        throw failed(`${serviceUrl.origin} stored different bytes than were sent`);
       return { key, digest };
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       if (!error.retryable || tries === mostTries) {
         throw failed(`the bundle was not uploaded to ${serviceUrl.origin}: ${error.message}`, error);
       }
-      // eslint-disable-next-line no-restricted-properties -- a command's own wait
+      // eslint-disable-next-line no-restricted-properties -- a wait of the command itself
       await pause(error.retryAfterMs ?? backoffMs(tries, Math.random), signal);
       signal.throwIfAborted();
     }
   }
 }
 
-/** Key and digest from the service's answer, or its refusal as an error. */
+/** Returns key and digest from the service's answer, or throws its refusal as an error. */
 function storedIn({ status, body }: Answer, serviceUrl: URL): { key: string; digest: string } {
   const json = fieldsIn(body);
   const { key, digest, message } = json;
   if ((status === 200 || status === 201) && typeof key === 'string' && typeof digest === 'string')
     return { key, digest };
   if (status === 401 && typeof message === 'string') {
-    const text = `SERVICE_API_KEY was refused by ${serviceUrl.origin}: set it to a key of the account`;
+    const text = `SERVICE_API_KEY was rejected by ${serviceUrl.origin}: set it to a key of the account`;
     throw new FatalError('KEY_REFUSED', text, { exitCode: exitCodes.keyRefused });
   }
   const isOwn = typeof message === 'string';
   const words = isOwn
     ? `status ${status}: ${printable(message)}`
     : `status ${status} from something that is not the service`;
-  // Something on the way may answer in the service's place for a while.
+  // A proxy may answer in place of the service for a while.
   const retryable = status >= 500 || status === 408 || status === 425 || status === 429;
   throw new ServiceError(isOwn ? 'SERVICE_REFUSED' : 'SERVICE_UNREACHABLE', words, { status, retryable });
 }

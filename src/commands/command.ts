@@ -2,24 +2,27 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 import type { Environment } from '../config/read.ts';
 import { exitCodes, FatalError, toError } from '../errors.ts';
 
-/** What a command gets from main besides its arguments. */
+/** What main passes to a command besides its arguments. */
 export type CommandContext = {
   env: Environment;
   stdout: (text: string) => void;
   stderr: (text: string) => void;
 };
 
-/** Runs a command to its end and says with which code the process is to leave. FatalError = one line and its code. */
+/**
+ * Runs a command to completion and resolves with the exit code. A FatalError is printed as one line and sets the exit
+ * code.
+ */
 export type Command = (args: readonly string[], context: CommandContext) => Promise<number>;
 
-/** The mistake of whoever typed the command: one line and exit code 64. */
+/** An error in the command line: one line and exit code 64. */
 export function usageError(message: string): FatalError {
   return new FatalError('CONFIGURATION', `${message}; see location-agent --help`, {
     exitCode: exitCodes.usage,
   });
 }
 
-/** Options and positional arguments, strictly: an unknown option is a usage error. */
+/** Parses options and positional arguments strictly: an unknown option is a usage error. */
 export function parseArguments<T extends NonNullable<ParseArgsConfig['options']>>(
   args: readonly string[],
   options: T,

@@ -1,31 +1,31 @@
 import { exitCodes, toError } from '../errors.ts';
 import type { Log } from '../log.ts';
 
-/** Signals that would end the process without a word, besides those that the program itself waits for. */
+/** Signals that would kill the process silently, except those that the program handles itself. */
 const deadlySignals = ['SIGQUIT', 'SIGUSR2', 'SIGALRM', 'SIGVTALRM', 'SIGXCPU', 'SIGABRT'] as const;
 
 /**
- * From now on every end of the process leaves a line in the log: a fault that nobody expected, a signal, an exit that some
- * part has called, an event loop that has nothing to do any more. Only what kills at once (SIGKILL, a crash of Node) leaves
- * none. `who` is what ends, in words. The function that it returns says that the end from here on is as it should be.
+ * Logs a line for every exit of the process: an unexpected fault, a signal, a call of process.exit, an empty event
+ * loop. Only SIGKILL and a crash of Node leave no line. `who` names the process in the log. Call the returned function
+ * when the exit is intended.
  */
 export function leaveLastWords(log: Log, who: string): () => void {
   let hasSpoken = false;
   const onFault = (error: unknown) => {
     hasSpoken = true;
-    log.fatal({ err: toError(error) }, `unexpected fault: ${who} ends`);
+    log.fatal({ err: toError(error) }, `unexpected fault: ${who} exits`);
     process.exit(exitCodes.couldNotRun);
   };
   const onIdle = () => {
     hasSpoken = true;
-    log.fatal(`nothing keeps ${who} running: it ends`);
+    log.fatal(`nothing keeps ${who} running: it exits`);
     process.exit(exitCodes.couldNotRun);
   };
   const onExit = (code: number) => {
-    if (!hasSpoken) log.fatal({ code }, `${who} ends, and nobody has told it to`);
+    if (!hasSpoken) log.fatal({ code }, `${who} exits unexpectedly`);
   };
   const onSignal = (signal: NodeJS.Signals) => {
-    log.fatal({ signal }, `${who} is ended by a signal`);
+    log.fatal({ signal }, `${who} was killed by a signal`);
     stop();
     process.kill(process.pid, signal);
   };

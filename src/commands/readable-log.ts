@@ -1,9 +1,12 @@
-/** Log lines for a person at a terminal. Machines get the JSON lines of `start` and `service` as they are. */
+/** Formats log lines for a person at a terminal. `start` and `service` write JSON lines for machines. */
 
 const hidden: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'pid', 'hostname', 'v']);
 const maxField = 300;
 
-/** `{"level":"INFO","time":"…T12:00:01.234Z","msg":"ready","port":1}` → `12:00:01 INFO  agent    ready port=1`. Other text stays as it is. */
+/**
+ * `{"level":"INFO","time":"…T12:00:01.234Z","msg":"ready","port":1}` → `12:00:01 INFO  agent    ready port=1`. Returns
+ * other text unchanged.
+ */
 export function readableLine(line: string, part: string): string {
   const entry = parsed(line);
   if (entry === null) return `${' '.repeat(9)}${'-'.padEnd(6)}${part.padEnd(9)}${line}`;
@@ -16,7 +19,7 @@ export function readableLine(line: string, part: string): string {
   return start + [String(msg ?? ''), ...fields].filter((text) => text !== '').join(' ');
 }
 
-/** Splits a stream into lines; the rest of a chunk waits for the next. A line of more than 64 KiB is cut there. */
+/** Splits a stream into lines; an incomplete line waits for the next chunk. Lines above 64 KiB are cut there. */
 export function lineSplitter(each: (line: string) => void): (chunk: string) => void {
   let rest = '';
   return (chunk) => {
@@ -33,7 +36,7 @@ export function lineSplitter(each: (line: string) => void): (chunk: string) => v
 function parsed(line: string): { [name: string]: unknown } | null {
   try {
     const value: unknown = JSON.parse(line);
-    // An object other than a list has named fields.
+    // An object that is not a list has named fields.
     return typeof value === 'object' && value !== null && !Array.isArray(value)
       ? (value as { [name: string]: unknown })
       : null;

@@ -10,13 +10,13 @@ import { startService, type RunningService } from '../service/service.ts';
 import { usageError, type Command } from './command.ts';
 import { leaveLastWords } from './last-words.ts';
 
-/** `service`: runs until SIGTERM or SIGINT. One line of JSON on standard output says that everything answers. */
+/** `service`: runs until SIGTERM or SIGINT. Prints one line of JSON on standard output when it is ready. */
 export const service: Command = async (args, { env, stdout }) => {
   if (args.length > 0) throw usageError('service takes no arguments');
   return runService(env, { stdout });
 };
 
-/** As the command, for callers with an environment of their own. Resolves with the exit code. */
+/** Same as the command, for callers with their own environment. Resolves with the exit code. */
 export async function runService(
   env: Environment,
   { stdout }: { stdout: (text: string) => void } = { stdout: (text) => void process.stdout.write(text) },
@@ -31,7 +31,7 @@ export async function runService(
   try {
     running = await startService({ config, log });
   } catch (error) {
-    // Told by who has called us.
+    // Our caller reports it.
     isAsItShould();
     throw error;
   }
@@ -51,7 +51,7 @@ export async function runService(
     stdout(`${JSON.stringify(ready)}\n`);
     const end = await Promise.race([stopped, running.failed]);
     if (end instanceof Error) throw end;
-    log.info({ signal: end }, 'service stops');
+    log.info({ signal: end }, 'service is stopping');
   } finally {
     await withinTime(running.close(), log);
     isAsItShould();
@@ -59,17 +59,17 @@ export async function runService(
   return exitCodes.done;
 }
 
-/** The secrets of the configuration: none of them may be in a log line, whatever an error's message repeats. */
+/** The secrets of the configuration. They must not appear in a log line, whatever an error message quotes. */
 export function secretsOf(config: ServiceConfig): { name: string; value: string }[] {
   return secretsWithin('', config).flatMap(({ name, secret }) => {
     const value = secret.reveal();
-    // Drivers quote parts of a URL.
+    // Database drivers quote parts of a URL.
     const password = URL.canParse(value) ? decodeURIComponent(new URL(value).password) : '';
     return [{ name, value }, ...(password === '' ? [] : [{ name: `${name}.password`, value: password }])];
   });
 }
 
-/** Wherever in the configuration they stand: one that is added later is not forgotten. */
+/** Collects secrets from the whole configuration, so that a new one cannot be forgotten. */
 function secretsWithin(path: string, value: unknown): { name: string; secret: Secret }[] {
   if (value instanceof Secret) return [{ name: path, secret: value }];
   if (typeof value !== 'object' || value === null) return [];
@@ -78,29 +78,29 @@ function secretsWithin(path: string, value: unknown): { name: string; secret: Se
   );
 }
 
-/** What the first start generated. */
+/** The values that the first start generated. */
 export function generated({ apiKey, locationKey, encryptionKey }: Keys): { name: string; value: string }[] {
   return Object.entries({ apiKey, locationKey, encryptionKey }).flatMap(([name, value]) =>
     value === undefined ? [] : [{ name, value }],
   );
 }
 
-/** Longer than all that waits for something at the end. */
+/** Longer than every wait during shutdown. */
 const closeMs = 60_000;
 
-/** What hangs does not keep the process. */
+/** Exits even if a part hangs while it closes. */
 async function withinTime(closing: Promise<void>, log: Log): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
-      log.error({ waitedMs: closeMs }, 'the service could not be closed in time: it ends as it is');
+      log.error({ waitedMs: closeMs }, 'the service did not close in time: it exits anyway');
       resolve();
     }, closeMs);
   });
   await Promise.race([closing, late]).finally(() => clearTimeout(timer));
 }
 
-/** The first signal that asks for an end. A second one ends the process at once, as it does by default. */
+/** The first signal that requests a shutdown. A second one kills the process at once, which is Node's default. */
 function nextSignal(log: Log): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     const signals: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
@@ -110,7 +110,7 @@ function nextSignal(log: Log): Promise<NodeJS.Signals> {
         isFirst = false;
         return resolve(signal);
       }
-      log.error({ signal }, 'told again: the service ends at once');
+      log.error({ signal }, 'second signal: the service exits at once');
       for (const name of signals) process.off(name, onSignal);
       process.kill(process.pid, signal);
     };

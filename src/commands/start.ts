@@ -8,7 +8,7 @@ import { createScrubber } from '../secrets/scrubber/scrubber.ts';
 import { version } from '../version.ts';
 import { parseArguments, usageError, type Command } from './command.ts';
 
-/** `start`: the agent, until a signal or a refused key ends it. */
+/** `start`: runs the agent until a signal or a rejected key stops it. */
 export const start: Command = (args, { env }) => {
   const { positionals } = parseArguments(args, {});
   if (positionals.length > 0) throw usageError(`start takes no argument, but got "${positionals[0]}"`);
@@ -17,7 +17,7 @@ export const start: Command = (args, { env }) => {
 
 /**
  * Runs the agent with this environment. The first SIGTERM or SIGINT drains, a second one cuts the drain short. Resolves
- * with 0, or with 75 when jobs were cut off; rejects with FatalError when the agent cannot go on.
+ * with 0, or with 75 if jobs were cut off. Rejects with FatalError if the agent cannot continue.
  */
 export async function runStart(env: Environment): Promise<number> {
   const config = readAgentConfig(env);
@@ -33,9 +33,9 @@ export async function runStart(env: Environment): Promise<number> {
     if (signals > 1) return agent.cancel();
     ended(agent.drain().then(({ cut }) => (cut > 0 ? exitCodes.drainCut : exitCodes.done)));
   };
-  // A fault that no part of the agent expected: its state is unknown, and the outbox is safe on disk.
+  // After an unexpected fault the agent's state is unknown; the outbox is safe on disk.
   const onUncaught = (error: unknown) => {
-    log.fatal({ err: toError(error) }, 'unexpected fault: the agent ends');
+    log.fatal({ err: toError(error) }, 'unexpected fault: the agent exits');
     process.exit(exitCodes.couldNotRun);
   };
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);

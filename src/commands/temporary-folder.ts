@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exitCodes, FatalError } from '../errors.ts';
 
-/** Works with a folder that is gone afterwards, also when Ctrl-C ends the work: `signal` fires then. */
+/** Runs the work in a folder that is removed afterwards, also after Ctrl-C: `signal` fires then. */
 export async function inTemporaryFolder<T>(
   work: (folder: string, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

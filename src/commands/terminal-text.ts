@@ -1,9 +1,9 @@
-/** Terminals obey control characters, and scripts, pages, answers and names of files may hold any. */
+/** Terminals execute control characters, and scripts, pages, answers and file names may contain any. */
 
-/** `text` without control and format characters; a space stands for each run of them, line breaks included. */
+/** `text` without control and format characters: each run of them, line breaks included, becomes one space. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
 
-/** As `printable`, cut after `limit` characters. */
+/** Same as `printable`, cut after `limit` characters. */
 export function printableLine(text: string, limit: number): string {
   const line = printable(text);
   return line.length > limit ? `${line.slice(0, limit)}…` : line;

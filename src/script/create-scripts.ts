@@ -15,20 +15,20 @@ export type ScriptsOptions = Pick<
 > & {
   /** The folder whose subfolders are runtimes. */
   runtimesFolder: string;
-  /** Where browsers directories and other things that outlive a run are kept. */
+  /** The folder for browsers directories and other files that outlive a run. */
   dataFolder: string;
-  /** Browser and multi-step runs that may go on at a time: as many processes are kept warm. */
+  /** Maximum number of concurrent browser and multi-step runs; as many processes are kept warm. */
   slots: number;
-  /** PEM file of authorities that Node trusts besides its own, in scripts too; Chromium has its own. */
+  /** PEM file of authorities that Node trusts in addition to its own, in scripts too; Chromium has its own. */
   extraCaFile?: string | null;
-  /** Where Playwright's own builds are looked for before the usual places. */
+  /** Where to look for Playwright's own builds before the usual places. */
   playwrightBrowsersPath?: string | null;
   warn: (line: string) => void;
 };
 
 /** Customer code on this machine: its runtimes, and the processes that run it. */
 export function createScripts(given: ScriptsOptions): Scripts {
-  // Scripts have a working folder of their own.
+  // Each script has its own working folder.
   const extraCaFile = typeof given.extraCaFile !== 'string' ? null : resolve(given.extraCaFile);
   const installed = playwrightCaches(given.playwrightBrowsersPath);
   const options = { ...given, extraCaFile, installed, browsers: { installed } };
@@ -36,14 +36,14 @@ export function createScripts(given: ScriptsOptions): Scripts {
   let runtimes: Runtime[] = [];
   const runtimeOf = (name: string): Runtime => {
     const known = (): Runtime | undefined => runtimes.find((each) => each.name === name);
-    // It may have been installed since the last look.
+    // It may have been installed since the last lookup.
     if (known() === undefined) runtimes = installedRuntimes(options.runtimesFolder, options.warn);
     const runtime = known();
     if (runtime !== undefined) return runtime;
     const others = runtimes.length === 0 ? 'none' : runtimes.map((each) => each.name).join(', ');
     throw new InvalidJobError(
       'RUNTIME_UNAVAILABLE',
-      `runtime ${name} is not in this agent; it has: ${others}`,
+      `runtime ${name} is not installed in this agent; installed: ${others}`,
     );
   };
   const apiScripts = createApiScriptHost(options);

@@ -1,4 +1,4 @@
-/** Colours of terminals: sequences that stand within words where differences are shown, and so hide them from a search. */
+/** Colours of terminals: escape sequences inside words, as in printed differences, which hide the words from a search. */
 
 export const escapeSequence = '\x1b[';
 

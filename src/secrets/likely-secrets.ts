@@ -1,6 +1,7 @@
 /**
- * Optional detection of what looks like a credential although nobody named it one. A guess by form: it finds some that are
- * none, and misses those that have no form; so it is for whoever asks for it, and never instead of naming secrets.
+ * Optional detection of texts that look like credentials although nobody declared them as secrets. It guesses by form,
+ * so it has false positives and misses credentials without a typical form. It is opt-in and never replaces declared
+ * secrets.
  */
 
 export type LikelySecret = { readonly kind: string; readonly value: string };
@@ -23,7 +24,7 @@ const forms: readonly (readonly [kind: string, form: RegExp])[] = [
   ],
 ];
 
-// Values that stand in examples and code, not credentials.
+// Values from examples and code, not credentials.
 const placeholder =
   /^(?:\*+|x+|<.*|\$.*|process\.env.*|undefined|null|true|false|(?:your|my|the)[_-].*|example.*|change.?me.*)$/i;
 

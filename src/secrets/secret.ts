@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** What stands wherever a secret stood. */
+/** The text that replaces a secret. */
 export const mask = '*********';
 
 /** A value that must not leave by accident: its string, JSON and inspected forms are the mask. */
@@ -9,7 +9,7 @@ export class Secret {
   constructor(value: string) {
     this.#value = value;
   }
-  /** The value itself; call it only where the value is used. */
+  /** The value itself; call it only where the value is needed. */
   reveal(): string {
     return this.#value;
   }

@@ -1,4 +1,4 @@
-// The library's container needs the polyfill before it is loaded itself.
+// The library's container needs the polyfill to be loaded first.
 import 'reflect-metadata';
 import {
   AuthorityKeyIdentifierExtension,
@@ -17,7 +17,7 @@ import { webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 import { dayMs } from '../durations.ts';
 
-/** Request for a certificate. Names are DNS names or IP addresses; without them the common name is the only one. */
+/** Request for a certificate. Names are DNS names or IP addresses; the default is only the common name. */
 export type CertificateRequest = {
   commonName: string;
   names?: readonly string[];
@@ -30,7 +30,7 @@ export type CertificateRequest = {
 /** A certificate with its private key, both PEM. */
 export type Certificate = { cert: string; key: string };
 
-/** Signs certificates. Clients have to trust `certificate.cert`. */
+/** Signs certificates. Clients must trust `certificate.cert`. */
 export type Authority = {
   certificate: Certificate;
   issue: (request: CertificateRequest) => Promise<Certificate>;
@@ -41,7 +41,7 @@ type Issuer = { commonName: string; keys: Keys };
 
 const curve = { name: 'ECDSA', namedCurve: 'P-256' };
 
-/** Creates an authority that is valid for a year from `now`. Its key lives in memory only. */
+/** Creates an authority that is valid for a year from `now`. Its key is only in memory. */
 export async function createAuthority(options: { commonName: string; now?: Date }): Promise<Authority> {
   const { commonName, now = new Date() } = options;
   const keys = await newKeys();
@@ -59,7 +59,7 @@ export async function createAuthority(options: { commonName: string; now?: Date 
   return { certificate, issue: async (request) => issue(request, await newKeys(), issuer) };
 }
 
-/** Creates a certificate that signs itself. */
+/** Creates a self-signed certificate. */
 export async function selfSigned(request: CertificateRequest): Promise<Certificate> {
   const keys = await newKeys();
   return issue(request, keys, { commonName: request.commonName, keys });

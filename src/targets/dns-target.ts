@@ -8,14 +8,14 @@ import { closer, listen } from './tcp-target.ts';
 export type DnsTargetOptions = {
   host?: string;
   port?: number;
-  /** Names that are answered besides the sample zone's, lower case, without a final dot. */
+  /** Names that are answered in addition to the sample zone's, lower case, without a final dot. */
   zone?: Zone;
 };
 
 export type DnsTarget = {
   /** The same for UDP and TCP. */
   port: number;
-  /** Queries that came so far, over UDP and TCP. */
+  /** Number of queries so far, over UDP and TCP. */
   queries: () => number;
   close: () => Promise<void>;
 };
@@ -64,7 +64,7 @@ export async function startDnsTarget(options: DnsTargetOptions = {}): Promise<Dn
     udp = await bindUdp(host, port);
   } catch (error) {
     await closeTcp();
-    // Any port will do with port 0, so a UDP port that somebody else has is no reason to give up.
+    // With port 0 any port is fine, so an occupied UDP port only means another try.
     if ((options.port ?? 0) === 0) return startDnsTarget(options);
     throw error;
   }
@@ -97,7 +97,7 @@ async function bindUdp(host: string, port: number): Promise<UdpSocket> {
   return socket;
 }
 
-/** Splits a TCP stream into its messages: each has its length in two bytes before it (RFC 1035 section 4.2.2). */
+/** Splits a TCP stream into its messages, each preceded by its length in two bytes (RFC 1035 section 4.2.2). */
 function readMessages(socket: Socket, receive: (message: Buffer) => void): void {
   let buffered: Buffer = Buffer.alloc(0);
   socket.on('data', (part: Buffer) => {
@@ -160,7 +160,7 @@ function lookUp(zone: Zone, name: string): ZoneName {
   return Object.hasOwn(zone, name) ? (zone[name] ?? {}) : { rcode: 3 };
 }
 
-/** Records of the type asked for; a CNAME stands for its target's records, and comes first. */
+/** Records of the requested type; a CNAME is followed by its target's records. */
 function answersOf(zone: Zone, name: string, type: string): Answer[] {
   const answers: Answer[] = [];
   let owner = name;
@@ -176,7 +176,7 @@ function answersOf(zone: Zone, name: string, type: string): Answer[] {
   return answers;
 }
 
-// dns-packet knows neither HTTPS nor SVCB; by number it takes any type, with bytes as data.
+// dns-packet does not support HTTPS and SVCB; it accepts any type by number, with bytes as data.
 const numbered: { readonly [type: string]: string } = {
   HTTPS: 'UNKNOWN_65',
   SVCB: 'UNKNOWN_64',
@@ -189,7 +189,7 @@ function typeName(type: string): string {
 }
 
 function answerOf(name: string, record: ZoneRecord): Answer {
-  // The zone leaves types open, so that it can hold those that dns-packet's own types don't name.
+  // The zone has no fixed types, so that it can contain types that dns-packet does not name.
   return {
     name,
     type: numbered[record.type] ?? record.type,

@@ -3,14 +3,14 @@ import type { Answer } from 'dns-packet';
 /** One record as dns-packet takes it, without its name. HTTPS and SVCB data are bytes: see `serviceBinding`. */
 export type ZoneRecord = { type: string; ttl?: number; data: unknown };
 
-/** What the server does when it is asked for a name. */
+/** The server's behaviour for one name. */
 export type ZoneName = {
   records?: readonly ZoneRecord[];
   /** 0 NOERROR, 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED… */
   rcode?: number;
-  /** Answers that much later. */
+  /** Delay of the answer. */
   delayMs?: number;
-  /** Over UDP: an empty answer with the TC bit, so that the client has to come back over TCP. */
+  /** Over UDP: an empty answer with the TC bit, so that the client retries over TCP. */
   truncated?: boolean;
   /** Sets the AD bit. */
   authentic?: boolean;
@@ -99,5 +99,5 @@ export const sampleZone: Zone = {
   'garbage.sample.test': { garbage: Buffer.from('not a message') },
 };
 
-/** Authority of answers without records. */
+/** The authority section of answers without records. */
 export const zoneAuthority = { ...soa, name: 'sample.test' } as Answer; // ZoneRecord leaves the type open

@@ -3,12 +3,12 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Route, TargetResponse } from './route.ts';
 import { shopPage } from './shop-page.ts';
 
-/** Longest wait and largest body that a query may ask for. */
+/** Maximum wait and body size that a query may request. */
 const maxWaitMs = 120_000;
 const maxBytes = 64 * 1024 * 1024;
 const chunk = Buffer.alloc(64 * 1024, 'sample ');
 
-/** Product list behind /json and the compressed endpoints: something to write JSONPath assertions against. */
+/** Product list of /json and the compressed endpoints: a document for JSONPath assertions. */
 export const sampleDocument = {
   name: 'sample',
   healthy: true,
@@ -115,7 +115,7 @@ function compressed(response: TargetResponse, encoding: string, compress: (body:
   response.end(body);
 }
 
-/** The two response classes declare `write` differently, so TypeScript can't call their union. */
+/** The two response classes declare `write` differently, so TypeScript cannot call their union. */
 function write(response: TargetResponse, part: Buffer): boolean {
   return response instanceof Http2ServerResponse ? response.write(part) : response.write(part);
 }

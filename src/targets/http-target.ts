@@ -8,7 +8,7 @@ import { closer, listen } from './tcp-target.ts';
 export type HttpTargetOptions = {
   host?: string;
   port?: number;
-  /** With it the server speaks HTTPS: HTTP/2 and HTTP/1.1 by ALPN. */
+  /** If set, the server uses HTTPS: HTTP/2 and HTTP/1.1 by ALPN. */
   certificate?: Certificate;
   /** Routes by the path's first part ("ok" serves /ok and /ok/x), before the built-in ones. */
   routes?: { readonly [name: string]: Route };
@@ -18,7 +18,7 @@ export type HttpTarget = {
   port: number;
   /** Without a trailing slash. */
   url: string;
-  /** Requests answered or begun so far. */
+  /** Number of requests that have started so far. */
   requests: () => number;
   close: () => Promise<void>;
 };
@@ -36,7 +36,7 @@ export async function startHttpTarget(options: HttpTargetOptions = {}): Promise<
     const [, name = '', argument = ''] = url.pathname.split('/');
     const key = url.pathname + url.search;
     const count = (counts.get(key) ?? 0) + 1;
-    // Bounded: whoever asks for ever new paths starts the counts again.
+    // Limited: a client that requests ever new paths resets the counts.
     if (counts.size >= 10_000) counts.clear();
     counts.set(key, count);
     request.on('error', () => response.destroy());

@@ -5,15 +5,15 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 export type TargetRequest = IncomingMessage | Http2ServerRequest;
 export type TargetResponse = ServerResponse | Http2ServerResponse;
 
-/** One request that a route answers. `argument` is the path's second part: the 404 of /status/404. */
+/** One request for a route. `argument` is the path's second part: the 404 of /status/404. */
 export type Exchange = {
   request: TargetRequest;
   response: TargetResponse;
   url: URL;
   argument: string;
-  /** Requests so far for this path and query, this one included: makes flaky endpoints deterministic. */
+  /** Number of requests so far for this path and query, including this one: makes flaky endpoints deterministic. */
   count: number;
-  /** Milliseconds from now, cut short when the client goes away. */
+  /** Waits milliseconds from now, less if the client disconnects. */
   wait: (ms: number) => Promise<void>;
 };
 /** Answers one request; a rejection closes the connection. */

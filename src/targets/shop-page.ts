@@ -1,6 +1,6 @@
 /**
- * A small shop for browser checks: a list that a script fetches and filters, a cart, and a form that answers. Its last
- * part (`?broken`) logs an error and asks for an image that is not there.
+ * A small shop for browser checks: a list that a script fetches and filters, a cart, and a form with a reply. Its last
+ * part (`?broken`) logs an error and requests an image that does not exist.
  */
 export function shopPage(broken: boolean): string {
   return `<!doctype html>

@@ -5,13 +5,13 @@ import { startTcpTarget, type TcpTarget } from './tcp-target.ts';
 import { dayMs } from '../durations.ts';
 
 export type TargetsOptions = {
-  /** Address that all servers listen on; certificates are for it and for localhost. */
+  /** Address that all servers listen on; certificates are valid for it and for localhost. */
   host?: string;
-  /** Ports by server, for those that must not change; any free one otherwise. */
+  /** Ports by server, for those that must not change; by default any free port. */
   ports?: Partial<TargetPorts>;
   routes?: HttpTargetOptions['routes'];
   zone?: DnsTargetOptions['zone'];
-  /** What the certificates' validity is counted from. */
+  /** The time from which the certificates' validity is counted. */
   now?: Date;
 };
 
@@ -31,9 +31,9 @@ export type TargetPorts = {
 /** All sample targets of one process. */
 export type Targets = {
   http: HttpTarget;
-  /** Certificates by what is right or wrong with them; `valid` has 90 days left, `expired` ended 10 days ago. */
+  /** Certificates by their state; `valid` has 90 days left, `expired` expired 10 days ago. */
   https: { valid: HttpTarget; expired: HttpTarget; wrongHost: HttpTarget; selfSigned: HttpTarget };
-  /** PEM of the authority that signed all but `selfSigned`. */
+  /** PEM of the authority that signed all of them except `selfSigned`. */
   caCertificate: string;
   tcp: { echo: TcpTarget; banner: TcpTarget; silent: TcpTarget; closing: TcpTarget };
   dns: DnsTarget;
@@ -41,7 +41,7 @@ export type Targets = {
   close: () => Promise<void>;
 };
 
-/** Starts every sample target on loopback. Rejects, with nothing left open, when a port that was asked for is taken. */
+/** Starts every sample target on loopback. Rejects, with nothing left open, if a requested port is taken. */
 export async function startTargets(options: TargetsOptions = {}): Promise<Targets> {
   const host = options.host ?? '127.0.0.1';
   const now = (options.now ?? new Date()).getTime();

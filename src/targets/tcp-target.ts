@@ -3,16 +3,16 @@ import { once } from 'node:events';
 
 export type TcpTarget = { port: number; close: () => Promise<void> };
 
-/** What each sample server does with a connection. */
+/** How each sample server treats a connection. */
 export const tcpBehaviours = {
-  /** Sends back what it gets. */
+  /** Sends back what it receives. */
   echo: (socket) => void socket.pipe(socket),
   /** Greets first, then answers each chunk with one line. */
   banner: (socket) => {
     socket.write('220 sample ready\r\n');
     socket.on('data', () => socket.write('250 ok\r\n'));
   },
-  /** Takes the connection and everything sent, and never says a word. */
+  /** Accepts the connection and all data, and never sends anything. */
   silent: (socket) => void socket.resume(),
   /** Closes each connection at once. */
   closing: (socket) => void socket.end(),
@@ -35,7 +35,7 @@ export async function startTcpTarget(
   return { port, close: closer(server) };
 }
 
-/** Listens and says on which port. Rejects with the system's error, for example EADDRINUSE. */
+/** Listens and resolves with the port. Rejects with the system's error, for example EADDRINUSE. */
 export async function listen(server: Server, options: { host?: string; port?: number }): Promise<number> {
   server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
   await once(server, 'listening');

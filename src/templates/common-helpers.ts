@@ -11,7 +11,7 @@ export const randomHelpers: readonly (readonly [name: string, helper: Helper])[]
   ['$RANDOM_NUMBER', () => randomInt(0, 10_001)],
 ];
 
-/** `{{moment "2 days ago" "YYYY-MM-DD"}}`, in UTC. `notATime` words the error of a phrase that is not understood. */
+/** `{{moment "2 days ago" "YYYY-MM-DD"}}`, in UTC. `notATime` makes the error for a phrase that is not understood. */
 export function dateHelper(notATime: (phrase: string) => string): Helper {
   return ([phrase, format], { now }) => {
     const text = phrase === undefined ? 'now' : textOf(phrase);

@@ -25,9 +25,9 @@ const unitNames: { readonly [short: string]: string | undefined } = {
 };
 
 /**
- * The moment that a phrase names, in milliseconds since the epoch, or null when it is not understood. Known are "now",
- * "today", "yesterday", "tomorrow", "3 days ago", "in 2 hours", "2 hours from now", "+1 week", "last month", "next year",
- * a number of milliseconds since the epoch, and whatever is an ISO date.
+ * The moment that a phrase means, in milliseconds since the epoch, or null if it is not understood. Supported: "now",
+ * "today", "yesterday", "tomorrow", "3 days ago", "in 2 hours", "2 hours from now", "+1 week", "last month", "next
+ * year", a number of milliseconds since the epoch, and any ISO date.
  */
 export function momentOf(phrase: string, now: number): number | null {
   const text = phrase.trim().toLowerCase();
@@ -73,7 +73,7 @@ function shift(now: number, amount: number, unitText: string | undefined): numbe
   const months =
     unit === 'month' ? amount : unit === 'quarter' ? 3 * amount : unit === 'year' ? 12 * amount : null;
   if (months === null) return null;
-  // The 31st of a shorter month is its last day.
+  // The 31st becomes the last day of a shorter month.
   const date = new Date(now);
   const day = date.getUTCDate();
   date.setUTCDate(1);
@@ -83,7 +83,7 @@ function shift(now: number, amount: number, unitText: string | undefined): numbe
   return valid(date.getTime());
 }
 
-/** Dates end 8.64e15 ms from the epoch. */
+/** The last valid time: 8.64e15 ms after the epoch. */
 function valid(time: number): number | null {
   return Math.abs(time) <= 8.64e15 ? time : null;
 }

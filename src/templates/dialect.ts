@@ -4,19 +4,22 @@ import type { Value } from './values.ts';
 /** A helper: a plain function of its arguments. `now` returns milliseconds since the epoch. */
 export type Helper = (args: readonly Value[], context: { now: () => number }) => Value;
 
-/** How deep blocks, and expressions within expressions, may nest. */
+/** Maximum nesting of blocks, and of expressions within expressions. */
 export const mostDepth = 32;
 
-/** What one kind of template may contain, and the messages that its owner sees. */
+/** What one kind of template may contain, and its error messages. */
 export type Dialect = {
   helpers: ReadonlyMap<string, Helper>;
-  /** How many characters a helper looks at in the worst case; the interpreter bounds the sum. */
+  /** The number of characters that a helper processes in the worst case; the interpreter limits the sum. */
   workOf: (helper: string, args: readonly Value[]) => number;
   /** Whether a value makes `{{#if}}` write its block. */
   isTruthy: (value: Value) => boolean;
-  /** Refuses a statement that the dialect does not have. Blocks inside it are separate statements. Throws TemplateError. */
+  /**
+   * Rejects a statement that the dialect does not support. Blocks inside it are separate statements. Throws
+   * TemplateError.
+   */
   check: (statement: Statement, depth: number) => void;
-  /** The most characters that a template may render to. */
+  /** The maximum number of characters of a rendered template. */
   mostOutput: number;
   messages: {
     syntax: (problem: string) => string;

@@ -1,4 +1,4 @@
-/** How `{{X}}` is written where it stands, so that the text around it stays whole. `{{{X}}}` is always raw. */
+/** How `{{X}}` is escaped in its context, so that the surrounding text stays valid. `{{{X}}}` is always raw. */
 export type Escaping = 'uri' | 'json' | 'html' | 'raw';
 
 const htmlSigns: { readonly [sign: string]: string } = {
@@ -9,7 +9,7 @@ const htmlSigns: { readonly [sign: string]: string } = {
   "'": '&#x27;',
 };
 
-/** `text` as a part of a URL, of a JSON string, or of HTML. */
+/** Escapes `text` as a part of a URL, of a JSON string, or of HTML. */
 export function escaped(text: string, escaping: Escaping): string {
   switch (escaping) {
     case 'raw':
@@ -19,7 +19,7 @@ export function escaped(text: string, escaping: Escaping): string {
     case 'html':
       return text.replaceAll(/[&<>"']/g, (sign) => htmlSigns[sign] ?? sign);
     case 'uri':
-      // Half of a surrogate pair has no UTF-8 form; the way through a Buffer replaces it.
+      // Half of a surrogate pair has no UTF-8 form; converting through a Buffer replaces it.
       return encodeURIComponent(Buffer.from(text).toString());
   }
 }

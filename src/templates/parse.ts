@@ -4,8 +4,8 @@ import type { Program } from './syntax.ts';
 import { TemplateError } from './template-error.ts';
 
 /**
- * Parsing of Handlebars templates. The library parses and does nothing else: compiling would turn a customer's text into
- * code of this process, without a bound on its time or its output (docs/dependencies.md).
+ * Parses Handlebars templates. The library is used only for parsing: compiling would turn a customer's text into code
+ * of this process, without limits on its time or output (docs/dependencies.md).
  */
 
 /** Parses one template of a dialect. Throws TemplateError. */
@@ -20,12 +20,12 @@ let library: ((template: string) => unknown) | null = null;
 /** Parsed templates, least recently used first. */
 const cache = new Map<string, Program>();
 
-/** True when a text has to go through the interpreter at all. */
+/** Whether a text has to go through the interpreter at all. */
 export function isTemplate(text: string): boolean {
   return text.includes('{{');
 }
 
-/** Loads the library's parser at the first call: most processes never need it. */
+/** Loads the library's parser at the first call, because most processes never need it. */
 export async function loadParser(): Promise<Parse> {
   library ??= await loadTemplateParser();
   return parse;
@@ -42,9 +42,9 @@ function parse(template: string, dialect: Dialect): Program {
   checkSize(template, dialect);
   let program: Program;
   try {
-    program = library?.(template) as Program; // the shape of the pinned library's syntax tree
+    program = library?.(template) as Program; // the pinned library's syntax tree has this shape
   } catch (error) {
-    // The first line names the place; the drawing below it quotes the template, which may hold secrets.
+    // The first line has the position; the drawing below it quotes the template, which may contain secrets.
     const message = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
     throw new TemplateError(dialect.messages.syntax(message.replace(/:$/, '')));
   }
@@ -56,7 +56,7 @@ function parse(template: string, dialect: Dialect): Program {
   return program;
 }
 
-/** Parsing happens on the thread that measures and answers others, so its time is bounded before it starts. */
+/** Limits the time of parsing in advance, because it runs on the thread that measures and answers others. */
 function checkSize(template: string, { messages }: Dialect): void {
   const [, ...parts] = template.split('{{');
   if (parts.length > mostExpressions) {

@@ -13,12 +13,12 @@ import { TemplateError } from './template-error.ts';
 import { textOf, type Value } from './values.ts';
 
 /**
- * The interpreter of Handlebars templates. It walks the parsed tree, so a template reaches variables and the helpers of
- * its dialect, and nothing else. Steps, the work of helpers and the output are counted, so every template ends soon.
+ * The interpreter of Handlebars templates. It walks through the parsed tree, so a template can use only variables and
+ * the helpers of its dialect. Steps, the work of helpers and the output are counted, so every template terminates soon.
  */
 
 const mostSteps = 20_000;
-/** Characters that helpers look at, all together: some hundredths of a second, whatever they look for. */
+/** Characters that all helpers together may process: some hundredths of a second, whatever they search for. */
 const mostWork = 20_000_000;
 
 export type RenderOptions = {
@@ -26,15 +26,15 @@ export type RenderOptions = {
   escaping: Escaping;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** The value of a name that is not called as a helper. */
+  /** Returns the value of a name that is not called as a helper. */
   read: (path: PathExpression, scope: Scope) => Value;
-  /** True if `{{name}}` is a variable although a helper has that name too. */
+  /** Whether `{{name}}` is a variable although a helper has the same name. */
   shadows: (name: string) => boolean;
 };
 
 type Rendering = RenderOptions & { parts: string[]; length: number; steps: number; work: number };
 
-/** The text of a parsed template. Throws TemplateError: refused by its dialect, too large, too much work. */
+/** The text of a parsed template. Throws TemplateError: rejected by its dialect, too large, or too much work. */
 export function render(program: Program, options: RenderOptions): string {
   const rendering: Rendering = { ...options, parts: [], length: 0, steps: 0, work: 0 };
   write(program, { self: undefined, named: {}, data: {}, parent: null, depth: 0 }, rendering);

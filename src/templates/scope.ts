@@ -1,17 +1,17 @@
 import type { PathExpression } from './syntax.ts';
 import type { Value } from './values.ts';
 
-/** What names mean inside blocks, for dialects that have `each` and `with`. */
+/** The meaning of names inside blocks, for dialects that have `each` and `with`. */
 
 export type Variables = { readonly [name: string]: Value };
 
-/** One block's meaning of `this`, of the names that blocks gave (`as |item index|`), and of `@index` and the like. */
+/** One block's meaning of `this`, of its block parameters (`as |item index|`), and of `@index` and similar names. */
 export type Scope = {
   self: Value;
   named: Variables;
   data: Variables;
   parent: Scope | null;
-  /** How many blocks are around. */
+  /** The number of surrounding blocks. */
   depth: number;
 };
 

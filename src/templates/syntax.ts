@@ -1,12 +1,12 @@
 import { TemplateError } from './template-error.ts';
 
-/** The syntax tree of the pinned Handlebars parser, as far as this program reads it. */
+/** The part of the pinned Handlebars parser's syntax tree that this program reads. */
 
 export type PathExpression = {
   type: 'PathExpression';
-  /** True for `@index` and the like. */
+  /** True for `@index` and similar names. */
   data: boolean;
-  /** How many `../` precede the name. */
+  /** Number of `../` before the name. */
   depth: number;
   parts: unknown[];
 };

@@ -143,7 +143,7 @@ test('a service that is busy is asked again, one that refuses is not', async () 
   answer = (response) => json(response, 401, { message: 'no', attributes: {} });
   expect(await failureOf([project])).toMatchObject({ exitCode: exitCodes.keyRefused });
   answer = (response) => json(response, 201, { key: 'x', digest: '0'.repeat(64) });
-  expect((await failureOf([project])).message).toContain('other bytes');
+  expect((await failureOf([project])).message).toContain('different bytes');
   expect(received).toHaveLength(3);
 });
 

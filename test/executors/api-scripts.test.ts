@@ -308,7 +308,10 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       [`require('../../etc/passwd')`, /no such file/],
       [`require('/etc/passwd')`, /you can require only files of the check and packages/],
       [`require('axios/../../../package.json')`, /only files of the check and packages/],
-      [`require('node:child_process')`, /the module node:child_process is not there for setup and teardown/],
+      [
+        `require('node:child_process')`,
+        /the module node:child_process is not available in setup and teardown/,
+      ],
       [`require('fs')`, /the module fs is not there/],
       [`require('net')`, /the module net is not there/],
       [`require('worker_threads')`, /the module worker_threads is not there/],

@@ -5,27 +5,30 @@ import type { Environment } from '../../config/read.ts';
 import { exitCodes, FatalError } from '../../errors.ts';
 import { lineSplitter } from '../readable-log.ts';
 
-/** The agent of `dev`: a process of its own, so that neither disturbs the other's event loop. */
+/** The agent of `dev`: a separate process, so that agent and service do not block each other's event loop. */
 export type AgentProcess = {
   healthUrl: string;
-  /** SIGTERM: it drains. Calling again insists. Resolves with its exit code once it is gone. */
+  /**
+   * Sends SIGTERM, which drains. A second call cuts the drain short. Resolves with the exit code when the process is
+   * gone.
+   */
   stop: () => Promise<number>;
-  /** Resolves with why an agent ended of its own accord. One that was killed is started again. */
+  /** Resolves with the reason if an agent exits by itself. An agent that was killed is restarted. */
   ended: Promise<FatalError>;
 };
 
-/** How main.ts begins the one line of an error. */
+/** The prefix of error lines that main.ts prints. */
 const ownPrefix = 'location-agent: ';
 
 const readyWithinMs = 30_000;
 const restartAfterMs = 1000;
 
-/** Starts `location-agent start` with `env` and resolves when it is ready. Throws FatalError when it does not get there. */
+/** Starts `location-agent start` with `env` and resolves when it is ready. Throws FatalError if it does not become ready. */
 export async function startAgentProcess(options: {
   env: Environment;
-  /** Each line that it writes. */
+  /** Called with each line of its output. */
   onLine: (line: string) => void;
-  /** Ends the wait for its readiness, and the agent with it. */
+  /** Cancels the wait for readiness and stops the agent. */
   signal: AbortSignal;
 }): Promise<AgentProcess> {
   let stopping = false;
@@ -39,14 +42,15 @@ export async function startAgentProcess(options: {
   const launch = (env: Environment): void => {
     const own = spawn(process.execPath, [fileURLToPath(new URL('../../main.js', import.meta.url)), 'start'], {
       env: { ...env },
-      // The channel tells the child when we are gone; see main.ts. A group of its own keeps Ctrl-C from reaching it before us.
+      // The IPC channel tells the child that its parent is gone; see main.ts. Its own process group keeps Ctrl-C from
+      // reaching it before the parent.
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       detached: true,
     });
     child = own;
     const onLine = lineSplitter((line) => {
       healthUrl ??= healthUrlIn(line);
-      // Its last words; whoever started us gets them as ours.
+      // Errors that the agent prints are passed to our caller.
       if (line.startsWith(ownPrefix)) why = line.slice(ownPrefix.length);
       else options.onLine(line);
     });
@@ -57,7 +61,7 @@ export async function startAgentProcess(options: {
         resolve(code ?? exitCodes.couldNotRun);
         if (stopping) return;
         if (signal === null) return resolveEnded(code ?? exitCodes.couldNotRun);
-        options.onLine(`the agent was ended by ${signal} and is started again`);
+        options.onLine(`the agent was killed by ${signal}; restarting it`);
         setTimeout(() => {
           if (!stopping)
             launch(healthUrl === null ? env : { ...env, AGENT_HEALTH_PORT: new URL(healthUrl).port });
@@ -91,10 +95,10 @@ export async function startAgentProcess(options: {
 }
 
 function agentEnded(exitCode: number, why: string | null): FatalError {
-  return new FatalError('CONFIGURATION', why ?? `the agent ended with code ${exitCode}`, { exitCode });
+  return new FatalError('CONFIGURATION', why ?? `the agent exited with code ${exitCode}`, { exitCode });
 }
 
-/** The agent logs where its health pages are. */
+/** The agent logs the address of its health pages. */
 function healthUrlIn(line: string): string | null {
   return /"healthUrl":"(http:[^"]+)"/.exec(line)?.[1] ?? null;
 }

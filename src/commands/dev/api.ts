@@ -1,17 +1,17 @@
 import { ServiceError, toError } from '../../errors.ts';
 
-/** The public API as any client has it: over HTTP, with the account's key. */
+/** A client of the public API over HTTP, with the account's key. */
 export type ApiClient = {
   get: (path: string) => Promise<unknown>;
   post: (path: string, body: unknown) => Promise<unknown>;
   put: (path: string, body: unknown) => Promise<unknown>;
-  /** Bytes instead of JSON. */
+  /** Binary body, sent instead of JSON. */
   upload: (path: string, bytes: Uint8Array<ArrayBuffer>) => Promise<unknown>;
 };
 
 const callTimeoutMs = 10_000;
 
-/** A client of the service at `baseUrl`. Its calls reject with ServiceError. */
+/** A client for the service at `baseUrl`. Its calls reject with ServiceError. */
 export function createApiClient(baseUrl: string, apiKey: string): ApiClient {
   const call = async (method: string, path: string, body?: unknown): Promise<unknown> =>
     send(

@@ -28,18 +28,19 @@ import { sampleScripts } from './sample-scripts.ts';
 import { sampleSuite } from './sample-suite.ts';
 import { generated, secretsOf } from '../service.ts';
 
-/** How long results are told as they come. */
+/** How long new results are printed. */
 const watchMs = 60_000;
 
 /**
- * `dev`: the service, an agent, sample targets and sample checks on one machine. One line of JSON on standard output says
- * that everything answers; a signal ends it all in order: the agent drains, then the service, then the targets.
+ * `dev`: the service, an agent, sample targets and sample checks on one machine. Prints one line of JSON on standard
+ * output when everything is ready. A signal stops the parts in order: the agent drains, then the service closes, then
+ * the targets.
  */
 export const dev: Command = async (args, { env, stdout, stderr }) => {
   if (args.length > 0) throw usageError('dev takes no arguments');
   const level = readLogLevel(env);
   const agentSettings = readAgentSettings(env);
-  // What dev itself asks, for the lines of results, would use up what one key may.
+  // The requests that dev makes to print results would exceed the request limit of one key.
   const config = readServiceConfig({ SERVICE_RATE_LIMIT: '0', ...env });
   const print = (line: string): void => stderr(`${line}\n`);
 
@@ -72,14 +73,14 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
     const api = createApiClient(service.url, keys.apiKey);
     const samples = sampleChecks(targets.ports, keys.locationSlug);
     const checks: KnownCheck[] = await syncSamples(api, samples).catch((error: unknown) => {
-      print(`the sample checks could not be made: ${toError(error).message}`);
+      print(`the sample checks could not be created: ${toError(error).message}`);
       return [];
     });
     const heartbeat = await startSampleHeartbeat(api, {
       serviceUrl: service.url,
       signal: signals.stopped,
     }).catch((error: unknown): null => {
-      print(`the sample heartbeat could not be made: ${toError(error).message}`);
+      print(`the sample heartbeat could not be created: ${toError(error).message}`);
       return null;
     });
     if (heartbeat !== null) checks.push(heartbeat);
@@ -90,7 +91,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
         apiKey: keys.locationKey,
         serviceUrl: service.url,
         extraCaFile: await trustTargets(agentSettings, targets.caCertificate),
-        // Its health port is told at INFO; what the user does not want to see is left out below.
+        // The agent logs its health port at INFO. Lines below the user's log level are dropped below.
         logLevel: logLevels.indexOf(level) > logLevels.indexOf('INFO') ? 'INFO' : level,
       }),
       onLine: (line) => {
@@ -112,7 +113,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
       webUrl: `${serviceUrl}/`,
     };
     stdout(`${JSON.stringify(ready)}\n`);
-    // Checks without scripts run without it, so nobody waits.
+    // The other checks run without a runtime, so startup does not wait for it.
     const runtime = installNewestRuntime({ env, print });
     closers.push(runtime.close);
     const scripts = runtime.installed.then(async (there) =>
@@ -122,14 +123,14 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
     );
     void scripts.catch((error: unknown) => {
       if (!signals.stopped.aborted)
-        print(`the sample checks with scripts could not be made: ${toError(error).message}`);
+        print(`the sample checks with scripts could not be created: ${toError(error).message}`);
     });
     const suites = runtime.engines.then(async (there) => {
       if (!there || signals.stopped.aborted) return [];
       return startSamples(api, [await sampleSuite(api, targets.ports, keys.locationSlug)]);
     });
     void suites.catch((error: unknown) => {
-      if (!signals.stopped.aborted) print(`the sample suite could not be made: ${toError(error).message}`);
+      if (!signals.stopped.aborted) print(`the sample suite could not be created: ${toError(error).message}`);
     });
     const { failed } = service;
     return await untilTheEnd({
@@ -146,7 +147,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
     if (signals.stopped.aborted && error === signals.stopped.reason) return exitCodes.done;
     throw error;
   } finally {
-    // The last thing opened closes first. One that fails must not keep the others open.
+    // Close in reverse order. A failure must not keep the others open.
     for (const close of closers.reverse()) {
       await close().catch((error: unknown) => print(`not closed cleanly: ${toError(error).message}`));
     }
@@ -155,25 +156,25 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
   }
 };
 
-/** Tells results for a while and waits for a signal, or for an agent that can't go on. */
+/** Prints results for a while, then waits for a signal or for an agent that cannot continue. */
 async function untilTheEnd(parts: {
   api: ApiClient;
   checks: readonly KnownCheck[];
-  /** Those that come once there is a runtime. */
+  /** The checks that are created once a runtime is installed. */
   scripts: Promise<KnownCheck[]>;
-  /** The one that comes once there are engines. */
+  /** The suite that is created once engines are installed. */
   suites: Promise<KnownCheck[]>;
   agent: AgentProcess;
-  /** The service can not go on. */
+  /** Fires when the service cannot continue. */
   failed: Promise<FatalError>;
   stopped: AbortSignal;
   print: (line: string) => void;
 }): Promise<number> {
   const { agent, stopped, print } = parts;
-  print('\nEverything runs. Results of the sample checks, for a minute:');
+  print('\nEverything is running. Results of the sample checks for one minute:');
   const watching = { print, untilMs: watchMs, signal: stopped };
   void watchResults(parts.api, parts.checks, watching);
-  // They run once a minute, so it takes longer until each has been seen.
+  // Script checks run once a minute, so it takes longer until each has a result.
   void parts.scripts.then(
     (checks) => watchResults(parts.api, checks, { ...watching, untilMs: 2 * watchMs }),
     () => undefined,
@@ -188,11 +189,11 @@ async function untilTheEnd(parts: {
   });
   const end = await Promise.race([signalled, agent.ended, parts.failed]);
   if (end !== null) throw end;
-  print('Ending: the agent drains, then the service closes.');
+  print('Stopping: the agent drains, then the service closes.');
   return agent.stop();
 }
 
-/** A file of authorities for the agent: the sample targets' and, where there are some, the user's. */
+/** A PEM file of authorities for the agent: those of the sample targets and, if set, the user's. */
 async function trustTargets(settings: Omit<AgentConfig, 'apiKey'>, caCertificate: string): Promise<string> {
   const others =
     settings.extraCaFile === null ? '' : await readFile(settings.extraCaFile, 'utf8').catch(() => '');
@@ -202,20 +203,20 @@ async function trustTargets(settings: Omit<AgentConfig, 'apiKey'>, caCertificate
   return file;
 }
 
-/** Whether a line of the agent's log is as urgent as asked for; lines that are none always are. */
+/** Whether a line of the agent's log has at least the configured level. Lines without a level are always shown. */
 function isAtLeast(line: string, level: LogLevel): boolean {
   const own = logLevels.find((name) => line.startsWith(`{"level":"${name}"`));
   return own === undefined || logLevels.indexOf(own) >= logLevels.indexOf(level);
 }
 
-/** The first SIGTERM, SIGINT or SIGHUP fires `stopped`; each later one calls what `onAgain` was given. */
+/** The first SIGTERM, SIGINT or SIGHUP fires `stopped`; each later one calls the listeners given to `onAgain`. */
 function watchSignals() {
   const names = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
   const stopped = new AbortController();
   let again: () => void = () => undefined;
   const onSignal = (): void => {
     if (stopped.signal.aborted) again();
-    else stopped.abort(new Error('told to stop'));
+    else stopped.abort(new Error('stopped by a signal'));
   };
   for (const name of names) process.on(name, onSignal);
   return {

@@ -13,7 +13,7 @@ type ShownResult = Pick<
 
 const pollMs = 1500;
 
-/** Prints a line for each new result of `checks`, until `untilMs` have gone by or the signal fires. Never rejects. */
+/** Prints a line for each new result of `checks` until `untilMs` have passed or the signal fires. Never rejects. */
 export async function watchResults(
   api: ApiClient,
   checks: readonly KnownCheck[],
@@ -28,7 +28,7 @@ export async function watchResults(
       if (options.signal.aborted) return;
       const results = (await api
         .get(`/v1/check-results/${id}?limit=10&resultType=ALL&from=${from}`)
-        .catch(() => [])) as ShownResult[]; // the API's own answer
+        .catch(() => [])) as ShownResult[]; // the answer of our API
       for (const result of results) {
         if (seen.has(result.id)) continue;
         seen.add(result.id);
@@ -37,7 +37,9 @@ export async function watchResults(
     }
     fresh.sort((a, b) => a.result.startedAt.localeCompare(b.result.startedAt));
     for (const { name, result } of fresh) {
-      options.print(resultLine(result, name) + (result.resultType === 'ATTEMPT' ? '  (to be repeated)' : ''));
+      options.print(
+        resultLine(result, name) + (result.resultType === 'ATTEMPT' ? '  (will be retried)' : ''),
+      );
     }
     await pause(pollMs, options.signal);
   }

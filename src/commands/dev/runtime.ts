@@ -6,14 +6,14 @@ import type { Environment } from '../../config/read.ts';
 import { runtimeIds } from '../../protocol/script.ts';
 import { lineSplitter } from '../readable-log.ts';
 
-/** What npm may need of our environment; keys and secrets stay here. */
+/** The environment variables that npm may need. Keys and secrets are not passed on. */
 const handedOn =
   /^(path|home|lang|lc_.*|tmpdir|xdg_.*|npm_.*|(https?|no|all)_proxy|node_extra_ca_certs|ssl_cert_.*)$/i;
 
 /**
- * Installs the newest runtime, then what suites run on, beside a running `dev`, where this is a checkout and they are not there
- * yet. Tells one line when each begins and one when it ends. The agent sees by itself that they have come. `installed` resolves
- * with whether the runtime is there, `engines` with whether suites can run; `close` ends an install that goes on.
+ * While `dev` runs, installs the newest runtime, then the engines of suites, if this is a checkout and they are
+ * missing. Prints a line when each install starts and finishes. The agent detects them by itself. `installed` resolves
+ * with whether the runtime is available, `engines` with whether suites can run; `close` kills a running install.
  */
 export function installNewestRuntime(options: { env: Environment; print: (line: string) => void }): {
   installed: Promise<boolean>;
@@ -28,7 +28,7 @@ export function installNewestRuntime(options: { env: Environment; print: (line: 
       ? runInstaller({ ...options, file: join(scripts, file), args, without, signal: closing.signal })
       : Promise.resolve(existsSync(packageRuntimes()));
   const installed = install('runtime.mjs', ['install', newest], 'checks with scripts do not run');
-  // One after the other: both take all of a small machine.
+  // One after the other, because each install uses all cores of a small machine.
   const engines = installed.then(
     () => closing.signal.aborted || install('engines.mjs', ['install'], 'Playwright suites do not run'),
   );
@@ -42,7 +42,7 @@ export function installNewestRuntime(options: { env: Environment; print: (line: 
   };
 }
 
-/** Resolves with whether the installer came to its end; tells what the user can do when it did not. */
+/** Resolves with whether the installer succeeded; if not, prints what the user can do. */
 function runInstaller(options: {
   env: Environment;
   print: (line: string) => void;
@@ -55,7 +55,7 @@ function runInstaller(options: {
   const child = spawn(process.execPath, [file, ...args], {
     env: Object.fromEntries(Object.entries(options.env).filter(([name]) => handedOn.test(name))),
     stdio: ['ignore', 'ignore', 'pipe'],
-    // A group of its own keeps Ctrl-C from reaching it before us.
+    // Its own process group keeps Ctrl-C from reaching it before us.
     detached: true,
   });
   const print = (line: string) => {
@@ -66,7 +66,7 @@ function runInstaller(options: {
   signal.addEventListener('abort', () => child.kill('SIGTERM'));
   return new Promise<boolean>((resolve) => {
     child.once('error', (error) => {
-      print(`${again} can not be started: ${error.message}`);
+      print(`${again} cannot be started: ${error.message}`);
       resolve(false);
     });
     child.once('close', (code) => {

@@ -6,12 +6,12 @@ export type SampleCheck = { type: CheckType; name: string; body: Fields };
 
 type Fields = { [field: string]: unknown };
 
-/** By it `dev` knows its own checks again at later starts. */
+/** The tag by which `dev` recognizes its checks at later starts. */
 export const sampleTag = 'sample';
 
 /**
- * The sample checks of `dev`: each type at least once, some made to degrade and some to fail, each every 10 s.
- * `ports` are those of the sample targets, which change from start to start.
+ * The sample checks of `dev`: each type at least once, some made to degrade and some to fail, each every 10 s. `ports`
+ * are those of the sample targets, which change with each start.
  */
 export function sampleChecks(ports: TargetPorts, locationSlug: string): SampleCheck[] {
   const http = `http://127.0.0.1:${ports.http}`;

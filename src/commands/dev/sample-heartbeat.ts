@@ -3,13 +3,13 @@ import type { ApiClient } from './api.ts';
 import { syncSamples, type KnownCheck } from './samples.ts';
 import { sampleTag } from './sample-checks.ts';
 
-/** Well within its period, so that it never fails while `dev` runs. */
+/** Much shorter than the period, so that the heartbeat never fails while `dev` runs. */
 const pingEveryMs = 45_000;
 const pingTimeoutMs = 5_000;
 
 /**
- * The sample heartbeat of `dev` and the job that it watches: a call of its ping URL every so often. It is late, and then
- * failed, as soon as `dev` has ended: that is what heartbeats are for. Rejects with ServiceError.
+ * The sample heartbeat of `dev` and the job that it watches, which calls the ping URL periodically. When `dev` exits,
+ * the heartbeat becomes late and then fails, which shows its purpose. Rejects with ServiceError.
  */
 export async function startSampleHeartbeat(
   api: ApiClient,
@@ -19,8 +19,8 @@ export async function startSampleHeartbeat(
   const heartbeat = { period: 1, periodUnit: 'minutes', grace: 1, graceUnit: 'minutes' };
   const body = { name, tags: [sampleTag], heartbeat };
   const [check] = await syncSamples(api, [{ type: 'HEARTBEAT', name, body }]);
-  if (check === undefined) throw new Error('the service made no check');
-  // The API's own answer. From this machine, whatever address the service tells others.
+  if (check === undefined) throw new Error('the service created no check');
+  // The local address of our own service, whatever address the service gives to others.
   const { heartbeat: made } = (await api.get(`/v1/checks/${check.id}`)) as { heartbeat: { pingUrl: string } };
   const url = new URL(new URL(made.pingUrl).pathname, options.serviceUrl);
   void pingOnAndOn(url, options.signal);
@@ -29,7 +29,7 @@ export async function startSampleHeartbeat(
 
 async function pingOnAndOn(url: URL, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    // A call that is lost is what the check is there to notice.
+    // The check exists to notice a lost call.
     await fetch(url, { method: 'POST', signal: AbortSignal.timeout(pingTimeoutMs) }).catch(() => undefined);
     await pause(pingEveryMs, signal);
   }

@@ -1,19 +1,19 @@
 import type { ApiClient } from './api.ts';
 import { sampleTag, type SampleCheck } from './sample-checks.ts';
 
-/** What may differ from start to start: the targets' ports, and what speaks of them. */
+/** Values that may differ between starts: the targets' ports and everything that contains them. */
 const renewed = ['request', 'script', 'codeBundlePath', 'environmentVariables', 'privateLocations'];
 
 export type KnownCheck = { id: string; name: string };
-/** `isNew`: it was made just now. */
+/** `isNew`: it was created just now. */
 export type SyncedCheck = KnownCheck & { isNew: boolean };
 
 /**
- * Creates the sample checks that are missing and points the others at the targets of this start; all else that a user
- * has changed in them stays. Returns them all.
+ * Creates the sample checks that are missing and updates the target addresses of the others. All other changes that a
+ * user made are kept. Returns all of them.
  */
 export async function syncSamples(api: ApiClient, samples: readonly SampleCheck[]): Promise<SyncedCheck[]> {
-  // The API's own answer; the tag is only ours.
+  // The answer of our own API; no other check has this tag.
   const existing = (await api.get(`/v1/checks?limit=100&tag=${sampleTag}`)) as (KnownCheck & {
     checkType: string;
   })[];
@@ -34,7 +34,7 @@ export async function syncSamples(api: ApiClient, samples: readonly SampleCheck[
   return result;
 }
 
-/** As `syncSamples`; those that are new run at once: their first scheduled run may be a minute or ten away. */
+/** Same as `syncSamples`, and runs new checks at once: their first scheduled run may be a minute or ten away. */
 export async function startSamples(api: ApiClient, samples: readonly SampleCheck[]): Promise<SyncedCheck[]> {
   const made = await syncSamples(api, samples);
   const checkId = made.filter(({ isNew }) => isNew).map(({ id }) => id);

@@ -9,7 +9,7 @@ import { canSandbox } from '../../script/playwright/sandbox.ts';
 import { findRuntimes, type Runtime } from '../../script/process/runtimes.ts';
 import { note, ok, problem, type Finding, type Probe } from './finding.ts';
 
-/** Which Chromium the scripts of each installed runtime get, whether it runs here, and whether videos can be recorded. */
+/** Probes per runtime: which Chromium its scripts get, whether it runs here, and whether videos can be recorded. */
 export function browserProbes(runtimesFolder: string, playwrightBrowsersPath: string | null): Probe[] {
   return findRuntimes(runtimesFolder).flatMap(({ name, state }) =>
     state.is === 'installed'
@@ -40,13 +40,13 @@ async function verdict(
   const { chromium, ffmpeg, ownBuild } = browsers;
   let version: string;
   try {
-    // Without the agent's variables: a browser has no use for them.
+    // Without the agent's variables, because a browser does not need them.
     const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/nonexistent' };
     const { stdout } = await promisify(execFile)(chromium, ['--version', '--no-sandbox'], { signal, env });
     version = stdout.trim().split('\n', 1)[0] ?? '';
   } catch (error: unknown) {
     const [cause = ''] = toError(error).message.split('\n', 1);
-    return problem(`${chromium} does not run here: ${cause}`, 'install it again, with what it depends on');
+    return problem(`${chromium} does not run here: ${cause}`, 'install it again with its dependencies');
   }
   const message = `${version.slice(0, 100)}, ${ownBuild ? "Playwright's own build" : chromium}`;
   if (ffmpeg === null) return note(`${message}; no videos`, 'install the package ffmpeg');
@@ -56,7 +56,7 @@ async function verdict(
   );
   if (!isWritable)
     return note(
-      `${message}; ${tmpdir()} can not be written, where programs that scripts start keep files`,
+      `${message}; ${tmpdir()} is not writable; programs that scripts start keep files there`,
       'make it writable; in a container with --read-only: --tmpfs /tmp',
     );
   const sandbox = await canSandbox(runtime, tmpdir());
@@ -64,6 +64,9 @@ async function verdict(
   const remedy =
     process.getuid?.() === 0
       ? 'start the agent as an ordinary user'
-      : 'allow user namespaces to the agent; for a container, docs/docker.md says how';
-  return note(`${message}; without its own sandbox: ${sandbox.why}`, `${remedy} to have Chromium's sandbox`);
+      : 'allow user namespaces for the agent; for a container, see docs/docker.md';
+  return note(
+    `${message}; without its own sandbox: ${sandbox.why}`,
+    `${remedy} to enable Chromium's sandbox`,
+  );
 }

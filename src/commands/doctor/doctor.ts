@@ -10,16 +10,19 @@ import { machineProbes } from './machine.ts';
 import { networkProbes } from './network.ts';
 import { serviceProbes } from './service.ts';
 
-/** Longest time of one probe, in milliseconds; all run at once. */
+/** Time limit of one probe, in milliseconds; all run at once. */
 const probeLimitMs = 8000;
 
-/** Of a package without code for scripts. */
+/** For a package without code for scripts. */
 const withoutScripts: Probe = {
   name: 'check types',
-  look: () => Promise.resolve(ok(`${uptimeTypes.join(', ')}: this package carries no code for scripts`)),
+  look: () => Promise.resolve(ok(`${uptimeTypes.join(', ')}: this package has no code for scripts`)),
 };
 
-/** `doctor [--json]`: what works on this machine, what does not, and how to mend it. 1 = something is to be mended. */
+/**
+ * `doctor [--json]`: reports what works on this machine, what does not, and the remedies. Exit code 1 = a problem was
+ * found.
+ */
 export const doctor: Command = async (args, { env, stdout }) => {
   const { values, positionals } = parseArguments(args, { json: { type: 'boolean', default: false } });
   if (positionals.length > 0) throw usageError('doctor takes no arguments');

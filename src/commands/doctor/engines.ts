@@ -5,7 +5,10 @@ import { installedEngines } from '../../script/suite/install/engines.ts';
 import { note, ok, problem, type Finding, type Probe } from './finding.ts';
 import { enginesRemedy } from './install.ts';
 
-/** Whether what Playwright suites run on is installed in `enginesFolder` (absent = the package's own), and runs here. */
+/**
+ * Probe: whether the engines of Playwright suites are installed in `enginesFolder` (absent = the package's own) and run
+ * here.
+ */
 export function engineProbes(enginesFolder?: string): Probe[] {
   return [{ name: 'suite engines', look: (signal) => verdict(enginesFolder, signal) }];
 }

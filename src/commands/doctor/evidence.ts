@@ -4,36 +4,36 @@ import { note, ok, problem, type Finding, type Probe } from './finding.ts';
 
 type Verdict = Omit<Finding, 'name'>;
 
-/** What an agent can tell of failures of the network: tried on this machine itself. */
+/** The evidence that an agent can collect on network failures, tried on this machine itself. */
 export const evidenceProbes: readonly Probe[] = [
   { name: 'traceroute', look: traces },
   { name: 'packet capture', look: captures },
 ];
 
-// tcpmux: nothing listens there. That it is refused is an answer.
+// Nothing listens on port 1 (tcpmux). A refusal counts as an answer.
 const itself: TraceTarget = { address: '127.0.0.1', family: 4, port: 1, way: 'tcp' };
 const times = { roundMs: 500, spacingMs: 5, patienceMs: 500 };
 
 async function traces(signal: AbortSignal): Promise<Verdict> {
   const found = await traceroute(itself, { signal, now: Date.now, times });
   if ('unavailable' in found) {
-    return note(found.unavailable, 'failures of the network are reported without the way to the target');
+    return note(found.unavailable, 'network failures are reported without a traceroute');
   }
   if (!found.reached) {
     return problem(
       'probes to 127.0.0.1 are not answered',
-      'see whether a firewall drops connections to this machine itself',
+      'check whether a firewall drops connections to this machine itself',
     );
   }
   return ok('without privileges, by TCP');
 }
 
-/** Captures what a trace sends. */
+/** Captures the packets that a trace sends. */
 async function captures(signal: AbortSignal): Promise<Verdict> {
   const { address, port } = itself;
   const capture = await openCapture([{ address, port }]);
   if ('unavailable' in capture) {
-    return note(capture.unavailable, 'without it failures of the network are reported without their packets');
+    return note(capture.unavailable, 'network failures are reported without a packet capture');
   }
   try {
     await traceroute(itself, { signal, now: Date.now, times });

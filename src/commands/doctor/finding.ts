@@ -1,15 +1,15 @@
 import { toError } from '../../errors.ts';
 
-/** What one probe found. A `problem` needs mending; a `note` is good to know. */
+/** The finding of one probe. A `problem` must be fixed; a `note` is only information. */
 export type Finding = {
   name: string;
   status: 'ok' | 'note' | 'problem';
   message: string;
-  /** What to do about it. */
+  /** How to fix it. */
   remedy: string | null;
 };
 
-/** Looks at one thing and says what it found; `signal` fires when its time is up. */
+/** Checks one thing and returns what it found; `signal` fires when its time is up. */
 export type Probe = { name: string; look: (signal: AbortSignal) => Promise<Omit<Finding, 'name'>> };
 
 export const ok = (message: string): Omit<Finding, 'name'> => ({ status: 'ok', message, remedy: null });
@@ -24,7 +24,7 @@ export const problem = (message: string, remedy: string): Omit<Finding, 'name'> 
   remedy,
 });
 
-/** Runs all probes at once. None takes longer than `limitMs`, and none that throws hides the others. */
+/** Runs all probes at once. None takes longer than `limitMs`, and a probe that throws does not hide the others. */
 export function runProbes(probes: readonly Probe[], limitMs: number): Promise<Finding[]> {
   return Promise.all(
     probes.map(async ({ name, look }) => {
@@ -33,7 +33,9 @@ export function runProbes(probes: readonly Probe[], limitMs: number): Promise<Fi
       const late = new Promise<Omit<Finding, 'name'>>((resolve) => {
         timer = setTimeout(() => {
           limit.abort(new Error('the probe took too long'));
-          resolve(problem(`no answer within ${limitMs / 1000} s`, 'see whether something on the way hangs'));
+          resolve(
+            problem(`no answer within ${limitMs / 1000} s`, 'check whether a proxy, firewall or disk hangs'),
+          );
         }, limitMs);
       });
       try {
@@ -41,7 +43,7 @@ export function runProbes(probes: readonly Probe[], limitMs: number): Promise<Fi
       } catch (error: unknown) {
         return {
           name,
-          ...problem(`could not be looked at: ${toError(error).message}`, 'run with LOG_LEVEL=DEBUG'),
+          ...problem(`the probe failed: ${toError(error).message}`, 'run with LOG_LEVEL=DEBUG'),
         };
       } finally {
         clearTimeout(timer);
@@ -52,7 +54,7 @@ export function runProbes(probes: readonly Probe[], limitMs: number): Promise<Fi
 
 const marks = { ok: 'ok', note: 'note', problem: 'PROBLEM' } as const;
 
-/** Findings as an aligned table, with what to do below each. */
+/** Findings as an aligned table, each remedy below its finding. */
 export function findingsTable(findings: readonly Finding[]): string {
   const width = Math.max(...findings.map(({ name }) => name.length));
   const lines = findings.flatMap(({ name, status, message, remedy }) => [
@@ -61,6 +63,6 @@ export function findingsTable(findings: readonly Finding[]): string {
   ]);
   const problems = findings.filter(({ status }) => status === 'problem').length;
   const close =
-    problems === 0 ? 'nothing to mend' : problems === 1 ? '1 thing to mend' : `${problems} things to mend`;
+    problems === 0 ? 'no problems found' : problems === 1 ? '1 problem found' : `${problems} problems found`;
   return `${lines.join('\n')}\n\n${close}\n`;
 }

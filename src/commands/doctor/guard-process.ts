@@ -1,14 +1,17 @@
 import { loadNative } from '../../native/native.ts';
 
-/*
- * Loaded by main before anything else: a process that holds keys and secrets must not be opened from outside by others of
- * the same user, such as the scripts that it starts.
+/**
+ * main loads this module before anything else. A process that holds keys and secrets must not be readable by other
+ * processes of the same user, such as the scripts that it starts.
  */
 
-// Without a listener of our own, SIGUSR1 makes Node open its debugger's port to whoever sends it.
+// Without our own listener, SIGUSR1 makes Node open its debugger port to any process that sends it.
 process.on('SIGUSR1', () => undefined);
 
-/** Whether other processes of this user are kept from this one's memory and environment; null = the addon is missing. */
+/**
+ * Whether the memory and environment of this process are protected from other processes of this user; null = the addon
+ * is missing.
+ */
 export const nonDumpable: boolean | null = guardMemory();
 
 function guardMemory(): boolean | null {

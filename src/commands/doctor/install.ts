@@ -2,19 +2,19 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { packageRuntimes } from '../../agent/script-host.ts';
 
-/** How what scripts and suites run on comes into this package: by its own scripts, or, where it is an image, by another image. */
+/** How to install runtimes and engines in this package: with its own scripts, or, in an image, by using another image. */
 
-/** False in images, which carry no scripts for installing. `packageFolder` absent = this package's. */
+/** False in images, which contain no install scripts. `packageFolder` absent = this package's folder. */
 const installs = (script: string, packageFolder = dirname(packageRuntimes())): boolean =>
   existsSync(join(packageFolder, 'scripts', script));
 
-/** What to do for a runtime that is not here. */
+/** The remedy for a runtime that is not installed. */
 export const runtimeRemedy = (name: string, packageFolder?: string): string =>
   installs('runtime.mjs', packageFolder)
     ? `node scripts/runtime.mjs install ${name}`
-    : `for checks that need it, use the migration image (tag <version>-migrate-202409-202604, or docker build --build-arg RUNTIMES="${name} 2026.04"); docs/migration.md says how to leave it`;
+    : `for checks that need it, use the migration image (tag <version>-migrate-202409-202604, or docker build --build-arg RUNTIMES="${name} 2026.04"); see docs/migration.md for how to move off it`;
 
-/** What to do where nothing is here that suites run on. */
+/** The remedy if no engine is installed. */
 export const enginesRemedy = (packageFolder?: string): string =>
   installs('engines.mjs', packageFolder)
     ? 'node scripts/engines.mjs install'

@@ -2,7 +2,7 @@ import { confinement, type Confinement } from '../../script/process/confinement.
 import { note, ok, problem, type Probe } from './finding.ts';
 import { nonDumpable } from './guard-process.ts';
 
-/** What stands between customers' scripts and this host; docs/isolation.md has the whole table. */
+/** The layers between customers' scripts and this host; docs/isolation.md has the complete table. */
 export function isolationProbes(): Probe[] {
   return [
     { name: 'script isolation', look: async () => layersFinding(await confinement()) },
@@ -13,7 +13,7 @@ export function isolationProbes(): Probe[] {
   ];
 }
 
-/** Which layers hold, and the remedy for each that does not. */
+/** Which layers work, and the remedy for each that does not. */
 export function layersFinding(host: Confinement) {
   if (host.launcher === null) {
     return problem('none: scripts run unconfined', host.missing.join('; '));
@@ -25,20 +25,18 @@ export function layersFinding(host: Confinement) {
   return host.missing.length === 0 ? ok(message) : note(message, host.missing.join('; '));
 }
 
-/** What a hostile script could still do here, besides the network, which is open to it. */
+/** What a hostile script could still do here, besides using the network, which is always open to it. */
 export function reachFinding({ holds, landlockVersion }: Confinement, asRoot: boolean, guarded: boolean) {
   const files = holds.landlock;
   const signals = holds.namespaces || (holds.landlock && landlockVersion >= 6);
   const open = [
-    ...(files
-      ? []
-      : ["browser and multi-step scripts can read this user's files, the key's file among them"]),
+    ...(files ? [] : ["browser and multi-step scripts can read this user's files, including the key file"]),
     ...(files || !asRoot ? [] : ["they can change the kernel's settings, because the agent runs as root"]),
     ...(guarded || files || holds.namespaces ? [] : ["scripts can read the agent's memory and environment"]),
-    ...(signals || holds.seccomp ? [] : ['scripts can end or debug the agent']),
+    ...(signals || holds.seccomp ? [] : ['scripts can kill or debug the agent']),
     ...(signals || !holds.seccomp ? [] : ['scripts can send signals to other processes of this user']),
     ...(holds.namespaces ? [] : ['scripts can see which processes run, and their arguments']),
   ];
   if (open.length === 0) return ok('its own files and the network');
-  return note(open.join('; '), 'docs/isolation.md says which kind of host closes which of these');
+  return note(open.join('; '), 'see docs/isolation.md for the kind of host that prevents each of these');
 }

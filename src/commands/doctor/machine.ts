@@ -6,14 +6,14 @@ import { remedyForFolder } from '../../config/folder-remedy.ts';
 import { note, ok, problem, type Probe } from './finding.ts';
 import { codeOf } from '../../system-errors.ts';
 
-/** Bytes in a megabyte, as people read disk and memory sizes. */
+/** Bytes in a megabyte, as disk and memory sizes are usually given. */
 const megabyte = 1024 * 1024;
 const size = (bytes: number): string =>
   bytes >= 1024 * megabyte
     ? `${(bytes / megabyte / 1024).toFixed(1)} GB`
     : `${Math.floor(bytes / megabyte)} MB`;
 
-/** What this machine gives: Node, cores, memory, file descriptors, disk. */
+/** Probes of this machine: Node, cores, memory, file descriptors, disk. */
 export function machineProbes(options: { dataDir: string; uptimeConcurrency: number }): Probe[] {
   return [
     { name: 'node', look: () => Promise.resolve(nodeVersion(process.versions.node)) },
@@ -29,26 +29,26 @@ export function nodeVersion(version: string) {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major > 20 || (major === 20 && minor >= 19)
     ? ok(version)
-    : problem(`${version} is too old`, 'install Node 20.19 or newer; 24 is what the images use');
+    : problem(`${version} is too old`, 'install Node 20.19 or newer; the images use 24');
 }
 
 function memory() {
-  // 0 or a number beyond the machine's memory = no limit of the cgroup. Absent before Node 20.12.
+  // 0, or a number beyond the machine's memory, means that the control group has no limit. Absent before Node 20.12.
   const limit = process.constrainedMemory?.() ?? 0;
   const limited = limit > 0 && limit < totalmem();
   const total = limited ? limit : totalmem();
   const free = limited ? Math.max(0, limit - process.memoryUsage().rss) : freemem();
-  const message = `${size(total)}${limited ? ' (limit of the control group)' : ''}, ${size(free)} free`;
+  const message = `${size(total)}${limited ? ' (control group limit)' : ''}, ${size(free)} free`;
   return total < 160 * megabyte
-    ? problem(message, 'give the agent at least 256 MB; 1.5 GB more for each browser check at once')
+    ? problem(message, 'give the agent at least 256 MB; and 1.5 GB for each concurrent browser check')
     : ok(message);
 }
 
 async function fileDescriptors(uptimeConcurrency: number) {
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
   const match = /^Max open files\s+(\d+|unlimited)/m.exec(limits);
-  if (match === null) return note('the limit can not be read on this system');
-  // Each attempt may hold a connection and a look-up; the rest are files, the service and the health port.
+  if (match === null) return note('the limit cannot be read on this system');
+  // Each attempt may hold a connection and a DNS query; the rest are files, the service and the health port.
   const needed = uptimeConcurrency * 2 + 200;
   const limit = match[1] === 'unlimited' ? Infinity : Number(match[1]);
   return limit < needed
@@ -66,13 +66,13 @@ async function dataDirectory(dataDir: string) {
     if (existing === dataDir) await writeOnce(dataDir);
   } catch (error: unknown) {
     const code = codeOf(error);
-    return problem(`${dataDir} can not be written (${code})`, remedyForFolder(code, dataDir));
+    return problem(`${dataDir} is not writable (${code})`, remedyForFolder(code, dataDir));
   }
   const { bavail, bsize } = await statfs(existing);
   const free = bavail * bsize;
-  const message = `${dataDir}, ${size(free)} free${existing === dataDir ? '' : ' (made at the first start)'}`;
+  const message = `${dataDir}, ${size(free)} free${existing === dataDir ? '' : ' (created at the first start)'}`;
   if (free < 100 * megabyte)
-    return problem(message, 'free some space: results wait there when the service is away');
+    return problem(message, 'free some space: results wait there while the service is unreachable');
   return free < 1024 * megabyte ? note(message, 'a long outage of the service may fill it') : ok(message);
 }
 

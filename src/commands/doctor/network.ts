@@ -9,7 +9,7 @@ import { codeOf } from '../../system-errors.ts';
 
 type Verdict = Omit<Finding, 'name'>;
 
-/** What this machine's network gives: name servers, routes, ICMP. */
+/** Probes of this machine's network: name servers, routes, ICMP. */
 export function networkProbes(network: Network): Probe[] {
   return [
     { name: 'name servers', look: (signal) => nameServers(network, signal) },
@@ -31,11 +31,11 @@ async function nameServers(network: Network, signal: AbortSignal): Promise<Verdi
   );
   const message = states.map(({ name, state }) => `${name} ${state}`).join(', ');
   if (states.every(({ state }) => state === 'answers')) return ok(message);
-  const remedy = 'mend /etc/resolv.conf or the way to the server (UDP and TCP port 53)';
+  const remedy = 'fix /etc/resolv.conf or the route to the server (UDP and TCP port 53)';
   return states.some(({ state }) => state === 'answers') ? note(message, remedy) : problem(message, remedy);
 }
 
-/** Asks for the root's name servers: every server knows an answer, be it a refusal. */
+/** Queries the root's name servers, because every server answers that query, if only with a refusal. */
 async function askNameServer(address: string, port: number, signal: AbortSignal): Promise<string> {
   const resolver = new Resolver({ timeout: 2000, tries: 1 });
   signal.addEventListener('abort', () => resolver.cancel());
@@ -46,9 +46,9 @@ async function askNameServer(address: string, port: number, signal: AbortSignal)
   } catch (error: unknown) {
     const code = codeOf(error);
     if (code === 'ENOTFOUND' || code === 'ENODATA') return 'answers';
-    if (code === 'ESERVFAIL') return 'answers that it failed';
+    if (code === 'ESERVFAIL') return 'answers SERVFAIL';
     if (code === 'EREFUSED') return 'refuses to answer';
-    return code === 'ETIMEOUT' ? 'does not answer' : `can not be asked (${code})`;
+    return code === 'ETIMEOUT' ? 'does not answer' : `cannot be queried (${code})`;
   }
 }
 
@@ -64,8 +64,8 @@ async function route(family: IpFamily): Promise<Verdict> {
   } catch (error: unknown) {
     const code = codeOf(error);
     return family === 4
-      ? note(`none (${code})`, 'targets on this machine and over IPv6 can be checked, no others')
-      : note(`none (${code})`, 'checks that ask for IPv6 fall back to IPv4 where the target has both');
+      ? note(`none (${code})`, 'only targets on this machine and over IPv6 can be checked')
+      : note(`none (${code})`, 'checks that request IPv6 fall back to IPv4 if the target has both');
   } finally {
     socket.close();
   }
@@ -78,18 +78,21 @@ async function icmp(network: Network, family: IpFamily, signal: AbortSignal): Pr
     const way = socket.way === 'ping' ? 'unprivileged ping socket' : 'raw socket';
     const reply = await socket.echo(address, { payloadBytes: 32, timeoutMs: 2000, signal });
     if (reply === null) {
-      return problem(`${way}, but ${address} does not answer`, 'see whether a firewall drops echo requests');
+      return problem(
+        `${way}, but ${address} does not answer`,
+        'check whether a firewall drops echo requests',
+      );
     }
     if (reply.error !== null) {
       return problem(
         `${way}, but ${address} answers ${reply.error.code}`,
-        'see whether a firewall rejects echo requests',
+        'check whether a firewall rejects echo requests',
       );
     }
     return ok(way);
   } catch (error: unknown) {
-    // An AgentError says what was tried and how to grant it.
+    // An AgentError names the attempts and how to grant the permission.
     const remedy = error instanceof AgentError ? error.message : `it failed: ${toError(error).message}`;
-    return family === 4 ? problem('no way', remedy) : note('no way', remedy);
+    return family === 4 ? problem('not available', remedy) : note('not available', remedy);
   }
 }

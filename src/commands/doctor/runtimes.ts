@@ -5,12 +5,12 @@ import { findRuntimes, type FoundRuntime } from '../../script/process/runtimes.t
 import { note, ok, problem, type Finding, type Probe } from './finding.ts';
 import { runtimeRemedy } from './install.ts';
 
-/** Which runtimes of `runtimesFolder` are installed, whether their Node runs here, and how to get the others. */
+/** Probes per runtime of `runtimesFolder`: whether it is installed, whether its Node runs here, and how to install it. */
 export function runtimeProbes(runtimesFolder: string): Probe[] {
   const found = findRuntimes(runtimesFolder);
   if (found.length === 0) {
     const message =
-      'none in this package: API checks run without scripts, browser and multi-step checks not at all';
+      'none in this package: API checks run without scripts; browser and multi-step checks do not run';
     return [{ name: 'runtimes', look: () => Promise.resolve(note(message)) }];
   }
   return found.map((each) => ({ name: `runtime ${each.name}`, look: (signal) => verdict(each, signal) }));
@@ -23,7 +23,7 @@ async function verdict(
   const remedy = runtimeRemedy(name);
   if (state.is === 'broken') return problem(state.reason, remedy);
   if (state.is === 'missing') {
-    // One that checks should leave is no loss.
+    // A missing runtime that checks should no longer use is no loss.
     return note(`not installed (stage ${stage})`, stage === 'DEPRECATED' ? null : remedy);
   }
   const { node, nodeVersion, playwrightVersion } = state.runtime;

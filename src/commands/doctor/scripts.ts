@@ -6,7 +6,7 @@ import type { Probe } from './finding.ts';
 import { isolationProbes } from './isolation.ts';
 import { runtimeProbes } from './runtimes.ts';
 
-/** What customers' scripts need here. Loaded only where the package has code for scripts: the uptime image has none. */
+/** The requirements of customers' scripts. Loaded only if the package has code for scripts; the uptime image has none. */
 export function scriptProbes(settings: Pick<AgentConfig, 'playwrightBrowsersPath'>): Probe[] {
   return [
     ...runtimeProbes(packageRuntimes()),

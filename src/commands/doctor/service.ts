@@ -12,10 +12,13 @@ import { note, ok, problem, type Finding, type Probe } from './finding.ts';
 type Verdict = Omit<Finding, 'name'>;
 type Settings = Pick<AgentConfig, 'serviceUrl' | 'proxy' | 'extraCaFile'> & { apiKey?: Secret };
 
-/** Clocks further apart than this bend the times of results and leases. */
+/** A larger clock difference would distort the times of results and leases. */
 const toleratedSkewMs = 2000;
 
-/** Whether the service is there, takes the key and has the same time, over the very way that the agent takes. */
+/**
+ * Probes of the service, over the same connection path as the agent: is it reachable, does it accept the key, do the
+ * clocks agree.
+ */
 export function serviceProbes(settings: Settings): Probe[] {
   let call: Promise<Call> | undefined;
   const called = (signal: AbortSignal) => (call ??= callService(settings, signal));
@@ -29,7 +32,7 @@ export function serviceProbes(settings: Settings): Probe[] {
 
 type Call = { answer: Answer; sentAt: number; receivedAt: number } | { error: Error };
 
-/** A renewal of no lease: it needs the key, and leaves no trace at the service. */
+/** Renews no lease: the request needs the key but changes nothing at the service. */
 async function callService(settings: Settings, signal: AbortSignal): Promise<Call> {
   const { apiKey } = settings;
   try {
@@ -63,7 +66,7 @@ function reached(settings: Settings, call: Call): Verdict {
   const way = wayTo(settings);
   if ('error' in call) {
     const remedy =
-      'set SERVICE_URL, HTTPS_PROXY and NO_PROXY, and see that the service runs and that nothing blocks the way';
+      'set SERVICE_URL, HTTPS_PROXY and NO_PROXY, and check that the service runs and that no firewall blocks it';
     return problem(
       `${way}: ${call.error.message}`,
       call.error instanceof FatalError ? 'name a readable PEM file' : remedy,
@@ -72,12 +75,12 @@ function reached(settings: Settings, call: Call): Verdict {
   return isService(settings, call.answer)
     ? ok(way)
     : problem(
-        `${way}: what answers with status ${call.answer.status} is not the service`,
-        'see what stands at SERVICE_URL: perhaps a proxy or a login page',
+        `${way}: something other than the service answered with status ${call.answer.status}`,
+        'check what SERVICE_URL points to: perhaps a proxy or a login page',
       );
 }
 
-/** Only the service answers a success of its own, or refuses in its own words. */
+/** Only the service returns its own success or an error in its own form. */
 function isService(settings: Settings, answer: Answer): boolean {
   if (answer.status === 200) return true;
   const error = classify('renew', answer, settings.serviceUrl);
@@ -86,19 +89,19 @@ function isService(settings: Settings, answer: Answer): boolean {
 
 function keyAccepted(settings: Settings, call: Call): Verdict {
   if (settings.apiKey === undefined)
-    return note('API_KEY is not set', 'set API_KEY or API_KEY_FILE to have the key looked at');
+    return note('API_KEY is not set', 'set API_KEY or API_KEY_FILE to check the key');
   if ('error' in call || !isService(settings, call.answer))
-    return note('unknown, since the service is not reached');
+    return note('not checked: the service cannot be reached');
   return call.answer.status === 401
-    ? problem('refused by the service', 'set API_KEY to an active key of the private location')
+    ? problem('rejected by the service', 'set API_KEY to an active key of the private location')
     : ok('accepted');
 }
 
 function clockSkew(call: Call): Verdict {
-  if ('error' in call) return note('not compared, since the service is not reached');
+  if ('error' in call) return note('not compared: the service cannot be reached');
   const theirs = Date.parse(call.answer.headers.date ?? '');
-  if (Number.isNaN(theirs)) return note('not compared, since the answer has no date');
-  // A Date header has whole seconds, cut off: the service's clock is half a second later on average.
+  if (Number.isNaN(theirs)) return note('not compared: the answer has no date');
+  // A Date header is cut to whole seconds: the service's clock is half a second later on average.
   const skewMs = (call.sentAt + call.receivedAt) / 2 - (theirs + 500);
   const seconds = Math.abs(skewMs / 1000).toFixed(1);
   if (Math.abs(skewMs) <= toleratedSkewMs) return ok('agrees with the service');
@@ -113,7 +116,8 @@ async function extraCertificates(file: string | null): Promise<Verdict> {
       (await readFile(file, 'utf8')).match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ??
       [];
     const ended = blocks.filter((pem) => Date.parse(new X509Certificate(pem).validTo) < Date.now());
-    if (blocks.length === 0) return problem(`${file} holds no certificate`, 'name a PEM file of authorities');
+    if (blocks.length === 0)
+      return problem(`${file} contains no certificate`, 'name a PEM file of authorities');
     return ok(
       `${blocks.length} in ${file}${ended.length === 0 ? '' : `, of which ${ended.length} have expired`}`,
     );

@@ -6,7 +6,10 @@ import type { KeepArtifacts } from '../../agent/artifacts/attempt-files.ts';
 import type { Artifact } from '../../protocol/result.ts';
 import { scrubArtifact } from '../../secrets/files/scrub-artifact.ts';
 
-/** Leaves the files of a run in `folder`, scrubbed as those that leave an agent; those of a later attempt begin with its number. */
+/**
+ * Copies the files of a run to `folder`, scrubbed like files that an agent sends. Names of later attempts begin with
+ * the attempt's number.
+ */
 export function keepInFolder(folder: string): KeepArtifacts {
   return async ({ attempt, workDir }, files, { secrets, signal, note }) => {
     const artifacts: Artifact[] = [];
@@ -22,7 +25,7 @@ export function keepInFolder(folder: string): KeepArtifacts {
         artifacts.push({ name: own, type, size: bytesOut, state: 'stored', url: relative('.', target) });
       } catch (error: unknown) {
         signal.throwIfAborted();
-        note('warn', `${name} is left out: ${toError(error).message}`);
+        note('warn', `${name} was not saved: ${toError(error).message}`);
         artifacts.push({ name: own, type, size: 0, state: 'refused', url: null });
       }
     }

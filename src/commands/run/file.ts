@@ -19,19 +19,19 @@ import { serviceCheckTypes } from '../../service/checks/types/table.ts';
 import { schemaErrors, withDefaults, type FieldErrors } from './schema.ts';
 import { hourMs } from '../../durations.ts';
 
-/** As much as the public API takes in one body. */
+/** The size limit of a body in the public API. */
 const maxFileBytes = 4 * 1024 * 1024;
 
-/** Where a check runs that no service has sent. */
+/** The location of a check that did not come from a service. */
 const localName = 'local';
 
-/** Reads the check in `path` as a job. Throws FatalError: 2 = no such file, 64 = what stands in it is wrong. */
+/** Reads the check in `path` as a job. Throws FatalError: exit code 2 = no such file, 64 = invalid content. */
 export async function readRunFile(path: string, now: number): Promise<Job> {
   let text: string;
   try {
     text = await readFile(path, 'utf8');
   } catch (error: unknown) {
-    const { code, message } = toError(error) as NodeJS.ErrnoException; // the file system's errors have a code
+    const { code, message } = toError(error) as NodeJS.ErrnoException; // file system errors have a code
     throw new FatalError('CONFIGURATION', `cannot read ${path} (${code ?? message})`, {
       exitCode: exitCodes.couldNotRun,
     });
@@ -39,7 +39,7 @@ export async function readRunFile(path: string, now: number): Promise<Job> {
   if (text.length > maxFileBytes) throw wrongFile(path, { file: [`is larger than ${maxFileBytes} bytes`] });
   let body: unknown;
   try {
-    // Some editors begin a file with a byte order mark.
+    // Some editors write a byte order mark.
     body = JSON.parse(text.replace(/^\ufeff/, ''));
   } catch (error: unknown) {
     const why = toError(error).message.replace(/\s+/g, ' ');
@@ -50,15 +50,18 @@ export async function readRunFile(path: string, now: number): Promise<Job> {
   return parsed.job;
 }
 
-/** What `run` takes instead of a file with a create body; null = such a file, or nothing. */
+/**
+ * What `run` takes for this check type instead of a JSON file with a create body; null = it takes such a file, or
+ * nothing.
+ */
 const given: { readonly [K in CheckKind]: string | null } = {
   probe: null,
-  script: 'the script itself, a file of its own',
-  suite: 'the folder of the project',
+  script: 'the path of the script file',
+  suite: 'the path of the project folder',
   service: null,
 };
 
-/** A create body plus `checkType` as a job, or what is wrong with it by field. */
+/** Turns a create body plus `checkType` into a job, or returns the errors by field. */
 export function parseRunBody(body: unknown, now: number): { job: Job } | { errors: FieldErrors } {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { errors: { file: ['must hold one object: a create body plus checkType'] } };
@@ -86,25 +89,25 @@ function parseCheck<T extends ProbeType>(
   const filled = withDefaults(schema, named);
   const errors = schemaErrors(schema, filled);
   if (errors !== null) return { errors };
-  const check = filled as CreateBody<T>; // checked against that very schema
+  const check = filled as CreateBody<T>; // checked against this schema
   const problems = createProblems();
-  // A create body needs a location; here the only one is this machine.
+  // A create body needs a location; here it is always this machine.
   const settled = settleCheck(type, { ...check, locations: [], privateLocations: [localName] }, problems);
   const between = problems.attributes();
   if (between !== null) return { errors: between };
-  // A check of such a type has these fields.
+  // Checks of this type have these fields.
   const phases: Phases = serviceCheckTypes[type].code === 'phases' ? (settled as Phases) : {};
   const snippet = (['setupSnippetId', 'tearDownSnippetId'] as const).find(
     (field) => typeof phases[field] === 'number',
   );
   if (snippet !== undefined) {
     const text = snippet === 'setupSnippetId' ? 'localSetupScript' : 'localTearDownScript';
-    return { errors: { [snippet]: [`snippets are kept by a service; give the script itself as ${text}`] } };
+    return { errors: { [snippet]: [`snippets are stored by a service; give the script itself in ${text}`] } };
   }
   return { job: jobOf(type, settled, { scripts: scriptsOf(phases), now }) };
 }
 
-/** What an API check says of its setup and teardown. */
+/** The setup and teardown fields of an API check. */
 type Phases = {
   localSetupScript?: string | null;
   localTearDownScript?: string | null;
@@ -131,7 +134,7 @@ function jobOf<T extends ProbeType>(
   const attemptMs = attemptLimitMs(
     scripts === undefined ? { checkType: type } : { checkType: type, scripts },
   );
-  // No lease ends it: as long as all attempts and the waits between them may take.
+  // No lease limits it: it may last as long as all attempts and the waits between them.
   const longest = (retries + 1) * attemptMs + (retryStrategy === null ? 0 : hourMs);
   const until = new Date(now + longest).toISOString();
   const job = {
@@ -166,10 +169,10 @@ function jobOf<T extends ProbeType>(
         }
       : {}),
   };
-  return job as unknown as Job; // `check` is of `type`, which the compiler can't follow through the spread
+  return job as unknown as Job; // `check` is of `type`, which the compiler cannot infer through the spread
 }
 
-/** The contract: doubleCheck without a strategy is one retry at once; "elsewhere" can only be here. */
+/** The contract: doubleCheck without a strategy is one immediate retry; another location is not available here. */
 function retriesOf(check: Pick<SettledCheck, 'retryStrategy' | 'doubleCheck'>): RetryStrategy | null {
   const { retryStrategy } = check;
   if (retryStrategy !== null) {
@@ -188,7 +191,7 @@ function retriesOf(check: Pick<SettledCheck, 'retryStrategy' | 'doubleCheck'>): 
 
 function wrongFile(path: string, errors: FieldErrors): FatalError {
   const lines = Object.entries(errors).map(([field, reasons]) => `  ${field}: ${reasons.join('; ')}`);
-  return new FatalError('CONFIGURATION', [`${path} can not be run:`, ...lines].join('\n'), {
+  return new FatalError('CONFIGURATION', [`${path} is not a valid check:`, ...lines].join('\n'), {
     exitCode: exitCodes.usage,
   });
 }

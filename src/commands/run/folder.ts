@@ -10,7 +10,10 @@ import { packedLines } from '../bundle.ts';
 import { usageError } from '../command.ts';
 import { localJob } from './local-job.ts';
 
-/** A folder as a Playwright suite: packed as for the service, then run from the archive, so that both see the same files. */
+/**
+ * A folder as a Playwright suite: packed as for the service, then run from the archive, so that both runs use the same
+ * files.
+ */
 
 export type FolderOptions = {
   variables: readonly EnvironmentVariable[];
@@ -28,12 +31,15 @@ export type FolderOptions = {
 
 export type FolderRun = { job: JobOf<'PLAYWRIGHT'>; fetchBundle: FetchBundle };
 
-/** True when `path` is one that `run` takes for a suite. */
+/** True if `run` treats `path` as a suite. */
 export function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** The suite in `folder` as a job, its bundle in `temporary`. Throws FatalError: 64 = an option is wrong, 2 = it can't be packed. */
+/**
+ * The suite in `folder` as a job, with its bundle in `temporary`. Throws FatalError: 64 = an option is invalid, 2 = the
+ * folder cannot be packed.
+ */
 export async function readFolder(
   folder: string,
   options: FolderOptions,
@@ -81,6 +87,6 @@ function engineOf(text: string | null): Suite['engine'] {
     throw usageError(`--engine must be one of ${suiteEngines.join(', ')}, such as node@24`);
   const known = engineVersions[name];
   if (version !== undefined && !known.includes(version))
-    throw usageError(`--engine ${name} must be of version ${known.join(', ')}`);
+    throw usageError(`--engine ${name} must have version ${known.join(', ')}`);
   return { name, version: version ?? known[0] ?? '' };
 }

@@ -22,13 +22,13 @@ export type RunHereOptions = {
   stderr: (text: string) => void;
   /** The folder for artifacts. */
   output: string;
-  /** The source of a suite's bundle; absent = the job is no suite. */
+  /** The source of a suite's bundle; absent = the job is not a suite. */
   fetchBundle?: FetchBundle;
 };
 
 /**
- * Runs a job in this process, without a service. Resolves with the results of all attempts in order, scrubbed like those that
- * leave an agent; the last is final. SIGINT and SIGTERM cancel the job.
+ * Runs a job in this process, without a service. Resolves with the results of all attempts in order, scrubbed like
+ * results that an agent sends; the last is final. SIGINT and SIGTERM cancel the job.
  */
 export async function runHere(job: Job, options: RunHereOptions): Promise<Result[]> {
   const { env, stderr, output, fetchBundle } = options;
@@ -54,7 +54,7 @@ export async function runHere(job: Job, options: RunHereOptions): Promise<Result
   const { parts, close } = await createRunParts({
     version,
     settings,
-    // A process that lives for one check must not report its own loading time as the target's time.
+    // The loading time of this process must not be reported as the target's time.
     types: { loaded: [job.checkType], warm: [job.checkType] },
     scripts: host?.scripts ?? null,
     workDirs,
@@ -64,7 +64,7 @@ export async function runHere(job: Job, options: RunHereOptions): Promise<Result
     metrics: createMetrics(),
     scrubberOf: () => scrubber,
     deliver: (json) => {
-      results.push(JSON.parse(json) as Result); // run-job has just serialised a Result
+      results.push(JSON.parse(json) as Result); // run-job has just serialized a Result
       return Promise.resolve();
     },
     resultBytes: () => protocolLimits.resultBytes,
@@ -92,11 +92,11 @@ export async function runHere(job: Job, options: RunHereOptions): Promise<Result
   return interrupted ? results.map(interruptedHere) : results;
 }
 
-/** The result with a reason that names the interruption: without a service, only a signal can have cancelled the job. */
+/** Adds the interruption to the reason: without a service, only a signal can have cancelled the job. */
 function interruptedHere(result: Result): Result {
   if (result.reason?.code !== 'CANCELLED') return result;
   return { ...result, reason: { ...result.reason, message: 'the run was interrupted here' } };
 }
 
-/** Terminals obey control characters, and a script may print any. */
+/** Terminals execute control characters, and a script may print any. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 2000);

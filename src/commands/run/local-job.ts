@@ -3,8 +3,8 @@ import { laneOf, type JobType } from '../../protocol/check-types.ts';
 import type { EnvironmentVariable } from '../../protocol/job.ts';
 
 /**
- * What jobs that `run` makes of a script or a project have in common: made here and now, at once, once, by somebody who waits
- * and wants to see everything. `now`: milliseconds since the epoch; `limitMs`: what an attempt may take.
+ * The common fields of jobs that `run` makes from a script or a project: one immediate run, with all artifacts kept.
+ * `now`: milliseconds since the epoch; `limitMs`: the time limit of an attempt.
  */
 export function localJob<T extends JobType>(
   checkType: T,

@@ -2,9 +2,9 @@ import type { Hop } from '../../executors/evidence/trace-hops.ts';
 import type { Traceroute } from '../../executors/evidence/traceroute.ts';
 import { isFields, type Fields } from '../../json-values.ts';
 
-/** What a result says of the way on which the network failed, for a terminal. */
+/** Formats the network evidence of a result for a terminal. */
 
-/** Lines of `details.traceroute` and `details.packetCapture`; none where there is neither. */
+/** Lines of `details.traceroute` and `details.packetCapture`; empty if the result has neither. */
 export function networkLines(details: Fields): string[] {
   return [...traceLines(details['traceroute']), ...captureLines(details['packetCapture'])];
 }
@@ -13,7 +13,7 @@ function traceLines(value: unknown): string[] {
   if (!isFields(value)) return [];
   if (typeof value['unavailable'] === 'string')
     return [`traceroute    not available: ${value['unavailable']}`];
-  const { address, port, way, reached, hops } = value as Traceroute; // made by the agent's own code, in this process
+  const { address, port, way, reached, hops } = value as Traceroute; // made by the agent itself, in this process
   const told = reached ? `reached over ${hops.length} hops` : 'not reached';
   return [
     `traceroute    ${address} port ${port} by ${way.toUpperCase()}: ${told}`,

@@ -1,7 +1,7 @@
 import { isFields, type Fields } from '../../json-values.ts';
 import { printable, printableLine } from '../terminal-text.ts';
 
-/** What a person looks for first in the result of a script: its tests and steps, pages, calls, and where the artifacts are. */
+/** The terminal report of a script's result: tests and steps, pages, calls, and where the artifacts are. */
 
 export const list = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isFields) : []);
 export const texts = (value: unknown): string[] =>
@@ -12,19 +12,19 @@ const maxSteps = 60;
 const maxLine = 200;
 const maxErrorLines = 12;
 
-/** Lines about a run of a browser or multi-step check; none where `details` hold no tests. */
+/** Lines about a browser or multi-step run; empty if `details` has no tests. */
 export function scriptLines(details: Fields): string[] {
   const tests = list(details['tests']);
   return [
     ...tests.slice(0, maxTests).flatMap(testLines),
     ...list(details['apiCalls']).slice(0, maxSteps).map(callLine),
     ...list(details['pages']).slice(0, maxSteps).flatMap(pageLines),
-    // Errors of tests stand with their tests.
+    // Errors of tests are shown with their tests.
     ...(tests.length === 0 ? texts(details['errors']).slice(0, 5).flatMap(errorLines) : []),
   ];
 }
 
-/** One line per file, for `run`, which leaves them in a folder. */
+/** One line per file that `run` saves in a folder. */
 export function artifactLines(files: readonly { name: string; type: string; size: number }[]): string[] {
   return files.map(({ name, type, size }) => `${type.padEnd(10)}  ${name}  ${bytes(size)}`);
 }
@@ -44,7 +44,7 @@ function testLines(test: Fields): string[] {
   ];
 }
 
-/** Steps that the script's author named, and calls that failed; everything else is in the trace. */
+/** Steps that the script's author named, and calls that failed; the trace has everything else. */
 function stepLines(steps: readonly Fields[], depth: number): string[] {
   if (depth > 5) return [];
   return steps.flatMap((step) => {
@@ -90,7 +90,7 @@ function rounded(name: string, value: unknown): string {
   return name === 'CLS' ? value.toFixed(3) : `${Math.round(value)} ms`;
 }
 
-/** An error as tests tell it, cut to what a terminal can show. */
+/** The error of a test, cut to a length that a terminal can show. */
 export function errorLines(text: string): string[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const cut = lines.length > maxErrorLines ? ['…'] : [];

@@ -1,7 +1,7 @@
 import { errorLines, list, milliseconds, oneLine, texts } from './report-script.ts';
 import { isFields, type Fields } from '../../json-values.ts';
 
-/** What a person looks for first in the result of a Playwright suite: how many tests did what, the failed ones, the time. */
+/** The terminal report of a Playwright suite's result: test counts, failed tests, durations. */
 
 const maxFailed = 50;
 const maxOthers = 100;
@@ -14,7 +14,7 @@ const counted: readonly (readonly [field: string, words: string, always: boolean
   ['skipped', 'skipped', false],
   ['interrupted', 'interrupted', false],
 ];
-/** Statuses in the order of the report; those with errors first. */
+/** Statuses in the order of the report: those with errors first. */
 const marks: readonly (readonly [status: string, mark: string])[] = [
   ['failed', 'FAILED'],
   ['timedOut', 'TIMEOUT'],
@@ -25,8 +25,8 @@ const marks: readonly (readonly [status: string, mark: string])[] = [
 ];
 
 /**
- * Blocks of lines; `told` is an error that the report has told already. The log is not among them: `run` shows it while it
- * grows, and it is among the files.
+ * Blocks of lines; `told` is an error that the report has already shown. The log is not included: `run` prints it live,
+ * and it is among the files.
  */
 export function suiteSections(details: Fields, told: string | null): string[][] {
   const tests = list(details['tests']);
@@ -51,7 +51,7 @@ export function suiteSections(details: Fields, told: string | null): string[][] 
       ]),
     [
       ...(others ?? []).slice(0, maxOthers).map(({ test, mark }) => testLine(test, mark)),
-      ...(notShown > 0 ? [`and ${notShown} more tests: see the report among the files`] : []),
+      ...(notShown > 0 ? [`and ${notShown} more tests: see the saved report`] : []),
     ],
     list(details['stages']).map(stageLine),
   ];
@@ -70,8 +70,8 @@ function totalsLine(totals: unknown): string[] {
 const cacheWords: { readonly [state: string]: string } = {
   hit: 'dependencies from the cache',
   miss: 'dependencies installed',
-  refreshed: 'dependencies installed anew',
-  off: 'dependencies installed, the cache is off',
+  refreshed: 'dependencies installed again',
+  off: 'dependencies installed (cache disabled)',
 };
 
 function toolsLine(details: Fields): string[] {

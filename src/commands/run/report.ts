@@ -7,12 +7,12 @@ import { suiteSections } from './report-suite.ts';
 import { isFields, type Fields } from '../../json-values.ts';
 import { printableLine } from '../terminal-text.ts';
 
-/** How a person reads a result on a terminal: plain text, bounded, without colours. */
+/** Formats a result for a person at a terminal: plain text, limited in length, without colours. */
 
 const barWidth = 30;
 const maxShownText = 120;
 
-/** A report of one check's attempts, the last one in full. `results` are in order and hold at least one. */
+/** A report of one check's attempts, with the last one in full. `results` are in order and contain at least one. */
 export function resultReport(name: string, results: readonly Result[]): string {
   const last = results.at(-1);
   if (last === undefined) return `${name}: no attempt was made\n`;
@@ -46,7 +46,7 @@ const usualSections: Sections = ({ details, log }) => [
   log.map(({ level, msg }) => `${level.padEnd(6)}${printableLine(msg, 500)}`),
 ];
 
-/** The part of a report that shows the details of a result, by kind of check. */
+/** The part of a report that shows a result's details, by kind of check. */
 const sectionsOf: { readonly [K in CheckKind]: Sections } = {
   probe: usualSections,
   script: usualSections,
@@ -54,7 +54,7 @@ const sectionsOf: { readonly [K in CheckKind]: Sections } = {
   service: usualSections,
 };
 
-/** One line of a result, for a list of them. */
+/** One result as a line of a list. */
 export function resultLine(
   result: Pick<Result, 'status' | 'checkType' | 'responseTime' | 'reason'>,
   name: string,
@@ -64,7 +64,7 @@ export function resultLine(
   return `${result.status.padEnd(9)} ${result.checkType.padEnd(10)} ${name.padEnd(40)} ${time.padStart(10)}${reason}`;
 }
 
-const ownerWords = { target: "the target's", script: "the script's", ours: 'our own fault' } as const;
+const ownerWords = { target: 'target', script: 'script', ours: 'agent' } as const;
 
 function attemptWords(results: readonly Result[]): string {
   if (results.length === 1) return '';
@@ -84,7 +84,7 @@ function phaseLines(timings: Timings | null): string[] {
       const from = barAt(before, total);
       before += value;
       const length = Math.max(1, barAt(before, total) - from);
-      // The last phase may be too short to see where it stands.
+      // The last phase may be too short to be visible.
       const bar = `${' '.repeat(Math.min(from, barWidth - 1))}${'█'.repeat(length)}`.slice(0, barWidth);
       return `${name.padEnd(12)}${milliseconds(value).padStart(9)} ms  ${bar}`;
     });
@@ -106,7 +106,7 @@ function assertionLines(assertions: readonly AssertionResult[]): string[] {
   });
 }
 
-/** What the details of any type say that a person looks for first: addresses, redirects, certificate, answer. */
+/** The most important details of any type: addresses, redirects, certificate, response. */
 function factLines(details: Fields): string[] {
   const lines: [string, string][] = [];
   const tried = [...listOfFacts(details['attempts']), ...listOfFacts(details['addresses'])]
@@ -116,7 +116,7 @@ function factLines(details: Fields): string[] {
         `${String(address)} ${error === undefined || error === null ? 'ok' : errorCode(error)}`,
     );
   if (tried.length > 0) lines.push(['addresses', tried.join(', ')]);
-  if (details['ipFallback'] === true) lines.push(['', 'no IPv6 route here: IPv4 was used instead']);
+  if (details['ipFallback'] === true) lines.push(['', 'no IPv6 route: used IPv4 instead']);
   const hops = listOfFacts(details['hops']);
   if (hops.length > 1) {
     for (const { status, url } of hops)
@@ -148,7 +148,7 @@ function listOfFacts(value: unknown): Fields[] {
 function packetsText({ packetsSent, packetsReceived, packetLoss, latency }: Fields): string {
   const { min, avg, max } = isFields(latency) ? latency : {};
   const times =
-    typeof avg === 'number' ? `, ${[min, avg, max].map(String).join(' / ')} ms (least, average, most)` : '';
+    typeof avg === 'number' ? `, ${[min, avg, max].map(String).join(' / ')} ms (min, avg, max)` : '';
   return `${String(packetsReceived)} of ${String(packetsSent)} answered, ${String(packetLoss)} % lost${times}`;
 }
 
@@ -156,7 +156,7 @@ function errorCode(error: unknown): string {
   return isFields(error) ? String(error['code'] ?? 'failed') : String(error);
 }
 
-/** The certificate wherever a type keeps it: the object that counts its days. */
+/** Finds the certificate wherever a type stores it: the object that counts its days. */
 function certificateIn(value: unknown, depth: number): Fields | null {
   if (depth > 3 || !isFields(value)) return null;
   if (typeof value['daysRemaining'] === 'number') return value;

@@ -37,7 +37,7 @@ const options = {
 } as const;
 type Values = ReturnType<typeof parseArguments<typeof options>>['values'];
 
-/** Which options are for which kind of check; `json` and `output` are for all. */
+/** The options of each kind of check; `json` and `output` are for all. */
 const only = {
   script: ['type', 'runtime', 'env'],
   folder: [
@@ -55,8 +55,8 @@ const only = {
 } as const;
 
 /**
- * `run FILE|DIR [--json] [--output DIR]`, and the options of scripts and suites (see main): runs one check with the code of
- * the daemon, but without a service. Ctrl-C cancels it.
+ * `run FILE|DIR [--json] [--output DIR]`, and the options of scripts and suites (see main): runs one check with the
+ * code of the daemon, but without a service. Ctrl-C cancels it.
  */
 export const run: Command = async (args, { env, stdout, stderr }) => {
   const { values, positionals } = parseArguments(args, options);
@@ -76,7 +76,7 @@ export const run: Command = async (args, { env, stdout, stderr }) => {
     });
     const last = results.at(-1);
     if (last === undefined) {
-      stderr('location-agent: the check ended without a result\n');
+      stderr('location-agent: the check finished without a result\n');
       return exitCodes.couldNotRun;
     }
     stdout(values.json ? `${JSON.stringify(last)}\n` : resultReport(job.checkName, results));
@@ -93,8 +93,8 @@ export const run: Command = async (args, { env, stdout, stderr }) => {
 
 const notFor = {
   script: 'is not for scripts',
-  folder: 'is not for the folder of a suite',
-  file: 'is not for a JSON file, which says so itself',
+  folder: 'is not for a suite folder',
+  file: 'is not for a JSON file: set it in the file',
 } as const;
 
 async function jobIn(path: string, kind: 'script' | 'file', values: Values): Promise<Job> {

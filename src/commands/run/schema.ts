@@ -4,8 +4,8 @@ import { validationAttributes } from '../../service/http/validation-errors.ts';
 import { isFields, type Fields } from '../../json-values.ts';
 
 /**
- * The public API's schemas applied without its server: the same defaults, the same complaints in the same words, so that
- * a file that `run` takes is a body that the service takes.
+ * Applies the public API's schemas without its server: same defaults, same error texts. A file that `run` accepts is
+ * therefore a body that the service accepts.
  */
 
 /** Reasons by dotted path of the field. */
@@ -13,7 +13,7 @@ export type FieldErrors = { [path: string]: string[] };
 
 type Told = Parameters<typeof validationAttributes>[0][number];
 
-/** `value` with every default of `schema` that it lacks; nothing else is changed. */
+/** `value` with the defaults of `schema` for missing fields; nothing else is changed. */
 export function withDefaults(schema: unknown, value: unknown): unknown {
   if (!isFields(schema)) return value;
   const settled = value === undefined ? structuredClone(schema['default']) : value;
@@ -28,10 +28,10 @@ export function withDefaults(schema: unknown, value: unknown): unknown {
   return result;
 }
 
-/** What is wrong with `value`, by field; null = nothing. */
+/** Validation errors of `value` by field; null = valid. */
 export function schemaErrors(schema: object, value: unknown): FieldErrors | null {
   Settings.Set({ maxErrors: 100 });
-  const [valid, errors] = Schema.Errors(schema as Schema.XSchema, value); // TypeBox's own schemas are such
+  const [valid, errors] = Schema.Errors(schema as Schema.XSchema, value); // TypeBox schemas have this shape
   if (valid) return null;
   const told = errors.flatMap((error): Told[] => {
     const common = {
@@ -40,7 +40,7 @@ export function schemaErrors(schema: object, value: unknown): FieldErrors | null
       message: error.message,
       parentSchema: schemaAt(schema, error.schemaPath),
     };
-    // Here one error names all fields; the API's has one error per field.
+    // One error here names all fields; the API has one error per field.
     if (error.keyword === 'required') {
       return error.params.requiredProperties.map((missingProperty) => ({
         ...common,
@@ -55,14 +55,14 @@ export function schemaErrors(schema: object, value: unknown): FieldErrors | null
         params: { additionalProperty },
       }));
     }
-    // Follows each unknown field's own error.
+    // This error only repeats each unknown field's error.
     if (error.keyword === 'boolean') return [];
     return [{ ...common, keyword: error.keyword, params: { ...error.params } }];
   });
   return validationAttributes(told, 'file', value);
 }
 
-/** The schema that a pointer such as `#/properties/request` names. */
+/** The schema at a pointer such as `#/properties/request`. */
 function schemaAt(schema: unknown, pointer: string): Fields {
   const found = pointer
     .split('/')

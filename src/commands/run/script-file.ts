@@ -6,19 +6,19 @@ import type { EnvironmentVariable, Job } from '../../protocol/job.ts';
 import { runtimeIds, scriptBytes, type ScriptFile } from '../../protocol/script.ts';
 import { localJob } from './local-job.ts';
 
-/** Endings of files that `run` takes for scripts. */
+/** File endings that `run` treats as scripts. */
 const scriptEndings = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs', '.tsx', '.jsx'];
-/** What a path without its ending may stand for, in the order in which they are tried. */
+/** Endings to try for an import without one, in order. */
 const triedEndings = ['', ...scriptEndings, '.json', '/index.ts', '/index.js'];
 const maxFiles = 500;
 
-/** True when `path` is one that `run` reads as a script. */
+/** True if `run` treats `path` as a script. */
 export function isScriptFile(path: string): boolean {
   return scriptEndings.includes(extname(path).toLowerCase());
 }
 
 export type ScriptFileOptions = {
-  /** BROWSER unless the command says otherwise. */
+  /** BROWSER unless the command has `--type`. */
   type: string | undefined;
   runtime: string | undefined;
   /** `NAME=VALUE`. */
@@ -27,8 +27,8 @@ export type ScriptFileOptions = {
 };
 
 /**
- * A script on disk as a job, together with the files that it imports from its own folder and below. Throws FatalError:
- * 2 = a file can't be read, 64 = what the user typed is wrong.
+ * A script on disk as a job, with the files that it imports from its folder or below. Throws FatalError: 2 = a file
+ * cannot be read, 64 = a usage error.
  */
 export async function readScriptFile(path: string, options: ScriptFileOptions): Promise<Job> {
   const type = typeOf(options.type);
@@ -79,12 +79,12 @@ async function scriptAndFiles(path: string): Promise<{ content: string; files: S
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
     for (const specifier of relativeImports(next.text)) {
       const file = await existing(join(dirname(next.file), specifier));
-      // One that is not there is for the script itself to stumble over, with its own error.
+      // A missing import fails in the script itself, with Node's error.
       if (file === null || file === script || files.has(file)) continue;
       const inside = relative(folder, file);
       if (inside.startsWith('..')) {
         throw wrong(
-          `${basename(path)} imports ${specifier}, which is outside its folder: put it into the folder or below`,
+          `${basename(path)} imports ${specifier}, which is outside its folder: move it into the folder or a subfolder`,
         );
       }
       if (files.size === maxFiles) throw wrong(`${basename(path)} imports more than ${maxFiles} files`);
@@ -100,14 +100,14 @@ async function scriptAndFiles(path: string): Promise<{ content: string; files: S
   return { content, files: named };
 }
 
-/** Paths that begin with a dot, wherever the text imports or requires them. */
+/** Relative paths that the text imports or requires. */
 function relativeImports(text: string): string[] {
   const pattern = /(?:from|import|require)\s*\(?\s*(['"`])(\.{1,2}\/[^'"`\n]+)\1/g;
   return [...text.matchAll(pattern)].map((match) => match[2] ?? '');
 }
 
 async function existing(path: string): Promise<string | null> {
-  // TypeScript may name the file that it will be compiled to.
+  // TypeScript may name the file's compiled name.
   const bases = path.endsWith('.js') ? [path, path.slice(0, -3)] : [path];
   for (const base of bases) {
     for (const ending of triedEndings) {
@@ -127,7 +127,7 @@ async function read(file: string): Promise<string> {
 }
 
 function unreadable(path: string, error: unknown): FatalError {
-  const { code, message } = toError(error) as NodeJS.ErrnoException; // the file system's errors have a code
+  const { code, message } = toError(error) as NodeJS.ErrnoException; // file system errors have a code
   return new FatalError('CONFIGURATION', `cannot read ${path} (${code ?? message})`, {
     exitCode: exitCodes.couldNotRun,
   });

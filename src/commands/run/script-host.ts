@@ -19,15 +19,15 @@ export function runtimeOf(job: Job): string | null {
 }
 
 /**
- * Runtimes and engines with one slot, as a daemon has them. `runtimeId`: the runtime that the job needs, null = none. If the
- * runtime or the engine is not installed, `note` gets a line with the command that installs it. Throws FatalError for a data
- * directory that cannot be used.
+ * Runtimes and engines with one slot, as in a daemon. `runtimeId`: the runtime that the job needs, null = none. If the
+ * runtime or the engine is not installed, `note` gets a line with the command that installs it. Throws FatalError for a
+ * data directory that cannot be used.
  */
 export async function openScriptHost(
   settings: Omit<AgentConfig, 'apiKey'>,
   options: {
     runtimeId: string | null;
-    /** The source of a suite's bundle; undefined = the job is no suite. */
+    /** The source of a suite's bundle; undefined = the job is not a suite. */
     fetchBundle: FetchBundle | undefined;
     warn: (line: string) => void;
     note: (line: string) => void;
@@ -45,14 +45,14 @@ export async function openScriptHost(
     warn,
   });
   await host.refresh();
-  // The result names what is missing; the reader of this output can also install it.
-  const how = 'is not installed; this does it: node scripts';
+  // The result names what is missing; a reader at this machine can also install it.
+  const how = 'is not installed; install it with: node scripts';
   const isKnown = runtimeId !== null && existsSync(join(packageRuntimes(), runtimeId, 'package.json'));
   if (isKnown && !host.runtimes().includes(runtimeId)) {
     note(`runtime ${runtimeId} ${how}/runtime.mjs install ${runtimeId}`);
   }
   if (fetchBundle !== undefined && host.engines().length === 0) {
-    note(`what suites run on ${how}/engines.mjs install`);
+    note(`the engine of suites ${how}/engines.mjs install`);
   }
   return host;
 }

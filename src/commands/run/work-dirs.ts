@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createWorkDirs, type WorkDirs } from '../../agent/folders/work-dir.ts';
 
-/** Folders of attempts without scripts, in the system's temporary folder: such attempts need no data directory. */
+/** Folders of attempts without scripts are in the system's temporary folder, so these attempts need no data directory. */
 export function temporaryWorkDirs(): WorkDirs {
   return {
     removeDead: () => Promise.resolve(),
@@ -14,7 +14,7 @@ export function temporaryWorkDirs(): WorkDirs {
   };
 }
 
-/** Folders of attempts with scripts, in the data directory, as in a daemon. Removes the folders of dead agents first. */
+/** Folders of attempts with scripts are in the data directory, as in a daemon. Removes the folders of dead agents first. */
 export async function openWorkDirs(dataDir: string): Promise<WorkDirs> {
   const workDirs = createWorkDirs(join(dataDir, 'runs'), randomUUID());
   await workDirs.removeDead();

@@ -4,12 +4,12 @@ import { startChild } from '../process/child-process.ts';
 import type { Child, ChildEnd } from '../process/program.ts';
 import { foldersOf, type Runtime } from '../process/runtimes.ts';
 
-/** A process for setup and teardown scripts: it waits for its run, serves that one, and is killed. */
+/** A process for setup and teardown scripts: it waits for one run, serves it, and is then killed. */
 export type ApiChild = {
   send: (message: unknown) => void;
-  /** From now on, what it says goes here. */
+  /** From now on, the listeners get its output and messages. */
   attend: (listeners: ChildListeners) => void;
-  /** Resolves when it can take scripts. Rejects with AgentError when it does not come up. */
+  /** Resolves when the process can take scripts. Rejects with AgentError if it does not start. */
   readonly ready: Promise<void>;
   readonly ended: Promise<ChildEnd>;
   readonly hasEnded: () => boolean;
@@ -24,7 +24,7 @@ export type ChildListeners = {
 const megabyte = 1024 * 1024;
 const startMs = 30_000;
 
-/** Resident memory that setup and teardown scripts of one run may take, in megabytes; half of it is for their objects. */
+/** Resident memory limit for setup and teardown scripts of one run, in megabytes. Half of it is for the JavaScript heap. */
 export const memoryMegabytes = 512;
 
 const limits = {
@@ -38,7 +38,7 @@ const limits = {
 
 const noListeners: ChildListeners = { onLine: () => undefined, onMessage: () => undefined };
 
-/** Starts one on the runtime's Node. It has no folder of its own: scripts and their files come by message. */
+/** Starts a process on the runtime's Node. It has no folder of its own: scripts and their files arrive by message. */
 export function startApiChild(runtime: Runtime, extraCaFile: string | null = null): ApiChild {
   let listeners = noListeners;
   let ended = false;
@@ -67,7 +67,7 @@ export function startApiChild(runtime: Runtime, extraCaFile: string | null = nul
       PATH: '/usr/local/bin:/usr/bin:/bin',
       LANG: 'C.UTF-8',
       TZ: 'UTC',
-      // Node reads it once, when it starts.
+      // Node reads it once, at start.
       ...(extraCaFile === null ? {} : { NODE_EXTRA_CA_CERTS: extraCaFile }),
     },
     readable: [...foldersOf(runtime), ...(extraCaFile === null ? [] : [extraCaFile])],
@@ -94,7 +94,7 @@ export function startApiChild(runtime: Runtime, extraCaFile: string | null = nul
   const finished = end.then((how) => {
     ended = true;
     clearTimeout(timer);
-    isBroken(new AgentError('INTERNAL', `the script process ended while it started (${endText(how)})`));
+    isBroken(new AgentError('INTERNAL', `the script process exited during startup (${endText(how)})`));
     return how;
   });
   const unstarted = (): undefined => undefined; // `ready` rejects with the reason

@@ -1,17 +1,17 @@
 import { startApiChild, type ApiChild } from './child.ts';
 import type { Runtime } from '../process/runtimes.ts';
 
-/** Processes that wait for a run, so that none pays for a start. None is used twice. */
+/** Processes that wait for a run, so that no run waits for a start. Each process is used once. */
 export type ApiChildPool = {
   take: (runtime: Runtime) => ApiChild;
   close: () => Promise<void>;
 };
 
-/** One waits per runtime that was ever used; a second while runs come quickly. */
+/** One process waits per runtime that was ever used, and a second one while runs arrive quickly. */
 const busyTarget = 2;
 const quietMs = 10_000;
 
-/** `extraCaFile`: as in ScriptsOptions. */
+/** `extraCaFile`: see ScriptsOptions. */
 export function createApiChildPool(extraCaFile: string | null = null): ApiChildPool {
   const waiting = new Map<string, ApiChild[]>();
   const alive = new Set<ApiChild>();
@@ -52,7 +52,7 @@ export function createApiChildPool(extraCaFile: string | null = null): ApiChildP
   return {
     take: (runtime) => {
       const child = idleOf(runtime).shift() ?? start(runtime);
-      // The next one starts when this one has what it needs: a start takes the same cores.
+      // Start the next process only when this one is ready, because both would compete for the same cores.
       child.ready.then(
         () => refill(runtime),
         () => undefined,

@@ -2,8 +2,8 @@ import { bytesBetween, logLineLength, secretBytes, type FromChild } from '../chi
 import { isFields } from '../../json-values.ts';
 
 /**
- * Messages of a child that runs customer code. The code can write to the channel itself, so every message is taken apart
- * here: what is not exactly one of ours is null, and the child is then ended.
+ * Messages of a child that runs customer code. The code can write to the channel itself, so this file checks every
+ * message. A message that is not exactly in our format becomes null, and the child is then killed.
  */
 export function readReply(message: unknown): FromChild | null {
   if (!isFields(message)) return null;
@@ -56,5 +56,5 @@ function isTexts(value: unknown): value is { [name: string]: string } {
 const isNames = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string');
 
-/** The child checks the same bound and says so better; this one holds whatever the child is. */
+/** The child checks the same limit with a better message; this check holds whatever the child does. */
 const fits = (value: unknown): boolean => JSON.stringify(value).length <= bytesBetween;

@@ -14,9 +14,9 @@ import type {
   ScriptResponse,
 } from '../interface/scripts.ts';
 
-/** Setup and teardown scripts on this machine. */
+/** Runs setup and teardown scripts on this machine. */
 export type ApiScriptHost = {
-  /** As `Scripts.openApiScripts`, on a runtime that is there. */
+  /** Same as `Scripts.openApiScripts`, on an installed runtime. */
   open: (runtime: Runtime, options: ApiScriptOptions) => Promise<ApiScriptSession>;
   close: () => Promise<void>;
 };
@@ -42,7 +42,7 @@ function createSession(parts: {
 }): ApiScriptSession {
   const { runtime, options, pool, keeper } = parts;
   const { scripts, signal } = options;
-  // No prototype: a variable may have any name.
+  // No prototype, because a variable may have any name.
   const env = Object.assign(Object.create(null) as { [name: string]: string }, options.env);
   const files = filesOf(options);
   const runner = createScriptRunner({
@@ -52,13 +52,13 @@ function createSession(parts: {
     env,
     files: files instanceof Map ? files : new Map(),
   });
-  /** Null while the slot is given up. */
+  /** Null while the slot is released. */
   let release: ReleaseSlot | null = parts.release;
   let unpark: () => void = () => undefined;
   let left: Promise<void> = Promise.resolve();
   let closed: Promise<void> | null = null;
 
-  /** Gives up process and slot. The process's variables are kept here; the rest of its memory is lost. */
+  /** Releases process and slot. The process's variables are kept here; the rest of its memory is lost. */
   const leave = (): Promise<void> => {
     left = (async () => {
       await runner.kill();
@@ -68,7 +68,7 @@ function createSession(parts: {
     return left;
   };
 
-  /** The globals of a script besides request and response. */
+  /** The globals of a script in addition to request and response. */
   const globals = (requestUrl: string) => ({
     REGION: env['REGION'] ?? '',
     REQUEST_URL: requestUrl,
@@ -102,7 +102,7 @@ function createSession(parts: {
           response: { ...response, body: cut(response.body, 'response', 'teardown', options) },
           globals: globals(request.url),
         });
-        // A teardown that fails stops nothing; the first failure is reported.
+        // A failed teardown script stops nothing; the first failure is reported.
         if (!('kind' in end)) failure ??= { reason: end, origin: script.origin };
         else if (end.body !== null) response = { ...response, body: end.body };
       }
@@ -120,7 +120,7 @@ function createSession(parts: {
   };
 }
 
-/** Bytes of files and variables, which reach the process in one message. */
+/** Checks the size of files and variables, which reach the process in one message. */
 const openBytes = 8 * 1024 * 1024;
 
 function filesOf({ scripts, env }: ApiScriptOptions): Map<string, string> | Reason {
@@ -130,17 +130,20 @@ function filesOf({ scripts, env }: ApiScriptOptions): Map<string, string> | Reas
   ];
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (bytes > openBytes) {
-    const text = `files and variables have ${bytes} bytes together; setup and teardown scripts take at most ${openBytes}`;
+    const text = `files and variables have ${bytes} bytes together; the limit for setup and teardown scripts is ${openBytes}`;
     return reasonOf('SCRIPT_INVALID', text);
   }
   return checkedScriptFiles({ files: scripts.files, reserved: ['script.js'] });
 }
 
-/** A body as it passes to a script: at most 256 KB of it, with a line in the log that says so. */
+/** The body as a script receives it: at most 256 KB; a line in the log reports a cut. */
 function cut(body: string, whose: 'request' | 'response', phase: Phase, { log }: ApiScriptOptions): string {
   const bytes = Buffer.byteLength(body);
   if (bytes <= bytesBetween) return body;
-  log('warn', `${phase}: the script sees the first ${bytesBetween} of ${bytes} bytes of ${whose}.body`);
-  // Up to three bytes of a character that was cut in two are left out.
+  log(
+    'warn',
+    `${phase}: the script receives only the first ${bytesBetween} of ${bytes} bytes of ${whose}.body`,
+  );
+  // Drops up to three bytes of a character that was cut in two.
   return new TextDecoder().decode(Buffer.from(body).subarray(0, bytesBetween), { stream: true });
 }

@@ -17,21 +17,21 @@ import {
 import type { Runtime } from '../process/runtimes.ts';
 import type { ApiScriptOptions } from '../interface/scripts.ts';
 
-/** The answer of a script that ended well. */
+/** The reply of a script that succeeded. */
 export type Done = Extract<FromChild, { kind: 'done' }>;
 
 /** The request, response and globals of one script. */
 export type ScriptInput = Omit<RunMessage, 'kind' | 'id' | 'phase' | 'content'>;
 
-/** Runs the scripts of one check run, one at a time, in a process that is started when it is needed. */
+/** Runs the scripts of one check run, one at a time, in a process that is started on demand. */
 export type ScriptRunner = {
-  /** Resolves with the script's answer, or with the reason why it failed. Rejects with AgentError or `signal.reason`. */
+  /** Resolves with the script's reply, or with the reason why it failed. Rejects with AgentError or `signal.reason`. */
   run: (phase: Phase, script: PhaseScript, input: ScriptInput) => Promise<Done | Reason>;
-  /** Ends the process, if there is one. The next script gets another. */
+  /** Kills the process, if there is one. The next script gets a new one. */
   kill: () => Promise<void>;
 };
 
-/** The script that runs now. */
+/** The script that is running. */
 type Running = {
   id: number;
   /** The script as the subject of a sentence. */
@@ -39,12 +39,12 @@ type Running = {
   settle: (end: Done | Reason) => void;
 };
 
-/** Messages that a child may send besides its log lines and secrets: a few, for answers that came too late. */
+/** Messages that a child may send in addition to its log lines and secrets: a few, for replies that arrive too late. */
 const otherMessages = 20;
-/** Raw lines on standard output and error that are kept. */
+/** Number of raw lines of standard output and error that are kept. */
 const rawLines = 100;
 
-/** `files`: the files of the scripts by their paths. `env` holds the variables; each script that ends well changes them. */
+/** `files`: the files of the scripts by path. `env` contains the variables; each script that succeeds changes them. */
 export function createScriptRunner(parts: {
   runtime: Runtime;
   options: Pick<ApiScriptOptions, 'signal' | 'log' | 'addSecret'>;
@@ -69,12 +69,15 @@ export function createScriptRunner(parts: {
     void child?.kill();
   };
 
-  /** Ends a child that sends messages which our own code never sends, or too many: its later messages do not count. */
+  /**
+   * Kills a child that sends malformed or too many messages: our own code never does, and its later messages do not
+   * count.
+   */
   const endForBadMessage = () => {
     running?.settle(
       reasonOf(
         'SCRIPT_KILLED',
-        `${running.name} was ended: it wrote to the channel between the agent and its process`,
+        `${running.name} was killed: it wrote to the channel between the agent and its process`,
       ),
     );
     endChild();
@@ -103,12 +106,12 @@ export function createScriptRunner(parts: {
   const onLine = (line: string, stream: 'stdout' | 'stderr') => {
     if (line.includes('heap out of memory')) heapExhausted = true;
     raw += 1;
-    if (raw === rawLines) options.log('warn', `${phase}: the rest of what the scripts print is left out`);
+    if (raw === rawLines) options.log('warn', `${phase}: further output of the scripts is dropped`);
     if (raw < rawLines)
       options.log(stream === 'stdout' ? 'info' : 'warn', `${phase}: ${line.slice(0, 4096)}`);
   };
 
-  /** The child of this run: the current one, or a new one if that has ended. */
+  /** The child of this run: the current one, or a new one if that has exited. */
   const openChild = async (): Promise<ApiChild> => {
     if (child !== null && !child.hasEnded()) return child;
     const next = pool.take(runtime);
@@ -128,12 +131,12 @@ export function createScriptRunner(parts: {
     return next;
   };
 
-  /** Waits for the script's end, its time limit, the end of the child or the signal. */
+  /** Waits for the script's end, its time limit, the exit of the child or the signal. */
   const endOf = (current: ApiChild, name: string, content: string, input: ScriptInput) => {
     const id = ++lastId;
     return new Promise<Done | Reason | 'aborted'>((resolve) => {
       const timer = setTimeout(() => {
-        settle(reasonOf('SCRIPT_TIMEOUT', `${name} did not end within ${phaseTimeoutMs / 1000} s`));
+        settle(reasonOf('SCRIPT_TIMEOUT', `${name} did not finish within ${phaseTimeoutMs / 1000} s`));
         endChild();
       }, phaseTimeoutMs);
       const onAbort = () => settle('aborted');
@@ -176,7 +179,7 @@ export function createScriptRunner(parts: {
   };
 }
 
-/** Rejects if the process does not start, or with the reason of the signal. */
+/** Rejects if the process does not start, or with the signal's reason. */
 async function readyOrAborted({ ready }: ApiChild, signal: AbortSignal): Promise<void> {
   let leave: () => void = () => undefined;
   const aborted = new Promise<never>((_, reject) => {

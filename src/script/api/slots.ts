@@ -1,25 +1,28 @@
 import type { ChildSlots, ReleaseSlot } from '../process/child-slots.ts';
 
 /**
- * Slots of API script runs. While the request of a run is under way its process does nothing, yet holds a slot: a target
- * that lets every request time out would hold up all other checks with scripts. So a run may be asked to give up process
- * and slot once its request takes long and others wait; its teardown then gets new ones.
+ * Slots of API script runs. While the request of a run is in progress, its process does nothing yet holds a slot. A
+ * target that lets every request time out would therefore hold up all other checks with scripts. So a run may be asked
+ * to release process and slot if its request takes long and others wait; its teardown then gets new ones.
  */
 export type SlotKeeper = {
-  /** As ChildSlots.take for `api`. */
+  /** Same as ChildSlots.take for `api`. */
   take: (signal: AbortSignal) => Promise<ReleaseSlot>;
-  /** From now on the process is idle. `leave` gives it and its slot up. The answer ends the offer. */
+  /** Marks the process as idle. `leave` releases it and its slot. Call the returned function to withdraw the offer. */
   park: (leave: () => Promise<void>) => () => void;
 };
 
-/** Milliseconds that a request may take before its process can be asked to make room: quick targets cost one process. */
+/**
+ * Milliseconds of a request after which its process may be asked to make room. With fast targets, a run needs one
+ * process.
+ */
 const patienceMs = 250;
 
 export function createSlotKeeper(slots: ChildSlots): SlotKeeper {
   const parked: { leave: () => Promise<void> }[] = [];
   let leaving = 0;
 
-  /** Asks as many as are waited for, the longest idle first. */
+  /** Asks as many idle runs as there are waiting ones, the longest idle first. */
   const relieve = () => {
     while (slots.waiting.api > leaving) {
       const longest = parked.shift();

@@ -1,13 +1,13 @@
 import { Socket } from 'node:net';
 
 /**
- * The child's end of the channel to the agent: JSON lines over file descriptor 3. Only files of src/script/child use it,
- * before any customer code runs.
+ * The child's end of the channel to the agent: JSON lines over file descriptor 3. Only files of src/script/child use
+ * it, before any customer code runs.
  */
 export type Channel = {
   send: (message: unknown) => void;
   onMessage: (listener: (message: unknown) => void) => void;
-  /** Lets the process end although the channel is open. */
+  /** Lets the process exit although the channel is open. */
   unref: () => void;
 };
 
@@ -17,7 +17,7 @@ export function openChannel(): Channel {
   let rest = '';
   socket.setEncoding('utf8');
   socket.on('error', () => undefined);
-  // The agent is gone: so is the reason to be here.
+  // The agent is gone, so this process has no purpose.
   socket.on('end', () => process.exit(1));
   socket.on('data', (text: string) => {
     const lines = (rest + text).split('\n');

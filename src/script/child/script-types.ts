@@ -1,15 +1,15 @@
 import type { ScriptType } from '../../protocol/check-types.ts';
 
-/** In what the runs of script types differ. */
+/** The differences between script types. */
 export const scriptTypeRows: {
   readonly [T in ScriptType]: {
-    /** True: the result has the pages and what went wrong on them, and a video is recorded where one is asked for. */
+    /** True: the result contains the pages and their errors, and a video is recorded if the check requests one. */
     visitsPages: boolean;
-    /** True: the result has a list of API calls even if there were none. */
+    /** True: the result has a list of API calls, even an empty one. */
     listsApiCalls: boolean;
     /** True: the runtime must support multi-step checks. */
     needsMultiStepSupport: boolean;
-    /** The User-Agent: as the desktop browser of the runtime, with the agent's name behind it, or the agent's name alone. */
+    /** The User-Agent: the runtime's desktop browser with the agent's name appended, or only the agent's name. */
     userAgent: 'desktop browser' | 'agent';
   };
 } = {

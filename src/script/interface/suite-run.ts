@@ -3,9 +3,9 @@ import type { ArtifactType, LogEntry } from '../../protocol/result.ts';
 import type { Suite } from '../../protocol/suite.ts';
 import type { StepRun } from './playwright-run.ts';
 
-/** What goes into the run of a Playwright suite, and what comes of it. */
+/** Input and outcome of a Playwright suite run. */
 
-/** The stages of a run, in order; each is named in the log with its time, and in the result. */
+/** The stages of a run, in order; the log and the result have each with its duration. */
 export const suiteStages = ['bundle', 'install', 'browsers', 'test', 'report'] as const;
 export type SuiteStage = (typeof suiteStages)[number];
 
@@ -13,30 +13,30 @@ export type SuiteOptions = {
   suite: Suite;
   /** The attempt's own folder. */
   workDir: string;
-  /** The environment of customer code but for what the host itself must add (`scriptEnvironment`). */
+  /** The environment of customer code, except what the host must add (`scriptEnvironment`). */
   env: { readonly [name: string]: string };
   signal: AbortSignal;
   log: (level: LogEntry['level'], msg: string) => void;
-  /** The stage that begins now. */
+  /** Called with the stage that begins. */
   onStage: (stage: SuiteStage) => void;
   addSecret: (name: string, value: string) => void;
 };
 
 /**
- * Brings a suite's code bundle: writes the archive to `path`. The caller checks size and digest. Rejects with AgentError
- * BUNDLE_UNAVAILABLE or DISK_FULL, or the signal's reason.
+ * Fetches a suite's code bundle: writes the archive to `path`. The caller checks size and digest. Rejects with
+ * AgentError BUNDLE_UNAVAILABLE or DISK_FULL, or the signal's reason.
  */
 export type FetchBundle = (
   bundle: Suite['bundle'],
   to: { path: string; signal: AbortSignal },
 ) => Promise<void>;
 
-/** What one run came to. Everything here is bounded and JSON-serialisable. */
+/** The outcome of one run. Everything here is bounded and JSON-serialisable. */
 export type SuiteRun = {
-  /** Null = every test passed, was skipped, or flaky (passed at last). */
+  /** Null = every test passed, was skipped, or was flaky (passed in the end). */
   failure: Reason | null;
   degraded: { message: string } | null;
-  /** Milliseconds that the test command took; 0 when it did not start. */
+  /** Duration of the test command in milliseconds; 0 if it did not start. */
   durationMs: number;
   details: SuiteDetails;
   /** Files below the workDir, complete and closed. */
@@ -50,13 +50,13 @@ export type SuiteTotals = {
   flaky: number;
   skipped: number;
   timedOut: number;
-  /** Cut off while they ran, or not begun when the run ended before its time. */
+  /** Cut off while running, or not started when the run was stopped early. */
   interrupted: number;
   degraded: number;
 };
 
 export type SuiteDetails = {
-  /** Of the customer's own Playwright; null when the run ended before it was known. */
+  /** The version of the customer's own Playwright; null if the run ended before it was known. */
   playwrightVersion: string | null;
   engine: { name: string; version: string } | null;
   packageManager: { name: string; version: string | null } | null;
@@ -65,15 +65,15 @@ export type SuiteDetails = {
   /** Milliseconds since the epoch. */
   startTime: number;
   endTime: number;
-  /** Those that began, in order. */
+  /** The stages that began, in order. */
   stages: { name: SuiteStage; startTime: number; durationMs: number }[];
-  /** As Playwright's own reporter tells it; null = the test command never came so far. */
+  /** As Playwright's own reporter gives it; null = the test command never got that far. */
   runStatus: 'passed' | 'failed' | 'timedout' | 'interrupted' | null;
   exitCode: number | null;
   totals: SuiteTotals;
-  /** Errors of the run as a whole, of the config, of global setup. */
+  /** Errors of the run itself, of the config, of global setup. */
   errors: string[];
-  /** Failed ones first kept when there is no room for all; `testsLeftOut` says how many are not here. */
+  /** Failed tests are kept first if there is no room for all; `testsLeftOut` counts the others. */
   tests: SuiteTest[];
   testsLeftOut: number;
 };
@@ -87,14 +87,14 @@ export type SuiteTest = {
   line: number;
   project: string;
   tags: string[];
-  /** What came of it in the end; `flaky` = passed after a retry. */
+  /** The final outcome; `flaky` = passed after a retry. */
   status: 'passed' | 'failed' | 'flaky' | 'timedOut' | 'skipped' | 'interrupted';
   degraded: boolean;
-  /** Of the last try. */
+  /** Duration of the last try. */
   durationMs: number;
   retries: number;
   errors: string[];
-  /** Of the last try; only where there is room (failed tests first). */
+  /** Steps of the last try; only if there is room (failed tests first). */
   steps: StepRun[];
   attachments: { name: string; contentType: string; artifact: string | null }[];
 };

@@ -3,11 +3,11 @@ import { dirname, join } from 'node:path';
 import { quoted } from '../process/shell-word.ts';
 
 /**
- * What stands in a browsers directory of Playwright's where the builds themselves are not: small shell scripts that start the
- * programs of the machine.
+ * The content of a Playwright browsers directory that has no builds of its own: small shell scripts that start the
+ * machine's programs.
  */
 
-/** What Chromium must not do on its own: a check's traffic is the script's alone. */
+/** Chromium features to switch off: a check's traffic must come from the script only. */
 const quiet = [
   '--disable-background-networking',
   '--disable-component-update',
@@ -17,21 +17,27 @@ const quiet = [
   '--no-pings',
 ];
 
-/** Where Playwright looks below `chromium-<revision>`, newer releases first; and below that of the headless shell. */
+/**
+ * The paths that Playwright tries below `chromium-<revision>`, newer releases first, and below the headless shell's
+ * folder.
+ */
 export const fullPlaces = ['chrome-linux64/chrome', 'chrome-linux/chrome'];
 export const shellPlaces = [
   'chrome-headless-shell-linux64/chrome-headless-shell',
   'chrome-linux/headless_shell',
 ];
 
-/** A shell script that starts Chromium as scripts need it. Playwright always asks for no sandbox; here the host decides. */
+/**
+ * A shell script that starts Chromium with the flags that scripts need. Playwright always passes --no-sandbox; here the
+ * host decides.
+ */
 export function chromiumWrapper(program: string, sandbox: boolean, headless: boolean): string {
   const flags = [...quiet, ...(headless ? ['--headless'] : []), ...(sandbox ? [] : ['--no-sandbox'])];
   const dropped = 'for arg do shift; [ "$arg" = --no-sandbox ] || set -- "$@" "$arg"; done\n';
   return `#!/bin/sh\n${sandbox ? dropped : ''}exec ${quoted(program)} ${flags.join(' ')} "$@"\n`;
 }
 
-/** Puts a program where Playwright looks for it, with the marks of a complete install. `browser`: its folder. */
+/** Puts a program where Playwright looks for it, with the marker files of a complete install. `browser`: its folder. */
 export async function putProgram(
   root: string,
   browser: string,

@@ -9,18 +9,18 @@ import { quoted } from '../process/shell-word.ts';
 import { codeOf } from '../../system-errors.ts';
 
 /**
- * Playwright looks for its browsers in a directory whose names hold its own revisions. This lays out such a directory for
- * a runtime, with wrappers that start whatever Chromium the machine has, so that scripts run unchanged.
+ * Playwright looks for its browsers in a directory whose names contain its own revisions. This file creates such a
+ * directory for a runtime, with wrappers that start the Chromium that the machine has, so that scripts run unchanged.
  */
 
 export type BrowsersOptions = {
   /** The runtime's folder, with node_modules. */
   runtimeFolder: string;
-  /** Browsers directories are made below it. */
+  /** Browsers directories are created below it. */
   dataFolder: string;
-  /** Directories that `playwright install` may have filled, first match first. */
+  /** Directories that `playwright install` may have filled; the first match is used. */
   installed?: readonly string[];
-  /** Where a Chromium of the system may be. */
+  /** Paths of a system Chromium. */
   chromium?: readonly string[];
   ffmpeg?: readonly string[];
   /** Chromium's own sandbox works for the processes that start it. */
@@ -32,28 +32,31 @@ export type Browsers = {
   folder: string;
   /** The program behind the wrappers. */
   chromium: string;
-  /** Playwright's own build, in the revision that the runtime wants. */
+  /** Playwright's own build, in the revision that the runtime needs. */
   ownBuild: boolean;
-  /** Without it no video can be recorded. */
+  /** Null = no video can be recorded. */
   ffmpeg: string | null;
   /** Folders of the programs, which processes must be able to read. */
   programFolders: string[];
 };
 
-/** Default places; the first that exists is taken. */
+/** Default paths; the first that exists is used. */
 export const systemChromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser'] as const;
 export const systemFfmpeg = ['/usr/bin/ffmpeg'] as const;
-/** Where `playwright install` puts its builds, and where Playwright's own images have them; before them, the folder `first`. */
+/**
+ * Where `playwright install` puts its builds, and where Playwright's own images have them. If given, the folder `first`
+ * precedes them.
+ */
 export const playwrightCaches = (first: string | null = null): string[] => [
   ...(first === null ? [] : [first]),
   join(homedir(), '.cache', 'ms-playwright'),
   '/ms-playwright',
 ];
 
-/** Raised when the wrappers change, so that directories of older versions are not used. */
+/** Increase this number when the wrappers change, so that directories of older versions are not used. */
 const layout = 2;
 
-/** The programs that a runtime's Playwright is to start. Rejects with AgentError BROWSER_UNAVAILABLE or DISK_FULL. */
+/** Finds the programs that a runtime's Playwright will start. Rejects with AgentError BROWSER_UNAVAILABLE or DISK_FULL. */
 export async function findBrowsers(
   options: Omit<BrowsersOptions, 'dataFolder' | 'sandbox'>,
 ): Promise<Omit<Browsers, 'folder' | 'programFolders'> & { shell: string | null; revisions: Revisions }> {
@@ -76,8 +79,9 @@ export async function findBrowsers(
 }
 
 /**
- * The browsers directory of a runtime. It is complete as soon as it has its name, and never changes: several processes may
- * make it at once. Rejects with AgentError BROWSER_UNAVAILABLE (with the remedy) or DISK_FULL.
+ * The browsers directory of a runtime. It is renamed into place when it is complete and never changes afterwards, so
+ * several processes may create it at the same time. Rejects with AgentError BROWSER_UNAVAILABLE (with the remedy) or
+ * DISK_FULL.
  */
 export async function browsersFor(options: BrowsersOptions): Promise<Browsers> {
   const { chromium, shell, ownBuild, ffmpeg, revisions } = await findBrowsers(options);
@@ -91,14 +95,14 @@ export async function browsersFor(options: BrowsersOptions): Promise<Browsers> {
     chromium,
     ownBuild,
     ffmpeg,
-    // A program may be a link to where its own files are.
+    // A program may be a link to the folder with its files.
     programFolders: [...new Set(await realFolders(programs))],
   };
   if (await isFile(join(folder, 'complete'))) return found;
 
   const draft = join(parent, `.${name}-${process.pid}-${process.hrtime.bigint()}`);
   const full = chromiumWrapper(chromium, options.sandbox, false);
-  // A headless shell has no other mode, and Playwright does not ask it for one.
+  // A headless shell has no other mode, and Playwright does not pass it the flag.
   const headless =
     shell === null
       ? chromiumWrapper(chromium, options.sandbox, true)
@@ -118,7 +122,7 @@ export async function browsersFor(options: BrowsersOptions): Promise<Browsers> {
     }
     await writeFile(join(draft, 'complete'), '');
     await rename(draft, folder).catch((error: unknown) => {
-      // Another process was quicker: its directory is the same.
+      // Another process was faster: its directory is identical.
       const code = codeOf(error);
       if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
     });
@@ -127,7 +131,7 @@ export async function browsersFor(options: BrowsersOptions): Promise<Browsers> {
     const full = isRefusedByDisk(error);
     throw new AgentError(
       full ? 'DISK_FULL' : 'BROWSER_UNAVAILABLE',
-      `the browsers directory ${folder} can't be made: ${message}`,
+      `the browsers directory ${folder} cannot be created: ${message}`,
       { cause: error },
     );
   } finally {
@@ -160,7 +164,7 @@ async function revisionsOf(runtimeFolder: string): Promise<Revisions> {
   if (chromium === null) {
     throw new AgentError('BROWSER_UNAVAILABLE', `${file} names no Chromium; install the runtime again`);
   }
-  // Releases before 1.49 have no headless shell of its own.
+  // Releases before 1.49 have no separate headless shell.
   return {
     chromium,
     shell: revision('chromium-headless-shell') ?? chromium,
@@ -171,13 +175,13 @@ async function revisionsOf(runtimeFolder: string): Promise<Revisions> {
 const within = (folders: readonly string[], browser: string, places: readonly string[]): string[] =>
   folders.flatMap((folder) => places.map((place) => join(folder, browser, place)));
 
-/** The first of these that is a file. */
+/** The first of these paths that is a file. */
 export async function firstFile(candidates: readonly string[]): Promise<string | null> {
   for (const candidate of candidates) if (await isFile(candidate)) return candidate;
   return null;
 }
 
-/** False where nothing is, too. */
+/** Whether the path is a file; false if nothing exists there. */
 export const isFile = (path: string): Promise<boolean> =>
   stat(path).then(
     (found) => found.isFile(),

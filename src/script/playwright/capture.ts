@@ -7,25 +7,25 @@ import type { ApiCall, PageVisit, StepRun, WebVital } from '../interface/playwri
 import { amountOf, amountOrNull, recordOfTexts, textOf, textOrNull, textsOf } from '../process/unchecked.ts';
 import { fieldsOf, parsedJson, type Fields } from '../../json-values.ts';
 
-/** What the capture in the test processes has written, checked and bounded. */
+/** The records that the capture in the test processes has written, checked and bounded. */
 export type Capture = {
   visits: PageVisit[];
   calls: (Omit<ApiCall, 'steps' | 'assertions'> & { test: string | null })[];
   counts: { consoleErrors: number; networkErrors: number; documentErrors: number };
-  /** By test and try: how many soft assertions failed. */
+  /** Number of failed soft assertions, by test and try. */
   softFailures: Map<string, number>;
   marks: { test: string | null; reason: string }[];
   secrets: string[];
 };
 
-/** One try of one test, as a key. */
+/** A key for one try of one test. */
 export function tryKey(test: { id: string; retry: number }): string {
   return `${test.retry} ${test.id}`;
 }
 
 const vitalNames = ['CLS', 'FCP', 'LCP', 'TBT', 'TTFB'] as const;
 
-/** Published thresholds (web.dev): up to the first is good, above the second poor. Milliseconds but CLS. */
+/** Published thresholds (web.dev): up to the first is good, above the second poor. Milliseconds, except CLS. */
 const thresholds: { readonly [name in (typeof vitalNames)[number]]: readonly [number, number] } = {
   CLS: [0.1, 0.25],
   FCP: [1800, 3000],
@@ -34,11 +34,11 @@ const thresholds: { readonly [name in (typeof vitalNames)[number]]: readonly [nu
   TTFB: [800, 1800],
 };
 
-/** Of all processes together, since they are read where checks are measured. */
+/** Byte limit for all processes together, because the records are read on the machine that measures checks. */
 const recordBytes = 16 * 1024 * 1024;
 const recordLines = 50_000;
 
-/** Reads the records of all processes of a run. Never throws: what is broken is left out. */
+/** Reads the records of all processes of a run. Never throws: damaged records are skipped. */
 export async function readCapture(folder: string): Promise<Capture> {
   const capture: Capture = {
     visits: [],
@@ -99,7 +99,7 @@ function takeRecord(capture: Capture, record: Fields): void {
       if (capture.calls.length < bounds.calls) capture.calls.push({ ...callOf(record), test });
       break;
     default:
-    // Of a script that writes into the file itself.
+    // The script wrote to the file itself.
   }
 }
 
@@ -161,11 +161,11 @@ function callOf(record: Fields): Omit<ApiCall, 'steps' | 'assertions'> {
   };
 }
 
-/** Characters that all calls of a result may have together, and all its page visits; what comes later is left out. */
+/** Character limits of all calls of a result, and of all its page visits; the rest is dropped. */
 const callText = 512 * 1024;
 const visitText = 256 * 1024;
 
-/** As many of the first ones as have room together. */
+/** The first items that fit together. */
 function fitting<Value>(values: readonly Value[], room: number): Value[] {
   let left = room;
   return values.filter((value) => {
@@ -175,8 +175,8 @@ function fitting<Value>(values: readonly Value[], room: number): Value[] {
 }
 
 /**
- * Gives each call the steps around it and the assertions that follow it before the next call, both found by time in the
- * steps of its test.
+ * Adds to each call the steps around it and the assertions between it and the next call. Both are found by time among
+ * the steps of its test.
  */
 export function callsWithSteps(
   calls: Capture['calls'],
@@ -202,7 +202,8 @@ export function callsWithSteps(
             category === 'expect' &&
             startTime >= Math.min(end, next?.startTime ?? end) &&
             startTime >= call.startTime &&
-            // In the same millisecond as the next call: it stands before it, for a call takes longer than that.
+            // In the same millisecond as the next call, the assertion came before it, because a call takes longer than
+            // that.
             (next === undefined || startTime <= next.startTime),
         )
         .map(({ title, error }) => ({ title, passed: error === null, error })),
@@ -210,14 +211,14 @@ export function callsWithSteps(
   });
 }
 
-/** The chain of `test.step`s and hooks during which the call began, outermost first. */
+/** The chain of `test.step`s and hooks during which the call started, outermost first. */
 function stepsAround(steps: readonly StepRun[], call: { startTime: number; durationMs: number }): StepRun[] {
   const end = call.startTime + call.durationMs;
   const around = steps.find(
     ({ category, startTime, durationMs }) =>
       (category === 'test.step' || category === 'hook' || category === 'fixture') &&
       startTime <= call.startTime &&
-      // A millisecond of rounding on each side.
+      // Allows for a millisecond of rounding on each side.
       startTime + durationMs + 2 >= end,
   );
   return around === undefined ? [] : [around, ...stepsAround(around.steps, call)];

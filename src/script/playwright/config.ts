@@ -4,17 +4,17 @@ import type { CheckScript } from '../../protocol/script.ts';
 import { normalScriptPath } from '../process/script-files.ts';
 import { scriptTypeRows } from '../child/script-types.ts';
 
-/** What a run's Playwright config is made of. All paths are absolute. */
+/** Input for a run's Playwright config. All paths are absolute. */
 export type ConfigOptions = {
   checkType: ScriptType;
   script: CheckScript;
-  /** The folder that holds the user's files. */
+  /** The folder that contains the user's files. */
   scriptFolder: string;
   outputFolder: string;
-  /** What our reporter writes, and what Playwright's JSON reporter writes. */
+  /** The output files of our reporter and of Playwright's JSON reporter. */
   reporterFile: string;
   reportFile: string;
-  /** A file that hands out our reporter's class. */
+  /** A file that exports our reporter's class. */
   reporterModule: string;
   keepAll: boolean;
   video: boolean;
@@ -23,7 +23,7 @@ export type ConfigOptions = {
 };
 
 const allowed = ['timeout', 'use', 'expect'];
-/** Of `use`: the browser, its start and the recordings are the agent's. */
+/** Keys of `use` that a check cannot set: the agent controls the browser, its start and the recordings. */
 const refusedOfUse = [
   'launchOptions',
   'connectOptions',
@@ -38,13 +38,13 @@ const refusedOfUse = [
 
 const extensions = /\.[cm]?[jt]sx?$/;
 
-/** The script's path, relative and normal; or why the script can't be run. */
+/** The script's path, relative and normalized, or the reason why the script cannot be run. */
 export function scriptPathOf(script: CheckScript): { path: string } | Reason {
   const given = script.path ?? 'script.ts';
   const normal = normalScriptPath(given);
   const shown = JSON.stringify(given.slice(0, 200));
   if ('error' in normal) {
-    return reasonOf('SCRIPT_INVALID', `the script's path ${shown} is refused: ${normal.error}`);
+    return reasonOf('SCRIPT_INVALID', `the script's path ${shown} is invalid: ${normal.error}`);
   }
   if (!extensions.test(normal.path)) {
     return reasonOf('SCRIPT_INVALID', `the script's path ${shown} must end in .ts, .js, .mts or .mjs`);
@@ -52,19 +52,19 @@ export function scriptPathOf(script: CheckScript): { path: string } | Reason {
   return normal;
 }
 
-/** What is wrong with the settings that a check may make; null = nothing. Names the key. */
+/** The error in the settings of a check; null = valid. Names the key. */
 export function refusedSetting(config: CheckScript['playwrightConfig']): Reason | null {
   if (config === null) return null;
   const refused = (key: string, why: string) =>
-    reasonOf('SCRIPT_INVALID', `playwrightConfig.${key} can't be set by a check: ${why}`);
+    reasonOf('SCRIPT_INVALID', `playwrightConfig.${key} cannot be set by a check: ${why}`);
   for (const key of Object.keys(config)) {
     if (!allowed.includes(key)) {
-      return refused(key.slice(0, 64), `only ${allowed.join(', ')} can; everything else is the agent's`);
+      return refused(key.slice(0, 64), `a check can set only ${allowed.join(', ')}`);
     }
   }
   for (const key of Object.keys(config.use ?? {})) {
     if (refusedOfUse.includes(key)) {
-      return refused(`use.${key}`, "the browser's start and its recordings are the agent's");
+      return refused(`use.${key}`, "the agent controls the browser's start and its recordings");
     }
   }
   const browserName = config.use?.['browserName'];
@@ -75,8 +75,8 @@ export function refusedSetting(config: CheckScript['playwrightConfig']): Reason 
 }
 
 /**
- * The text of the config file (CommonJS). It first tells the process that it is being read: what goes wrong from then on is
- * the script's doing.
+ * The text of the config file (CommonJS). It first reports that it is being read: from then on, errors are the script's
+ * fault.
  */
 export function configText(options: ConfigOptions, scriptPath: string): string {
   const { script, checkType, keepAll } = options;
@@ -99,7 +99,7 @@ export function configText(options: ConfigOptions, scriptPath: string): string {
     workers: 1,
     retries: 0,
     preserveOutput: 'always',
-    // A missing golden file is an error; nothing is written beside the script.
+    // A missing golden file is an error; nothing is written next to the script.
     updateSnapshots: 'none',
     globalTimeout: options.timeoutMs,
     timeout: script.playwrightConfig?.timeout ?? 30_000,
@@ -113,13 +113,13 @@ export function configText(options: ConfigOptions, scriptPath: string): string {
   const defaultAgent =
     own.userAgent === 'agent'
       ? JSON.stringify(`location-agent/${options.agentVersion}`)
-      : // Sites that turn headless browsers away know them by this name.
+      : // Sites that reject headless browsers recognize them by this name.
         `require('@playwright/test').devices['Desktop Chrome'].userAgent + ${JSON.stringify(` (location-agent/${options.agentVersion})`)}`;
   const file = `${options.scriptFolder}/${scriptPath}`.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
   return [
     `'use strict';`,
     `globalThis[Symbol.for('location-agent.playwright')]?.configured();`,
-    // As text: a key such as __proto__ stays a key.
+    // As text, so that a key such as __proto__ stays a key.
     `const config = JSON.parse(${JSON.stringify(JSON.stringify(config))});`,
     `config.testMatch = /^${file}$/;`,
     `config.projects[0].use.userAgent ??= ${defaultAgent};`,
@@ -128,7 +128,7 @@ export function configText(options: ConfigOptions, scriptPath: string): string {
   ].join('\n');
 }
 
-/** Playwright needs its loader for ES modules (a thread in each process, 50 ms) only where there are any. */
+/** Playwright needs its loader for ES modules (a thread in each process, 50 ms) only if there are any. */
 export function needsModuleLoader(script: CheckScript, scriptPath: string): boolean {
   return (
     /\.m[jt]s$/.test(scriptPath) ||

@@ -4,14 +4,14 @@ import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import type { ArtifactType } from '../../protocol/result.ts';
 import type { PlaywrightRun } from '../interface/playwright-run.ts';
 
-/** Files that a script's processes left: none of them is trusted, no link is followed. */
+/** Files that a script's processes left: none is trusted, and no link is followed. */
 
 export type KeptFile = PlaywrightRun['files'][number];
 
-/** The text of a regular file, at most `longest` bytes of it; null = there is none. Never throws. */
+/** The text of a regular file, at most `longest` bytes of it; null = no such file. Never throws. */
 export async function readOwnFile(path: string, longest: number): Promise<string | null> {
   try {
-    // NONBLOCK: a pipe in the file's place must not keep us.
+    // NONBLOCK: a pipe in the file's place must not block us.
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       if (!(await file.stat()).isFile()) return null;
@@ -30,7 +30,7 @@ export async function readOwnFile(path: string, longest: number): Promise<string
   }
 }
 
-/** Whether `path` is a regular file below `folder` with no link on the way and no second name elsewhere. */
+/** Whether `path` is a regular file below `folder`, without links on the path and without a second hard link. */
 async function isOwnFile(path: string, folder: string): Promise<boolean> {
   try {
     const [root, real, state] = await Promise.all([realpath(folder), realpath(path), lstat(path)]);
@@ -48,7 +48,7 @@ const imageType: { readonly [extension: string]: string } = {
   '.jpeg': 'image/jpeg',
 };
 
-/** What a file is called, and what it is, for the attachments of tests. */
+/** Name and type of a file that a test attached. */
 export async function attachedFile(
   attachment: { path: string; name: string; contentType: string },
   folders: { folder: string; outputFolder: string },
@@ -63,13 +63,13 @@ export async function attachedFile(
         : contentType.startsWith('image/')
           ? 'screenshot'
           : 'file';
-  // Playwright has a folder for each test, named after it.
+  // Playwright creates a folder for each test, named after it.
   const ofTest = dirname(dirname(path)) === folders.outputFolder;
   const name = ofTest ? `${basename(dirname(path))}-${basename(path)}` : basename(path);
   return { path, name, type, contentType };
 }
 
-/** Pictures that a script has put beside itself (`page.screenshot({ path })`). Its own files are texts. */
+/** Images that a script has written next to itself (`page.screenshot({ path })`). Its own files are texts. */
 export async function picturesBelow(
   scriptFolder: string,
   folder: string,

@@ -12,16 +12,16 @@ import { makeRemovable } from '../process/remove-tree.ts';
 import type { Runtime } from '../process/runtimes.ts';
 import type { PlaywrightOptions } from '../interface/scripts.ts';
 
-/** The folder of a run: what is written into it before, and what is read from it afterwards. */
+/** The folder of a run: files written before the run, and files read after it. */
 export type HostFileOptions = Pick<PlaywrightOptions, 'checkType' | 'script' | 'keepAll' | 'timeoutMs'> & {
   runtime: Runtime;
   browsers: Browsers;
 };
 
-/** Paths of what the agent itself puts into the folder of a run, outside of the user's files. */
+/** Paths of the agent's own files in the folder of a run, outside the user's files. */
 export type HostFiles = { config: string; capture: string; reporter: string; report: string };
 
-/** Writes the config file and what belongs to it. Rejects with what the file system says. */
+/** Writes the config file and the files that it needs. Rejects with errors of the file system. */
 export async function writeHostFiles(
   warm: WarmProcess,
   options: HostFileOptions,
@@ -60,7 +60,10 @@ export async function writeHostFiles(
   return paths;
 }
 
-/** The script, first; and, for one without tests of its own, the test that runs it. `testPath`: where Playwright finds tests. */
+/**
+ * The script first, then, if it has no tests of its own, the test that runs it. `testPath`: where Playwright finds
+ * tests.
+ */
 export function filesOfScript(
   { script, timeoutMs }: Pick<PlaywrightOptions, 'script' | 'timeoutMs'>,
   path: string,
@@ -71,7 +74,7 @@ export function filesOfScript(
   return { files: [file, test], testPath: test.path };
 }
 
-/** Moves what the run left into the workDir and reads it. Null = the run was cut before its report was complete. */
+/** Moves the run's files to the workDir and reads them. Null = the run was cut off before its report was complete. */
 export async function keptReport(
   warm: WarmProcess,
   options: HostFileOptions & Pick<PlaywrightOptions, 'workDir'>,
@@ -80,12 +83,12 @@ export async function keptReport(
   const { folder } = warm;
   const kept = join(options.workDir, 'playwright');
   await rename(folder.root, kept).catch((error: unknown) => {
-    throw new AgentError('INTERNAL', `the files of the run can't be kept: ${String(error)}`, {
+    throw new AgentError('INTERNAL', `the files of the run cannot be kept: ${String(error)}`, {
       cause: error,
     });
   });
   await removeFolder(folder);
-  // Without Landlock a script may have put a link in the place of its folder.
+  // Without Landlock, a script may have replaced its folder with a link.
   if (!(await lstat(kept)).isDirectory()) return null;
   await makeRemovable(kept).catch(() => undefined);
   const moved = (path: string) => join(kept, path.slice(folder.root.length));

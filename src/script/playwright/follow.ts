@@ -9,23 +9,23 @@ export type FollowOptions = Pick<PlaywrightOptions, 'signal' | 'log' | 'addSecre
   browserStartMs: number;
 };
 
-/** What the processes told while they ran. */
+/** The messages of the processes during the run. */
 export type Seen = {
-  /** The config file was read: from here on it is the script that runs. */
+  /** The config file was read: from now on the script runs. */
   configured: boolean;
-  /** It had not started within the time that a start may take. */
+  /** The browser did not start within its time limit. */
   browserLate: boolean;
   browser: 'unused' | 'starting' | 'started' | 'failed' | 'gone';
   browserMessage: string;
-  /** The signal that ended it. */
+  /** The signal that killed it. */
   browserSignal: string | null;
   exceeded: keyof ChildLimits | null;
   timedOut: boolean;
 };
 
-/** Playwright ends its tests at the limit itself; what does not follow is killed this much later. */
+/** Playwright stops its tests at the limit itself; if it does not, it is killed this much later. */
 const graceMs = 2000;
-/** Starts the run and follows it until nothing of it is left: what was seen, and how its process ended. */
+/** Starts the run and follows it until no process of it is left. Returns its messages and how its process ended. */
 export async function followRun(
   warm: WarmProcess,
   options: FollowOptions,
@@ -43,7 +43,7 @@ export async function followRun(
   const { child } = warm;
   const { signal } = options;
   const kill = () => {
-    // What dying processes still say is of no account.
+    // Messages of dying processes do not count.
     warm.onMessage = () => undefined;
     void child.kill();
   };
@@ -100,13 +100,13 @@ export async function followRun(
   }
 }
 
-/** It was the browser that made the run fail: it did not start, or ended on its own. */
+/** The error for a run that failed because of the browser: it did not start, or it exited by itself. */
 export function browserFault({ browser, browserMessage }: Seen): AgentError {
   const what =
     browser === 'starting'
       ? 'Chromium did not start in time'
       : browser === 'failed'
         ? `Chromium could not be started: ${browserMessage}`
-        : 'Chromium ended unexpectedly while the script ran';
+        : 'Chromium exited unexpectedly while the script ran';
   return new AgentError('BROWSER_UNAVAILABLE', `${what}; run "location-agent doctor" on this host`);
 }

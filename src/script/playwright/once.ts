@@ -18,12 +18,12 @@ export type OnceOptions = PlaywrightOptions &
   HostFileOptions &
   FollowOptions & { extraCaFile: string | null; outputBytes: number };
 
-/** Loading takes half a second, on a machine that is out of breath many times that. */
+/** Loading takes half a second, and many times that on an overloaded machine. */
 const readyMs = 60_000;
 
 /**
- * One run in a process that waits for it. The process and its folder are used up, whatever happens; files that are kept
- * stand in the workDir. Answers and rejects as `Scripts.runPlaywright`.
+ * One run in a process that is already waiting for it. Process and folder are used up in any case; files that are kept
+ * are moved to the workDir. Resolves and rejects like `Scripts.runPlaywright`.
  */
 export async function runOnce(warm: WarmProcess, options: OnceOptions): Promise<PlaywrightRun> {
   try {
@@ -69,14 +69,14 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
       outputBytes: options.outputBytes,
     }),
   );
-  // From here on nothing of the run is left but its folder.
+  // From here on only the run's folder is left.
   signal.throwIfAborted();
-  // The kernel ends whoever writes a file beyond the bound by this signal.
+  // The kernel sends this signal to a process that writes beyond the file size limit.
   const largeFile = seen.browserSignal === 'SIGXFSZ' || end.signal === 'SIGXFSZ' ? 'diskBytes' : null;
   const exceeded = seen.exceeded ?? end.exceeded ?? largeFile;
   if (exceeded !== null) {
     return refused(
-      reasonOf('SCRIPT_KILLED', `The script was ended: it took more ${boundOf[exceeded]} than it may.`),
+      reasonOf('SCRIPT_KILLED', `The script was killed: it used more ${boundOf[exceeded]} than allowed.`),
     );
   }
   if (seen.browserLate) throw browserFault(seen);
@@ -86,7 +86,7 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
   if (seen.timedOut) {
     const message = `Your check run has reached the maximum run time of ${options.timeoutMs} ms.`;
     const timeout = refused(reasonOf('SCRIPT_TIMEOUT', message));
-    // Its files are not kept (facts, 2.8), but what its tests did by then is told.
+    // Its files are not kept (facts, 2.8), but the results of its tests so far are.
     return report === null ? timeout : { ...timeout, details: report.run.details };
   }
   if (report !== null && report.run.failure !== null && !['unused', 'started'].includes(seen.browser)) {
@@ -102,11 +102,13 @@ async function perform(warm: WarmProcess, options: OnceOptions): Promise<Playwri
     );
   }
   for (const line of warm.lastLines) options.log('warn', stripVTControlCharacters(line));
-  const how = end.signal === null ? `with exit code ${end.code ?? 'unknown'}` : `by ${end.signal}`;
-  return refused(reasonOf('SCRIPT_THREW', `The script ended its process ${how} before its tests were over.`));
+  const how = end.signal === null ? `with exit code ${end.code ?? 'unknown'}` : `with ${end.signal}`;
+  return refused(
+    reasonOf('SCRIPT_THREW', `The script's process exited ${how} before its tests were finished.`),
+  );
 }
 
-/** Waits until the process can take the run. Rejects with AgentError when it can't, or `signal.reason`. */
+/** Waits until the process can take the run. Rejects with AgentError if it cannot, or with `signal.reason`. */
 async function readyOrAborted(warm: WarmProcess, signal: AbortSignal): Promise<void> {
   const limit = withTimeLimit(signal, readyMs);
   const aborted = new Promise<never>((_, reject) => {
@@ -136,7 +138,7 @@ const boundOf: { readonly [L in keyof ChildLimits]: string } = {
   processes: 'processes',
 };
 
-/** A run of which no report is kept: the reason alone. */
+/** A run without a report: only the reason. */
 function withoutReport(failure: Reason, options: OnceOptions, startTime: number): PlaywrightRun {
   const endTime = Date.now();
   const details: PlaywrightDetails = {

@@ -1,4 +1,4 @@
-/** Scripts that use Playwright as a library, without any tests. */
+/** Scripts that use Playwright as a library, without tests. */
 
 const testPackage = /(?:from|require\(|import\()\s*['"]@playwright\/test['"]/;
 const library = /(?:from|require\(|import\()\s*['"](?:playwright|playwright-core|playwright-chromium)['"]/;
@@ -6,7 +6,7 @@ const library = /(?:from|require\(|import\()\s*['"](?:playwright|playwright-core
 const tests =
   /(?<![.\w$])test\s*(?:\(|\.\s*(?:describe|only|skip|fixme|fail|slow|use|extend|step|beforeEach|beforeAll)\b)/;
 
-/** Whether the script is to be run as a whole, because it has no tests of its own. */
+/** Whether to run the script as one test, because it has no tests of its own. */
 export function isPlainScript(content: string): boolean {
   const code = withoutComments(content);
   if (tests.test(code)) return false;
@@ -18,8 +18,8 @@ function withoutComments(code: string): string {
 }
 
 /**
- * Path and content with which the script is to be written. Top-level `await` needs an ES module, or, where the script uses
- * `require`, an async function around it; lines stay where they are.
+ * The path and content to write for the script. Top-level `await` needs an ES module or, if the script uses `require`,
+ * an async function around it. Line numbers stay the same.
  */
 export function plainScriptFile(path: string, content: string): { path: string; content: string } {
   const code = withoutComments(content);
@@ -33,7 +33,7 @@ export function plainScriptFile(path: string, content: string): { path: string; 
   return { path, content: `module.exports = (async () => { ${text}\n})();\n` };
 }
 
-/** The test file that runs the script `file` beside it as one test, titled after it. */
+/** The test file that runs the script `file` in the same folder as one test with the file's name as title. */
 export function plainScriptTest(file: string, timeoutMs: number): { path: string; content: string } {
   const isModule = /\.m[jt]s$/.test(file);
   const name = 'location-agent-plain';
@@ -43,7 +43,7 @@ export function plainScriptTest(file: string, timeoutMs: number): { path: string
       ? [`import { test } from '@playwright/test';`]
       : [
           `const { test } = require('@playwright/test');`,
-          // Lines in errors are right only for files that the runner, too, has compiled.
+          // Lines in errors are right only for files that the runner has compiled as well.
           `if (globalThis[Symbol.for('location-agent.plainScript')] === undefined) try {`,
           `  const { dirname, join } = require('node:path');`,
           `  const runner = dirname(require.resolve('playwright/package.json'));`,

@@ -11,7 +11,7 @@ import type { Child, ChildEnd, ChildLimits } from '../process/program.ts';
 import { removeTree } from '../process/remove-tree.ts';
 import { foldersOf, type Runtime } from '../process/runtimes.ts';
 
-/** Folders and files of one run; all in the process's own folder, which is the only one that it may write. */
+/** Folders and files of one run. All are in the process's own folder, the only one that it may write to. */
 export type RunFolder = {
   root: string;
   /** The user's files. */
@@ -22,18 +22,18 @@ export type RunFolder = {
   cache: string;
 };
 
-/** What a process tells: JSON that nobody has checked, so every field is looked at before it is used. */
+/** A message from a process: unchecked JSON, so every field is checked before use. */
 export type ProcessMessage = { type?: unknown; [field: string]: unknown };
 
 /** A test runner that has loaded and waits for its one run. */
 export type WarmProcess = {
   child: Child;
   folder: RunFolder;
-  /** Settles when it can take a run; rejects when it ended before. */
+  /** Settles when it can take a run; rejects if it exits before. */
   ready: Promise<void>;
-  /** Gone already: what it ended with. */
+  /** How it ended, if it is already gone. */
   end: ChildEnd | null;
-  /** The newest lines of the runner itself, for a fault of ours. */
+  /** The newest output lines of the runner itself, for the message of an agent error. */
   lastLines: string[];
   onMessage: (message: ProcessMessage) => void;
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
@@ -44,16 +44,16 @@ export type WarmProcess = {
 export type ProcessOptions = {
   runtime: Runtime;
   browsers: Browsers;
-  /** Processes have their folders below it. */
+  /** The parent folder of process folders. */
   dataFolder: string;
   limits: ChildLimits;
-  /** PEM file of further authorities, for Node. */
+  /** PEM file of additional authorities, for Node. */
   extraCaFile: string | null;
 };
 
 const keptLines = 40;
 
-/** The environment that a process needs before it has any run's. */
+/** The environment that a process needs before it has a run's environment. */
 export function baseEnvironment(
   folder: RunFolder,
   { browsers, extraCaFile }: Pick<ProcessOptions, 'browsers' | 'extraCaFile'>,
@@ -66,7 +66,7 @@ export function baseEnvironment(
   };
 }
 
-/** Variables that are the host's in every run, whatever the check says. */
+/** Variables that the host sets in every run, whatever the check has. */
 export function hostEnvironment(
   folder: RunFolder,
   { browsers, extraCaFile }: Pick<ProcessOptions, 'browsers' | 'extraCaFile'>,
@@ -75,7 +75,7 @@ export function hostEnvironment(
     HOME: folder.home,
     TMPDIR: folder.temporary,
     PLAYWRIGHT_BROWSERS_PATH: browsers.folder,
-    // Compiled scripts of one run are no other run's business.
+    // Runs must not share compiled scripts.
     PWTEST_CACHE_DIR: folder.cache,
     ...(extraCaFile === null ? {} : { NODE_EXTRA_CA_CERTS: extraCaFile }),
   };
@@ -87,10 +87,10 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
   const folder = await makeFolder(options.dataFolder, runtime);
   let settle: { resolve: () => void; reject: (error: Error) => void } | undefined;
   const ready = new Promise<void>((resolve, reject) => (settle = { resolve, reject }));
-  // Whoever takes the process looks; until then nobody may.
+  // The caller that takes the process handles the rejection; until then it must not count as unhandled.
   ready.catch(() => undefined);
   const lastLines: string[] = [];
-  // What comes before it is made has no listener yet.
+  // Messages before the process object exists have no listener yet.
   let made: WarmProcess | undefined;
   let child: Child;
   try {
@@ -118,7 +118,7 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
       },
       onMessage: (message) => {
         if (typeof message !== 'object' || message === null) return;
-        const known = message as ProcessMessage; // fields are unknown until they are looked at
+        const known = message as ProcessMessage; // fields are unknown until they are checked
         if (known.type === 'ready') settle?.resolve();
         else made?.onMessage(known);
       },
@@ -143,7 +143,7 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
   void child.ended.then((end) => {
     whole.end = end;
     settle?.reject(
-      new AgentError('INTERNAL', `Playwright's runner ended before it was ready: ${lastLines.join(' ')}`),
+      new AgentError('INTERNAL', `Playwright's runner exited before it was ready: ${lastLines.join(' ')}`),
     );
   });
   made = whole;
@@ -163,8 +163,8 @@ async function makeFolder(dataFolder: string, runtime: Runtime): Promise<RunFold
   };
   try {
     for (const each of Object.values(folder)) await mkdir(each, { recursive: true, mode: 0o700 });
-    // Scripts find the runtime's packages by the ordinary way up. What stands above this folder neither decides how they are
-    // read nor may be read at all, so the search for these files must end here.
+    // Scripts find the runtime's packages by Node's ordinary upward search. Files above this folder must not influence
+    // how scripts are loaded and cannot be read, so the search must stop here.
     await symlink(join(runtime.folder, 'node_modules'), join(root, 'node_modules'));
     await writeFile(join(root, 'package.json'), '{"private":true}\n');
     await writeFile(join(root, 'tsconfig.json'), '{}\n');
@@ -179,7 +179,7 @@ async function makeFolder(dataFolder: string, runtime: Runtime): Promise<RunFold
   }
 }
 
-/** Chromium makes a socket 56 characters below it, and paths of sockets have 107 bytes at most. */
+/** Chromium creates a socket 56 characters below it, and socket paths are limited to 107 bytes. */
 function temporaryFolder(root: string, name: string): string {
   const below = join(root, 'tmp');
   return Buffer.byteLength(below) <= 50 ? below : join(tmpdir(), `${temporaryPrefix}${name}`);
@@ -187,19 +187,19 @@ function temporaryFolder(root: string, name: string): string {
 
 const temporaryPrefix = 'location-agent-pw-';
 
-/** Removes a process's folders; what can't be removed now goes at the next start. */
+/** Removes a process's folders; the next start removes folders that cannot be removed now. */
 export async function removeFolder({ root, temporary }: RunFolder): Promise<void> {
   for (const each of [root, temporary]) {
     await removeTree(each).catch(() => undefined);
   }
 }
 
-/** No process with its run lives as long. */
+/** No process with its run lives this long. */
 const leftAfterMs = 30 * 60_000;
 
 /**
- * Removes what agents that were killed have left below the folder, and of the machine's temporary files: by age, since agents
- * of other containers may share both.
+ * Removes leftovers of killed agents below the folder and in the machine's temporary folder. It decides by age, because
+ * agents in other containers may share both.
  */
 export async function removeLeftFolders(dataFolder: string): Promise<void> {
   for (const [parent, pattern] of [

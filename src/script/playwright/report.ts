@@ -13,25 +13,26 @@ export type ReportOptions = {
   checkType: ScriptType;
   runtimeVersion: string;
   playwrightVersion: string;
-  /** The folder of the run's files, and where it stood while the run went on. Only files below it are taken. */
+  /** The folder of the run's files, and its path during the run. Only files below it are taken. */
   folder: string;
   originalFolder: string;
   scriptFolder: string;
   outputFolder: string;
   captureFolder: string;
-  /** What our reporter wrote, and what Playwright's JSON reporter wrote. */
+  /** The output of our reporter and of Playwright's JSON reporter. */
   reporterFile: string;
   jsonReport: string;
   /** Milliseconds since the epoch. */
   startTime: number;
 };
 
-/** Many times what our reporter writes of an ordinary run; no more, since it is read where checks are measured. */
+/** Many times the size of an ordinary report, but limited, because it is read on the machine that measures checks. */
 const reportBytes = 16 * 1024 * 1024;
 
 /**
- * Reads what a run left on disk. All of it could be written by the script, so it is checked and bounded; it never throws.
- * Null = there is no complete report: the processes ended before their time. `secrets` are values that the script named.
+ * Reads the files that a run left on disk. The script could have written all of them, so they are checked and bounded;
+ * it never throws. Null = there is no complete report: the processes exited early. `secrets` are values that the script
+ * named.
  */
 export async function readPlaywrightReport(
   options: ReportOptions,
@@ -73,7 +74,7 @@ type GivenTest = {
   run: TestRun;
 };
 
-/** What all tests of a run may have together: steps, and characters of errors. */
+/** Limits for all tests of a run together: steps, and characters of errors. */
 type Budget = { steps: number; errorText: number };
 
 function testOf(value: unknown, options: ReportOptions, budget: Budget): GivenTest {
@@ -83,7 +84,7 @@ function testOf(value: unknown, options: ReportOptions, budget: Budget): GivenTe
     budget.errorText -= kept.length;
     return kept;
   };
-  // Before those of steps, which say the same.
+  // Before those of steps, which are the same.
   const errors = textsOf(test['errors'], bounds.errors, bounds.errorText).map(error);
   const stepsOf = (steps: unknown, depth: number): StepRun[] =>
     depth > bounds.stepDepth
@@ -116,7 +117,7 @@ function testOf(value: unknown, options: ReportOptions, budget: Budget): GivenTe
       const { name, path, contentType } = fieldsOf(each);
       return {
         name: textOf(name, bounds.title),
-        // The folder has moved since.
+        // The folder has since been moved.
         path: join(options.folder, relative(options.originalFolder, textOf(path, 4096))),
         contentType: textOf(contentType, 200),
       };
@@ -142,8 +143,8 @@ function testOf(value: unknown, options: ReportOptions, budget: Budget): GivenTe
 type Verdict = { failure: Reason | null; degraded: PlaywrightRun['degraded'] };
 
 /**
- * Degraded: the script said so, and nothing failed hard. What soft assertions found is then forgiven; else it fails the
- * check. Changes the tests' own status and mark accordingly.
+ * Degraded: the script marked itself so, and nothing failed hard. Failed soft assertions are then ignored; otherwise
+ * they fail the check. Changes the tests' own status and mark accordingly.
  */
 function judge(given: GivenTest[], runErrors: string[], began: boolean, capture: Capture): Verdict {
   const onlySoft = (test: GivenTest) =>
@@ -175,7 +176,7 @@ function judge(given: GivenTest[], runErrors: string[], began: boolean, capture:
 
 const noTests = reasonOf(
   'SCRIPT_INVALID',
-  "the script has no tests: call test('title', async ({ page }) => { … }) of @playwright/test in it",
+  "the script has no tests: add a test('title', async ({ page }) => { … }) from @playwright/test",
 );
 
 function failureOf(given: readonly GivenTest[], runErrors: string[], began: boolean): Reason | null {

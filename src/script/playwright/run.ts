@@ -15,13 +15,13 @@ export type RunnerOptions = {
   slots: number;
   extraCaFile?: string | null;
   warn: (line: string) => void;
-  /** Bounds of one run with its browser; what is not given is the default. */
+  /** Limits of one run with its browser; missing ones have their defaults. */
   limits?: Partial<ChildLimits>;
-  /** Milliseconds after which a waiting process ends. */
+  /** Milliseconds after which a waiting process is removed. */
   idleMs?: number;
   /** Milliseconds that Chromium may take to start. */
   browserStartMs?: number;
-  /** Where browsers are looked for; absent = the usual places. */
+  /** Where to look for browsers; absent = the usual paths. */
   browsers?: Pick<BrowsersOptions, 'installed' | 'chromium' | 'ffmpeg'>;
 };
 
@@ -31,7 +31,7 @@ export type PlaywrightRunner = {
 };
 
 const gigabyte = 1024 ** 3;
-/** Of one run: two processes of Node and a Chromium with its pages. */
+/** Limits of one run: two processes of Node and a Chromium with its pages. */
 export const defaultLimits: ChildLimits = {
   memoryBytes: 2.5 * gigabyte,
   cpuSeconds: 600,
@@ -44,8 +44,8 @@ const defaultIdleMs = 5 * 60_000;
 const defaultBrowserStartMs = 25_000;
 
 /**
- * Runs scripts on Playwright Test, in processes that are kept warm: one waits per runtime, each serves one run. None waits where runs
- * come more seldom than it would last.
+ * Runs scripts on Playwright Test, in processes that are kept warm: one waits per runtime, and each serves one run. No
+ * process waits if runs are further apart than its idle time.
  */
 export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner {
   const limits = { ...defaultLimits, ...options.limits };
@@ -63,7 +63,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
     if (known !== undefined) return known;
     const found = prepareBrowsers(runtime, options);
     browsersOf.set(runtime.folder, found);
-    // A Chromium that is installed later is found by the next run.
+    // The next run finds a Chromium that is installed later.
     found.catch(() => browsersOf.delete(runtime.folder));
     return found;
   };
@@ -98,7 +98,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
     waiting.set(runtime.folder, { process, timer });
     process.then((made) => made.child.ended).then(drop, drop);
   };
-  /** The process that waits, or a new one when none does or it has ended. */
+  /** The waiting process, or a new one if none waits or it has exited. */
   const take = async (runtime: Runtime): Promise<WarmProcess> => {
     const waited = waiting.get(runtime.folder);
     waiting.delete(runtime.folder);
@@ -113,10 +113,14 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
   const run = async (runtime: Runtime, given: PlaywrightOptions): Promise<PlaywrightRun> => {
     const signal = AbortSignal.any([given.signal, closing.signal]);
     signal.throwIfAborted();
-    // One that would have ended before it was used would be again: a start is a third of a run's processor time.
+    // If the previous process was removed unused, the next one would be too: a start takes a third of a run's processor
+    // time.
     const isSeldom = performance.now() - (lastEnd.get(runtime.folder) ?? performance.now()) > idleMs;
     if (scriptTypeRows[given.checkType].needsMultiStepSupport && !runtime.multiStepSupport) {
-      throw new InvalidJobError('RUNTIME_UNAVAILABLE', `runtime ${runtime.name} has no multi-step checks`);
+      throw new InvalidJobError(
+        'RUNTIME_UNAVAILABLE',
+        `runtime ${runtime.name} does not support multi-step checks`,
+      );
     }
     const release = await childSlots.take('playwright', signal).catch((error: unknown) => {
       throw beforeItsTurn(error);
@@ -135,7 +139,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
     } finally {
       release();
       lastEnd.set(runtime.folder, performance.now());
-      // Not while another run is measured: its end makes the next one.
+      // Not during another run's measurements: the end of that run starts the next process.
       if (running.size <= 1 && !isSeldom) warm(runtime);
     }
   };
@@ -152,7 +156,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
       return started;
     },
     close: async () => {
-      closing.abort(new AgentError('INTERNAL', 'the agent ends'));
+      closing.abort(new AgentError('INTERNAL', 'the agent is stopping'));
       for (const { process, timer } of waiting.values()) {
         clearTimeout(timer);
         discard(process);
@@ -164,7 +168,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
 }
 
 async function prepareBrowsers(runtime: Runtime, options: RunnerOptions): Promise<Browsers> {
-  // First whether there is any: the remedy for that is the one to tell.
+  // First check whether there is any browser, because that error has the more useful remedy.
   await findBrowsers({ runtimeFolder: runtime.folder, ...options.browsers });
   const sandbox = await canSandbox(runtime, options.dataFolder);
   if (!sandbox.works) options.warn(`Chromium runs without its own sandbox: ${sandbox.why}`);

@@ -8,8 +8,8 @@ import { toError } from '../../errors.ts';
 const probeMs = 10_000;
 
 /**
- * Whether Chromium's own sandbox can work for processes that the host starts: not as root, and only where they may make
- * user namespaces. Looked at in a child under the same limits as a run. Never rejects.
+ * Whether Chromium's own sandbox can work for processes that the host starts: not as root, and only if they may create
+ * user namespaces. Tested in a child under the same limits as a run. Never rejects.
  */
 export async function canSandbox(
   runtime: Pick<Runtime, 'node'>,

@@ -1,11 +1,11 @@
 import { StringDecoder } from 'node:string_decoder';
 
-/** Takes chunks of a stream apart into lines; never holds more than `longest` characters, whatever comes. */
+/** Splits chunks of a stream into lines; never holds more than `longest` characters, whatever arrives. */
 export type LineReader = { push: (chunk: Buffer) => void; end: () => void };
 
 /**
- * Calls `take` with each line, without its end; `cut` = it was longer, and the rest of it is lost. A last line without an
- * end counts as one.
+ * Calls `take` with each line, without its line end; `cut` = the line was longer, and the rest is lost. A last line
+ * without a line end counts as a line.
  */
 export function readLines(longest: number, take: (line: string, cut: boolean) => void): LineReader {
   const decoder = new StringDecoder('utf8');

@@ -20,20 +20,23 @@ import { listenToSupervisor, type Supervisor } from './supervisor.ts';
 const longestMessage = 4 * 1024 * 1024;
 const longestLine = 8 * 1024;
 const maxUnread = 32 * 1024 * 1024;
-/** A supervisor that has not ended everything by then is killed itself; the kernel then ends the rest. */
+/** A supervisor that has not killed everything by then is killed itself; the kernel then kills the rest. */
 const killPatienceMs = 5000;
-/** Pipes that stay open so long after the end are held by a process that nobody can end any more: they are closed here. */
+/**
+ * Pipes that are still open this long after the end are held by a process that nobody can kill any more, so they are
+ * closed here.
+ */
 const closePatienceMs = 2000;
-/** What may come over the channel besides as much again as may be printed, which comes there too, as JSON. */
+/** Channel limit in addition to twice the output limit; output also arrives on the channel, as JSON. */
 const channelRoom = 32 * 1024 * 1024;
-/** Bytes for which a message counts besides its own: taking one costs time, an empty one too. */
+/** Bytes that a message counts in addition to its own, because handling even an empty message takes time. */
 const messageCost = 64;
 const megabyte = 1024 * 1024;
 
 /**
- * Starts a child that speaks JSON lines over its file descriptor 3, confined as far as this host allows (docs/isolation.md).
- * To be called on the main thread: the child dies with the thread that started it. Rejects with AgentError
- * SANDBOX_UNAVAILABLE or INTERNAL when it can't be started. `layers` = other than all that hold here.
+ * Starts a child that exchanges JSON lines over its file descriptor 3, confined as far as this host allows
+ * (docs/isolation.md). Call it on the main thread: the child dies with the thread that started it. Rejects with
+ * AgentError SANDBOX_UNAVAILABLE or INTERNAL if it cannot be started. `layers` = other layers than all that work here.
  */
 export async function startChild(given: ChildOptions, layers = confinement()): Promise<Child> {
   const options = {
@@ -50,7 +53,7 @@ export async function startChild(given: ChildOptions, layers = confinement()): P
   return launched({ ...options, command, readable }, host, options);
 }
 
-/** As startChild, for any program; it has no channel. */
+/** Same as startChild, for any program; it has no channel. */
 export async function startProgram(given: ProgramOptions, layers = confinement()): Promise<Program> {
   const { readable, writable } = given;
   const paths = { readable: withRealPaths(readable), writable: withRealPaths(writable) };
@@ -70,14 +73,14 @@ async function launched(
   try {
     spawned = await (launcher === null
       ? started(command, { cwd, env, stdio: ['ignore', 'pipe', 'pipe', pipe] })
-      : // The program's environment is not the launcher's own: that goes over the fifth pipe.
+      : // The launcher must not get the program's environment, which is sent over the fifth pipe.
         started([launcher, ...launcherArguments(options, host), '--', ...command], {
           cwd,
           env: {},
           stdio: ['ignore', 'pipe', 'pipe', pipe, 'pipe'],
         }));
   } catch (error: unknown) {
-    const message = `a script's process can't be started: ${toError(error).message}`;
+    const message = `a script's process cannot be started: ${toError(error).message}`;
     throw new AgentError('SANDBOX_UNAVAILABLE', message, { cause: error });
   }
   const supervisor = launcher === null ? null : listenToSupervisor(spawned.stdio[4] as Duplex, env); // the fifth pipe
@@ -86,14 +89,14 @@ async function launched(
   if (failure !== undefined && failure !== null) {
     await child.kill();
     const why = `${failure.step}: ${errnoName(failure.errno)}`;
-    throw new AgentError('SANDBOX_UNAVAILABLE', `a script's process can't be started (${why})`);
+    throw new AgentError('SANDBOX_UNAVAILABLE', `a script's process cannot be started (${why})`);
   }
   return child;
 }
 
 function nodeFlags(options: ChildOptions, version: string | null): string[] {
   const given = options.nodeFlags ?? [];
-  // Above it the whole child is killed; the heap's own bound gives the script an error first.
+  // Above this limit the whole child is killed; the heap's lower limit gives the script an error first.
   const heap = Math.max(16, Math.floor((options.limits.memoryBytes / megabyte) * 0.75));
   const ownHeap = given.some((flag) => flag.startsWith('--max-old-space-size'));
   return [
@@ -103,7 +106,7 @@ function nodeFlags(options: ChildOptions, version: string | null): string[] {
   ];
 }
 
-/** Without variables that would reach around the permission model. */
+/** Removes variables that would bypass the permission model. */
 function environmentOf(options: Reach): { [name: string]: string } {
   const entries = Object.entries(options.env).filter(([, value]) => !value.includes('\0'));
   if (options.mayStartPrograms) return Object.fromEntries(entries);
@@ -117,7 +120,7 @@ function started(
   const spawned = spawn(command[0] ?? '', command.slice(1), { ...options, detached: true });
   return new Promise((resolve, reject) => {
     spawned.once('spawn', () => resolve(spawned));
-    spawned.on('error', reject); // stays: a later one, of a kill, is nobody's
+    spawned.on('error', reject); // stays for later errors of kill()
   });
 }
 
@@ -137,7 +140,7 @@ function childOf(
     spawned.once('exit', () => {
       if (supervisor === null) signalGroup(pid, 'SIGKILL');
       ending.forEach(clearTimeout);
-      // A supervisor has ended all others by now, unless it was killed.
+      // By now the supervisor has killed all other processes, unless it was killed itself.
       closing = setTimeout(() => {
         for (const pipe of spawned.stdio) pipe?.destroy();
       }, closePatienceMs);
@@ -164,7 +167,7 @@ function childOf(
     else supervisor.askToEnd(graceMs);
     ending = [
       ...(supervisor === null ? [setTimeout(() => signalGroup(pid, 'SIGTERM'), (graceMs * 4) / 5)] : []),
-      // The supervisor's own clock comes first.
+      // The supervisor's own timer fires first.
       setTimeout(() => void kill(), graceMs + (supervisor === null ? 0 : 500)),
     ];
     return ended;
@@ -208,7 +211,10 @@ function childOf(
   };
 }
 
-/** Hands on what is JSON and short enough; a child that breaks the rules of its own channel is not listened to. */
+/**
+ * Passes on messages that are valid JSON and short enough; a child that violates the protocol of its own channel is
+ * ignored from then on.
+ */
 function readMessages(
   channel: Duplex,
   options: { take: (message: unknown) => void; onGarbage: () => void; most: number; onFlood: () => void },
@@ -241,6 +247,6 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // Nobody is left in it.
+    // The process group is already empty.
   }
 }

@@ -1,17 +1,17 @@
 import { availableParallelism } from 'node:os';
 import { AgentError, JobAborted } from '../../errors.ts';
 
-/** Who asks: setup and teardown scripts take seconds, Playwright runs minutes. */
+/** The two uses of slots: setup and teardown scripts take seconds, Playwright runs take minutes. */
 export type SlotUse = 'api' | 'playwright';
 
-/** Gives the slot back; calls after the first do nothing. */
+/** Releases the slot; calls after the first do nothing. */
 export type ReleaseSlot = () => void;
 
 export type ChildSlots = {
   readonly total: number;
   /** Waits for a slot, first come, first served within a use; rejects with `signal.reason`. */
   take: (use: SlotUse, signal: AbortSignal) => Promise<ReleaseSlot>;
-  /** Slots taken and callers that wait, by use. */
+  /** Taken slots and waiting callers, by use. */
   readonly taken: { readonly [U in SlotUse]: number };
   readonly waiting: { readonly [U in SlotUse]: number };
 };
@@ -19,8 +19,8 @@ export type ChildSlots = {
 type Waiter = { use: SlotUse; grant: () => void };
 
 /**
- * A gate for the processes that run customer code. Each use leaves a quarter of the slots (at least one) to the other, so
- * that minutes of Playwright never hold up an API check, nor a crowd of API checks a browser.
+ * A gate for the processes that run customer code. Each use leaves a quarter of the slots (at least one) to the other.
+ * Long Playwright runs therefore never block an API check, and many API checks never block a browser.
  */
 export function createChildSlots(total: number): ChildSlots {
   const kept = Math.max(1, Math.floor(total / 4));
@@ -77,13 +77,13 @@ export function createChildSlots(total: number): ChildSlots {
   };
 }
 
-/** The one gate of this process: at most 2 × cores children that run customer code at once (at least 2). */
+/** The gate of this process: at most 2 × cores concurrent children that run customer code (at least 2). */
 export const childSlots = createChildSlots(2 * availableParallelism());
 
-/** A deadline that passes before the script has begun is not the script's fault. */
+/** A deadline that passes before the script has started is not the script's fault. */
 export function beforeItsTurn(error: unknown): unknown {
   if (!(error instanceof JobAborted) || error.code !== 'deadline') return error;
-  return new AgentError('INTERNAL', 'no process for the script came free before the deadline', {
+  return new AgentError('INTERNAL', 'no process for the script was free before the deadline', {
     cause: error,
   });
 }

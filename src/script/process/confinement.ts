@@ -2,16 +2,16 @@ import { constants } from 'node:os';
 import { toError } from '../../errors.ts';
 import { launcherFile, probeLauncher } from '../../native/launcher.ts';
 
-/** Layers between a script and this host, apart from Node's own permission model. */
+/** Layers between a script and this host, in addition to Node's own permission model. */
 export type Layer = 'no_new_privs' | 'capabilities' | 'seccomp' | 'landlock' | 'namespaces';
 
-/** What this host gives, as a start-up probe found it. */
+/** The layers of this host, as a start-up probe found them. */
 export type Confinement = {
-  /** Null = scripts are started without it: none of the layers holds, and only time and output are bounded. */
+  /** Null = scripts are started without a launcher: no layer works, and only time and output are limited. */
   launcher: string | null;
   landlockVersion: number;
   holds: { readonly [L in Layer]: boolean };
-  /** One sentence for each thing that is missing, with the remedy. */
+  /** One sentence for each missing layer, with the remedy. */
   missing: readonly string[];
 };
 
@@ -28,12 +28,12 @@ const remedies: { readonly [L in Layer]: string } = {
   capabilities: 'start the agent as a user without capabilities',
   seccomp: 'use a kernel with seccomp filters, on x86_64 or aarch64',
   landlock: 'use a kernel of 5.13 or newer that has landlock among its security modules',
-  namespaces: 'allow user namespaces to this container or user (seccomp and AppArmor profiles forbid them)',
+  namespaces: 'allow user namespaces for this container or user (seccomp and AppArmor profiles forbid them)',
 };
 
 let found: Promise<Confinement> | undefined;
 
-/** Tries every layer once per process, in some milliseconds. Never rejects. */
+/** Tries every layer once per process; takes some milliseconds. Never rejects. */
 export function confinement(): Promise<Confinement> {
   found ??= probe();
   return found;
@@ -62,7 +62,7 @@ async function probe(): Promise<Confinement> {
       missing: results.filter(([, errno]) => errno !== 0).map(([layer, errno]) => missingLayer(layer, errno)),
     };
   } catch (error: unknown) {
-    const missing = `the launcher can't run: scripts run unconfined (${toError(error).message.split('\n', 1)[0] ?? ''})`;
+    const missing = `the launcher cannot run: scripts run unconfined (${toError(error).message.split('\n', 1)[0] ?? ''})`;
     return { launcher: null, landlockVersion: 0, holds: nothingHolds, missing: [missing] };
   }
 }
@@ -70,13 +70,13 @@ async function probe(): Promise<Confinement> {
 const warned = new Set<string>();
 let warn: (line: string) => void = () => undefined;
 
-/** Tells `to`, once each, what is missing on this host, now and whenever a layer fails later. */
+/** Reports missing layers of this host to `to`, once each, now and when a layer fails later. */
 export function announceConfinement(to: (line: string) => void): void {
   warn = to;
   void confinement().then(({ missing }) => missing.forEach(warnOnce));
 }
 
-/** A layer could not be put on one child, although the probe had found it. */
+/** Reports a layer that could not be applied to one child, although the probe had found it. */
 export function noteMissing(layer: string, errno: number): void {
   const known = Object.keys(remedies).find((name): name is Layer => name === layer);
   warnOnce(
@@ -94,7 +94,7 @@ function missingLayer(layer: Layer, errno: number): string {
   return `scripts run without ${layer} (${errnoName(errno)}): ${remedies[layer]}`;
 }
 
-/** The name of an errno of Linux, such as EPERM. */
+/** The Linux name of an errno, such as EPERM. */
 export function errnoName(errno: number): string {
   return Object.entries(constants.errno).find(([, value]) => value === errno)?.[0] ?? `errno ${errno}`;
 }

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { codeOf, isOutOfSpace } from '../../system-errors.ts';
 
-/** Whether nothing more can be written there. */
+/** Whether the disk has no room left. */
 export async function isFull(folder: string): Promise<boolean> {
   const found = await statfs(folder).catch(() => null);
   if (found === null) return false;
@@ -9,7 +9,7 @@ export async function isFull(folder: string): Promise<boolean> {
   return bavail * bsize < 65_536 || (files > 0 && ffree === 0);
 }
 
-/** Whether it was the disk that refused to take something: no room, no quota, or read-only. */
+/** Whether an error means that the disk refused the write: no room, no quota, or read-only. */
 export function isRefusedByDisk(error: unknown): boolean {
   return isOutOfSpace(error) || codeOf(error) === 'EROFS';
 }

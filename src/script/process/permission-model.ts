@@ -6,7 +6,7 @@ import { ownFiles } from './reach.ts';
 
 const versions = new Map<string, Promise<string>>();
 
-/** Version of a Node binary, asked once per file. Rejects with AgentError SANDBOX_UNAVAILABLE. */
+/** Version of a Node binary, queried once per file. Rejects with AgentError SANDBOX_UNAVAILABLE. */
 export function nodeVersionOf(node: string): Promise<string> {
   const known = versions.get(node);
   if (known !== undefined) return known;
@@ -15,7 +15,9 @@ export function nodeVersionOf(node: string): Promise<string> {
       if (error === null) return resolve(stdout.trim().replace(/^v/, ''));
       versions.delete(node);
       reject(
-        new AgentError('SANDBOX_UNAVAILABLE', `the Node of the runtime can't run: ${node}`, { cause: error }),
+        new AgentError('SANDBOX_UNAVAILABLE', `the Node of the runtime cannot run: ${node}`, {
+          cause: error,
+        }),
       );
     });
   });
@@ -24,8 +26,8 @@ export function nodeVersionOf(node: string): Promise<string> {
 }
 
 /**
- * Flags that put Node's own permission model over a child: files as told, no programs, no threads, no addons. Empty where
- * that Node (before 20) has none. The network stays open: requests are what scripts are for.
+ * Flags that apply Node's own permission model to a child: only the given files, no programs, no threads, no addons.
+ * Empty if that Node (before 20) has no permission model. The network stays open, because scripts need it for requests.
  */
 export function permissionFlags(version: string, options: ChildOptions): string[] {
   const [major = 0, minor = 0] = version.split('.').map(Number);
@@ -34,7 +36,7 @@ export function permissionFlags(version: string, options: ChildOptions): string[
   const read = [...ownFiles(options.file), ...options.readable, ...options.writable];
   return [
     stable ? '--permission' : '--experimental-permission',
-    // Else each run's output would begin with Node's own remark.
+    // Otherwise each run's output would begin with a warning of Node.
     '--disable-warning=ExperimentalWarning',
     '--disable-warning=SecurityWarning',
     ...(major >= 25 ? ['--allow-net'] : []),
@@ -43,13 +45,13 @@ export function permissionFlags(version: string, options: ChildOptions): string[
   ];
 }
 
-/** Without those that lie in another: Node 20 aborts when one path comes twice. */
+/** Removes paths that are inside another: Node 20 aborts if a path is given twice. */
 function outermost(paths: readonly string[]): string[] {
   const whole = [...new Set(paths.map((path) => path.replace(/(?<=.)\/+$/, '')))];
   return whole.filter((path) => !whole.some((other) => path !== other && path.startsWith(`${other}/`)));
 }
 
-/** Node 20 takes a folder without a star for the folder alone. */
+/** Node 20 treats a folder without a star as the folder itself, without its content. */
 function below(path: string): string {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
   return isFolder ? `${path}/*` : path;

@@ -4,8 +4,8 @@ import type { Confinement } from './confinement.ts';
 import type { Reach } from './program.ts';
 
 /**
- * What every program needs of the system, read-only. Of /etc only names that hold no secret: no shadow, no keys, and not
- * the agent's own configuration.
+ * Paths of the system that every program needs, read-only. Of /etc, only names without secrets: no shadow, no keys, and
+ * not the agent's own configuration.
  */
 const words = (text: string): string[] => text.trim().split(/\s+/);
 const etcNames = words(`
@@ -25,7 +25,7 @@ const devices = words('/dev/null /dev/zero /dev/full /dev/random /dev/urandom');
 
 type Launched = Reach & { command: readonly string[] };
 
-/** The launcher's arguments for a child: how far it may reach, what bounds it. */
+/** The launcher's arguments for a child: its access and its limits. */
 export function launcherArguments(options: Launched, host: Confinement): string[] {
   const { limits } = options;
   const flags = [
@@ -38,11 +38,11 @@ export function launcherArguments(options: Launched, host: Confinement): string[
       ? []
       : [`--programs-at-once=${Math.floor(options.processesAtOnce)}`]),
     ...(options.maxFiles === undefined ? [] : [`--files=${Math.floor(options.maxFiles)}`]),
-    // Each once: what is below them is counted.
+    // Each path once, because the content below it is counted.
     ...[...new Set(options.writable.map(realPath))].map((path) => `--write=${path}`),
     ...(options.listable ?? []).map((path) => `--list=${path}`),
   ];
-  // A namespace hides the processes whose ids these are, and has others under the same numbers.
+  // A namespace hides the processes with these ids and has others under the same numbers.
   flags.push(`--protect=${ownIds().join(',')}`);
   if (host.holds.namespaces) flags.push('--namespaces', ...ownTmp(options));
   if (options.mayStartPrograms) flags.push('--programs', '--user-namespaces');
@@ -51,14 +51,14 @@ export function launcherArguments(options: Launched, host: Confinement): string[
 }
 
 /**
- * Absolute paths as they were given, and where they really lead: a link may stand anywhere in one, and programs that ask for
- * the real path are told of no other. What is not there stays as it is.
+ * The absolute paths as given, and their real paths. Any part of a path may be a link, and a program that resolves it
+ * needs access to the real path. Missing paths are kept unchanged.
  */
 export function withRealPaths(paths: readonly string[]): string[] {
   return [...new Set([...paths.map((path) => resolve(path)), ...paths.map(realPath)])];
 }
 
-/** A folder of the program's own stands at /tmp, where nothing that it needs would be hidden by it. */
+/** Whether the program's own folder is mounted at /tmp: only if that hides nothing that it needs. */
 function ownTmp({ temporary, readable, writable, command }: Launched): string[] {
   const hidden = [...readable, ...writable, ...command].some((path) => path.startsWith('/tmp/'));
   return temporary === undefined || hidden ? [] : [`--tmp=${temporary}`];
@@ -75,7 +75,8 @@ function realPath(path: string): string {
 function fileRules(options: Reach): string[] {
   const extraCa = options.env['NODE_EXTRA_CA_CERTS'];
   const readable = [...systemPaths, ...options.readable, ...(extraCa === undefined ? [] : [extraCa])];
-  // As root, files below /proc/sys would be open too; for others they are read-only anyway, and browsers write to their own.
+  // As root, files below /proc/sys would be writable too; for others they are read-only anyway, and browsers write to
+  // their own.
   const proc = process.geteuid?.() === 0 ? '--read=/proc' : '--use=/proc';
   return [proc, ...devices.map((path) => `--use=${path}`), ...readable.map((path) => `--read=${path}`)];
 }
@@ -95,7 +96,7 @@ export function ownFiles(file: string): string[] {
   return [folder];
 }
 
-/** Our process, its threads and its group (negative), and our parent: a signal to any of these would end the agent. */
+/** Our process, its threads and its group (negative), and our parent: a signal to any of these would kill the agent. */
 function ownIds(): number[] {
   try {
     const stat = readFileSync('/proc/self/stat', 'utf8');

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The text of a file; null if there is none that can be read. */
+/** The text of a file; null if there is no readable file. */
 export function readIfThere(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');

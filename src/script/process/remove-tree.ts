@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf } from '../../system-errors.ts';
 
-/** Bytes of a path from which on what is below it moves up; the kernel takes 4095, and names have up to 255. */
+/** Path length in bytes above which folders are moved up first; the kernel's limit is 4095, and names have up to 255. */
 const longPath = 2000;
-/** Names that are held at a time; a suite may leave a million of them, and `rm` of Node's holds them all. */
+/** Number of names held at a time. A suite may leave a million of them, and Node's `rm` holds them all. */
 const atOnce = { files: 64, folders: 512, read: 128 };
-/** Folders that are emptied side by side, of one removal. */
+/** Number of folders that one removal empties concurrently. */
 const sideBySide = 8;
-/** Passes over a folder that find something again although nobody should write to it any more. */
+/** Number of passes over a folder that find something again although nobody should write to it any more. */
 const maxPasses = 10;
 
 /**
- * Removes a folder with all that is in it, whatever its modes, however deep and however many files, in little memory. One that is
- * not there is no error. Rejects with what the file system says.
+ * Removes a folder and its content, whatever its modes, depth and number of files, in little memory. A missing folder
+ * is not an error. Rejects with errors of the file system.
  */
 export async function removeTree(root: string): Promise<void> {
   const state = await lstat(root).catch(orNothing);
@@ -52,7 +52,7 @@ async function removeFolder(folder: string, tree: Tree): Promise<void> {
   }
 }
 
-/** Removes what is no folder; names of folders, not always all. */
+/** Removes everything that is not a folder; returns names of folders, not always all. */
 async function removeFiles(folder: string): Promise<string[]> {
   const below: string[] = [];
   const removals = several(atOnce.files);
@@ -72,7 +72,7 @@ async function removeBelow(folder: string, names: readonly string[], tree: Tree)
   for (const name of names) {
     const path = join(folder, name);
     if (Buffer.byteLength(path) > longPath) {
-      // To move a folder, one must be able to write to it. The next pass over the root finds it there.
+      // Moving a folder requires write permission on it. The next pass over the root finds it there.
       await chmod(path, 0o700);
       tree.moved += 1;
       await rename(path, join(tree.root, `.moved-${process.pid}-${tree.moved}`));
@@ -86,7 +86,7 @@ async function removeBelow(folder: string, names: readonly string[], tree: Tree)
   await removals.end();
 }
 
-/** Lets `most` promises go on at a time. The first failure comes out at the end, so that none is nobody's. */
+/** Runs at most `most` promises at a time. The first failure is thrown at the end, so that no rejection is unhandled. */
 function several(most: number) {
   let open: Promise<unknown>[] = [];
   const failures: unknown[] = [];
@@ -107,16 +107,16 @@ function several(most: number) {
   };
 }
 
-/** Of what is gone already. */
+/** Ignores errors of files that are already gone. */
 function orNothing(error: unknown): null {
   if (codeOf(error) === 'ENOENT') return null;
   throw error;
 }
 
 /**
- * Makes the folders below `root`, which nobody changes any more, such that an ordinary removal gets through: this user may
- * enter each, and no path is too long (a script can nest deeper than any path may name). Links are not followed. Rejects with
- * what the file system says.
+ * Prepares the folders below `root`, to which nobody writes any more, for an ordinary removal: this user may enter each
+ * folder, and no path is too long (a script can nest deeper than the path limit). Links are not followed. Rejects with
+ * errors of the file system.
  */
 export async function makeRemovable(root: string): Promise<void> {
   const left = [root];
@@ -130,7 +130,7 @@ export async function makeRemovable(root: string): Promise<void> {
         left.push(below);
         continue;
       }
-      // To move a folder, one must be able to write to it.
+      // Moving a folder requires write permission on it.
       await chmod(below, 0o700);
       moved += 1;
       const higher = join(root, `.moved-${process.pid}-${moved}`);

@@ -5,7 +5,7 @@ import { toError } from '../../errors.ts';
 /** A runtime that is installed here: a fixed set of packages and the Node that they run on. */
 export type Runtime = {
   name: string;
-  /** The folder that holds its package.json and node_modules. */
+  /** The folder that contains its package.json and node_modules. */
   folder: string;
   /** Its own Node binary. */
   node: string;
@@ -14,29 +14,32 @@ export type Runtime = {
   multiStepSupport: boolean;
 };
 
-/** A runtime below the folder of runtimes, as far as this machine has it. */
+/** The state of a runtime below the folder of runtimes. */
 export type FoundRuntime = {
   name: string;
   /** ALPHA, BETA, CURRENT, STABLE, DEPRECATED or REMOVED. */
   stage: string;
-  /** missing: no packages here, which is no fault. broken: something is there that can not be used. */
+  /** missing: no packages here, which is not an error. broken: something is there that cannot be used. */
   state: { is: 'installed'; runtime: Runtime } | { is: 'missing' } | { is: 'broken'; reason: string };
 };
 
-/** What its scripts must be able to read. Its packages may be a link to another place. */
+/** The paths that its scripts must be able to read. Its packages may be a link to another place. */
 export function foldersOf(runtime: Runtime): string[] {
   return [runtime.folder, join(runtime.folder, 'node_modules')];
 }
 
-/** Finds the runtimes that are installed below `root`, newest first. Never throws: what is broken is left out and told to `warn`. */
+/**
+ * Finds the runtimes that are installed below `root`, newest first. Never throws: broken runtimes are skipped and
+ * reported to `warn`.
+ */
 export function installedRuntimes(root: string, warn: (line: string) => void): Runtime[] {
   return findRuntimes(root).flatMap(({ name, state }) => {
-    if (state.is === 'broken') warn(`runtime ${name} is left out: ${state.reason}`);
+    if (state.is === 'broken') warn(`runtime ${name} is skipped: ${state.reason}`);
     return state.is === 'installed' ? [state.runtime] : [];
   });
 }
 
-/** All runtimes that have a package list below `root`, newest first. Empty when there is no such folder. */
+/** All runtimes that have a package list below `root`, newest first. Empty if there is no such folder. */
 export function findRuntimes(root: string): FoundRuntime[] {
   return namesBelow(root)
     .filter((name) => exists(join(root, name, 'package.json')))
@@ -75,14 +78,12 @@ function readRecord(folder: string, name: string): { stage: string; multiStepSup
 
 function readInstalled(folder: string): Pick<Runtime, 'node' | 'nodeVersion' | 'playwrightVersion'> {
   const packages = join(folder, 'node_modules');
-  // The install's last act.
+  // The install writes this file last.
   if (!exists(join(packages, '.runtime-stamp'))) throw new Error('its install is not complete');
   const listed = readJson(join(folder, 'package.json'))['dependencies'] as { [name: string]: string };
   const playwrightVersion = versionOf(join(packages, 'playwright'));
   if (listed['playwright'] !== playwrightVersion)
-    throw new Error(
-      `Playwright ${playwrightVersion} is installed where its list has ${listed['playwright']}`,
-    );
+    throw new Error(`Playwright ${playwrightVersion} is installed, but its list has ${listed['playwright']}`);
   const platform = `${process.platform}-${process.arch}`;
   const nodePackage = join(packages, `node-${platform}`);
   if (!exists(nodePackage)) throw new Error(`it has no Node for ${platform}`);
@@ -90,7 +91,7 @@ function readInstalled(folder: string): Pick<Runtime, 'node' | 'nodeVersion' | '
   try {
     accessSync(node, constants.X_OK);
   } catch {
-    throw new Error(`its Node can not be executed: ${node}`);
+    throw new Error(`its Node cannot be executed: ${node}`);
   }
   return { node, nodeVersion: versionOf(nodePackage), playwrightVersion };
 }
@@ -103,7 +104,7 @@ function versionOf(packageFolder: string): string {
 
 function readJson(file: string): { [name: string]: unknown } {
   const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-  if (typeof value !== 'object' || value === null) throw new Error(`${file} holds no object`);
+  if (typeof value !== 'object' || value === null) throw new Error(`${file} contains no object`);
   return value as { [name: string]: unknown };
 }
 

@@ -10,7 +10,7 @@ export type ScriptedJob = { [T in ScriptedType]: JobOf<T> }[ScriptedType];
 type Variables = { readonly [name: string]: string | undefined };
 const variablesOfScript = (job: JobOf<ScriptType>): Variables => ({ RUNTIME_VERSION: job.script.runtimeId });
 
-/** Built-in variables that only jobs of a type have. */
+/** Built-in variables of one job type. */
 const variablesOf: { readonly [T in ScriptedType]: (job: JobOf<T>) => Variables } = {
   API: ({ scripts, request, groupBaseUrl }) => ({
     RUNTIME_VERSION: scripts?.runtimeId,
@@ -25,28 +25,29 @@ const variablesOf: { readonly [T in ScriptedType]: (job: JobOf<T>) => Variables 
 export type EnvironmentOptions = {
   /** The attempt's folder; home and temporary files are below it (`hostFolders`). Absent = the script may write nowhere. */
   workDir?: string;
-  /** The addresses under which the agent is seen, as far as it knows them. */
+  /** The agent's public addresses, as far as it knows them. */
   publicIp?: { v4?: string; v6?: string };
 };
 
 /**
- * Variables that steer the loader or Node itself, before any script: a check may not set them. (They could do no more than
- * its scripts can, but they would do it to the programs that confine those.)
+ * Variables that control the loader or Node itself before any script: a check may not set them. (They could do no more
+ * than its scripts can, but they would also affect the programs that confine those scripts.)
  */
 const steering =
   /^(?:LD_|DYLD_|GLIBC_|MALLOC_|NODE_OPTIONS$|NODE_CHANNEL_|NODE_REPL_|GCONV_PATH$|BASH_ENV$|ENV$|IFS$)/;
 
 /**
- * The whole environment that a script sees (facts, 5.2): the run's built-in variables, then the job's own, which win. Empty
- * ones are left out, so are names and values that no environment can hold. Nothing of the agent's own environment and not
- * the location's proxyUrl. One value may be as long as a job allows: longer than what `execve` takes (128 KiB with its name).
+ * The complete environment of a script (facts, 5.2): the run's built-in variables, then the job's own, which win. Empty
+ * variables are omitted, and so are names and values that no environment can hold. It contains nothing of the agent's
+ * own environment and not the location's proxyUrl. A value may be as long as a job allows, which exceeds the limit of
+ * `execve` (128 KiB with its name).
  */
 export function scriptEnvironment(
   job: ScriptedJob,
   options: EnvironmentOptions = {},
 ): { [name: string]: string } {
   const { workDir, publicIp } = options;
-  // Each row takes jobs of its own type; the type of the job chooses the row.
+  // Each row takes jobs of its own type; the job's type selects the row.
   const ownVariables = variablesOf[job.checkType] as (job: ScriptedJob) => Variables;
   const builtIn: { [name: string]: string | undefined } = {
     PATH: '/usr/local/bin:/usr/bin:/bin',
@@ -63,7 +64,7 @@ export function scriptEnvironment(
     CHECK_NAME: job.checkName,
     CHECK_TYPE: job.checkType,
     CHECK_RUN_ID: job.runId,
-    // One job has one final result; this is what the service knows before there is one.
+    // A job has one final result; until then this id is all that the service knows.
     CHECK_RESULT_ID: job.jobId,
     REGION: job.runLocation,
     PUBLIC_IP_V4: publicIp?.v4,
@@ -72,7 +73,7 @@ export function scriptEnvironment(
   };
   const own = job.environmentVariables.filter(({ key }) => !steering.test(key));
   const all = [...Object.entries(builtIn), ...own.map(({ key, value }) => [key, value] as const)];
-  // No prototype: a variable may be named __proto__.
+  // No prototype, because a variable may be named __proto__.
   const environment = Object.create(null) as { [name: string]: string };
   for (const [name, value] of all) {
     if (value === undefined || /[=\0]/.test(name) || value.includes('\0')) continue;
@@ -82,7 +83,7 @@ export function scriptEnvironment(
   return environment;
 }
 
-/** The names of a job's variables that `scriptEnvironment` keeps from scripts, for a line of the run's log. */
+/** The names of a job's variables that `scriptEnvironment` does not pass to scripts, for a line of the run's log. */
 export function refusedVariables(job: ScriptedJob): string[] {
   return job.environmentVariables
     .filter(({ key, value }) => steering.test(key) || /[=\0]/.test(key) || value.includes('\0'))

@@ -10,20 +10,20 @@ const totalBytes = 32 * 1024 * 1024;
 const longestName = 255;
 const deepest = 32;
 
-/** Top-level names of the workDir that belong to the host: the script's home and its temporary files. */
+/** Top-level names of the workDir that the host uses: the script's home and its temporary files. */
 export const hostFolders = { home: '.home', temporary: '.tmp' } as const;
 
 export type ScriptFilesOptions = {
-  /** The script itself and the files that it needs, each by its relative path. */
+  /** The script itself and the files that it needs, each with its relative path. */
   files: readonly ScriptFile[];
-  /** First segments of a path that the caller keeps for itself besides `hostFolders` and `node_modules`. */
+  /** First path segments that the caller reserves in addition to `hostFolders` and `node_modules`. */
   reserved?: readonly string[];
 };
 
 /**
- * Makes `hostFolders` in the folder, which must be this run's own and fresh, and writes the files below it. Null = done; a
- * path that may not be is a SCRIPT_INVALID reason that names it, and then nothing is written. Rejects with AgentError
- * DISK_FULL or INTERNAL.
+ * Creates `hostFolders` in the folder, which must be new and used only by this run, and writes the files below it. Null
+ * = done. For an invalid path it returns a SCRIPT_INVALID reason that names it, and writes nothing. Rejects with
+ * AgentError DISK_FULL or INTERNAL.
  */
 export async function writeScriptFiles(folder: string, options: ScriptFilesOptions): Promise<Reason | null> {
   const checked = checkedScriptFiles(options);
@@ -34,7 +34,7 @@ export async function writeScriptFiles(folder: string, options: ScriptFilesOptio
     for (const [path, content] of checked) {
       const full = join(folder, path);
       await mkdir(dirname(full), { recursive: true, mode: 0o700 });
-      // `wx`: what is there already was not written by this run's files, which have one path each.
+      // `wx`: an existing file was not written by this run, whose files all have different paths.
       await writeFile(full, content, { flag: 'wx', mode: 0o600 });
     }
   } catch (error: unknown) {
@@ -45,24 +45,23 @@ export async function writeScriptFiles(folder: string, options: ScriptFilesOptio
   return null;
 }
 
-/** The normal form of a script file's path, relative, with `/`; or what is wrong with it. */
+/** The normal form of a script file's path, relative, with `/`; or the error in it. */
 export function normalScriptPath(
   path: string,
   reserved: readonly string[] = [],
 ): { path: string } | { error: string } {
-  if (path.includes('\0')) return { error: 'it holds a NUL character' };
-  // oxlint-disable-next-line no-control-regex -- they are what is refused
-  if (/[\u0001-\u001f\u007f\u2028\u2029]/.test(path)) return { error: 'it holds a control character' };
-  if (path.includes('\\')) return { error: 'it holds a backslash; separate folders by /' };
-  if (posix.isAbsolute(path)) return { error: "it is absolute; give it relative to the script's folder" };
+  if (path.includes('\0')) return { error: 'it contains a NUL character' };
+  // oxlint-disable-next-line no-control-regex -- the expression finds invalid characters
+  if (/[\u0001-\u001f\u007f\u2028\u2029]/.test(path)) return { error: 'it contains a control character' };
+  if (path.includes('\\')) return { error: 'it contains a backslash; separate folders with /' };
+  if (posix.isAbsolute(path)) return { error: "it is absolute; use a path relative to the script's folder" };
   const normal = posix.normalize(path);
   const segments = normal.split('/');
   if (segments[0] === '..') return { error: "it leaves the script's folder" };
-  if (normal === '.' || normal === './' || path.endsWith('/'))
-    return { error: 'it names a folder, not a file' };
+  if (normal === '.' || normal === './' || path.endsWith('/')) return { error: 'it is a folder, not a file' };
   if (segments.length > deepest) return { error: `it is more than ${deepest} folders deep` };
   if (segments.some((segment) => Buffer.byteLength(segment) > longestName)) {
-    return { error: `a part of it is longer than ${longestName} bytes` };
+    return { error: `one of its names is longer than ${longestName} bytes` };
   }
   const first = segments[0] ?? '';
   if (['node_modules', ...Object.values<string>(hostFolders), ...reserved].includes(first)) {
@@ -71,7 +70,7 @@ export function normalScriptPath(
   return { path: normal };
 }
 
-/** The files by their normal paths, or a SCRIPT_INVALID reason that names the first path that may not be. */
+/** The files by their normalized paths, or a SCRIPT_INVALID reason that names the first invalid path. */
 export function checkedScriptFiles({ files, reserved }: ScriptFilesOptions): Map<string, string> | Reason {
   const byPath = new Map<string, string>();
   const folders = new Set<string>();
@@ -91,11 +90,11 @@ export function checkedScriptFiles({ files, reserved }: ScriptFilesOptions): Map
     }
   }
   for (const path of byPath.keys()) {
-    if (folders.has(path)) return refused(path, 'it is the folder of another file');
+    if (folders.has(path)) return refused(path, 'another file uses it as a folder');
   }
   return byPath;
 }
 
 function refused(path: string, why: string): Reason {
-  return reasonOf('SCRIPT_INVALID', `the file path ${JSON.stringify(path.slice(0, 200))} is refused: ${why}`);
+  return reasonOf('SCRIPT_INVALID', `the file path ${JSON.stringify(path.slice(0, 200))} is invalid: ${why}`);
 }

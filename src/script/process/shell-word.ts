@@ -1,2 +1,2 @@
-/** A text as one word of a shell. No program's arguments can hold a NUL: it is left out. */
+/** Quotes a text as one word of a shell. No program argument can contain a NUL, so it is dropped. */
 export const quoted = (text: string): string => `'${text.replaceAll('\0', '').replaceAll("'", `'\\''`)}'`;

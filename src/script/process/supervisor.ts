@@ -4,20 +4,20 @@ import { readLines } from './bounded-lines.ts';
 import type { ChildLimits } from './program.ts';
 import { noteMissing } from './confinement.ts';
 
-/** What the supervisor (src/native/launcher/supervise.c) tells over its line. */
+/** The events that the supervisor (src/native/launcher/supervise.c) reports over its pipe. */
 export type Supervisor = {
-  /** Null when the program runs; else the step that failed. Also settles when the line breaks. */
+  /** Null when the program runs; otherwise the step that failed. Also settles when the pipe breaks. */
   readonly started: Promise<{ step: string; errno: number } | null>;
   exceeded: () => keyof ChildLimits | null;
-  /** How the program ended; null when the supervisor did not live to tell. */
+  /** How the program ended; null if the supervisor died before it could report it. */
   end: () => { code: number | null; signal: NodeJS.Signals | null } | null;
-  /** Lets it ask the program to end, and kill what is left after `graceMs`. */
+  /** Asks the program to exit, and kills the remaining processes after `graceMs`. */
   askToEnd: (graceMs: number) => void;
 };
 
 const limitNames: readonly (keyof ChildLimits)[] = ['memoryBytes', 'cpuSeconds', 'diskBytes', 'processes'];
 
-/** Hands the environment over, then follows the supervisor's events. */
+/** Sends the environment, then follows the supervisor's events. */
 export function listenToSupervisor(line: Duplex, env: { readonly [name: string]: string }): Supervisor {
   let exceeded: keyof ChildLimits | null = null;
   let end: ReturnType<Supervisor['end']> = null;
@@ -35,7 +35,7 @@ export function listenToSupervisor(line: Duplex, env: { readonly [name: string]:
         what === 'code'
           ? { code: Number(number), signal: null }
           : { code: null, signal: signalName(Number(number)) };
-      // On a busy machine the kernel's own limit may come before the supervisor's look.
+      // On a busy machine the kernel's own limit may act before the supervisor's check.
       if (end.signal === 'SIGXCPU') exceeded ??= 'cpuSeconds';
     }
   });

@@ -1,6 +1,6 @@
 import { fieldsOf } from '../../json-values.ts';
 
-/** Reads values that nobody has checked: each function answers with something of its type, whatever it is given. */
+/** Functions that read unchecked values: each returns a value of its type, whatever it is given. */
 
 export function textOf(value: unknown, longest: number): string {
   return typeof value === 'string' ? value.slice(0, longest) : '';
@@ -27,7 +27,7 @@ export function textsOf(value: unknown, count: number, longest: number): string[
   return listOf(value, count).map((each) => textOf(each, longest));
 }
 
-/** An object of texts. */
+/** An object whose values are strings. */
 export function recordOfTexts(value: unknown, count: number, longest: number): { [name: string]: string } {
   return Object.fromEntries(
     Object.entries(fieldsOf(value))

@@ -2,12 +2,12 @@ import type { Suite } from '../../protocol/suite.ts';
 import { quoted } from '../process/shell-word.ts';
 import type { PackageManager } from './place/place.ts';
 
-/** The shell command that runs a suite's tests, with what to tell the customer about it. */
+/** The shell command that runs a suite's tests, with warnings for the customer. */
 export type TestCommand = { command: string; warnings: string[] };
 
 /**
- * The check's test command, or Playwright by the project's package manager, with the check's config, projects and tags. They
- * are added to each `playwright test` of a command that has several programs, else to its end.
+ * The check's test command, or Playwright run by the project's package manager, with the check's config, projects and
+ * tags. They are added to each `playwright test` of a command with several programs, otherwise to its end.
  */
 export function testCommandOf(options: {
   suite: Pick<Suite, 'testCommand' | 'configPath' | 'projects' | 'tags'>;
@@ -18,7 +18,7 @@ export function testCommandOf(options: {
   const command = base === '' ? `${manager.exec} playwright test` : base;
   const added = [
     ...(suite.configPath === null || suite.configPath === '' ? [] : [`--config ${quoted(suite.configPath)}`]),
-    // One option each: a list would take what follows it in the command as projects as well.
+    // One option each, because a list would also take the next words of the command as projects.
     ...suite.projects.map((project) => `--project=${quoted(project)}`),
     ...(suite.tags.length === 0 ? [] : [`--grep ${quoted(tagPattern(suite.tags))}`]),
   ].join(' ');
@@ -27,8 +27,8 @@ export function testCommandOf(options: {
 }
 
 /**
- * A regular expression for `--grep`: a test must match any of `tags`, each a tag or several that it must all have; `!tag` is
- * one that it must not have. Tags match as whole words.
+ * A regular expression for `--grep`: a test must match any of `tags`. Each is a tag or several tags that must all
+ * match; `!tag` excludes a tag. Tags match as whole words.
  */
 export function tagPattern(tags: readonly string[]): string {
   return tags
@@ -64,11 +64,11 @@ function withArguments(command: string, added: string): string {
   );
 }
 
-/** Behind each of `parts`. */
+/** Appends `added` to each of `parts`. */
 function insert(command: string, parts: readonly Program[], added: string): string {
   return parts.toReversed().reduce((text, part) => {
     const end = part.start + part.text.trimEnd().length;
-    // npm hands on to a script only what stands behind a double dash.
+    // npm passes to a script only the words after a double dash.
     const dash = /^\s*(?:\S+=\S*\s+)*npm\s+(?:run|run-script|test|t)\b/.test(part.text);
     const words = dash && !/\s--(?:\s|$)/.test(part.text) ? `-- ${added}` : added;
     return `${text.slice(0, end)} ${words}${text.slice(end)}`;
@@ -77,7 +77,7 @@ function insert(command: string, parts: readonly Program[], added: string): stri
 
 type Program = { start: number; text: string };
 
-/** The programs of a shell command: what stands between its operators, line ends and brackets, outside of quotes. */
+/** The programs of a shell command: the words between its operators, line ends and brackets, outside of quotes. */
 function programsOf(command: string): Program[] {
   const programs: Program[] = [];
   let start = 0;
@@ -95,7 +95,7 @@ function programsOf(command: string): Program[] {
     } else if (character === "'" || character === '"') {
       quote = character;
     } else if (character === '#' && /^$|\s/.test(command.charAt(at - 1))) {
-      // A comment; it ends with its line.
+      // A comment, up to the end of its line.
       close(at);
       const end = command.indexOf('\n', at);
       at = end === -1 ? command.length : end;
@@ -116,10 +116,12 @@ function warningsOf(command: string): string[] {
     warnings.push('"playwright install" in the test command is not needed: browsers are installed before it');
   }
   if (/\s--headed\b/.test(command)) {
-    warnings.push('--headed in the test command is not possible here: there is no screen for a window');
+    warnings.push('--headed in the test command does not work here: there is no screen for a window');
   }
   if (/\s--ui\b|\s--debug\b/.test(command)) {
-    warnings.push('--ui and --debug in the test command wait for a person: the run ends by its time limit');
+    warnings.push(
+      '--ui and --debug in the test command wait for a person: the run will exceed its time limit',
+    );
   }
   return warnings;
 }

@@ -3,11 +3,11 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readOwnFile } from '../playwright/files.ts';
 import { fieldsOf, parsedJson } from '../../json-values.ts';
 
-/** Where a project's Playwright configs may be: by their names, and by what its commands say. */
+/** Finds a project's Playwright configs, by their names and by the commands that mention them. */
 
 /** `playwright.config.ts`, `playwright.staging.config.mts`, `playwright-ct.config.js`, `playwright.config.ci.ts`. */
 const configName = /^playwright(?:[.-][\w-]+)*?\.config(?:\.[\w-]+)*?\.[cm]?[jt]s$/;
-/** Endings that Playwright takes as a config's. */
+/** Endings of files that Playwright accepts as a config. */
 export const moduleName = /\.[cm]?[jt]s$/;
 const skipped = new Set(['node_modules', '.git', '.yarn', '.pnpm-store']);
 
@@ -18,13 +18,13 @@ export const defaultConfigs: readonly string[] = ['ts', 'js', 'mts', 'mjs', 'cts
 const searched = { depth: 10, entries: 50_000, manifests: 500, manifestBytes: 1024 * 1024 };
 
 /**
- * Absolute paths of files below `project` that Playwright may be given as config: those with a usual name in any folder, and
- * those that the command or a script of a package.json names. Bounded; nothing of it is read but manifests.
+ * Absolute paths of files below `project` that Playwright may get as config: those with a usual name in any folder, and
+ * those that the command or a script of a package.json names. Bounded; only package.json files are read.
  */
 export async function findConfigs(options: {
   project: string;
   working: string;
-  /** The check's test command; null = none of its own. */
+  /** The check's test command; null = the check has none. */
   command: string | null;
 }): Promise<string[]> {
   const { project, working, command } = options;
@@ -63,7 +63,7 @@ export async function findConfigs(options: {
   return [...named].filter((path) => !relative(project, path).startsWith('..')).sort();
 }
 
-/** Values of `-c` and `--config` in the parts of a command that run Playwright, or a script that may. */
+/** Values of `-c` and `--config` in the parts of a command that run Playwright, or a script that may run it. */
 function configsIn(command: string): string[] {
   return command
     .split(/&&|\|\||[;|\n]/)

@@ -12,26 +12,26 @@ import { SuiteFailed, type SuitePlace } from './place/place.ts';
 import { fieldsOf, parsedJson } from '../../json-values.ts';
 
 export type InjectedConfig = {
-  /** Relative to the bundle's root: the configs over which the settings lie. */
+  /** Relative to the bundle's root: the configs that were replaced. */
   configs: string[];
-  /** For the environment of the test command. */
+  /** Variables for the test command. */
   env: { [name: string]: string };
 };
 
 const helpersFolder = fileURLToPath(new URL('../../../runtimes/helpers', import.meta.url));
 
 /**
- * Lays the agent's settings over every Playwright config of a run's private copy of a project: each is moved aside beside
- * itself, and a file of the same name and module kind takes its place. Puts what they load, the reporter and the helpers
- * package into the `node_modules` of the run's root, where Node finds them from the project. Rejects with SuiteFailed when
- * the check names a config that is not there.
+ * Applies the agent's settings to every Playwright config of a run's private copy of a project. Each config is renamed
+ * within its folder, and a file with its name and module kind replaces it. The modules that it loads, the reporter and
+ * the helpers package are copied to `node_modules` in the run's root, where Node finds them from the project. Rejects
+ * with SuiteFailed if the config that the check names does not exist.
  */
 export async function injectConfig(options: {
   place: SuitePlace;
   suite: Pick<Suite, 'configPath' | 'testCommand'>;
 }): Promise<InjectedConfig> {
   const { place, suite } = options;
-  // What the install has left there may be links to folders of others.
+  // The install may have left links to other folders there.
   await checkWorking(place);
   const files = await installModules(place);
   const named = suite.configPath === null ? null : await namedConfig(suite.configPath, place);
@@ -44,7 +44,7 @@ export async function injectConfig(options: {
   for (const config of configs) await putInPlace(config, files.overlay);
   const ownDefault = defaultConfigs.some((name) => configs.includes(join(place.working, name)));
   if (!ownDefault && named === null) {
-    // A project without any config: Playwright would run with its defaults.
+    // A project without a config: Playwright would run with its defaults.
     const config = join(place.working, 'playwright.config.cjs');
     await writeFile(config, wrapperOf({ kind: 'commonjs', given: null, overlay: files.overlay }), {
       flag: 'wx',
@@ -55,7 +55,7 @@ export async function injectConfig(options: {
     configs: configs.map((config) => relative(place.project, config)),
     env: {
       PW_TEST_REPORTER: files.reporter,
-      // A failed run's report would else be served until somebody ends it.
+      // Otherwise Playwright would serve a failed run's report until somebody stops it.
       PLAYWRIGHT_HTML_OPEN: 'never',
       PW_TEST_HTML_REPORT_OPEN: 'never',
     },
@@ -88,24 +88,24 @@ async function installModules(place: SuitePlace): Promise<{ overlay: string; rep
 
 const bundled = (name: string): string => childFile(name).replace(/\.js$/, '.cjs');
 
-/** The config that the check names: a file, or a folder with one of a default name. Null = the folder has none. */
+/** The config that the check names: a file, or a folder with a default config. Null = the folder has none. */
 async function namedConfig(configPath: string, place: SuitePlace): Promise<string | null> {
   const path = resolve(place.working, configPath);
   const isFolder = await stat(path).then(
     (found) => found.isDirectory(),
     () => false,
   );
-  // The agent itself moves the file: it must not follow a link that the install has laid to get there.
+  // The agent itself moves the file, so it must not follow a link that the install created.
   const folder = await realpath(isFolder ? path : dirname(path)).catch(() => '');
   const isInside = folder === place.project || folder.startsWith(`${place.project}/`);
   if (!isInside || (await lstat(path).catch(() => null)) === null) {
     throw wrongPath(
-      `the bundle has no file ${configPath} in the working folder; correct the check or include the file`,
+      `the bundle has no file ${configPath} in the working folder; correct the check's configPath or include the file`,
     );
   }
   if (!isFolder && !moduleName.test(path))
     throw wrongPath(
-      `${configPath} is no config of Playwright: name a .ts, .js, .mts, .mjs, .cts or .cjs file`,
+      `${configPath} is not a Playwright config: name a .ts, .js, .mts, .mjs, .cts or .cjs file`,
     );
   if (!isFolder) return path;
   for (const name of defaultConfigs) {
@@ -120,7 +120,7 @@ const wrongPath = (message: string): SuiteFailed =>
 async function putInPlace(config: string, overlay: string): Promise<void> {
   const given = await freeName(config);
   const kind = await moduleKind(config);
-  // A link moves as such, and leads where it led.
+  // A link is moved as a link and keeps its target.
   await rename(config, given);
   await writeFile(config, wrapperOf({ kind, given: basename(given), overlay }), { flag: 'wx' });
 }
@@ -133,7 +133,7 @@ async function freeName(config: string): Promise<string> {
   }
 }
 
-/** How Playwright loads a config: by its ending, else by the `type` of the nearest package.json, wherever that is. */
+/** How Playwright loads a config: by its ending, otherwise by the `type` of the nearest package.json, in whatever folder. */
 async function moduleKind(config: string): Promise<'module' | 'commonjs'> {
   if (/\.m[jt]s$/.test(config)) return 'module';
   if (/\.c[jt]s$/.test(config)) return 'commonjs';
@@ -144,12 +144,12 @@ async function moduleKind(config: string): Promise<'module' | 'commonjs'> {
   }
 }
 
-/** The text that takes a config's place. `given` = name of the moved one beside it; null = there was none. */
+/** The text that replaces a config. `given` = name of the renamed config in the same folder; null = there was none. */
 function wrapperOf(options: { kind: 'module' | 'commonjs'; given: string | null; overlay: string }): string {
   const { kind, given } = options;
   const overlay = JSON.stringify(options.overlay);
   const beside = JSON.stringify(`./${given ?? ''}`);
-  // A project may check the types and the style of all its files as part of its test command.
+  // A project may check types and style of all its files as part of its test command.
   const head = `// @ts-nocheck
 /* eslint-disable */
 // Written for this run: lays the agent's settings over the project's own${given === null ? ' (it has none)' : `, which are in ${given}`}.

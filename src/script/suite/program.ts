@@ -5,22 +5,25 @@ import type { ChildLimits, Program } from '../process/program.ts';
 import type { Confinement } from '../process/confinement.ts';
 import type { ProgramEnd, RunProgram, SuitePlace } from './place/place.ts';
 
-/** Milliseconds between asking a program to end and killing it: a cancelled run is over within 6 s. */
+/** Milliseconds between asking a program to exit and killing it: a cancelled run ends within 6 s. */
 export const defaultGraceMs = 5000;
-/** Files below a run's folders: a workspace with several copies of its packages has some hundred thousand. */
+/**
+ * Maximum number of files below a run's folders: a workspace with several copies of its packages has hundreds of
+ * thousands.
+ */
 const maxFiles = 1_000_000;
 
-/** A worker with its browser has about ten, whichever browser it is. */
+/** A worker with its browser has about ten processes, whichever browser it is. */
 const processesAtOnce = 512;
 
 const gigabyte = 1024 ** 3;
-/** Of one suite with its workers, browsers and servers. */
+/** Maximum number of processes of one suite with its workers, browsers and servers. */
 const maxMemory = 6.8 * gigabyte;
 const leastMemory = gigabyte;
 
 /**
- * Bounds of one suite's programs when `slots` may run at once: most of the memory that this process may use, shared among
- * them. Processor time follows from the time that a program has.
+ * Limits of one suite's programs if `slots` may run at once: they share most of the memory that this process may use.
+ * The processor time follows from a program's time limit.
  */
 export function suiteLimits(slots: number): Omit<ChildLimits, 'cpuSeconds'> {
   const constrained = process.constrainedMemory();
@@ -37,7 +40,7 @@ export function suiteLimits(slots: number): Omit<ChildLimits, 'cpuSeconds'> {
   };
 }
 
-/** What each bound is called in a message. */
+/** The name of each limit in messages. */
 export const boundNames: { readonly [L in keyof ChildLimits]: string } = {
   memoryBytes: 'memory',
   cpuSeconds: 'processor time',
@@ -49,22 +52,22 @@ export const boundNames: { readonly [L in keyof ChildLimits]: string } = {
 export type ProgramRunnerOptions = {
   place: Pick<SuitePlace, 'root' | 'project' | 'home' | 'temporary' | 'report'>;
   limits: Omit<ChildLimits, 'cpuSeconds'>;
-  /** What every program of the run may read besides its own folders and the system; asked at each start. */
+  /** Paths that every program of the run may read in addition to its own folders and the system; evaluated at each start. */
   readable: () => readonly string[];
-  /** Its programs may be Bun: it starts only where it can list every folder above the one that it works in. */
+  /** Its programs may be Bun, which starts only if it can list every folder above its working folder. */
   bun?: () => boolean;
-  /** Other layers than all that hold here. */
+  /** Layers to use instead of all that work here. */
   layers?: Promise<Confinement>;
 };
 
 /**
- * The way to run the shell commands of one suite: each in a process group of its own under a supervisor, with the run's
- * folders to write to. A signal that fires with JobAborted `cancelled` or `deadline` asks it to end, any other kills it.
- * Rejects with AgentError SANDBOX_UNAVAILABLE when it can't be started.
+ * Returns a function that runs the shell commands of one suite, each in its own process group under a supervisor, with
+ * write access to the run's folders. A signal that fires with JobAborted `cancelled` or `deadline` asks the program to
+ * exit; any other kills it. Rejects with AgentError SANDBOX_UNAVAILABLE if the program cannot be started.
  */
 export function programRunner(options: ProgramRunnerOptions): RunProgram {
   const { place } = options;
-  // Not the root: what the agent has put there is not the suite's to change.
+  // Not the root: the suite must not change the agent's files there.
   const own = [place.project, place.home, place.temporary, place.report];
   return async ({ command, cwd, env, signal, timeoutMs, ...asked }) => {
     if (signal.aborted) return { code: null, signal: null, exceeded: null, timedOut: false, aborted: true };
@@ -114,7 +117,7 @@ async function follow(
   const end = await program.ended;
   clearTimeout(timer);
   signal.removeEventListener('abort', onAbort);
-  // The kernel ends whoever writes a file beyond the bound by this signal, and the shell tells it as 128 + 25.
+  // The kernel sends this signal to a process that writes beyond the file size limit; the shell reports it as 128 + 25.
   const largeFile = end.signal === 'SIGXFSZ' || end.code === 153 ? 'diskBytes' : null;
   return { ...end, exceeded: end.exceeded ?? largeFile, timedOut, aborted };
 }

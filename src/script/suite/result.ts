@@ -4,9 +4,9 @@ import { boundNames } from './program.ts';
 import type { SuiteReport } from './report/report.ts';
 import type { SuiteDetails, SuiteRun, SuiteTotals } from '../interface/suite-run.ts';
 
-/** What a run learns of itself on its way. */
+/** The facts that a run collects on its way. */
 export type SuiteFacts = {
-  /** Milliseconds that the run may take, up to the end of its tests. */
+  /** Time limit of the run in milliseconds, up to the end of its tests. */
   limitMs: number;
   startTime: number;
   engine: Engine | null;
@@ -15,7 +15,7 @@ export type SuiteFacts = {
   playwrightVersion: string | null;
   testMs: number;
   exitCode: number | null;
-  /** Where it was when it was ended before its time. */
+  /** The stage in which it was stopped early. */
   endedIn: string | null;
 };
 
@@ -33,17 +33,20 @@ export function emptyFacts(limitMs: number): SuiteFacts {
   };
 }
 
-/** Why a run that was ended before its time did not pass. */
+/** The reason for a run that was stopped early. */
 export function cutReason(facts: SuiteFacts, cut: 'deadline' | 'cancelled' | null): Reason {
   return cut === 'cancelled'
     ? reasonOf('CANCELLED', 'The run was cancelled.')
     : reasonOf('SCRIPT_TIMEOUT', `Your check run has reached the maximum run time of ${facts.limitMs} ms.`);
 }
 
-/** Why a suite was killed that broke a bound; null = it broke none. */
+/** The reason for a suite that was killed because it exceeded a limit; null = it exceeded none. */
 export function exceededReason({ exceeded }: Pick<ProgramEnd, 'exceeded'>): Reason | null {
   if (exceeded === null) return null;
-  return reasonOf('SCRIPT_KILLED', `The suite was ended: it took more ${boundNames[exceeded]} than it may.`);
+  return reasonOf(
+    'SCRIPT_KILLED',
+    `The suite was killed: it used more ${boundNames[exceeded]} than allowed.`,
+  );
 }
 
 const noTests: SuiteTotals = {
@@ -57,7 +60,7 @@ const noTests: SuiteTotals = {
   degraded: 0,
 };
 
-/** The answer of a run: `report` null = its tests never began; `reason` goes before what the report says. */
+/** The outcome of a run: `report` null = its tests never started; `reason` takes precedence over the report. */
 export function runOf(
   facts: SuiteFacts,
   more: { stages: SuiteDetails['stages']; report?: SuiteReport; reason: Reason | null },

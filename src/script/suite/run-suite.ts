@@ -16,12 +16,12 @@ import { openRun, withOutput, type Host, type Run, type SuiteRunnerOptions } fro
 import { bringBrowsers, bringBundle, install, runTests } from './work.ts';
 
 export type SuiteRunner = {
-  /** As `Scripts.runSuite`. */
+  /** Same as `Scripts.runSuite`. */
   run: (options: SuiteOptions) => Promise<SuiteRun>;
   close: () => Promise<void>;
 };
 
-/** Runs Playwright suites. How many at a time is the caller's to decide (`suiteSlots`): none waits here. */
+/** Runs Playwright suites. The caller limits how many run at a time (`suiteSlots`); no run waits here. */
 export function createSuiteRunner(options: SuiteRunnerOptions): SuiteRunner {
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
@@ -85,7 +85,7 @@ async function runSuite(given: SuiteOptions, host: Host): Promise<SuiteRun> {
   } catch (error: unknown) {
     deadline.throwIfLost();
     const cut = deadline.cut();
-    // What else goes wrong while a run is ended comes of that.
+    // Other errors while a run is stopped are consequences of that.
     if (cut === null && !(error instanceof SuiteFailed)) throw error;
     const reason = cut === null && error instanceof SuiteFailed ? error.reason : cutReason(facts, cut);
     const result = runOf(facts, { stages: run?.stages.times ?? [], reason });
@@ -98,7 +98,10 @@ async function runSuite(given: SuiteOptions, host: Host): Promise<SuiteRun> {
   }
 }
 
-/** Milliseconds that reading what the tests left may take. Of a run that was ended, not more than its executor has then. */
+/**
+ * Time limit for reading the files of the tests, in milliseconds. For a run that was stopped, no more than its executor
+ * has left.
+ */
 const reportMs = { usual: suiteAfterMs - 60_000, cut: 45_000 };
 
 const fired = (signal: AbortSignal): Promise<null> =>
@@ -107,7 +110,7 @@ const fired = (signal: AbortSignal): Promise<null> =>
     signal.addEventListener('abort', () => resolve(null), { once: true });
   });
 
-/** What the tests left, and what came of the run. Rejects with AgentError when it is our fault that it failed. */
+/** Reads the files of the tests and builds the outcome. Rejects with AgentError if the failure is our fault. */
 async function report(
   run: Run,
   { end, browsers }: { end: ProgramEnd; browsers: SuiteBrowsers },
@@ -124,7 +127,7 @@ async function report(
   const found = await Promise.race([reading, fired(deadline.after(limitMs))]);
   deadline.throwIfLost();
   if (found === null) {
-    const message = `what the tests left could not be read within ${limitMs / 1000} s, in stage report`;
+    const message = `the files of the tests could not be read within ${limitMs / 1000} s, in stage report`;
     log('error', message);
     if (cut === null) throw new AgentError('INTERNAL', message);
     return runOf(facts, { stages: stages.times, reason: cutReason(facts, cut) });

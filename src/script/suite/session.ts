@@ -10,44 +10,44 @@ import type { SuiteFacts } from './result.ts';
 import type { FetchBundle, SuiteOptions, SuiteRun } from '../interface/suite-run.ts';
 import { createStages, type SuiteStages } from './place/stages.ts';
 
-/** What the runs of one agent share, and what the stages of one run do. */
+/** The state that the runs of one agent share, and the stages of one run. */
 
 export type SuiteRunnerOptions = {
-  /** Where browsers, dependency caches and other things that outlive a run are kept. */
+  /** The folder for browsers, dependency caches and other files that outlive a run. */
   dataFolder: string;
   extraCaFile?: string | null;
-  /** Where Playwright's own builds are looked for before the usual places. */
+  /** Where to look for Playwright's own builds before the usual paths. */
   playwrightBrowsersPath?: string | null;
-  /** What suites run on (`findEngines`); absent = that of the package. */
+  /** The engines for suites (`findEngines`); absent = those of the package. */
   enginesFolder?: string;
-  /** Absent = this host has no way to a bundle. */
+  /** Absent = this host cannot fetch bundles. */
   fetchBundle?: FetchBundle;
   /**
-   * Added to the environment of installers (packages and browsers) alone, beneath the check's own variables: proxies, with
-   * their passwords, authorities, registries. Never part of what tests see.
+   * Variables only for installers (packages and browsers), overridden by the check's own: proxies with their passwords,
+   * authorities, registries. Tests never get them.
    */
   installEnvironment?: { readonly [name: string]: string };
-  /** Where dependencies of passing runs are kept for later ones; absent = local. */
+  /** Where dependencies of passed runs are kept for later runs; absent = local. */
   dependencyCache?: 'local' | 'off';
-  /** Suites that may run at a time: they share the memory. Absent = one. */
+  /** Number of suites that may run at a time, which share the memory. Absent = one. */
   suiteSlots?: number;
   warn: (line: string) => void;
-  /** Bytes above which a report is refused, and goes without what tests attached as well; absent = the protocol's. */
+  /** Size in bytes above which a report is rejected and sent without attachments; absent = the protocol's limit. */
   artifactBytes?: () => number;
-  /** Milliseconds between two words of a stage that lasts. */
+  /** Milliseconds between two log lines of a long stage. */
   stageWordMs?: number;
 };
 
 const outputName = 'output.log';
 
-/** What runs share. */
+/** The state that runs share. */
 export type Host = SuiteRunnerOptions & {
   store: BrowserStore;
   closing: AbortSignal;
   sandbox: () => Promise<boolean>;
 };
 
-/** What the stages of one run share. */
+/** The state that the stages of one run share. */
 export type Run = {
   given: SuiteOptions;
   host: Host;
@@ -55,17 +55,17 @@ export type Run = {
   deadline: SuiteDeadline;
   stages: SuiteStages;
   output: SuiteOutput;
-  /** To the run's log, and to the file of its output. */
+  /** Logs to the run's log, and to the file of its output. */
   log: (level: LogEntry['level'], msg: string) => void;
   program: RunProgram;
-  /** The same for folders that are no run's, with nothing of the run in reach. */
+  /** The same for folders that belong to no run, without access to the run's files. */
   programIn: (place: SuitePlace, readable: () => readonly string[]) => RunProgram;
-  /** What programs may read besides the run's folders and the system; stages add to it. */
+  /** Paths that programs may read in addition to the run's folders and the system; stages add to it. */
   readable: string[];
   facts: SuiteFacts;
 };
 
-/** Makes what the stages need. Rejects with SuiteFailed BUNDLE_INVALID, AgentError DISK_FULL or INTERNAL. */
+/** Creates what the stages need. Rejects with SuiteFailed BUNDLE_INVALID, AgentError DISK_FULL or INTERNAL. */
 export async function openRun({
   given,
   host,
@@ -96,16 +96,16 @@ export async function openRun({
   deadline.signal.addEventListener('abort', () => {
     const cut = deadline.cut();
     if (cut === null) return;
-    const where = stages.current() ?? 'no stage was going on';
+    const where = stages.current() ?? 'no stage was running';
     const seconds = Math.round((facts.limitMs - deadline.remaining()) / 1000);
     const why = cut === 'cancelled' ? ' because it was cancelled' : '';
-    facts.endedIn = `the suite was ended${why} after ${seconds} s, while ${where}`;
+    facts.endedIn = `the suite was stopped${why} after ${seconds} s, while ${where}`;
     log(cut === 'cancelled' ? 'warn' : 'error', facts.endedIn);
   });
   return { given, host, place, deadline, stages, output, log, program, programIn, readable, facts };
 }
 
-/** With the file of all that was printed. */
+/** Adds the file with the complete output. */
 export async function withOutput(
   { output, place }: Run,
   files: SuiteRun['files'],

@@ -22,7 +22,7 @@ export async function bringBundle({ given, host, place, deadline, log }: Run): P
   const { bundle } = given.suite;
   const { signal } = deadline;
   if (host.fetchBundle === undefined) {
-    throw new AgentError('BUNDLE_UNAVAILABLE', 'this agent has no way to code bundles');
+    throw new AgentError('BUNDLE_UNAVAILABLE', 'this agent cannot fetch code bundles');
   }
   const archive = join(place.root, 'bundle.tar.gz');
   await host.fetchBundle(bundle, { path: archive, signal });
@@ -70,12 +70,12 @@ export async function install(run: Run): Promise<Tools> {
   return { engine, manager, installed, env };
 }
 
-/** The check's variables, and beneath them what is the host's to say. */
+/** The check's variables, which override the host's. */
 function hostVariables({ given, host, place }: Run): { [name: string]: string } {
   const { extraCaFile } = host;
   return {
     FORCE_COLOR: '0',
-    // What stands above a run's folder is the agent's.
+    // The folders above a run's folder belong to the agent.
     GIT_CEILING_DIRECTORIES: place.root,
     ...(extraCaFile === null || extraCaFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: extraCaFile }),
     ...given.env,
@@ -124,7 +124,7 @@ export async function runTests(
     command: quick === null ? command : testCommandOf({ suite: given.suite, manager: quick }).command,
     cwd: place.working,
     env: { ...env, ...browsers.env, ...injected.env },
-    // The run's own clock ends it; this is for what the processors may be used.
+    // The run's own deadline stops it; this only sets the limit for processor time.
     timeoutMs: deadline.remaining() + 60_000,
     signal: deadline.signal,
     onLine: run.output.take,
@@ -134,7 +134,7 @@ export async function runTests(
   return end;
 }
 
-/** As npx: programs of the project go before others. But npx itself takes half a second to find Playwright there. */
+/** As with npx, the project's programs come first in PATH. npx itself would take half a second to find Playwright there. */
 function quickExec(place: SuitePlace, { exec }: ChosenManager): { exec: string } | null {
   const here = join(place.working, 'node_modules', '.bin');
   if (exec !== 'npx' || !existsSync(join(here, 'playwright'))) return null;

@@ -1,21 +1,21 @@
 import { join } from 'node:path';
 import type { Scrubber } from '../scrubber/scrubber.ts';
 
-/** What the parts share that scrub one artifact: its scrubber, its bounds, its folder. */
+/** State shared by the parts that scrub one artifact: its scrubber, its limits, its folder. */
 
-/** Entries of all archives of an artifact together. */
+/** Maximum number of entries of all archives in an artifact. */
 export const maxEntries = 100_000;
 /** Bytes of their names, which are held until an archive is written. */
 const maxNameBytes = 32 * 1024 * 1024;
-/** Archives within archives. */
+/** Maximum depth of nested archives. */
 export const maxDepth = 4;
-/** What is handled in one piece; larger things pass in chunks. */
+/** Size up to which content is processed in one piece; larger content is streamed in chunks. */
 export const wholeBytes = 4 * 1024 * 1024;
 
-/** Something that can't be scrubbed, and so must not leave. The message never quotes the artifact's content. */
+/** Content that cannot be scrubbed and so must not leave. The message never quotes the artifact's content. */
 export class Unscrubbable extends Error {
   readonly code = 'UNSCRUBBABLE';
-  /** Whether the whole artifact must stay, not just the part that is at fault. */
+  /** Whether the whole artifact must be dropped, not only the part with the error. */
   readonly whole: boolean;
   constructor(message: string, { whole = false } = {}) {
     super(message);
@@ -36,9 +36,9 @@ export class ArtifactScrubbing {
   #files = 0;
   #left = 0;
   #changes = 0;
-  /** Masks that were written to a trial, and so don't count. */
+  /** Masks that were written in a trial and do not count. */
   #trialMasks = 0;
-  /** Masks that others than the scrubber write: headers. */
+  /** Masks of headers, which the scrubber does not write. */
   readonly headers = { maskedCount: 0 };
 
   constructor(
@@ -51,19 +51,18 @@ export class ArtifactScrubbing {
     this.#signal = signal;
   }
 
-  /** Bytes that are about to be unpacked. Throws when they are too many for this artifact. */
+  /** Counts bytes that are about to be unpacked. Throws if they exceed this artifact's limit. */
   chargeBytes(bytes: number): void {
     this.#signal?.throwIfAborted();
     this.#bytes += bytes;
     if (this.#bytes > this.#maxBytes) {
-      throw new Unscrubbable(
-        `it unpacks to more than ${this.#maxBytes} bytes, which is as much as is scrubbed`,
-        { whole: true },
-      );
+      throw new Unscrubbable(`it unpacks to more than ${this.#maxBytes} bytes, the limit for scrubbing`, {
+        whole: true,
+      });
     }
   }
 
-  /** An entry with a name of so many bytes. Throws when they are too many for this artifact. */
+  /** Counts an entry with a name of this many bytes. Throws if the artifact has too many. */
   chargeEntry(nameBytes: number): void {
     this.#signal?.throwIfAborted();
     this.#entries++;
@@ -78,18 +77,18 @@ export class ArtifactScrubbing {
     }
   }
 
-  /** A path for a new file. */
+  /** Returns a path for a new file. */
   newFile(): string {
     this.#files++;
     return join(this.#folder, String(this.#files));
   }
 
-  /** Says that the output differs from the input. */
+  /** Records that the output differs from the input. */
   changed(): void {
     this.#changes++;
   }
 
-  /** Changes so far: more of them afterwards means that the output differs. */
+  /** The number of changes so far: a higher number afterwards means that the output differs. */
   get changes(): number {
     return this.#changes + this.#masks;
   }
@@ -102,7 +101,7 @@ export class ArtifactScrubbing {
     return this.#masks - this.#trialMasks;
   }
 
-  /** Whether `pieces` come out changed, as far as one has to read to know. What they count is forgotten. */
+  /** Whether `pieces` would change; reads only as far as necessary. Counters of this trial are discarded. */
   async wouldChange(pieces: AsyncIterable<Buffer>): Promise<boolean> {
     const before = this.changes;
     const masks = this.#masks;
@@ -118,17 +117,17 @@ export class ArtifactScrubbing {
     return changed;
   }
 
-  /** A part of the artifact stays behind, for this reason. */
+  /** Records that a part of the artifact was dropped, with the reason. */
   withhold(why: string): void {
     this.#left++;
     this.changed();
     if (this.#notes.size < 5) this.#notes.add(why);
   }
 
-  /** What stayed behind, as one sentence; undefined when nothing did. */
+  /** The dropped parts as one sentence; undefined if there are none. */
   get note(): string | undefined {
     if (this.#left === 0) return undefined;
     const parts = this.#left === 1 ? 'one part was' : `${this.#left} parts were`;
-    return `${parts} left out, since they could not be scrubbed: ${[...this.#notes].join('; ')}`;
+    return `${parts} dropped because they could not be scrubbed: ${[...this.#notes].join('; ')}`;
   }
 }

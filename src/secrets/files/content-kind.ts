@@ -1,4 +1,4 @@
-/** What a file is, and so how it is scrubbed. */
+/** The kind of a file, which decides how it is scrubbed. */
 export type Kind = 'zip' | 'gzip' | 'trace' | 'json' | 'text' | { packedAs: string };
 
 const packedForms: readonly (readonly [name: string, head: string])[] = [
@@ -8,7 +8,7 @@ const packedForms: readonly (readonly [name: string, head: string])[] = [
   ['rar', '526172211a07'],
 ];
 
-/** Whether bytes are packed already, so that packing them again is in vain. */
+/** Whether bytes are already compressed, so that compressing them again is useless. */
 export function isPacked(bytes: Buffer): boolean {
   return isZip(bytes) || isGzip(bytes);
 }
@@ -18,10 +18,10 @@ const isZip = (head: Buffer): boolean =>
 const isGzip = (head: Buffer): boolean =>
   head.length >= 3 && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
 
-// Bodies and attachments keep their own form, whatever they are called.
+// Bodies and attachments keep their own form, whatever their name is.
 const foreign = /(?:^|\/)(?:resources|attachments|src)\//;
 
-/** Finds the kind of a file by its name and its first 16 bytes (`head`). */
+/** Determines the kind of a file from its name and its first 16 bytes (`head`). */
 export function kindOf({ name, head }: { name: string; head: Buffer }): Kind {
   if (isZip(head)) return 'zip';
   if (isGzip(head)) return 'gzip';

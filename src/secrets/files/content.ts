@@ -5,14 +5,14 @@ import { scrubChunkBytes } from '../scrubber/scrubber.ts';
 /** Bytes in pieces, in order. */
 export type Pieces = AsyncIterable<Buffer>;
 
-/** Something to scrub that can be read more than once. Pieces are valid until the next one is asked for. */
+/** Content to scrub that can be read more than once. A piece is valid until the next one is read. */
 export type Content = {
   /** Path within its archive, or the artifact's name. */
   readonly name: string;
   readonly pieces: () => Pieces;
-  /** All of it, where it is small. */
+  /** The complete content, if it is small. */
   readonly whole: Buffer | null;
-  /** The file that is this content, where there is one. */
+  /** The file that contains this content, if there is one. */
   readonly path: string | null;
 };
 
@@ -24,7 +24,7 @@ export function contentOfFile(name: string, path: string): Content {
   return { name, pieces: () => filePieces(path), whole: null, path };
 }
 
-// Asynchronous, since what else yields pieces is.
+// Asynchronous, because other sources of pieces are.
 // eslint-disable-next-line typescript/require-await -- see above
 export async function* inPieces(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += scrubChunkBytes) yield bytes.subarray(at, at + scrubChunkBytes);
@@ -34,7 +34,7 @@ export async function* inPieces(bytes: Buffer): AsyncGenerator<Buffer> {
 export async function* filePieces(path: string, from = 0, to = Infinity): AsyncGenerator<Buffer> {
   const fd = openSync(path, 'r');
   try {
-    // A new buffer each time: transforms hold on to what they are given.
+    // A new buffer each time, because transforms keep their input.
     const until = Math.min(to, fstatSync(fd).size);
     for (let at = from; at < until;) {
       const chunk = Buffer.allocUnsafe(Math.min(scrubChunkBytes, until - at));
@@ -48,14 +48,14 @@ export async function* filePieces(path: string, from = 0, to = Infinity): AsyncG
   }
 }
 
-/** `pieces` as `transform` changes them; its error, or theirs, is thrown. */
+/** Passes `pieces` through `transform`; throws errors of either. */
 export async function* through(transform: Transform, pieces: Pieces): AsyncGenerator<Buffer> {
-  // The transform is read below, and hands on every error there.
+  // The transform is read below and reports every error there.
   pipeline(pieces, transform, () => undefined);
   for await (const piece of transform) yield piece as Buffer; // a byte stream yields buffers
 }
 
-/** All of `pieces` in one buffer; `expected` = about how many bytes that will be. */
+/** Joins `pieces` in one buffer; `expected` = the approximate number of bytes. */
 export async function joined(pieces: Pieces, expected = 0): Promise<Buffer> {
   let all = Buffer.allocUnsafe(expected);
   let length = 0;

@@ -1,8 +1,8 @@
 import { createMatcher, type Matcher } from '../matcher/matcher.ts';
 
-/** Quick signs that a JSON text has to be read value by value, though no secret was seen in it. */
+/** Quick signs that a JSON text must be read value by value, although no secret was seen in it. */
 
-/** A few letters in every case, since names of headers have any. */
+/** A few letters in every case, because header names may have any. */
 function inEveryCase(letters: string): string[] {
   let all = [''];
   for (const letter of letters) {
@@ -21,17 +21,17 @@ const headerHints = matcherOf([
   'httpCredentials',
 ]);
 
-// Colours and cut texts can hide a secret; request logs hold headers.
+// Colours and cut texts can hide a secret; request logs contain headers.
 const textHints = ['\\u001b[', '\\u001B[', '…', 'Call log:'].map((text) => Buffer.from(text));
 
-/** Where `json` may hold sensitive headers: starts and ends. */
+/** Positions in `json` that may contain sensitive headers: starts and ends. */
 export function headerHintsIn(json: Buffer): number[] {
   const spans: number[] = [];
   headerHints.find(json, { from: 0, until: json.length, end: json.length }, spans);
   return spans;
 }
 
-/** Whether `json` may hold texts in which a search sees no secrets that are there. */
+/** Whether `json` may contain texts in which a search misses secrets. */
 export function hasTextHint(json: Buffer): boolean {
   return textHints.some((hint) => json.includes(hint));
 }

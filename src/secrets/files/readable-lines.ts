@@ -3,13 +3,13 @@ import { escapeSequence, withoutColours } from '../colours.ts';
 import type { Pieces } from './content.ts';
 import { maskHeaderLines } from '../tree/sensitive-headers.ts';
 
-// A longer line passes in parts.
+// A longer line is processed in parts.
 const longestLine = 1024 * 1024;
 const callLog = 'Call log:';
 
 /**
- * A text in which no colours stand within secrets, and no values of sensitive headers in the logs of requests that errors
- * bring along. It is cut at line ends.
+ * Removes colours inside secrets, and values of sensitive headers in the request logs of errors. The text is cut at
+ * line ends.
  */
 export async function* readableLines(pieces: Pieces, scrubbing: ArtifactScrubbing): AsyncGenerator<Buffer> {
   let waiting: Buffer = Buffer.alloc(0);
@@ -19,7 +19,7 @@ export async function* readableLines(pieces: Pieces, scrubbing: ArtifactScrubbin
     inCallLog ||= block.includes(callLog);
     const coloured = block.includes(escapeSequence);
     if (!inCallLog && !coloured) return block;
-    // Latin-1 keeps every byte as it is.
+    // Latin-1 preserves every byte.
     const text = block.toString('latin1');
     const masked = inCallLog ? maskHeaderLines(text, scrubbing.headers) : text;
     if (coloured) {

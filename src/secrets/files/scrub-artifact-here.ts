@@ -6,12 +6,12 @@ import { scrubbedPieces } from './scrub-content.ts';
 import type { ScrubArtifactTask, ScrubbedArtifact } from './scrub-task.ts';
 import { createScrubber } from '../scrubber/scrubber.ts';
 
-/** Sizes within archives are written with 32 bits. */
+/** Sizes in archives have 32 bits. */
 const maxArtifactBytes = 3 * 1024 ** 3;
 
 /**
- * Scrubs one artifact on this thread, into the new file `task.target`. What it unpacks goes to `task.folder`. Throws
- * Unscrubbable, the signal's reason between two pieces, and what the file system throws.
+ * Scrubs one artifact on this thread, into the new file `task.target`. Unpacked content goes to `task.folder`. Throws
+ * Unscrubbable, the signal's reason between two pieces, and errors of the file system.
  */
 export async function scrubArtifactHere(
   task: ScrubArtifactTask,
@@ -53,7 +53,7 @@ export async function scrubArtifactHere(
   }
 }
 
-/** The name, with an ending that says what the content type says where the name has none. */
+/** The name, with an ending from the content type if the name has none. */
 function nameWithEnding({ name, contentType }: ScrubArtifactTask): string {
   if (/\bjson\b/.test(contentType) && !/\.json$/i.test(name)) return `${name}.json`;
   if (/\bzip\b/.test(contentType) && !/\.zip$/i.test(name)) return `${name}.zip`;

@@ -6,24 +6,25 @@ import { inTurn, runOnThread, threadLoads } from './scrub-thread.ts';
 import type { NamedSecret } from '../scrubber/scrubber.ts';
 
 export type ScrubArtifactOptions = {
-  /** The artifact's name as the result has it; its ending helps to tell what it is. */
+  /** The artifact's name in the result; its ending helps to determine its kind. */
   readonly name: string;
   /** `log`, `trace`, `video`, `screenshot`, `report`, `pcap` or `file`. */
   readonly type: string;
   readonly contentType: string;
   readonly secrets: readonly NamedSecret[];
   readonly signal?: AbortSignal;
-  /** Bytes that the artifact may have with everything in it unpacked, 1 GiB unless told. */
+  /** Maximum size of the artifact with all its content unpacked; default 1 GiB. */
   readonly maxBytes?: number;
 };
 
 const defaultMaxBytes = 1024 ** 3;
 
 /**
- * Writes the artifact `source` to `target` with all secrets masked, also inside archives, traces and reports, and sensitive
- * headers with them: off the main thread, one at a time, in constant memory. `target` appears when it is complete (mode
- * 0600). Rejects with the signal's reason, with what the file system said, or, where the artifact can't be scrubbed, with an
- * error of code `UNSCRUBBABLE` whose message says why without quoting the artifact; then `target` is as it was.
+ * Writes the artifact `source` to `target` with all secrets and sensitive headers masked, also inside archives, traces
+ * and reports. It runs off the main thread, one artifact at a time, in constant memory. `target` appears when it is
+ * complete (mode 0600). Rejects with the signal's reason, with errors of the file system, or, if the artifact cannot be
+ * scrubbed, with an error of code `UNSCRUBBABLE` whose message gives the reason without quoting the artifact; `target`
+ * is then unchanged.
  */
 export async function scrubArtifact(
   source: string,
@@ -67,7 +68,7 @@ async function scrubNow(
   }
 }
 
-/** For sources that run as they are (tests): on this thread, in pieces. */
+/** For uncompiled sources (tests): runs on this thread, in pieces. */
 async function scrubHere(
   task: ScrubArtifactTask,
   signal: AbortSignal | undefined,

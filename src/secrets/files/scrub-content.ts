@@ -19,8 +19,8 @@ import { scrubChunkBytes } from '../scrubber/scrubber.ts';
 import { codeOf } from '../../system-errors.ts';
 
 /**
- * `content` scrubbed, whatever it is. `depth` counts the archives around it. Ends with Unscrubbable where it can't be
- * scrubbed; what was yielded before must then not be used.
+ * Scrubs `content` of any kind. `depth` counts the surrounding archives. Throws Unscrubbable if it cannot be scrubbed;
+ * pieces that were yielded before must then be discarded.
  */
 export async function* scrubbedPieces(
   content: Content,
@@ -28,7 +28,7 @@ export async function* scrubbedPieces(
   depth: number,
 ): AsyncGenerator<Buffer> {
   const kind = kindOf({ name: content.name, head: await headOf(content, 16) });
-  if (typeof kind === 'object') throw new Unscrubbable(`a file that is packed as ${kind.packedAs}`);
+  if (typeof kind === 'object') throw new Unscrubbable(`a file in the unsupported format ${kind.packedAs}`);
   if (kind === 'zip') yield* zipPieces(content, scrubbing, depth);
   else if (kind === 'gzip') yield* gzipPieces(content, scrubbing, depth);
   else if (kind === 'trace') {
@@ -49,7 +49,7 @@ export async function* scrubbedPieces(
   }
 }
 
-/** Scrubs an archive that stood in a text, now in a file, into a new file; returns that one's path. */
+/** Scrubs an archive that was part of a text, now in a file, into a new file; returns the new path. */
 async function embeddedFile(source: string, scrubbing: ArtifactScrubbing, depth: number): Promise<string> {
   const target = scrubbing.newFile();
   const content = contentOfFile('embedded', source);
@@ -59,7 +59,7 @@ async function embeddedFile(source: string, scrubbing: ArtifactScrubbing, depth:
   return target;
 }
 
-/** Scrubs the archive in a file into a new file; returns that one's path. */
+/** Scrubs the archive in a file into a new file; returns the new path. */
 async function unpackedZip(
   source: string | Buffer,
   scrubbing: ArtifactScrubbing,
@@ -104,7 +104,7 @@ async function* gzipPieces(
     whole: null,
     path: null,
   };
-  // Packed anew in any case: the head has a file's name, and anything may follow the end.
+  // Always compressed again: the header contains a file name, and anything may follow the end.
   scrubbing.changed();
   yield* through(
     createGzip({ level: 1, chunkSize: scrubChunkBytes }),

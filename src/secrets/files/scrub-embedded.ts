@@ -4,7 +4,7 @@ import { filePieces, type Pieces } from './content.ts';
 import { mask } from '../secret.ts';
 import type { Sieve } from '../matcher/sieve.ts';
 
-/** Base64 of the first bytes of zip and gzip. HTML reports hold their data so, JSON reports their attachments. */
+/** Base64 of the first bytes of zip and gzip. HTML reports embed their data in this form, JSON reports their attachments. */
 const archiveMarks = [Buffer.from('UEsDB'), Buffer.from('H4sI')];
 const longestMark = 5;
 // An empty archive has 22 bytes: 30 characters.
@@ -18,11 +18,11 @@ for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 type Ways = {
   /** Scrubs the archive in a file into a new file, and returns its path. */
   archive: (path: string) => Promise<string>;
-  /** Scrubs the text around the archives; null = that is done already. */
+  /** Scrubs the text around the archives; null = that is already done. */
   sieve: (() => Sieve) | null;
 };
 
-/** `pieces` with each archive that stands in them as base64 scrubbed inside, and the text around it scrubbed by the sieve. */
+/** Yields `pieces` with the base64 archives in them scrubbed inside, and the text around them scrubbed by the sieve. */
 export async function* scrubEmbedded(
   pieces: Pieces,
   scrubbing: ArtifactScrubbing,
@@ -75,7 +75,7 @@ export async function* scrubEmbedded(
   async function endRun(ended: Base64Run): Promise<Iterable<Buffer> | AsyncIterable<Buffer>> {
     const short = ended.close();
     if (short !== null) return text(short);
-    // What is packed again must not be read as text: any few characters may stand in it by chance.
+    // A scrubbed archive must not be searched as text: its base64 may contain any few characters by chance.
     const flushed = sieve === null ? [] : sieve.end();
     sieve = makeSieve?.() ?? null;
     before = 0;
@@ -100,7 +100,7 @@ function markIn(bytes: Buffer, before: number): number {
 function oneMarkIn(bytes: Buffer, mark: Buffer, before: number): number {
   for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + 1)) {
     const previous = (at === 0 ? before : bytes[at - 1]) ?? 0;
-    // `;base64=` and the like end in a character of the alphabet.
+    // `;base64=` and similar texts end in a character of the alphabet.
     if (isBase64[previous] === 0 || previous === 0x3d) return at;
   }
   return -1;
@@ -112,7 +112,7 @@ function runEnd(bytes: Buffer): number {
   return end;
 }
 
-/** Characters of base64 on their way to a file of what they stand for. */
+/** Decodes characters of base64 into a file. */
 class Base64Run {
   readonly path: string;
   readonly #scrubbing: ArtifactScrubbing;
@@ -136,7 +136,7 @@ class Base64Run {
     this.#write(text.slice(0, whole));
   }
 
-  /** Ends the file; returns the characters instead when they are too few for an archive. */
+  /** Ends the file; returns the characters instead if they are too few for an archive. */
   close(): Buffer | null {
     this.#write(this.#rest);
     if (this.#fd !== null) closeSync(this.#fd);
@@ -164,7 +164,7 @@ async function* concat(first: readonly Buffer[], then: AsyncIterable<Buffer>): A
   yield* then;
 }
 
-/** The file as base64; removed afterwards. */
+/** Reads the file as base64 and removes it afterwards. */
 async function* base64Of(path: string): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of filePieces(path)) {

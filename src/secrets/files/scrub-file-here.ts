@@ -3,8 +3,8 @@ import type { ScrubbedFile, ScrubFileTask } from './scrub-task.ts';
 import { createScrubber, scrubChunkBytes } from '../scrubber/scrubber.ts';
 
 /**
- * Scrubs the file `source` into the new file `target` (mode 0600) on this thread, without letting go of it: only for a
- * thread that has nothing else to do. Throws what the file system throws.
+ * Scrubs the file `source` into the new file `target` (mode 0600) on this thread, synchronously: only for a thread that
+ * has nothing else to do. Throws errors of the file system.
  */
 export function scrubFileHere({ source, target, secrets }: ScrubFileTask): ScrubbedFile {
   const scrubber = createScrubber(secrets);

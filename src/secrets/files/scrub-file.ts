@@ -7,9 +7,9 @@ import { inTurn, runOnThread, threadLoads } from './scrub-thread.ts';
 import { createScrubber, scrubChunkBytes, type NamedSecret } from '../scrubber/scrubber.ts';
 
 /**
- * Writes `source` to `target` with all `secrets` masked, on a thread of its own and of low priority, one file at a time.
- * `target` appears when it is complete (mode 0600), and may be `source` itself. Rejects with the signal's reason, or with
- * what the file system said; then `target` is as it was.
+ * Writes `source` to `target` with all `secrets` masked, on a separate thread of low priority, one file at a time.
+ * `target` appears when it is complete (mode 0600), and may be `source` itself. Rejects with the signal's reason or
+ * with errors of the file system; `target` is then unchanged.
  */
 export async function scrubFile(
   source: string,

@@ -4,31 +4,32 @@ import { isSensitiveHeader, maskHeaderLines, maskPrintedHeaders } from '../tree/
 import { isObject } from '../../json-values.ts';
 
 export type TreeKind = {
-  /** An event of a Playwright trace, whose references to files and pages must stay for the trace to open. */
+  /** An event of a Playwright trace, whose references to files and pages must be kept for the trace to open. */
   readonly trace: boolean;
   /** Whether numbers that are a secret are masked. Times and sizes of traces never are. */
   readonly numbers: boolean;
-  /** Whether texts have to be looked through; else only headers. */
+  /** Whether texts must be searched; otherwise only headers. */
   readonly texts: boolean;
-  /** Whether a text holds no secret for certain; null = of none that is known. */
+  /** Whether a text certainly contains no secret; null = this is not known for any text. */
   readonly isSure: ((text: string) => boolean) | null;
 };
 
 type Entry = { [key: string]: unknown };
 
-// Deeper trees come from hostile input only, and would end the stack.
+// Deeper trees come only from hostile input, and would overflow the stack.
 const deepest = 1000;
 
-/** Keys of a trace whose values are references (field practice: traces with masks in them don't open). */
+/** Keys of a trace whose values are references (field practice: traces with masks in them do not open). */
 const referenceKey = /^(?:.*sha1|file|pageref|pageId|frameId|guid|downloadsPath|tracesDir)$/i;
-/** What references look like: a file by its digest, a page's id, a picture of a page, a folder. */
+/** The forms of references: a file by its digest, a page's id, a picture of a page, a folder. */
 const reference =
   /^(?:(?:[a-z]+\/)?[0-9a-f]{40}(?:\.[A-Za-z0-9]{1,8})?|(?:[a-z]+\/)?[a-z]+@[0-9a-f]{32}(?:-\d+\.jpe?g)?|(?:\/|[A-Za-z]:\\).*)$/;
 const folderKeys = new Set(['downloadsPath', 'tracesDir']);
 
 /**
- * `tree`, fresh from JSON.parse, with masks for secrets and for the values of sensitive headers and cookies: in header maps,
- * in lists of {name or key, value}, in flat lists of names and values, and in request logs. Changed in place.
+ * Masks secrets and the values of sensitive headers and cookies in `tree`, which is fresh from JSON.parse: in header
+ * maps, in lists of {name or key, value}, in flat lists of names and values, and in request logs. Changes `tree` in
+ * place.
  */
 export function scrubJsonTree(tree: unknown, scrubbing: ArtifactScrubbing, kind: TreeKind): unknown {
   return clean(tree, '', 0);
@@ -52,7 +53,7 @@ export function scrubJsonTree(tree: unknown, scrubbing: ArtifactScrubbing, kind:
     return kind.texts && kind.isSure?.(shown) !== true ? scrubbing.scrubber.json(shown) : shown;
   }
 
-  /** Errors bring logs of requests along, and `text` is what a script or a page has printed. */
+  /** Errors contain request logs, and `text` is output of a script or a page. */
   function withoutHeaders(text: string, key: string): string {
     if (kind.trace && key === 'message') return maskHeaderLines(text, scrubbing.headers);
     if (key !== 'text') return text;
@@ -64,7 +65,7 @@ export function scrubJsonTree(tree: unknown, scrubbing: ArtifactScrubbing, kind:
   function isReference(key: string, text: string): boolean {
     if (!referenceKey.test(key) || !reference.test(text)) return false;
     if (text.startsWith('/') || text[1] === ':') return folderKeys.has(key);
-    // Part of a digest may be like a secret; a secret of a digest's length is no part.
+    // Part of a digest may equal a short secret; only a secret of a digest's length is masked.
     const spans = scrubbing.scrubber.find(Buffer.from(text));
     return (spans[1] ?? 0) - (spans[0] ?? 0) < 32;
   }
@@ -101,7 +102,7 @@ export function scrubJsonTree(tree: unknown, scrubbing: ArtifactScrubbing, kind:
         (isSensitiveHeader(property) && isHeaderValue(value)) ||
         (key === 'httpCredentials' && property === 'password');
       const next = hidden ? masked(value) : clean(value, property, depth + 1);
-      // Names of the trace's own fields are no secrets, whatever they are like.
+      // Names of the trace's own fields are never secrets, even if they match one.
       let shown = property;
       if (kind.texts && !(kind.trace && depth === 0) && kind.isSure?.(property) !== true) {
         shown = scrubbing.scrubber.text(property);
@@ -130,7 +131,7 @@ const isHeaderValue = (value: unknown): boolean =>
   typeof value === 'number' ||
   (Array.isArray(value) && value.every((item) => typeof item === 'string'));
 
-/** Also for a property called `__proto__`, which JSON may have. */
+/** Also works for a property called `__proto__`, which JSON may have. */
 function set(entry: Entry, property: string, value: unknown): void {
   Object.defineProperty(entry, property, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -4,12 +4,12 @@ import type { Content, Pieces } from './content.ts';
 import { hasTextHint, headerHintsIn } from './json-hints.ts';
 import { scrubJsonTree, type TreeKind } from './scrub-json-tree.ts';
 
-/** Of a line or a document more than this can't be read as JSON within the memory that a scrubber has. */
+/** A line or document above this size cannot be parsed as JSON within the scrubber's memory. */
 const longestJson = 2 * wholeBytes;
 
 /**
- * The lines of a trace: JSON each, and JSON afterwards. Lines in which nothing has to change pass as they are; one that is
- * longer than 8 MiB is left out.
+ * Scrubs the lines of a trace: each is JSON before and after. Lines without changes are passed on as they are; lines
+ * longer than 8 MiB are dropped.
  */
 export async function* scrubJsonLines(pieces: Pieces, scrubbing: ArtifactScrubbing): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = [];
@@ -57,7 +57,7 @@ function* scrubLines(block: Buffer, scrubbing: ArtifactScrubbing): Generator<Buf
     const newline = block.indexOf(10, start);
     const end = newline < 0 ? block.length : newline;
     const line = block.subarray(start, end);
-    // What was seen in the block is not looked for again.
+    // Matches that were found in the block are not searched again.
     const spans = within(found.spans, next.span, { start, end });
     const headers = within(found.headers, next.header, { start, end });
     next.span += spans.length;
@@ -77,7 +77,7 @@ function* scrubLines(block: Buffer, scrubbing: ArtifactScrubbing): Generator<Buf
   if (clean < block.length) yield block.subarray(clean);
 }
 
-/** What a JSON text holds that it has to be read for: secrets, words of sensitive headers, texts that may hide a secret. */
+/** The reasons to parse a JSON text: secrets, words of sensitive headers, texts that may hide a secret. */
 type Found = {
   readonly any: boolean;
   readonly spans: readonly number[];
@@ -92,7 +92,7 @@ function inspect(json: Buffer, { scrubber }: ArtifactScrubbing): Found {
   return { any: spans.length > 0 || headers.length > 0 || texts, spans, headers, texts };
 }
 
-/** The spans from number `first` on that begin in a line, counted from where the line begins. */
+/** The spans from number `first` on that begin in a line, counted from the start of the line. */
 function within(
   spans: readonly number[],
   first: number,
@@ -105,17 +105,17 @@ function within(
   return inside;
 }
 
-// What JSON writes in another way than it is.
+// Characters that JSON writes in another form.
 // oxlint-disable-next-line no-control-regex -- control characters are among it
 const escaped = /[\\"\0-\x1f]/;
-// Shorter texts may be a short secret as a whole; longer ones may have been cut.
+// Shorter texts may be a whole short secret; longer ones may have been cut.
 const shortestSure = 8;
 const maxSureLength = 2999;
 const maxNeedles = 8;
 
 /**
- * Says of texts of `json` that no secret is in them, for certain: a text that is written as it is holds one only where one
- * was seen. Null where nothing is certain.
+ * Returns a function that says whether a text of `json` certainly contains no secret: an unescaped text contains one
+ * only where one was seen. Null if nothing is certain.
  */
 function sureOf(json: Buffer, { spans, texts }: Found): ((text: string) => boolean) | null {
   if (texts || spans.length > 2 * maxNeedles || json.includes('\\u') || json.includes('\\/')) return null;
@@ -134,8 +134,8 @@ function sureOf(json: Buffer, { spans, texts }: Found): ((text: string) => boole
 }
 
 /**
- * One JSON text; the same reference where nothing had to change. What isn't JSON is scrubbed as bytes. `tree`: what it says,
- * where that is known; it is changed in place.
+ * Scrubs one JSON text; returns the same reference if nothing changed. Text that is not JSON is scrubbed as bytes.
+ * `tree`: its parsed value, if known; it is changed in place.
  */
 function scrubJsonText(
   json: Buffer,
@@ -166,10 +166,10 @@ function scrubJsonText(
   if (isSame && spans.length === 0) return json;
   const text = Buffer.from(JSON.stringify(clean, null, indent));
   const left = scrubber.find(text);
-  // What stays are numbers and references. Less stays where one key stands twice: a reader sees the last only.
+  // Only numbers and references are left. Less is left if a key occurs twice, because a reader sees only the last.
   if (isSame && left.length >= spans.length) return json;
   if (isSame) scrubbing.changed();
-  // A secret that is JSON itself was read apart into values, which hold it no more than together.
+  // A secret that is JSON itself was split into values, none of which contains all of it.
   if (left.length > 0 && crossesTokens(text, left)) {
     scrubbing.withhold('a JSON text that a secret runs through');
     return Buffer.from('{}');
@@ -188,8 +188,8 @@ const crossesTokens = (json: Buffer, spans: readonly number[]): boolean => {
 };
 
 /**
- * A JSON document, scrubbed value by value; null when it is none or too long to read as one, and has no sensitive header's
- * name. With such a name it is Unscrubbable then. `numbers`: those that are a secret are masked too.
+ * Scrubs a JSON document value by value. Null if it is not JSON, or too long to parse and without the name of a
+ * sensitive header; with such a name it is Unscrubbable. `numbers`: numbers that are a secret are masked too.
  */
 export async function scrubJsonDocument(
   content: Content,
@@ -211,10 +211,10 @@ export async function scrubJsonDocument(
     : json;
 }
 
-/** All of a document in one buffer; null when it is too long for that. Unscrubbable when it has sensitive headers then. */
+/** A document in one buffer; null if it is too long for that. Unscrubbable if it then has sensitive headers. */
 async function documentOf(content: Content): Promise<Buffer | null> {
   if (content.whole !== null && content.whole.length <= longestJson) return content.whole;
-  // Read at once: in pieces it would be there twice.
+  // Read in one operation: in pieces it would be in memory twice.
   if (content.path !== null && statSync(content.path).size <= longestJson) return readFileSync(content.path);
   const parts: Buffer[] = [];
   let length = 0;

@@ -1,6 +1,6 @@
 import type { NamedSecret } from '../scrubber/scrubber.ts';
 
-/** What the scrubbing thread is asked to do, and what it answers. Everything here can be cloned from thread to thread. */
+/** Requests to the scrubbing thread, and its replies. Everything here can be cloned between threads. */
 
 export type ScrubFileTask = {
   readonly kind: 'file';
@@ -9,7 +9,7 @@ export type ScrubFileTask = {
   readonly secrets: readonly NamedSecret[];
 };
 
-/** Like ScrubFileTask; `folder` is an empty folder for what has to be unpacked, removed by the caller. */
+/** Like ScrubFileTask; `folder` is an empty folder for unpacked content, which the caller removes. */
 export type ScrubArtifactTask = {
   readonly kind: 'artifact';
   readonly source: string;
@@ -32,12 +32,12 @@ export type ScrubbedFile = {
 };
 
 export type ScrubbedArtifact = ScrubbedFile & {
-  /** Of the target, in hexadecimal. */
+  /** SHA-256 of the target, in hexadecimal. */
   readonly sha256: string;
-  /** What was left out of the artifact since it could not be scrubbed; a sentence for whoever looks for it. */
+  /** The parts that were dropped because they could not be scrubbed, as a sentence for the reader. */
   readonly note?: string;
 };
 
-/** An error goes by its fields: a clone of one has lost them. */
+/** An error is sent as its fields, because cloning would lose them. */
 export type ScrubAnswer =
   { scrubbed: ScrubbedFile | ScrubbedArtifact } | { error: { message: string; code?: string | undefined } };

@@ -7,31 +7,31 @@ import type {
   ScrubFileTask,
 } from './scrub-task.ts';
 
-/** The one thread that scrubs files and artifacts, one after the other. */
+/** The thread that scrubs files and artifacts, one after the other. */
 
-// Beside this file, with this file's ending: .js in a build, .ts where sources run as they are.
+// In the same folder, with the same ending: .js in a build, .ts if the sources run uncompiled.
 const ending = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
 const workerUrl = new URL(`./scrub-worker${ending}`, import.meta.url);
 
-/** Threads load .ts only where Node itself strips types; a test runner's loader does not reach into them. */
+/** Threads load .ts only if Node itself strips types; a test runner's loader does not apply to them. */
 export const threadLoads = ending === '.js' || 'typescript' in process.features;
 
 const maxHeapMegabytes = 96;
-// What dies young, as most does here, then dies soon: a larger room for it would only be filled.
+// Most objects here are short-lived, so a small young generation frees them soon; a larger one would only fill up.
 const youngMegabytes = 3;
 const idleMs = 10_000;
 
-// More threads at once would take memory and the processors from what is being measured.
+// More concurrent threads would take memory and processor time from the measurements.
 let turn: Promise<unknown> = Promise.resolve();
 
-/** Calls `work` when all earlier callers' work has ended. */
+/** Calls `work` when the work of all earlier callers has finished. */
 export async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   const mine = turn.then(work);
   turn = mine.catch(() => undefined);
   return mine;
 }
 
-/** The thread, kept for the next task; it ends after a while without work, for it holds memory. */
+/** The thread, kept for the next task. It exits after a while without work, because it holds memory. */
 let thread: Worker | null = null;
 let idleTimer: NodeJS.Timeout | undefined;
 
@@ -53,8 +53,9 @@ function endThread(): void {
 }
 
 /**
- * What the thread makes of `task`; call it within `inTurn`. Rejects with what the file system or the scrubbing said, or
- * when the thread ends; an abort ends it at once, so that whatever it had begun stays behind in the target and the folder.
+ * Resolves with the thread's result for `task`; call it within `inTurn`. Rejects with errors of the file system or of
+ * the scrubbing, or if the thread exits. An abort kills the thread at once, so partial output remains in the target and
+ * the folder.
  */
 export async function runOnThread(
   task: ScrubFileTask,
@@ -76,7 +77,7 @@ export async function runOnThread(
   };
   const ended = (why: unknown): void => {
     if (thread === worker) thread = null;
-    reject(why instanceof Error ? why : new Error(`the scrubbing thread ended with code ${String(why)}`));
+    reject(why instanceof Error ? why : new Error(`the scrubbing thread exited with code ${String(why)}`));
   };
   worker.on('message', hear).on('error', ended).on('exit', ended);
   signal?.addEventListener('abort', endThread, { once: true });
@@ -86,7 +87,7 @@ export async function runOnThread(
   } finally {
     signal?.removeEventListener('abort', endThread);
     worker.off('message', hear).off('error', ended).off('exit', ended);
-    // Nothing waits for a thread that has nothing to do.
+    // A thread without work must not keep the process alive.
     worker.unref();
     idleTimer = setTimeout(endThread, idleMs).unref();
   }

@@ -4,20 +4,20 @@ import { scrubFileHere } from './scrub-file-here.ts';
 import type { ScrubAnswer, ScrubTask } from './scrub-task.ts';
 
 /**
- * The thread in which files and artifacts are scrubbed, one after the other. It steps back behind the main thread, whose
- * times are measured.
+ * The thread in which files and artifacts are scrubbed, one after the other. It lowers its priority below the main
+ * thread's, whose times are measured.
  */
 
-// On Linux priorities belong to threads; elsewhere this would slow the whole program.
+// On Linux priorities belong to threads; elsewhere this would slow down the whole program.
 if (process.platform === 'linux') {
   try {
     setPriority(0, 10);
   } catch {
-    // Only a courtesy: a host that forbids it is served all the same.
+    // This is optional, so hosts that forbid it are supported.
   }
 }
 parentPort?.on('message', (task: ScrubTask) => {
-  // scrub-thread.ts alone starts this thread and writes to it, one task at a time.
+  // Only scrub-thread.ts starts this thread and writes to it, one task at a time.
   void answerTo(task).then((answer) => parentPort?.postMessage(answer));
 });
 
@@ -28,6 +28,6 @@ async function answerTo(task: ScrubTask): Promise<ScrubAnswer> {
     const { scrubArtifactHere } = await import('./scrub-artifact-here.ts');
     return { scrubbed: await scrubArtifactHere(task) };
   } catch (error) {
-    return { error: { ...(error as NodeJS.ErrnoException), message: String((error as Error).message) } }; // the file system's, or one of ours
+    return { error: { ...(error as NodeJS.ErrnoException), message: String((error as Error).message) } }; // a file system error, or one of ours
   }
 }

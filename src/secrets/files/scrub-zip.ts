@@ -9,14 +9,14 @@ const deflated = 8;
 
 type ZipScrubbing = {
   readonly scrubbing: ArtifactScrubbing;
-  /** The scrubbed content of one entry; archives within it are scrubbed too. */
+  /** Returns the scrubbed content of one entry; archives within it are scrubbed too. */
   readonly piecesOf: (content: Content) => AsyncGenerator<Buffer>;
 };
 
 /**
- * Writes the archive `source` (a path or its bytes) to the new file `target`, every entry scrubbed: its content, archives
- * within it, its name. Entries in which nothing changes are copied as they are packed. Comments, extra fields and bytes
- * between entries are left behind. An entry that can't be scrubbed is replaced by a line that says so.
+ * Writes the archive `source` (a path or its bytes) to the new file `target`, every entry scrubbed: its content,
+ * archives within it, its name. Unchanged entries are copied in compressed form. Comments, extra fields and bytes
+ * between entries are dropped. An entry that cannot be scrubbed is replaced by a line that says so.
  */
 export async function scrubZip(
   source: string | Buffer,
@@ -38,7 +38,7 @@ export async function scrubZip(
           if (!(error instanceof Unscrubbable) || error.whole) throw error;
           scrubbing.withhold(error.message);
           const why = Buffer.from(
-            `This file was left out, since it could not be scrubbed: ${error.message}\n`,
+            `This file was dropped because it could not be scrubbed: ${error.message}\n`,
           );
           await writer.add(head, why, { pack: false });
         }
@@ -76,17 +76,17 @@ async function scrubEntry(entry: Entry, head: ZipEntryHead, parts: Parts): Promi
     return;
   }
   const content: Content = { name, pieces: () => reader.content(entry), whole: null, path: null };
-  // An archive is packed anew in any case: reading it through to learn that would double the work.
+  // An archive is always compressed again: checking first whether it changes would double the work.
   const changed = isPacked(await headOf(content, 4)) || (await scrubbing.wouldChange(piecesOf(content)));
   if (!changed && reader.exact) await copy();
   else await writer.add(head, piecesOf(content), { pack });
 }
 
-/** Names by which traces refer to their files: a digest, or a page and a moment. No secret is in them. */
+/** Names by which traces refer to their files: a digest, or a page and a time. They contain no secrets. */
 const referenceName =
   /^(?:[a-z]{1,12}\/)?(?:(?:[a-z]{1,12}@)?[0-9a-f]{40}|page@[0-9a-f]{32}-\d+)(?:\.[a-z0-9]{1,8})?$/i;
 
-/** Part of a digest may be like a secret; a secret of a digest's length is no part. */
+/** Part of a digest may equal a short secret; only a secret of a digest's length is masked. */
 function isReferenceName(name: string, { scrubber }: ArtifactScrubbing): boolean {
   if (!referenceName.test(name)) return false;
   const spans = scrubber.find(Buffer.from(name));
@@ -103,7 +103,7 @@ function headOfEntry(entry: Entry, scrubbing: ArtifactScrubbing, taken: Set<stri
     if (safe !== text) scrubbing.changed();
     text = safe;
     if (text !== raw.toString('latin1')) {
-      // Two names may have become one, and readers would see one file only.
+      // Two names may have become equal, and readers would see only one file.
       for (let n = 2, base = text; taken.has(text); n++) text = `${base}.${n}`;
     }
   }
@@ -116,7 +116,7 @@ function headOfEntry(entry: Entry, scrubbing: ArtifactScrubbing, taken: Set<stri
   };
 }
 
-/** A name that stays within the folder where the archive is unpacked. */
+/** Makes a name that stays within the folder where the archive is unpacked. */
 function safeName(name: string): string {
   if (!/\\|^\/|^[A-Za-z]:|(?:^|\/)\.\.(?:\/|$)|\0|^$/.test(name)) return name;
   const parts = name

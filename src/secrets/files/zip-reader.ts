@@ -5,19 +5,19 @@ import { Unscrubbable, wholeBytes } from './artifact-scrubbing.ts';
 import { through, type Pieces } from './content.ts';
 import { scrubChunkBytes } from '../scrubber/scrubber.ts';
 
-/** An archive's bytes, wherever they are. */
+/** An archive's bytes, in a file or a buffer. */
 type Bytes = { readonly size: number; read(at: number, length: number): Buffer };
 
-/** A zip archive that is read by its directory; what no entry of the directory names is never seen. */
+/** A zip archive that is read through its directory; data without a directory entry is ignored. */
 export type ZipReader = {
   entries(): AsyncIterable<Entry>;
-  /** The bytes of an entry as they are stored. Throws Unscrubbable where the archive ends before them. */
+  /** The stored bytes of an entry. Throws Unscrubbable if the archive ends before them. */
   packed(entry: Entry): Pieces;
-  /** An entry's content in one piece, and whether the packed bytes are that and nothing else. */
+  /** An entry's content in one piece, and whether the compressed bytes contain that and nothing else. */
   whole(entry: Entry): { bytes: Buffer; exact: boolean };
-  /** An entry's content. Ends with an error where it is not what the directory says. */
+  /** An entry's content. Throws if it does not match the directory. */
   content(entry: Entry): Pieces;
-  /** Whether `content`, read to its end, used all packed bytes. */
+  /** Whether `content`, read to its end, used all compressed bytes. */
   readonly exact: boolean;
   close(): void;
 };
@@ -26,9 +26,9 @@ const stored = 0;
 const deflated = 8;
 const localHeaderBytes = 30;
 
-/** Opens the archive in a file or a buffer. Throws Unscrubbable when it is none, or broken. */
+/** Opens the archive in a file or a buffer. Throws Unscrubbable if it is broken or not an archive. */
 export async function openZip(given: string | Buffer): Promise<ZipReader> {
-  // A small archive is read at once: its entries may be many, and each would cost several reads.
+  // A small archive is read at once: it may have many entries, and each would cost several reads.
   const source =
     typeof given === 'string' && statSync(given).size <= wholeBytes ? readFileSync(given) : given;
   const fd = typeof source === 'string' ? openSync(source, 'r') : null;
@@ -51,7 +51,7 @@ export async function openZip(given: string | Buffer): Promise<ZipReader> {
 
 function broken(error: unknown): Error {
   if (error instanceof Unscrubbable) return error;
-  const { code, message } = error as NodeJS.ErrnoException; // the file system's, zlib's or yauzl's
+  const { code, message } = error as NodeJS.ErrnoException; // an error of the file system, zlib or yauzl
   if (code !== undefined && !code.startsWith('Z_') && !code.startsWith('ERR_')) return error as Error;
   // Messages of yauzl may quote names.
   return new Unscrubbable(/encrypt/.test(message) ? 'an encrypted archive' : 'a broken archive');
@@ -107,7 +107,7 @@ function zipReader(bytes: Bytes, entries: () => AsyncIterable<Entry>, close: () 
     }
   }
 
-  // eslint-disable-next-line typescript/require-await -- asynchronous as all pieces are
+  // eslint-disable-next-line typescript/require-await -- asynchronous like all sources of pieces
   async function* packed(entry: Entry): AsyncGenerator<Buffer> {
     const start = dataStart(entry);
     for (let at = 0; at < entry.compressedSize; at += scrubChunkBytes) {
@@ -123,10 +123,11 @@ function zipReader(bytes: Bytes, entries: () => AsyncIterable<Entry>, close: () 
       const data = bytes.read(dataStart(entry), entry.compressedSize);
       if (entry.compressionMethod === stored) return { bytes: data, exact: true };
       try {
-        // With `info` the answer has the engine, which knows how much of its input it used.
+        // With `info` the result contains the engine, which knows how much of its input it used.
         const { buffer, engine } = inflateRawSync(data, {
           maxOutputLength: Math.max(1, entry.uncompressedSize),
-          // In one piece and a little room: else it would be put together from many, and be there twice.
+          // One buffer with a little extra room: otherwise zlib would join many, and the content would be in memory
+          // twice.
           chunkSize: entry.uncompressedSize + 64,
           info: true,
         } as object) as unknown as { buffer: Buffer; engine: InflateRaw };

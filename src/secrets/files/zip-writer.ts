@@ -2,7 +2,7 @@ import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import type { Pieces } from './content.ts';
 
-/** What a new entry is called, and what the old one said of itself. */
+/** The name of a new entry, and the fields of the old one. */
 export type ZipEntryHead = {
   readonly name: Buffer;
   readonly utf8: boolean;
@@ -22,12 +22,12 @@ const deflated = 8;
 const most32 = 0xffffffff;
 const most16 = 0xffff;
 
-// Level 1 packs three times as fast as 6, and what changes are mostly a trace's lines, which pack well anyway.
+// Level 1 compresses three times as fast as 6, and most changed content is a trace's lines, which compress well anyway.
 const level = 1;
-// Blocks are packed one by one; each forgets the one before, which costs little at this size.
+// Blocks are compressed separately, which costs little at this size.
 const blockBytes = 1024 * 1024;
 
-/** Writes a zip archive to a new file, entry by entry, in constant memory but for the directory. */
+/** Writes a zip archive to a new file, entry by entry, in constant memory except for the directory. */
 export class ZipWriter {
   readonly #fd: number;
   readonly #directory: Buffer[] = [];
@@ -37,7 +37,7 @@ export class ZipWriter {
     this.#fd = openSync(path, 'wx', 0o600);
   }
 
-  /** Copies an entry as it is packed. */
+  /** Copies an entry in its compressed form. */
   async copy(head: ZipEntryHead, data: Omit<Data, 'packed'>, packed: Pieces): Promise<void> {
     await this.#entry(head, async () => {
       let length = 0;
@@ -49,7 +49,7 @@ export class ZipWriter {
     });
   }
 
-  /** Packs an entry; `pack` false: stores it. When `pieces` end with an error, nothing of the entry stays. */
+  /** Adds an entry; `pack` false: stores it uncompressed. If `pieces` throw an error, nothing of the entry is kept. */
   async add(head: ZipEntryHead, pieces: Pieces | Buffer, { pack }: { pack: boolean }): Promise<void> {
     await this.#entry(head, async () => {
       let crc = 0;
@@ -77,7 +77,7 @@ export class ZipWriter {
         crc = crc32(piece, crc);
         unpacked += piece.length;
         waitingBytes += piece.length;
-        // Copied: a piece is valid only until the next one.
+        // Copied, because a piece is valid only until the next one.
         waiting.push(Buffer.from(piece));
         if (waitingBytes >= blockBytes) flush(false);
       }
@@ -86,7 +86,7 @@ export class ZipWriter {
     });
   }
 
-  /** Writes the directory. The archive is complete then. */
+  /** Writes the directory, which completes the archive. */
   finish(): void {
     const start = this.#end;
     const count = this.#directory.length;
@@ -133,7 +133,7 @@ export class ZipWriter {
   }
 }
 
-/** An entry's header before its data and in the directory. Sizes stay below 4 GiB: artifacts are bounded. */
+/** An entry's header, before its data and in the directory. Sizes are below 4 GiB because artifacts are limited. */
 function headerOf(
   { name, utf8, time, date }: ZipEntryHead,
   { method, crc, packed, unpacked }: Data,
@@ -154,7 +154,7 @@ function headerOf(
   const isFolder = name.at(-1) === 0x2f;
   const central = Buffer.alloc(46);
   central.writeUInt32LE(0x02014b50, 0);
-  // Made by Unix, so that the mode counts: nobody else's, and no links.
+  // Marked as made by Unix, so that readers apply the mode: private files, no links.
   central.writeUInt16LE((3 << 8) | 63, 4);
   shared.copy(central, 6);
   central.writeUInt32LE(((isFolder ? 0o40755 : 0o100644) << 16) >>> 0, 38);

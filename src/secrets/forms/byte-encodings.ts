@@ -1,4 +1,4 @@
-/** Encodings of a value's bytes: percent, base64 and UTF-16, as strings or bytes. The caller drops duplicates. */
+/** Encodings of a value's bytes: percent, base64 and UTF-16, as strings or bytes. The caller removes duplicates. */
 
 const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const graphic = Array.from({ length: 94 }, (_, i) => String.fromCharCode(0x21 + i)).join('');
@@ -17,7 +17,8 @@ const keeping = (set: string): RegExp =>
     'g',
   );
 
-// The common encoders by what they keep: encodeURIComponent, forms, path segments, encodeURI, and the sets of the URL Standard.
+// Common encoders by the characters they keep: encodeURIComponent, forms, path segments, encodeURI, and the sets of the
+// URL Standard.
 const component = keeping(`!*'()`);
 const star = keeping('*');
 const slash = keeping('/');
@@ -40,7 +41,10 @@ const lowerTriplets = (text: string): string =>
 const both = (text: string): string[] => [text, lowerTriplets(text)];
 const twice = (text: string): string => text.replaceAll('%', '%25').replaceAll('+', '%2B');
 
-/** Percent-encoded as RFC 3986 has it: all but letters, digits and `-_.~`. Lone surrogates become U+FFFD, as in UTF-8. */
+/**
+ * Percent-encodes as in RFC 3986: all characters except letters, digits and `-_.~`. Lone surrogates become U+FFFD, as
+ * in UTF-8.
+ */
 export const percentStrict = (text: string): string =>
   encodeURIComponent(Buffer.from(text).toString()).replaceAll(
     /[!'()*]/g,
@@ -52,7 +56,7 @@ export const percentForm = (text: string): string => formOf(percentStrict(text))
 const formOf = (strict: string): string =>
   strict.replaceAll(star, unescapeTriplet).replaceAll('~', '%7E').replaceAll('%20', '+');
 
-/** Percent-encoded by every common rule, in both cases of hex digits, with + for a space, and encoded twice. */
+/** Percent-encodes by every common rule, in both cases of hex digits, with + for a space, and twice. */
 export function percentWritings(text: string): string[] {
   const everything = Buffer.from(text)
     .toString('hex')
@@ -78,8 +82,8 @@ export function percentWritings(text: string): string[] {
 }
 
 /**
- * The characters of base64 that depend on `bytes` alone, for each of the three places where they can begin inside a
- * longer text, in cores of six characters and more; the first also whole, without and with its padding.
+ * The characters of base64 that depend only on `bytes`, for each of the three offsets at which they can begin in a
+ * longer text, in cores of six characters and more; the first also complete, without and with its padding.
  */
 export function base64Cores(bytes: Buffer): string[] {
   const whole = bytes.toString('base64');
@@ -93,7 +97,7 @@ export function base64Cores(bytes: Buffer): string[] {
   return cores;
 }
 
-/** Base64 in both alphabets, and as it stands in URLs and in JSON. */
+/** Base64 in both alphabets, and as it appears in URLs and in JSON. */
 export function base64Writings(bytes: Buffer): string[] {
   return base64Cores(bytes).flatMap((core) => {
     if (!/[+/=]/.test(core)) return [core];

@@ -16,12 +16,12 @@ import {
   sourceWritings,
 } from './text-escapes.ts';
 
-/** Every form in which a secret's value may stand in what an agent sends: what the scrubber looks for. */
+/** All forms in which a secret's value may appear in an agent's output: the scrubber searches for them. */
 
-/** Values of fewer bytes are looked for as whole values only: inside a text they would mask half of it. */
+/** Values of fewer bytes are masked only as whole values: inside a text they would mask half of it. */
 export const shortSecretBytes = 6;
 
-// Above it the rarer combinations are left out: each form of such a value costs several times its size to build.
+// Above this size the rarer combinations are omitted: each form costs several times the value's size to build.
 const largeValueBytes = 4096;
 
 /** Text forms as strings, others as bytes. */
@@ -71,7 +71,7 @@ function addBinaryForms(value: string, bytes: Buffer, forms: Forms): void {
   if (latin.toString('latin1') === value) forms.binaries.push(latin);
 }
 
-/** One encoding inside another, where that happens in practice. */
+/** One encoding inside another, in combinations that occur in practice. */
 function addCombinations(value: string, inJson: string, forms: Forms): void {
   const attribute = htmlAttribute(value);
   const inner = new Set([
@@ -129,7 +129,7 @@ function addLargeForms(value: string, bytes: Buffer, forms: Forms): void {
 const jsonAscii = (inJson: string): string =>
   inJson.replaceAll(/[^\0-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** A key over several lines as terminals, forms, logs and variables change its line ends. */
+/** The line ends of a key over several lines, as terminals, forms, logs and variables change them. */
 function addLineForms(value: string, forms: Forms): void {
   const unix = value.replaceAll(/\r*\n|\r/g, '\n');
   addAllForms(unix, forms);
@@ -138,7 +138,7 @@ function addLineForms(value: string, forms: Forms): void {
     const joined = unix.replaceAll('\n', end);
     addAll(forms, [joined, json(joined)]);
   }
-  // Quoted, indented or wrapped, the lines of a key still stand on their own.
+  // Quoted, indented or wrapped, each line of a key is still a secret.
   for (const line of unix.split('\n')) {
     const text = line.trim();
     if (/^[A-Za-z0-9+/=_-]{20,}$/.test(text)) addAll(forms, [text, text.replaceAll('/', '\\/')]);
@@ -147,8 +147,9 @@ function addLineForms(value: string, forms: Forms): void {
 
 /**
  * All forms of `value`, as bytes, without duplicates: raw, percent-encoded, JSON, HTML and XML, base64 at its three
- * offsets, hex, UTF-16, quoted as source code, with other line ends, and the combinations that really happen. White space
- * around the value is no part of them. For a short value (under `shortSecretBytes`) it is the caller who decides about use.
+ * offsets, hex, UTF-16, quoted as source code, with other line ends, and the combinations that occur in practice. White
+ * space around the value is not part of them. For a short value (under `shortSecretBytes`) the caller decides how to
+ * use them.
  */
 export function encodedForms(value: string): Buffer[] {
   const trimmed = value.trim();
@@ -156,13 +157,13 @@ export function encodedForms(value: string): Buffer[] {
   const forms: Forms = { texts: new Set(), binaries: [] };
   addAllForms(core, forms);
   if (/[\r\n]/.test(core)) addLineForms(core, forms);
-  // A key kept on one line in a variable: programs turn its \n into line ends before they use it.
+  // A key on one line in a variable: programs turn its \n into line ends before they use it.
   if (core.includes('\\n')) addLineForms(core.replaceAll('\\r', '').replaceAll('\\n', '\n'), forms);
   for (const form of ['NFC', 'NFD'] as const) {
     const normalized = core.normalize(form);
     addAll(forms, [normalized, json(normalized)]);
   }
-  // What became shorter than any secret may be (Latin-1, lines joined) would mask ordinary words.
+  // Forms shorter than any secret may be (Latin-1, joined lines) would mask ordinary words.
   const least = Math.min(shortSecretBytes, Buffer.byteLength(core));
   const texts: Buffer[] = [];
   const unique = new Map<string, Buffer>();

@@ -1,14 +1,14 @@
 import { mask } from '../secret.ts';
 
-// Base64 of the first bytes of zip and gzip, and of so much more that it is an archive.
+// Base64 of the first bytes of zip and gzip, long enough to identify an archive.
 const archive = /(?<![A-Za-z0-9+/])(?:UEsDB|H4sI)[A-Za-z0-9+/\\]{25,}={0,2}/g;
 
 /**
- * A tree of JSON in which archives that stand in texts as base64 are masked: nobody looks into them in a result, so what they
- * hold would leave unscrubbed. Never changed in place; the same reference where there is none.
+ * Masks archives that a JSON tree contains as base64. Archives in a result are not unpacked, so their content would
+ * leave unscrubbed. Never changes `tree` in place; returns the same reference if there are none.
  */
 export function withoutArchives<T>(tree: T): T {
-  return without(tree) as T; // the same shape, with masks in some strings
+  return without(tree) as T; // same shape, with masks in some strings
 }
 
 function without(value: unknown): unknown {

@@ -1,6 +1,6 @@
 /**
- * Ways in which programs write a text inside another text, all string to string. The lists repeat themselves for values
- * without special characters: the caller drops duplicates.
+ * The ways in which programs write a text inside another text, all string to string. The lists have duplicates for
+ * values without special characters; the caller removes them.
  */
 
 const unicodeEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
@@ -8,7 +8,8 @@ const unicodeEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toStrin
 const upperHexDigits = (text: string): string =>
   text.replaceAll(/\\u[0-9a-f]{4}/g, (escape) => `\\u${escape.slice(2).toUpperCase()}`);
 
-// Lower-case escapes for each character of a class; the classes below never touch what JSON itself has escaped.
+// Lower-case escapes for each character of a class; the classes below never match characters that JSON itself has
+// escaped.
 const escapeUnits = (text: string, units: RegExp): string => text.replaceAll(units, unicodeEscape);
 
 const slashes = (text: string): string => text.replaceAll('/', '\\/');
@@ -16,16 +17,16 @@ const slashes = (text: string): string => text.replaceAll('/', '\\/');
 // eslint-disable-next-line no-control-regex -- control characters are the point: JSON escapes them
 const controlOrBackslash = /[\0-\x1f\\]/g;
 
-/** The inside of JSON.stringify's string, without its quotes. */
+/** The content of JSON.stringify's string, without its quotes. */
 export const json = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** As common JSON writers escape `text`: with escaped slashes, ASCII only, safe inside HTML, everything as \uXXXX. */
+/** Escapes `text` as common JSON writers do: with escaped slashes, ASCII only, safe inside HTML, everything as \uXXXX. */
 export function jsonWritings(text: string): string[] {
   const plain = json(text);
   const everything = escapeUnits(text, /[^]/g);
   const lower = [plain, escapeUnits(plain, /[^\0-\x7e]/g)];
   if (/[<>&'+=`"\u2028\u2029]/.test(text)) {
-    // The quote itself as \u0022: begin from a text in which only control characters and backslashes are escaped.
+    // The quote itself as \u0022: start from a text in which only control characters and backslashes are escaped.
     const noQuotes = text.replaceAll(controlOrBackslash, json);
     for (const safe of [
       escapeUnits(plain, /[<>&\u2028\u2029]/g),
@@ -54,7 +55,10 @@ const echoed: { readonly [letter: string]: string } = {
   '\\': '\\',
 };
 
-/** As `echo` of a POSIX shell such as dash prints `text`, and `printf %b`: its own escapes become what they stand for. */
+/**
+ * Prints `text` like `echo` of a POSIX shell such as dash, and `printf %b`: its escapes are replaced by their
+ * characters.
+ */
 export const echoWriting = (text: string): string =>
   text.replaceAll(/\\(?:0([0-7]{0,3})|([abfnrtv\\]))/g, (_, octal: string | undefined, letter: string) =>
     octal === undefined
@@ -80,10 +84,10 @@ const upperReferences = (text: string): string =>
 const markup = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** As attribute values of HTML are most often written; used inside other encodings too. */
+/** The most common form of HTML attribute values; used inside other encodings too. */
 export const htmlAttribute = (text: string): string => markup(text).replaceAll('"', '&quot;');
 
-/** As common HTML and XML writers escape `text`: named, decimal and hexadecimal references. */
+/** Escapes `text` as common HTML and XML writers do: named, decimal and hexadecimal references. */
 export function markupWritings(text: string): string[] {
   const everything = [text.replaceAll(/[^]/gu, decimal), text.replaceAll(/[^]/gu, hexadecimal)];
   const all = [...everything, ...everything.slice(1).map(upperReferences)];
@@ -103,7 +107,7 @@ export function markupWritings(text: string): string[] {
   const numbered = named.replaceAll('"', '&#34;').replaceAll("'", '&#39;');
   writings.push(numbered, numbered.replaceAll('+', '&#43;'), numbered.replaceAll('`', '&#96;'));
   writings.push(named.replaceAll('"', '&#x22;').replaceAll("'", '&#x27;'));
-  // Attributes as browsers serialize them: < and > stay.
+  // Attributes as browsers serialize them: < and > are kept.
   const ampersands = text.replaceAll('&', '&amp;');
   writings.push(
     ampersands.replaceAll('"', '&quot;'),
@@ -141,7 +145,7 @@ export function markupWritings(text: string): string[] {
 
 const escapes: { readonly [char: string]: string } = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' };
 
-/** What shells, SQL, source code and mail do to quotes and to what they can't print. */
+/** Quotes `text` like shells, SQL, source code and mail. */
 export function sourceWritings(text: string): string[] {
   const units = Buffer.from(text).toString('latin1');
   const digits = (unit: string): string => unit.charCodeAt(0).toString(16).padStart(2, '0');

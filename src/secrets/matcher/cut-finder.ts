@@ -1,12 +1,12 @@
 import { storedLength, type PatternStore } from './pattern-store.ts';
 
-// Less than this at a text's end is no part of a secret worth hiding, and would mask ordinary words.
+// A shorter beginning of a secret at a text's end is not worth hiding, and would mask ordinary words.
 const shortestCut = 4;
 
-/** Where the pattern begins within which `text` ends, the earliest one; -1 when it ends within none. */
+/** Where the pattern begins within which `text` ends, the earliest one; -1 if it ends within none. */
 export type CutFinder = (text: Uint8Array) => number;
 
-/** A finder for the patterns of `store`; its table is made with the first search, since most texts are never cut. */
+/** A finder for the patterns of `store`; its table is built with the first search, because most texts are never cut. */
 export function createCutFinder(store: PatternStore): CutFinder {
   let byBeginning: Map<number, number[]> | null = null;
   return (text) => {
@@ -24,7 +24,7 @@ export function createCutFinder(store: PatternStore): CutFinder {
 function indexBeginnings(store: PatternStore): Map<number, number[]> {
   const beginnings = new Map<number, number[]>();
   for (let index = 0; index < store.count; index++) {
-    // A pattern with margins is a short value, of which no part is hidden.
+    // A pattern with margins is a short value, of which no part is masked.
     if ((store.lengths[index] ?? 0) <= shortestCut || store.margins[index] !== 0) continue;
     const key = beginningAt(store.pool, store.offsets[index] ?? 0);
     const known = beginnings.get(key);

@@ -11,23 +11,24 @@ import {
 import { storedLength, storePatterns, type Pattern, type PatternStore } from './pattern-store.ts';
 
 /**
- * Finds many patterns at once in bytes: Wu and Manber's algorithm ("A fast algorithm for multi-pattern searching", 1994)
- * with blocks of three bytes. A window as long as the shortest pattern moves over the text; the table `shifts` says from
- * the window's last block how far it may jump. Where it may not, the window's hash names the few patterns that begin so.
+ * Finds many patterns at once in bytes, with Wu and Manber's algorithm ("A fast algorithm for multi-pattern searching",
+ * 1994) and blocks of three bytes. A window as long as the shortest pattern moves over the text; for the window's last
+ * block, the table `shifts` has the distance that it may jump. Where it may not jump, the window's hash selects the few
+ * patterns that begin like it.
  *
- * Text that looks like the beginning of patterns everywhere would make comparing slow (long runs of one character, a
- * prefix that all keys share). Past a budget the rest of the call compares hashes of whole patterns instead: constant
- * time for each length that patterns of the same beginning have.
+ * A text that looks like the beginning of patterns everywhere (long runs of one character, a prefix that all keys
+ * share) would make comparing slow. Above a budget, the rest of the call therefore compares hashes of whole patterns.
+ * That takes constant time for each length among the patterns with the same beginning.
  */
 
 // Texts from this length on are read in four lanes at once.
 const laneThreshold = 2048;
 
-// A longer window jumps further but fills the table; beyond 16 there is nothing to gain.
+// A longer window jumps further but fills the table; beyond 16 there is no gain.
 const longestWindow = 16;
 const budgetPerByte = 16;
 
-/** Parts of a text as pairs of start and end, ascending, apart from each other (they may touch). */
+/** Parts of a text as pairs of start and end, ascending and not overlapping (they may touch). */
 export type Spans = number[];
 
 export type Matcher = {
@@ -37,15 +38,15 @@ export type Matcher = {
   readonly longest: number;
   readonly memoryBytes: number;
   /**
-   * Every pattern in `text[0, end)` that begins in `[from, until)`, overlapping ones as one span, appended to `spans`;
-   * one that overlaps the last span there extends it.
+   * Appends every pattern in `text[0, end)` that begins in `[from, until)` to `spans`. Overlapping ones become one
+   * span; one that overlaps the last span extends it.
    */
   find(text: Uint8Array, range: { from: number; until: number; end: number }, spans: Spans): void;
-  /** Where a pattern begins that a text which was cut ends within, or -1. */
+  /** Where a pattern begins within which a cut text ends, or -1. */
   readonly cutIn: CutFinder;
 };
 
-/** A matcher for `patterns` of three bytes and more each. Throws RangeError for a shorter one. */
+/** A matcher for `patterns` of at least three bytes each. Throws RangeError for a shorter one. */
 export function createMatcher(patterns: readonly Pattern[]): Matcher {
   const store = storePatterns(patterns);
   if (store.count > 0 && store.shortest < blockBytes) {
@@ -58,7 +59,7 @@ export function createMatcher(patterns: readonly Pattern[]): Matcher {
   const slotMask = heads.length - 1;
   let exact: ExactIndex | null = null;
 
-  /** The longest pattern at `start` that ends after `covered`, or -1; adds the work done to `work`. */
+  /** The longest pattern at `start` that ends after `covered`, or -1; adds its cost to `work`. */
   function compare(text: Uint8Array, start: number, end: number, covered: number): number {
     const hash = windowHash(text, start, start + window);
     let slot = hash & slotMask;
@@ -96,7 +97,7 @@ export function createMatcher(patterns: readonly Pattern[]): Matcher {
   let budget = 0;
   let hashed: ExactIndex | null = null;
 
-  /** Looks for patterns whose first window ends with byte `i`. */
+  /** Checks for patterns whose first window ends with byte `i`. */
   function examine(text: Uint8Array, i: number, end: number, spans: Spans): void {
     const start = i - window + 1;
     const covered = spans.length > 0 ? (spans[spans.length - 1] ?? 0) : 0;
@@ -126,7 +127,7 @@ export function createMatcher(patterns: readonly Pattern[]): Matcher {
       if (count === 0) return;
       const last = Math.min(end, until + window - 1);
       work = 0;
-      // What hashing the text costs is fair to spend on comparing first.
+      // Hashing would cost as much, so comparing may cost as much first.
       budget = 1024 + (until - from) * budgetPerByte + (end - from) * 4;
       hashed = null;
       let at = from + window - 1;
@@ -176,7 +177,7 @@ const windowHash = (bytes: Uint8Array, from: number, to: number): number => {
 
 /**
  * Lists of patterns with the same first window, longest first: `heads` has the first of each, at the window's hash or
- * behind it, and `next` the one after it.
+ * after it, and `next` the following one.
  */
 type Chains = { readonly heads: Int32Array; readonly hashes: Int32Array; readonly next: Int32Array };
 

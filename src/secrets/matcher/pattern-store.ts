@@ -1,12 +1,12 @@
 import { hashBytes } from './substring-hash.ts';
 
-/** What to look for; of what is found, `lead` bytes at the front and `trail` at the back stay. */
+/** A pattern to search for; `lead` bytes at the front and `trail` at the back of a match are kept. */
 export type Pattern = { readonly bytes: Uint8Array; readonly lead?: number; readonly trail?: number };
 
-/** Of a longer pattern only so many bytes are kept, and a hash of the whole: a key of 64 KiB has many forms. */
+/** Of a longer pattern, only this many bytes and a hash of the whole are kept, because a key of 64 KiB has many forms. */
 const keptBytes = 1024;
 
-/** All patterns in one piece of memory, by number, longest first. */
+/** All patterns in one block of memory, by number, longest first. */
 export type PatternStore = {
   readonly count: number;
   readonly pool: Uint8Array;
@@ -20,10 +20,10 @@ export type PatternStore = {
   readonly longest: number;
 };
 
-/** How many bytes of pattern `index` are in the pool. */
+/** The number of bytes of pattern `index` in the pool. */
 export const storedLength = (length: number): number => (length < keptBytes ? length : keptBytes);
 
-/** Copies `patterns`, of any order and number; empty ones are left out. */
+/** Copies `patterns`, in any order and number; empty ones are skipped. */
 export function storePatterns(patterns: readonly Pattern[]): PatternStore {
   const sorted = patterns
     .filter(({ bytes }) => bytes.length > 0)

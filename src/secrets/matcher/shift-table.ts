@@ -1,11 +1,14 @@
 import type { PatternStore } from './pattern-store.ts';
 
-/** The fast half of the search: which windows of a text may begin a pattern. matcher.ts looks at those closely. */
+/** The fast half of the search: finds windows of a text that may begin a pattern. matcher.ts checks those exactly. */
 
 export const blockBytes = 3;
 export const blockPrime = 0x9e3779b1;
 
-/** How far the window may move when it ends in a block, by the top bits of the block's product with `blockPrime`. */
+/**
+ * The distance that the window may move when it ends in a block, by the top bits of the block's product with
+ * `blockPrime`.
+ */
 export type ShiftTable = { readonly shifts: Uint8Array; readonly unused: number };
 
 /** `window` bytes of each pattern's beginning count. */
@@ -21,7 +24,7 @@ export function createShiftTable(store: PatternStore, window: number): ShiftTabl
       if (shift < (nearest.get(block) ?? 256)) nearest.set(block, shift);
     }
   }
-  // Sparse, for few false stops; not above 1 MiB, for the processor's cache.
+  // Sparse, for few false stops; at most 1 MiB, to fit the processor's cache.
   const bits = Math.min(20, Math.max(12, Math.ceil(Math.log2(nearest.size * 12 + 1))));
   const unused = 32 - bits;
   const shifts = new Uint8Array(2 ** bits).fill(Math.max(1, window - blockBytes + 1));
@@ -37,13 +40,13 @@ export type Lane = { readonly ends: Int32Array; count: number };
 
 export const laneBytes = 16 * 1024;
 
-// Used again by every search: searching is synchronous.
+// Reused by every search, because searching is synchronous.
 let shared: readonly [Lane, Lane, Lane, Lane] | null = null;
 const createLane = (): Lane => ({ ends: new Int32Array(laneBytes + 4), count: 0 });
 
 /**
- * Ends of windows in `[from, to)` of `text` that may begin a pattern, in order of the lanes; at most `4 * laneBytes` at
- * once. Each step waits for memory to know how far to jump, so four parts of the text are read in turn: 2.5 times as fast.
+ * Ends of windows in `[from, to)` of `text` that may begin a pattern, in lane order; at most `4 * laneBytes` at once.
+ * Each step waits for memory to know how far to jump, so reading four parts of the text in turn is 2.5 times as fast.
  */
 export function windowsInLanes(
   text: Uint8Array,

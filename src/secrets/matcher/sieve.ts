@@ -3,20 +3,20 @@ import { mask } from '../secret.ts';
 
 const maskBytes = Buffer.from(mask);
 
-/** What a scrubber has done so far: bytes read, masks written, bytes that they replaced. */
+/** Counters of a scrubber: bytes read, masks written, bytes that they replaced. */
 export type Counters = { scannedBytes: number; maskedCount: number; maskedBytes: number };
 
-/** One text that arrives in pieces, with every secret in it replaced, however the pieces are cut. */
+/** A text that arrives in pieces, with every secret in it replaced, however the pieces are cut. */
 export type Sieve = {
-  /** Takes the next piece; returns what is certain by now, which may share the piece's memory. */
+  /** Takes the next piece; returns the part that is now certain, which may share the piece's memory. */
   push(piece: Buffer): Buffer[];
-  /** The text has ended: returns the rest. */
+  /** Ends the text: returns the rest. */
   end(): Buffer[];
-  /** How many bytes wait for what follows them. */
+  /** The number of bytes that wait for the next piece. */
   readonly heldBytes: number;
 };
 
-/** Replaces every pattern of `matcher` in `text[0, end)`; null when there is none. */
+/** Replaces every pattern of `matcher` in `text[0, end)`; null if there is none. */
 export function sift(matcher: Matcher, text: Buffer, end: number, counters: Counters): Buffer | null {
   counters.scannedBytes += end;
   const spans: Spans = [];
@@ -26,10 +26,10 @@ export function sift(matcher: Matcher, text: Buffer, end: number, counters: Coun
     : Buffer.concat(withMasks(text, { until: end, written: false }, spans, counters));
 }
 
-// Pieces of this size and more are handed on as they are; smaller ones are joined, since each costs its receiver a call.
+// Larger pieces are passed on as they are; smaller ones are joined, because each costs its receiver a call.
 const worthwhilePiece = 2048;
 
-/** `text[0, until)` with a mask for each span that begins there; `written`: the first one's is out already. */
+/** `text[0, until)` with a mask for each span that begins there; `written`: the first one's mask is already out. */
 function withMasks(
   text: Buffer,
   { until, written }: { until: number; written: boolean },
@@ -55,8 +55,8 @@ function withMasks(
 }
 
 /**
- * A sieve holds back less than one and a quarter times the longest pattern. Large pieces pass without being copied unless
- * a secret is in them.
+ * A sieve holds back less than one and a quarter times the longest pattern. Large pieces without a secret are passed on
+ * without a copy.
  */
 export function createSieve(matcher: Matcher, counters: Counters): Sieve {
   // A pattern may begin in the last bytes seen and end in the next piece.
@@ -64,11 +64,11 @@ export function createSieve(matcher: Matcher, counters: Counters): Sieve {
   let tail: Buffer = Buffer.alloc(0);
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
-  // Spans found that end in the tail; `written`: the first one's mask is out already.
+  // Spans that end in the tail; `written`: the first one's mask is already out.
   let carried: Spans = [];
   let written = false;
 
-  /** Settles `text[0, until)`: all that begins there is known, and may end anywhere in `text`. */
+  /** Emits `text[0, until)`: all matches that begin there are known, and may end anywhere in `text`. */
   function settle(text: Buffer, until: number, out: Buffer[]): void {
     if (until === 0) return;
     const spans = carried;
@@ -109,7 +109,7 @@ export function createSieve(matcher: Matcher, counters: Counters): Sieve {
         tail = Buffer.from(piece.subarray(until));
         return out;
       }
-      // Small pieces are joined first: each settling reads the whole tail again.
+      // Small pieces are joined first, because each call reads the whole tail again.
       waiting.push(Buffer.from(piece));
       waitingBytes += piece.length;
       if (waitingBytes * 8 >= tail.length) settleWaiting(out);

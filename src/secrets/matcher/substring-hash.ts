@@ -1,6 +1,6 @@
 /**
- * Two polynomial hashes modulo 2^32, 64 bits together: equal texts are always equal here, different ones practically
- * never, and a collision would only mask a text too many.
+ * Two polynomial hashes modulo 2^32, 64 bits together: equal texts always have equal hashes, different ones practically
+ * never. A collision would only mask one text too many.
  */
 
 const base1 = 0x2c1b3c6d;
@@ -20,7 +20,7 @@ export function hashBytes(bytes: Uint8Array, from: number, to: number, start?: H
   return { first, second };
 }
 
-/** The hash of any part of a text in constant time, after one pass over it. */
+/** Hashes any part of a text in constant time, after one pass over the text. */
 export class PrefixHashes {
   #first = new Int32Array(0);
   #second = new Int32Array(0);
@@ -28,7 +28,7 @@ export class PrefixHashes {
   #power2 = new Int32Array(0);
   #from = 0;
 
-  /** Reads `text[from, to)`: parts within it can be asked for until the next call. */
+  /** Reads `text[from, to)`: parts within it can be hashed until the next call. */
   read(text: Uint8Array, from: number, to: number): void {
     const length = to - from;
     if (this.#first.length <= length) this.#grow(length + 1);

@@ -1,10 +1,10 @@
 import { createScrubber, type NamedSecret, type Scrubber } from './scrubber.ts';
 
-/** Scrubbers for the sets of secrets that jobs bring along: most jobs of an agent share a few sets. */
+/** Scrubbers for the sets of secrets in jobs: most jobs of an agent share a few sets. */
 export type ScrubberCache = {
-  /** The scrubber for exactly these secrets. Its counters go on from job to job. */
+  /** The scrubber for exactly these secrets. Its counters continue from job to job. */
   scrubberFor(secrets: readonly NamedSecret[]): Scrubber;
-  /** Forgets every secret. */
+  /** Removes all secrets. */
   clear(): void;
   readonly size: number;
   readonly memoryBytes: number;
@@ -16,11 +16,11 @@ const equal = (a: readonly NamedSecret[], b: readonly NamedSecret[]): boolean =>
   a.length === b.length && a.every((secret, i) => secret.value === b[i]?.value && secret.name === b[i].name);
 
 /**
- * Keeps the sets used last, within `maxEntries` and `maxBytes` of tables. It holds secrets until they are pushed out,
- * until `clear`, or until the cache itself is gone, so its owner must not outlive the need for them.
+ * Keeps the sets used last, within `maxEntries` and `maxBytes` of tables. It holds secrets until they are evicted,
+ * until `clear`, or until the cache itself is collected, so its owner must not outlive the need for them.
  */
 export function createScrubberCache({ maxEntries = 32, maxBytes = 16 * 1024 * 1024 } = {}): ScrubberCache {
-  // Latest first; a handful of sets, so comparing them costs less than a key would, and no key has to be kept.
+  // Latest first. With a handful of sets, comparing costs less than a key would, and no key has to be kept.
   let entries: Entry[] = [];
   const memory = (): number => entries.reduce((sum, { scrubber }) => sum + scrubber.memoryBytes, 0);
   return {

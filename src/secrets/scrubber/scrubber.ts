@@ -9,65 +9,65 @@ import { hasHeaderLine, maskHeaderLines } from '../tree/sensitive-headers.ts';
 import { createSieve, sift, type Counters, type Sieve } from '../matcher/sieve.ts';
 import { json } from '../forms/text-escapes.ts';
 
-/** A secret and the variable that holds it; the name may be shown, the value never. */
+/** A secret and the variable that contains it; the name may be shown, the value never. */
 export type NamedSecret = { readonly name: string; readonly value: string };
 
 /**
- * The door through which everything leaves: it replaces secrets by `*********`, in all the forms that `encodedForms` has.
- * Matches that overlap become one mask.
+ * All output goes through a scrubber: it replaces secrets by `*********`, in all forms of `encodedForms`. Overlapping
+ * matches become one mask.
  */
 export type Scrubber = {
   /**
-   * A text; the same one where nothing had to change. The beginning of a secret counts too where the text was cut: before
-   * `…`, and at the end of a text of 3000 characters and more.
+   * Scrubs a text; returns the same one if nothing changed. Where the text was cut, the beginning of a secret is masked
+   * too: before `…`, and at the end of a text of 3000 characters and more.
    */
   text(text: string): string;
-  /** Bytes of any encoding; the same reference where nothing had to change. */
+  /** Scrubs bytes of any encoding; returns the same reference if nothing changed. */
   bytes(bytes: Buffer): Buffer;
   /**
-   * A JSON tree, never changed in place: strings, keys, numbers that are a secret, short secrets where they are a whole
-   * value, and sensitive headers. What had nothing to hide is the same reference.
+   * Scrubs a JSON tree without changing it: strings, keys, numbers that are a secret, short secrets that are a whole
+   * value, and sensitive headers. Parts without secrets keep their reference.
    */
   json<T>(tree: T): T;
-  /** A byte stream, however it is cut; holds back as much as the longest form of a secret. */
+  /** A stream that scrubs bytes, however they are cut; it holds back as much as the longest form of a secret. */
   stream(): Transform;
   /** The same without a stream, for callers that read and write themselves. */
   sieve(): Sieve;
-  /** Where secrets stand in `bytes`: pairs of start and end, ascending. Nothing is masked or counted. */
+  /** The positions of secrets in `bytes`: pairs of start and end, ascending. Nothing is masked or counted. */
   find(bytes: Uint8Array): readonly number[];
-  /** Values that can't be looked for everywhere, one line each with the variable's name. */
+  /** Values that cannot be masked everywhere, one line each with the variable's name. */
   readonly warnings: readonly string[];
   /** Masks written so far. */
   readonly maskedCount: number;
-  /** Bytes that masks stand for. */
+  /** Bytes that masks have replaced. */
   readonly maskedBytes: number;
   readonly scannedBytes: number;
-  /** Roughly what the scrubber's tables take. */
+  /** Approximate size of the scrubber's tables. */
   readonly memoryBytes: number;
 };
 
-/** The size of pieces that scrubs fastest: it fits the processor's cache. */
+/** The chunk size that scrubs fastest: it fits the processor's cache. */
 export const scrubChunkBytes = 256 * 1024;
 
-// Too common to mean anything, and some are what artifacts are made of.
+// Too common to be secret, and some occur in every artifact.
 const neverMasked = new Set(['/', '*', 'https://', 'http://', mask, '123']);
 
-// Texts up to this many UTF-16 units are written to a buffer that is used again.
+// Texts up to this many UTF-16 units are written to a reused buffer.
 const scratchUnits = 16 * 1024;
 
-/** What stands where a text was shortened. */
+/** Marks the place where a text was shortened. */
 const cutMark = '…';
-// From this length on a text may have been cut without a mark, as bodies and other contents are.
+// From this length on a text may have been cut without a mark, like bodies and other contents.
 const silentlyCut = 3000;
 
-/** Playwright's errors end in a log of the request, headers and all. */
+/** Playwright's errors end in a log of the request, including headers. */
 const callLog = 'Call log:';
 
 function mayBeCut(text: string): boolean {
   return text.length >= silentlyCut || text.includes(cutMark);
 }
 
-/** Makes a scrubber for `secrets`; empty values and ones that would mask everything are left out. */
+/** Creates a scrubber for `secrets`; skips empty values and values that would mask everything. */
 export function createScrubber(secrets: readonly NamedSecret[]): Scrubber {
   const warnings: string[] = [];
   const wholeTexts = new Set<string>();
@@ -95,7 +95,7 @@ export function createScrubber(secrets: readonly NamedSecret[]): Scrubber {
   return scrubberOf(patterns, wholeTexts, warnings);
 }
 
-/** A short value as a whole string of JSON text, where that is long enough to search for; the quotes stay. */
+/** A short value as a complete string of JSON text, if that is long enough to search for; the quotes are kept. */
 function quotedForms(value: string): Pattern[] {
   return [
     ['"', json(value)],
@@ -139,7 +139,7 @@ function scrubberOf(
     return withoutCuts(sift(matcher, bytes, length, counters)?.toString() ?? readable);
   }
 
-  /** `source` without its colours where they stand inside a secret, as in the differences that assertions print. */
+  /** `source` without colours if they are inside a secret, as in the differences that assertions print. */
   function withoutHidingColours(source: string): string {
     if (matcher.patternCount === 0 || !source.includes(escapeSequence)) return source;
     const plain = withoutColours(source);
@@ -154,7 +154,7 @@ function scrubberOf(
     return spans.length > 0;
   }
 
-  /** `source` with a mask for each beginning of a secret at a place where a text was cut. */
+  /** `source` with a mask for each beginning of a secret where a text was cut. */
   function withoutCuts(source: string): string {
     if (!mayBeCut(source)) return source;
     let clean = '';
@@ -203,7 +203,7 @@ function scrubberOf(
   return {
     text,
     bytes,
-    json: <T>(tree: T): T => scrubTree(tree, rules) as T, // the same shape, with masks for some strings and numbers
+    json: <T>(tree: T): T => scrubTree(tree, rules) as T, // same shape, with masks for some strings and numbers
     stream: () => scrubbingStream(createSieve(matcher, counters)),
     sieve: () => createSieve(matcher, counters),
     find(source) {

@@ -4,15 +4,15 @@ import { isObject } from '../../json-values.ts';
 
 /** How the strings, numbers and bytes of a tree are judged. */
 export type TreeRules = {
-  /** Shorter strings hold no secret but a whole one. */
+  /** Shorter strings contain no secret, but may be a whole one. */
   readonly shortestText: number;
-  /** Whether any of these texts, joined by NUL, holds a secret. */
+  /** Whether any of these texts, joined by NUL, contains a secret. */
   holdsSecret(joined: string): boolean;
   text(text: string): string;
-  /** Whether a text has to change although no secret is seen in it: it was cut within one, or has colours or headers. */
+  /** Whether a text must change although no secret is seen in it: it was cut within one, or has colours or headers. */
   hidesSecret(text: string): boolean;
   bytes(bytes: Buffer): Buffer;
-  /** Texts that are masked where they are a whole value. */
+  /** Texts that are masked if they are a whole value. */
   readonly wholeTexts: ReadonlySet<string>;
   /** Length of the longest of them, in UTF-16 units. */
   readonly longestWhole: number;
@@ -21,20 +21,20 @@ export type TreeRules = {
   masked(): void;
 };
 
-// Deeper trees come from hostile input only, and would end the stack.
+// Deeper trees come only from hostile input, and would overflow the stack.
 const deepest = 400;
 
 type Entry = { readonly [key: string]: unknown };
-const asEntry = (value: object): Entry => value as Entry; // any object may be read by key
+const asEntry = (value: object): Entry => value as Entry; // any object can be read by key
 
-/** A value that a sensitive header may have: strings and numbers, alone or in a list. */
+/** A possible value of a sensitive header: a string or number, or a list of them. */
 const isHeaderValue = (value: unknown): boolean =>
   (typeof value === 'string' && value !== mask) ||
   typeof value === 'number' ||
   (Array.isArray(value) &&
     value.some((item) => typeof item === 'number' || (typeof item === 'string' && item !== mask)));
 
-/** The name in `{name, value}` or `{key, value}` when it is a sensitive header's. */
+/** The name in `{name, value}` or `{key, value}` if it is a sensitive header's. */
 function namesSensitive(entry: Entry): boolean {
   const value = entry['value'];
   if (value === undefined) return false;
@@ -63,8 +63,8 @@ function isWhole(text: string, rules: TreeRules): boolean {
 }
 
 /**
- * `tree` without secrets: a copy of what had to change, the same reference where nothing had. Strings, keys, numbers and
- * bytes are looked at; sensitive headers are masked in header maps, in lists of {name or key, value} and in flat lists of
+ * `tree` without secrets: a copy where something changed, the same reference elsewhere. Strings, keys, numbers and
+ * bytes are checked; sensitive headers are masked in header maps, in lists of {name or key, value} and in flat lists of
  * names and values.
  */
 export function scrubTree(tree: unknown, rules: TreeRules): unknown {
@@ -76,7 +76,7 @@ export function scrubTree(tree: unknown, rules: TreeRules): unknown {
   return rebuild(tree, rules, []);
 }
 
-/** Whether something has to change for certain; else `texts` has all strings that are long enough to hold a secret. */
+/** Whether something certainly has to change; otherwise `texts` has all strings that are long enough for a secret. */
 function hasWork(value: unknown, rules: TreeRules, texts: string[], depth: number): boolean {
   if (typeof value === 'string') {
     if (value.length * 3 >= rules.shortestText) texts.push(value);
@@ -118,7 +118,7 @@ function rebuild(value: unknown, rules: TreeRules, ancestors: object[]): unknown
     return mask;
   }
   if (!isObject(value)) return value;
-  // What refers to itself, or is deeper than anything honest, can't be sent either way.
+  // A circular or absurdly deep value could not be sent anyway.
   if (ancestors.length > deepest || ancestors.includes(value)) return mask;
   if (value instanceof Uint8Array) return rebuildBytes(value, rules);
   const { toJSON } = asEntry(value);
@@ -179,7 +179,7 @@ function rebuildObject(value: object, rules: TreeRules, ancestors: object[]): ob
   return changed ? Object.fromEntries(entries) : value;
 }
 
-/** A header's values as masks; a list stays a list. */
+/** A header's values as masks; a list remains a list. */
 function maskHeader(value: unknown, rules: TreeRules): unknown {
   if (Array.isArray(value)) return value.map((item) => maskHeader(item, rules));
   if (value === mask) return value;

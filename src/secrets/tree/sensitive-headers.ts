@@ -1,4 +1,4 @@
-/** Headers whose values never leave, whether or not they are a known secret. */
+/** Headers whose values are always masked, whether or not they are a known secret. */
 
 import { mask } from '../secret.ts';
 
@@ -13,13 +13,13 @@ const sensitive = new Set([
 
 const lengths = [...sensitive].reduce((bits, name) => bits | (1 << name.length), 0);
 
-/** Whether a header's value is always masked; names are compared without case. */
+/** Whether a header's value is always masked; case is ignored. */
 export function isSensitiveHeader(name: string): boolean {
-  // Most names differ in length already: this runs for every key of every result.
+  // Most names already differ in length: this runs for every key of every result.
   return name.length < 32 && (lengths & (1 << name.length)) !== 0 && sensitive.has(name.toLowerCase());
 }
 
-// A header on a line of its own, as logs of requests have it, behind list marks and colours.
+// A header on its own line, as in request logs, after list marks and colours.
 const headerLine = new RegExp(
   `((?:^|[\\r\\n])(?:[ \\t+-]|\\x1b\\[[0-9;]*m)*(?:${[...sensitive].join('|')})(?:\\x1b\\[[0-9;]*m)*[ \\t]*:[ \\t]*)([^\\r\\n]+?)(?=(?:\\x1b\\[[0-9;]*m)*(?:[\\r\\n]|$))`,
   'gi',
@@ -34,7 +34,7 @@ export function hasHeaderLine(text: string): boolean {
   return false;
 }
 
-/** `text` with the values of such lines masked; counts them. */
+/** `text` with the values of such lines masked; counts the masks. */
 export function maskHeaderLines(text: string, counters: { maskedCount: number }): string {
   return text.replaceAll(headerLine, (all, before: string, value: string) => {
     if (value === mask) return all;
@@ -53,7 +53,7 @@ const quoted = (nesting: string) =>
     String.raw`(?<${nesting}>\\+)"[^]*?(?:(?<!\\)\k<${nesting}>"|$)`,
     String.raw`\[[^\]]*\]?`,
   ].join('|');
-// As objects, maps and lists of headers are printed: quoted names with what follows them, and bare ones with a colon.
+// Printed objects, maps and lists of headers: quoted names with their values, and unquoted names with a colon.
 const printedHeader = new RegExp(
   String.raw`(?<quotedHead>(?<![\w-])(?:${names})\\*["'` +
     '`' +
@@ -62,7 +62,7 @@ const printedHeader = new RegExp(
   'gi',
 );
 
-/** `text`, as a script has printed it, with the values of sensitive headers masked in whatever form they stand there. */
+/** `text`, as printed by a script, with the values of sensitive headers masked in whatever form they are printed. */
 export function maskPrintedHeaders(text: string): string {
   return text.replaceAll(printedHeader, (...found: unknown[]) => {
     const { quotedHead, quotedValue, bareHead, bareValue } = found.at(-1) as Groups; // named groups come last

@@ -120,7 +120,7 @@ test('a refused key, a wrong clock, a missing file of certificates', async () =>
   });
   expect(code).toBe(1);
   expect(byName['service']?.status).toBe('ok');
-  expect(byName['key']).toMatchObject({ status: 'problem', message: 'refused by the service' });
+  expect(byName['key']).toMatchObject({ status: 'problem', message: 'rejected by the service' });
   expect(byName['clock']?.status).toBe('problem');
   expect(byName['clock']?.message).toMatch(/^(3599|3600)\.\d s behind the service$/);
   expect(byName['extra certificates']?.status).toBe('problem');
@@ -144,7 +144,7 @@ test('a service that is not there, or is something else', async () => {
   expect(away.byName['key']?.status).toBe('note');
   const wrong = await findings({ SERVICE_URL: portal.url, API_KEY: key });
   expect(wrong.byName['service']?.message).toBe(
-    `${portal.url} directly: what answers with status 401 is not the service`,
+    `${portal.url} directly: something other than the service answered with status 401`,
   );
 });
 
@@ -197,7 +197,7 @@ test('probes are bounded in time, and one that throws hides no other', async () 
   );
   expect(found.map(({ name, status, message }) => [name, status, message])).toEqual([
     ['slow', 'problem', 'no answer within 0.05 s'],
-    ['broken', 'problem', 'could not be looked at: oops'],
+    ['broken', 'problem', 'the probe failed: oops'],
     ['good', 'ok', 'fine'],
   ]);
 });
@@ -210,7 +210,7 @@ test('the table is aligned and ends with the count', () => {
       { name: 'b', ...note('hm') },
     ]),
   ).toBe(
-    'ok       a     fine\nPROBLEM  long  bad\n               → mend it\nnote     b     hm\n\n1 thing to mend\n',
+    'ok       a     fine\nPROBLEM  long  bad\n               → mend it\nnote     b     hm\n\n1 problem found\n',
   );
 });
 

@@ -67,7 +67,7 @@ test('counts, tools, failed tests first with their errors, stages', () => {
       'ok      [desktop] shop.spec.ts › buys  12 ms',
       'DEGR    [desktop] shop.spec.ts › slow  12 ms',
       'skip    shop.spec.ts › later  12 ms',
-      'and 3 more tests: see the report among the files',
+      'and 3 more tests: see the saved report',
     ],
     ['bundle            0.0 s', 'test             12.3 s'],
   ]);

@@ -93,7 +93,7 @@ test('a failed one after a retry: reason, assertions, addresses, certificate, lo
   };
   const before: Result = { ...passed, status: 'failed', reason: reasonOf('ECONNREFUSED', 'refused') };
   expect(resultReport('page', [before, failed])).toBe(`FAILED  URL  page
-ASSERTION_FAILED (the target's): assertion 2 of 2 failed
+ASSERTION_FAILED (target): assertion 2 of 2 failed
 123 ms at 2026-05-06T07:08:09.000Z, attempt 2 of 2 (before: ECONNREFUSED)
 
 ok      STATUS_CODE EQUALS 200  actual 200
@@ -112,7 +112,7 @@ warn  careful
 
 test('what a terminal would obey is taken out', () => {
   const report = resultReport('x', [{ ...passed, reason: reasonOf('INTERNAL', 'a\u001b[2Jb\r\nc') }]);
-  expect(report).toContain('INTERNAL (our own fault): a [2Jb c\n');
+  expect(report).toContain('INTERNAL (agent): a [2Jb c\n');
 });
 
 test('an expired certificate counts its days', () => {
@@ -128,7 +128,7 @@ test('pings are counted', () => {
     latency: { min: 1, avg: 2, max: 3, stdDev: 1 },
   };
   expect(resultReport('x', [{ ...passed, details }])).toContain(
-    'packets       2 of 3 answered, 33.3 % lost, 1 / 2 / 3 ms (least, average, most)',
+    'packets       2 of 3 answered, 33.3 % lost, 1 / 2 / 3 ms (min, avg, max)',
   );
 });
 

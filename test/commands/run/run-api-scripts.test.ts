@@ -33,7 +33,7 @@ test('without scripts there are none; a snippet has no meaning in a file', () =>
   expect('job' in parsed && 'scripts' in parsed.job).toBe(false);
   expect(parseRunBody({ ...body, tearDownSnippetId: 5 }, now)).toEqual({
     errors: {
-      tearDownSnippetId: ['snippets are kept by a service; give the script itself as localTearDownScript'],
+      tearDownSnippetId: ['snippets are stored by a service; give the script itself in localTearDownScript'],
     },
   });
 });

@@ -134,7 +134,7 @@ test('a file without a known type names the types', () => {
   expect(errorsOf({ checkType: 'HEARTBEAT' })).toEqual({ checkType: [types] });
   expect(errorsOf({})).toEqual({ checkType: [`is required: it ${types}`] });
   expect(errorsOf({ checkType: 'BROWSER', script: 'x' })).toEqual({
-    checkType: ['is BROWSER: give run the script itself, a file of its own'],
+    checkType: ['is BROWSER: give run the path of the script file'],
   });
   expect(errorsOf([])).toEqual({ file: ['must hold one object: a create body plus checkType'] });
 });

@@ -124,7 +124,7 @@ test('the report is for people', async () => {
     },
   });
   expect(code).toBe(1);
-  expect(out).toMatch(/^FAILED {2}API {2}stock\nASSERTION_FAILED \(the target's\): assertion 2 of 2 failed/);
+  expect(out).toMatch(/^FAILED {2}API {2}stock\nASSERTION_FAILED \(target\): assertion 2 of 2 failed/);
   expect(out).toMatch(
     /\nok {6}STATUS_CODE EQUALS 200 {2}actual 200\nFAILED {2}JSON_BODY \$\.name EQUALS other {2}actual "sample"/,
   );
@@ -180,7 +180,7 @@ test('what can not be run says why, with its exit code', async () => {
   const [code, message] = await rejection(runFile({ checkType: 'URL', nmae: 1, request: { url: 'x' } }));
   expect([code, message]).toEqual([
     64,
-    `${join(folder, 'check.json')} can not be run:\n  nmae: is not a known field`,
+    `${join(folder, 'check.json')} is not a valid check:\n  nmae: is not a known field`,
   ]);
   const [, script] = await rejection(runFile('import a\n\nimport b'));
   expect(script.split('\n')).toHaveLength(2);

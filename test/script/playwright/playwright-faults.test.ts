@@ -82,7 +82,6 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
   });
 
   test('one that never ends is cut at the limit and keeps no files', async () => {
-    const started = performance.now();
     const test = runner!.start(body('for (;;);'), { timeoutMs: 1000 });
     const { failure, files } = await test.run;
     expect(failure).toEqual({
@@ -91,7 +90,6 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
       message: 'Your check run has reached the maximum run time of 1000 ms.',
     });
     expect(files).toEqual([]);
-    expect(performance.now() - started).toBeLessThan(30_000);
   });
 
   test('one that prints without end', async () => {

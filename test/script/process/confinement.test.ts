@@ -239,14 +239,13 @@ describe('the way between agent and child', () => {
       if (host.launcher === null && how !== 'without a launcher') skip();
       const layers = how === 'without a launcher' ? { ...host, launcher: null } : withoutNamespaces();
       const { child, ask } = await start({}, layers);
-      const holder = `require('node:child_process').spawn('sleep', ['20'], { detached: true, stdio: ['ignore', 1, 2] })`;
+      const holder = `require('node:child_process').spawn('sleep', ['60'], { detached: true, stdio: ['ignore', 1, 2] })`;
       const pid = await ask(`const held = ${holder}; held.unref(); return held.pid;`);
       if (how === 'without a launcher') void child.kill();
       else process.kill(child.pid, 'SIGKILL');
-      const started = performance.now();
       expect(await child.ended).toMatchObject({ signal: 'SIGKILL' });
-      expect(performance.now() - started).toBeLessThan(15_000);
-      process.kill(Number(pid), 'SIGKILL');
+      // The holder still runs: signalling a process that has exited throws.
+      expect(process.kill(Number(pid), 'SIGKILL')).toBe(true);
     },
   );
 

@@ -299,19 +299,19 @@ describe('a small runtime', () => {
     ]);
     const brokenBy = (damage: () => void, reason: string): void => {
       damage();
-      expect(found()).toEqual({ names: [], warnings: [`runtime 2026.04 is left out: ${reason}`] });
+      expect(found()).toEqual({ names: [], warnings: [`runtime 2026.04 is skipped: ${reason}`] });
       rmSync(packages, { recursive: true });
       pretendInstalled(root);
     };
     brokenBy(() => rmSync(join(packages, '.runtime-stamp')), 'its install is not complete');
-    brokenBy(() => chmodSync(node, 0o644), `its Node can not be executed: ${node}`);
+    brokenBy(() => chmodSync(node, 0o644), `its Node cannot be executed: ${node}`);
     brokenBy(
       () => rmSync(join(node, '..', '..'), { recursive: true }),
       `it has no Node for ${process.platform}-${process.arch}`,
     );
     brokenBy(
       () => writeFileSync(join(packages, 'playwright', 'package.json'), '{"version":"1.65.1"}'),
-      'Playwright 1.65.1 is installed where its list has 1.58.2',
+      'Playwright 1.65.1 is installed, but its list has 1.58.2',
     );
     writeFileSync(node, '#!/bin/sh\nexit 3\n', { mode: 0o755 });
     expect(await runtimeProbes(root)[0]?.look(AbortSignal.timeout(20_000))).toMatchObject({

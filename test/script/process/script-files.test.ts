@@ -33,18 +33,18 @@ describe('files of a script', () => {
     ['../a.js', "it leaves the script's folder"],
     ['a/../../b.js', "it leaves the script's folder"],
     ['..', "it leaves the script's folder"],
-    ['/etc/passwd', "it is absolute; give it relative to the script's folder"],
-    ['a\0.js', 'it holds a NUL character'],
-    ['a\nb.ts', 'it holds a control character'],
-    ['a\\b.js', 'it holds a backslash; separate folders by /'],
-    ['.', 'it names a folder, not a file'],
-    ['lib/', 'it names a folder, not a file'],
+    ['/etc/passwd', "it is absolute; use a path relative to the script's folder"],
+    ['a\0.js', 'it contains a NUL character'],
+    ['a\nb.ts', 'it contains a control character'],
+    ['a\\b.js', 'it contains a backslash; separate folders with /'],
+    ['.', 'it is a folder, not a file'],
+    ['lib/', 'it is a folder, not a file'],
     ['node_modules/axios/index.js', 'the name node_modules is reserved'],
     ['lib/../node_modules/x.js', 'the name node_modules is reserved'],
     ['.home/x', 'the name .home is reserved'],
     ['mine.js', 'the name mine.js is reserved'],
     [`${'a/'.repeat(40)}b.js`, 'it is more than 32 folders deep'],
-    [`${'é'.repeat(130)}.js`, 'a part of it is longer than 255 bytes'],
+    [`${'é'.repeat(130)}.js`, 'one of its names is longer than 255 bytes'],
   ])('%j is refused, and nothing is written', async (path, why) => {
     const refused = await write(
       [
@@ -57,16 +57,16 @@ describe('files of a script', () => {
     expect(refused).toEqual({
       code: 'SCRIPT_INVALID',
       owner: 'script',
-      message: `the file path ${shown} is refused: ${why}`,
+      message: `the file path ${shown} is invalid: ${why}`,
     });
     expect(readdirSync(folder)).toEqual([]);
   });
 
   test('given twice, or file and folder at once', async () => {
     const twice = await write(['a.js', './a.js'].map((path) => ({ path, content: '' })));
-    expect(twice?.message).toBe('the file path "./a.js" is refused: it is given twice');
+    expect(twice?.message).toBe('the file path "./a.js" is invalid: it is given twice');
     const both = await write(['a', 'a/b'].map((path) => ({ path, content: '' })));
-    expect(both?.message).toBe('the file path "a" is refused: it is the folder of another file');
+    expect(both?.message).toBe('the file path "a" is invalid: another file uses it as a folder');
   });
 
   test('more than 32 MB together', async () => {

@@ -63,11 +63,8 @@ describe.runIf(runs)('a cancelled suite', { timeout: 120_000 }, () => {
       env: { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8', SERVER_PORT: String(port) },
     });
     await started.line('it has begun');
-    const began = performance.now();
     started.abort.abort(new JobAborted('cancelled'));
     const run = await started.run;
-    // Its processes within 6 s; the report, on a busy machine, besides.
-    expect(performance.now() - began).toBeLessThan(12_000);
     expect(run, started.log.join('\n')).toMatchObject({
       failure: { code: 'CANCELLED' },
       details: {
@@ -76,7 +73,7 @@ describe.runIf(runs)('a cancelled suite', { timeout: 120_000 }, () => {
         totals: { tests: 3, passed: 1, interrupted: 2, failed: 0 },
       },
     });
-    const told = /^the suite was ended because it was cancelled after .*stage test was going on/;
+    const told = /^the suite was stopped because it was cancelled after .*stage test had been running/;
     expect(started.log.some((line) => told.test(line))).toBe(true);
     const report = await openFiles(run);
     expect(report.config.version).toBe(version);

@@ -72,14 +72,14 @@ describe('where configs are', () => {
     const injected = (configPath: string) =>
       injectConfig({ place, suite: { configPath, testCommand: null } }).then(({ configs }) => configs);
     await expect(injected('config.json')).rejects.toThrow(
-      'configPath: config.json is no config of Playwright',
+      'configPath: config.json is not a Playwright config',
     );
     for (const configPath of ['outside', 'outside/playwright.config.ts'])
       await expect(injected(configPath)).rejects.toThrow('configPath: the bundle has no file');
     const linked = { ...place, working: join(place.project, 'outside') };
     await expect(
       injectConfig({ place: linked, suite: { configPath: null, testCommand: null } }),
-    ).rejects.toThrow('workingDir "outside" is no folder of the bundle');
+    ).rejects.toThrow('workingDir "outside" is not a folder of the bundle');
     expect(readFileSync(join(outside, 'playwright.config.ts'), 'utf8')).toBe('');
     expect(readdirSync(outside).filter((name) => name.includes('config'))).toEqual(['playwright.config.ts']);
     expect(await injected('inside')).toContain('sub/playwright.config.ts');

@@ -114,10 +114,8 @@ describe.for([
     const browser = `const child = require('child_process').spawn('sleep', ['60'], { detached: true }); child.on('exit', () => console.log('browser gone')); console.log('browser ' + child.pid)`;
     const { end, ready, abort, lines } = start(layers(), before + server(`${runner}; ${browser}`));
     await ready;
-    const began = performance.now();
     abort.abort(cancel);
     expect(await end).toMatchObject({ aborted: true, timedOut: false });
-    expect(performance.now() - began).toBeLessThan(4000);
     expect(readFileSync(report, 'utf8')).toBe('interrupted');
     expect(lines).not.toContain('browser gone');
     rmSync(report);
@@ -139,7 +137,6 @@ describe.for([
     const ended = await end;
     const took = performance.now() - began;
     expect(ended).toMatchObject({ aborted: true, code: null });
-    expect(took).toBeLessThan(3500);
     if (!unsupervised) {
       // Without a supervisor the shell goes before its commands, and takes them along.
       expect(ended.signal).toBe('SIGKILL');
@@ -173,10 +170,8 @@ describe.for([
   it('kills at once when the agent stops or has lost its lease', async () => {
     const { end, ready, abort } = start(layers(), server(`process.on('SIGINT', () => 0)`));
     await ready;
-    const began = performance.now();
     abort.abort(new JobAborted('lease-lost'));
     expect(await end).toMatchObject({ aborted: true, signal: 'SIGKILL' });
-    expect(performance.now() - began).toBeLessThan(2000);
   });
 
   it('starts nothing when the signal has fired before', async () => {

@@ -122,16 +122,16 @@ describe('archives', () => {
     const data = zip.readUInt32LE(record + 42) + 30 + 'broken.txt'.length;
     zip.fill(0xff, data, data + 3);
     const { bytes, note } = await scrub(zip);
-    const left = (why: string): string => `This file was left out, since it could not be scrubbed: ${why}\n`;
+    const left = (why: string): string => `This file was dropped because it could not be scrubbed: ${why}\n`;
     expect(entriesOf(bytes)).toEqual({
       'good.txt': `good ${mask}`,
       'encrypted.txt': left('an encrypted entry of an archive'),
       'broken.txt': left('a broken archive'),
-      'archive.7z': left('a file that is packed as 7z'),
+      'archive.7z': left('a file in the unsupported format 7z'),
       'inner.zip': left('a broken archive'),
       'bad.gz': left('a broken gzip file'),
     });
-    expect(note).toMatch(/^5 parts were left out, since they could not be scrubbed: .*7z/);
+    expect(note).toMatch(/^5 parts were dropped because they could not be scrubbed: .*7z/);
   });
 
   test('data that hides behind the end of a packed entry does not come along', async () => {
@@ -174,7 +174,7 @@ describe('archives', () => {
   test('bombs are withheld: too large, too many, too deep', async () => {
     const zeros = await makeZip([['zeros', Buffer.alloc(20_000_000)]]);
     await expect(scrub(zeros, 'trace.zip', { maxBytes: 10_000_000 })).rejects.toThrow(
-      'it unpacks to more than 10000000 bytes, which is as much as is scrubbed',
+      'it unpacks to more than 10000000 bytes, the limit for scrubbing',
     );
     const packed = gzipSync(Buffer.alloc(20_000_000));
     await expect(scrub(packed, 'x.gz', { maxBytes: 10_000_000 })).rejects.toThrow('it unpacks to more than');
@@ -391,7 +391,7 @@ describe('traces', () => {
       'test.trace': `{"type":"ok"}\n{}\n{ not json ${mask}\n`,
       '1.trace': '{"type":"after"}\n',
     });
-    expect(note).toContain('2 parts were left out');
+    expect(note).toContain('2 parts were dropped');
   });
 });
 

@@ -13,8 +13,8 @@ import { createModules, Refusal, type ScriptModules } from './modules.ts';
 import { describe, environmentChanges, readBody, readOnly, readRequest, responseOf } from './values.ts';
 
 /**
- * The process that runs the setup and teardown scripts of one run of an API check. It starts without knowing of which, in
- * the folder of its runtime, so that one can wait for the next run; after a run it is killed.
+ * The process that runs the setup and teardown scripts of one API check run. It starts in the folder of its runtime
+ * without knowing the run, so that a process can wait for the next run. After a run it is killed.
  */
 
 const channel = openChannel();
@@ -22,7 +22,7 @@ const send = (message: FromChild) => channel.send(message);
 const realEnv = process.env;
 
 let modules: ScriptModules | null = null;
-/** The script that runs; null between scripts. */
+/** The script that is running; null between scripts. */
 let running: { id: number; fail: (error: unknown) => void } | null = null;
 let lines = 0;
 let secrets = 0;
@@ -35,7 +35,7 @@ function log(level: 'debug' | 'info' | 'warn' | 'error', values: unknown[]): voi
     return send({
       kind: 'log',
       level: 'warn',
-      msg: `only the first ${logLines - 1} lines of a run are kept`,
+      msg: `only the first ${logLines - 1} log lines of a run are kept`,
     });
   }
   let msg: string;
@@ -62,7 +62,7 @@ function noticeVariable(name: string | symbol, value: unknown): void {
   if (typeof name === 'string' && name.startsWith('SERVICE_SECRET_')) reportSecret(name, String(value));
 }
 
-/** Secrets are told of when they are written, before anything can print them. */
+/** Reports secrets when they are written, before any code can print them. */
 function watchedEnvironment(): NodeJS.ProcessEnv {
   return new Proxy(realEnv, {
     set: (target, name, value: unknown) => {
@@ -124,7 +124,7 @@ function open({ env, files, runtime }: OpenMessage): void {
 async function run(message: RunMessage): Promise<void> {
   const { id, phase, request, response } = message;
   if (modules === null) return;
-  const before = { ...process.env } as { [name: string]: string }; // the environment holds texts
+  const before = { ...process.env } as { [name: string]: string }; // environment variables are strings
   try {
     for (const [name, value] of Object.entries(message.globals)) setGlobal(name, value);
     const given = structuredClone(request);
@@ -160,10 +160,10 @@ async function run(message: RunMessage): Promise<void> {
   }
 }
 
-/** What no script awaited: it fails the script that runs, or is noted when none does. */
+/** A rejection that no script awaited: it fails the running script, or is logged if none is running. */
 function stray(error: unknown): void {
   if (running !== null) running.fail(error);
-  else log('error', [`after the script had ended: ${describe(error).message}`]);
+  else log('error', [`after the script had finished: ${describe(error).message}`]);
 }
 
 process.on('uncaughtException', stray);

@@ -1,11 +1,11 @@
-/** What the agent and the child that runs setup and teardown scripts say to each other, one JSON line each. */
+/** The messages between the agent and the child that runs setup and teardown scripts, one JSON line each. */
 
-/** Bytes of a body, and of the rest of a request or response, that pass between a script and the agent (facts, 2.3). */
+/** Bytes of a body, and of the rest of a request or response, that are exchanged with a script (facts, 2.3). */
 export const bytesBetween = 256 * 1024;
-/** Characters of one line of a script's log, and lines of one run. */
+/** Characters per log line of a script, and lines per run. */
 export const logLineLength = 4096;
 export const logLines = 200;
-/** Bytes of one secret that a script tells of (facts, 7), and how many it may. */
+/** Bytes of one secret that a script reports (facts, 7), and the maximum number of them. */
 export const secretBytes = 128 * 1024;
 export const secretCount = 100;
 
@@ -28,7 +28,7 @@ export type ResponseMessage = {
   timingPhases: { [phase: string]: number };
 };
 
-/** Once, before the first script: what all scripts of the run share. */
+/** Sent once, before the first script: the common input of all scripts of the run. */
 export type OpenMessage = {
   kind: 'open';
   runtime: string;
@@ -47,7 +47,7 @@ export type RunMessage = {
   globals: { [name: string]: string };
 };
 
-/** What the script made of its request; a body of null = as it was. */
+/** The request as the script left it; a body of null = unchanged. */
 export type ChangedRequest = Omit<RequestMessage, 'body'> & { body: string | null };
 
 export type FromChild =
@@ -57,9 +57,9 @@ export type FromChild =
   | {
       kind: 'done';
       id: number;
-      /** Setup only. */
+      /** Only after setup. */
       request: ChangedRequest | null;
-      /** Teardown only; null = as it was. */
+      /** Only after teardown; null = unchanged. */
       body: string | null;
       env: { set: { [name: string]: string }; unset: string[] };
     }

@@ -3,14 +3,14 @@ import { posix } from 'node:path';
 import { lookOnlyBelow } from './module-paths.ts';
 import * as vm from 'node:vm';
 
-/** What the check itself has to mend: reported as SCRIPT_INVALID, not as something that its code threw. */
+/** An error that the check's author must fix: reported as SCRIPT_INVALID, not as an exception of its code. */
 export class Refusal extends Error {
   override readonly name = 'Error';
 }
 
 /**
- * Built-in modules that setup and teardown scripts may use themselves (facts, 5.4). A convenience, no wall: packages use what
- * they like, and what the process may do at all is decided by its confinement.
+ * Built-in modules that setup and teardown scripts may require (facts, 5.4). This is a convenience, not a barrier:
+ * packages may use any module, and the confinement decides what the process may do.
  */
 const allowedBuiltins = [
   'assert',
@@ -35,16 +35,16 @@ const browserPackages = ['playwright', 'playwright-core', '@playwright/test', 'm
 type Require = (specifier: string) => unknown;
 
 export type ScriptModules = {
-  /** Compiles a setup or teardown script; calling the answer runs it. Throws Refusal for what is no script. */
+  /** Compiles a setup or teardown script; call the returned function to run it. Throws Refusal if the script is invalid. */
   script: (content: string) => () => Promise<unknown>;
-  /** File and line of the first place in a stack that is the customer's own code. */
+  /** File and line of the first stack frame in the customer's own code. */
   placeOf: (stack: string) => string | null;
 };
 
-/** The name of the script itself, in stacks and for what it requires. */
+/** The name of the script itself, in stacks and as an importer. */
 const scriptName = 'script.js';
 
-/** What `require` means to the scripts of one run: their own files, allowed built-ins, the packages of the runtime. */
+/** Provides `require` for the scripts of one run: their own files, allowed built-ins, the packages of the runtime. */
 export function createModules(options: {
   files: readonly { path: string; content: string }[];
   runtime: string;
@@ -63,7 +63,7 @@ export function createModules(options: {
       if (/^\.{1,2}(?:\/|$)/.test(specifier)) return ownFile(specifier, importer);
       if (specifier.startsWith('/') || specifier.split('/').includes('..')) {
         throw new Refusal(
-          `require('${shown(specifier)}'): only files of the check and packages can be required`,
+          `require('${shown(specifier)}'): you can require only files of the check and packages`,
         );
       }
       if (isBuiltin(specifier)) return builtin(specifier);
@@ -74,7 +74,7 @@ export function createModules(options: {
     const name = specifier.replace(/^node:/, '').split('/')[0] ?? '';
     if (!allowedBuiltins.includes(name)) {
       throw new Refusal(
-        `the module ${shown(specifier)} is not there for setup and teardown scripts; of Node's own they have ${allowedBuiltins.join(', ')}`,
+        `the module ${shown(specifier)} is not available in setup and teardown scripts; available built-in modules: ${allowedBuiltins.join(', ')}`,
       );
     }
     return packages(specifier);
@@ -85,7 +85,7 @@ export function createModules(options: {
     const name = specifier.startsWith('@') ? `${first}/${second}` : first;
     if (browserPackages.includes(name)) {
       throw new Refusal(
-        `the package ${shown(name)} is not there for setup and teardown scripts; use a browser or multi-step check`,
+        `the package ${shown(name)} is not available in setup and teardown scripts; use a browser or multi-step check`,
       );
     }
     try {
@@ -97,7 +97,7 @@ export function createModules(options: {
       }
       if (code === 'ERR_REQUIRE_ESM') {
         throw new Refusal(
-          `the package ${shown(specifier)} can only be imported: write await import('${shown(specifier)}')`,
+          `the package ${shown(specifier)} is an ES module: write await import('${shown(specifier)}')`,
         );
       }
       throw error;
@@ -151,13 +151,13 @@ export function createModules(options: {
   };
 }
 
-/** Packages that are ES modules alone can be imported by scripts, as from a file in the working folder. Not in Node 18. */
+/** Lets scripts import packages that are ES modules only, as from a file in the working folder. Not in Node 18. */
 const dynamicImport: unknown = Reflect.get(vm, 'constants')?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
 
 function compiled(path: string, content: string, kind: 'function' | 'async function'): unknown {
   if (/\.(?:ts|mts|cts|mjs|tsx|jsx)$/.test(path)) {
     throw new Refusal(
-      `the file ${path} can't be read: setup and teardown scripts use CommonJS files (.js, .cjs, .json)`,
+      `the file ${path} cannot be loaded: setup and teardown scripts can use only CommonJS files (.js, .cjs, .json)`,
     );
   }
   const wrapped = `(${kind} (require, module, exports, __filename, __dirname) {\n${content.replace(/^#!.*/, '')}\n})`;
@@ -166,10 +166,10 @@ function compiled(path: string, content: string, kind: 'function' | 'async funct
     script = new vm.Script(wrapped, {
       filename: path,
       lineOffset: -1,
-      ...(dynamicImport === undefined ? {} : { importModuleDynamically: dynamicImport as never }), // missing in older types
+      ...(dynamicImport === undefined ? {} : { importModuleDynamically: dynamicImport as never }), // missing in older type definitions
     });
   } catch (error) {
-    const { message, stack } = error as { message?: unknown; stack?: unknown }; // SyntaxError, of the engine
+    const { message, stack } = error as { message?: unknown; stack?: unknown }; // a SyntaxError of the engine
     const line = /:(\d+)/.exec(String(stack).split('\n', 1)[0] ?? '')?.[1] ?? '?';
     const text = String(message);
     const remedy = /import statement|Unexpected token 'export'|import\.meta/.test(text)
@@ -184,7 +184,7 @@ function json(path: string, content: string): unknown {
   try {
     return JSON.parse(content);
   } catch {
-    throw new Refusal(`the file ${path} is no JSON`);
+    throw new Refusal(`the file ${path} is not valid JSON`);
   }
 }
 

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { bytesBetween, type ChangedRequest, type RequestMessage, type ResponseMessage } from './messages.ts';
 import { Refusal } from './modules.ts';
 
-/** What a script left in its globals, read back into the agent's own forms. All of it may be anything. */
+/** Reads what a script left in its globals back into the agent's own formats. The values may be anything. */
 
 const kindOf = (value: unknown): string =>
   value === null
@@ -19,13 +19,13 @@ function text(value: unknown, name: string, remedy = ''): string {
   throw new Refusal(`${name} must be a string, not ${kindOf(value)}${remedy}`);
 }
 
-/** A body: nothing counts as empty. */
+/** A body: null and undefined count as empty. */
 function body(value: unknown, name: string): string {
   if (value === undefined || value === null) return '';
   return text(value, name, '; use JSON.stringify for an object');
 }
 
-/** Names with texts; numbers and booleans become texts, null and undefined take the name away. */
+/** Names with strings. Numbers and booleans become strings; null and undefined remove the name. */
 function pairs(value: unknown, name: string): { [name: string]: string } {
   if (value === undefined || value === null) return {};
   if (typeof value !== 'object' || Array.isArray(value)) {
@@ -43,13 +43,11 @@ function pairs(value: unknown, name: string): { [name: string]: string } {
 function bounded(value: unknown, name: string): void {
   const bytes = Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value));
   if (bytes > bytesBetween) {
-    throw new Refusal(
-      `${name} has ${bytes} bytes after the script; at most ${bytesBetween} (256 KB) pass from a script to the request`,
-    );
+    throw new Refusal(`${name} has ${bytes} bytes after the script; the limit is ${bytesBetween} (256 KB)`);
   }
 }
 
-/** The request that a setup script leaves. Throws Refusal, naming the field. */
+/** The request after a setup script. Throws Refusal that names the field. */
 export function readRequest(value: unknown, given: RequestMessage): ChangedRequest {
   if (typeof value !== 'object' || value === null)
     throw new Refusal(`request must be an object, not ${kindOf(value)}`);
@@ -67,7 +65,7 @@ export function readRequest(value: unknown, given: RequestMessage): ChangedReque
   return { ...request, body: after };
 }
 
-/** The response body that a teardown script leaves; null = as it was. Throws Refusal. */
+/** The response body after a teardown script; null = unchanged. Throws Refusal. */
 export function readBody(value: unknown, given: ResponseMessage): string | null {
   if (typeof value !== 'object' || value === null)
     throw new Refusal(`response must be an object, not ${kindOf(value)}`);
@@ -77,7 +75,7 @@ export function readBody(value: unknown, given: ResponseMessage): string | null 
   return after;
 }
 
-/** The variables that changed. Throws Refusal when they are more than may pass. */
+/** The changed variables. Throws Refusal if they exceed the size limit. */
 export function environmentChanges(
   before: { [name: string]: string },
   after: { [name: string]: unknown },
@@ -92,11 +90,11 @@ export function environmentChanges(
     set: Object.fromEntries(set),
     unset: Object.keys(before).filter((name) => after[name] === undefined),
   };
-  bounded(changes, 'what the script wrote to process.env');
+  bounded(changes, 'the variables that the script wrote to process.env');
   return changes;
 }
 
-/** The request and response as teardown scripts see them: `body` of the response alone can be changed. */
+/** The request and response as teardown scripts see them: only `body` of the response can be changed. */
 export function readOnly<T extends object>(value: T): T {
   for (const each of Object.values(value))
     if (typeof each === 'object' && each !== null) readOnly(each as object);
@@ -112,7 +110,7 @@ export function responseOf({ body: given, ...rest }: ResponseMessage): object {
   return Object.defineProperty(response, 'body', { value: given, enumerable: true, writable: true });
 }
 
-/** A thrown value in a few words. It may be anything, a trap included. */
+/** A thrown value in a few words. It may be anything, even a hostile proxy. */
 export function describe(thrown: unknown): { message: string; stack: string } {
   try {
     if (thrown instanceof Error) {

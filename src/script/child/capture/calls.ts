@@ -6,7 +6,7 @@ import { plainText } from './text.ts';
 import { holderOf, watchMethod, type Methods } from './wrap.ts';
 import { withoutStep } from './playwright-step.ts';
 
-/** What the capture uses of Playwright's APIResponse. */
+/** The part of Playwright's APIResponse that the capture uses. */
 type Response = {
   url: () => string;
   status: () => number;
@@ -34,11 +34,11 @@ export type CallWatch = {
 const verbs = ['get', 'post', 'put', 'patch', 'delete', 'head', 'fetch'];
 /** Read by getAPIResponseTime of the helpers package. */
 const responseTime = Symbol.for('location-agent.responseTime');
-/** Always hidden, secret or not. */
+/** Always hidden, whether or not the value is secret. */
 const hiddenHeaders = /^(authorization|proxy-authorization|cookie|set-cookie|x-api-key|x-auth-token)$/i;
 const textType = /^text\/|json|xml|javascript|x-www-form-urlencoded|graphql/i;
 
-/** Prepares the watch over API calls; the result is called with each APIRequestContext that comes up. */
+/** Prepares the capture of API calls; call the result with each new APIRequestContext. */
 export function watchCalls(options: CallWatch): (requestContext: unknown) => void {
   const { storage, coreFolder, file } = options;
   let left = bounds.calls;
@@ -47,7 +47,7 @@ export function watchCalls(options: CallWatch): (requestContext: unknown) => voi
     const prototype = holderOf(requestContext, 'fetch');
     for (const verb of verbs) {
       watchMethod<Call>(prototype, verb, coreFolder, storage, {
-        // `get` calls `fetch` itself.
+        // `get` calls `fetch` internally.
         begin: (owner, args) => {
           if (isCall(storage.getStore())) return null;
           return {
@@ -60,7 +60,7 @@ export function watchCalls(options: CallWatch): (requestContext: unknown) => voi
           };
         },
         end: async (call, result) => {
-          const response = result as Response; // what these methods resolve with
+          const response = result as Response; // these methods resolve with it
           const durationMs = performance.now() - call.moments.begin;
           Object.defineProperty(response, responseTime, { value: rounded(durationMs) });
           if (left-- <= 0) return;
@@ -122,7 +122,7 @@ function record(call: Call, durationMs: number, finalUrl: string | null): CallRe
   };
 }
 
-/** A path is relative to the configured base, which only the final URL shows. */
+/** A path is relative to the configured base URL, which only the final URL shows. */
 function absolute(url: string, finalUrl: string | null): string {
   if (finalUrl === null || URL.canParse?.(url)) return url;
   try {
@@ -162,20 +162,20 @@ function boundedHeaders(headers: Methods): { [name: string]: string } {
       const text = Array.isArray(value) ? value.join(', ') : String(value);
       return [name.slice(0, 200), hiddenHeaders.test(name) ? '*********' : text.slice(0, bounds.headerValue)];
     });
-  return Object.fromEntries(entries) as { [name: string]: string }; // made of pairs of strings
+  return Object.fromEntries(entries) as { [name: string]: string }; // built from pairs of strings
 }
 
-/** The body has arrived as a whole before the call resolves, so that asking for it costs no wait for the target. */
+/** The body has arrived completely before the call resolves, so reading it does not wait for the target. */
 async function bodyOf(
   owner: object,
   response: Response,
   headers: { [name: string]: string },
 ): Promise<{ body: string | null; bodyBytes: number }> {
   const announced = Number(headers['content-length'] ?? Number.NaN);
-  // A large one is not copied only to be cut.
+  // Do not copy a large body only to cut it.
   if (announced > 4 * 1024 * 1024) return { body: null, bodyBytes: announced };
   try {
-    const bytes = (await withoutStep(owner, () => response.body())) as Buffer; // what body() resolves with
+    const bytes = (await withoutStep(owner, () => response.body())) as Buffer; // body() resolves with it
     const type = headers['content-type'] ?? '';
     const isText = type === '' ? !bytes.subarray(0, 1024).includes(0) : textType.test(type);
     const text = isText ? bytes.subarray(0, bounds.bodyText).toString('utf8') : null;

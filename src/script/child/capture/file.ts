@@ -5,8 +5,8 @@ import { bounds, type CaptureRecord } from './format.ts';
 export type RecordFile = { write: (record: CaptureRecord) => void };
 
 /**
- * The file of this process's records below `folder`: opened at the first one, each written at once (the process may be killed
- * at any moment), bounded as a whole. Never throws.
+ * The file of this process's records below `folder`. It is opened at the first record. Each record is written at once,
+ * because the process may be killed at any moment. The total size is limited. Never throws.
  */
 export function openRecordFile(folder: string): RecordFile {
   let file: number | null = null;
@@ -19,12 +19,12 @@ export function openRecordFile(folder: string): RecordFile {
         left -= line.length;
         if (file === null) {
           mkdirSync(folder, { recursive: true });
-          // Never follows or continues a file that someone else has put there.
+          // Never follows a link or appends to a file that another process has put there.
           file = openSync(join(folder, `capture-${process.pid}-${Date.now()}.jsonl`), 'wx', 0o600);
         }
         writeSync(file, line);
       } catch {
-        // A full disk costs the record, not the test.
+        // A full disk costs the record, but must not fail the test.
       }
     },
   };

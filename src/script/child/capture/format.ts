@@ -1,9 +1,10 @@
 /**
- * What the capture in a Playwright process writes, one JSON record a line, and what the reporter writes: the two files that
- * src/script/playwright-report.ts reads. A script can write the same files, so the reader trusts none of it.
+ * The records that the capture in a Playwright process writes, one JSON record per line, and the report that the
+ * reporter writes. src/script/playwright/report.ts reads both files. A script can write the same files, so the reader
+ * trusts none of them.
  */
 
-/** Bounds that both sides keep. */
+/** Limits that both sides enforce. */
 export const bounds = {
   /** Bytes of the records of one process. */
   recordBytes: 8 * 1024 * 1024,
@@ -24,11 +25,11 @@ export const bounds = {
   steps: 1500,
   stepDepth: 12,
   attachments: 200,
-  /** Of all attachments that a test hands over as text or bytes, not as files. */
+  /** Bytes of all attachments that a test passes as text or bytes, not as files. */
   attachedBytes: 16 * 1024 * 1024,
 } as const;
 
-/** The test that was running, as the reporter knows it too. Null = none was. */
+/** The test that was running, with the same ids as in the reporter. Null = none was. */
 export type TestKey = { testId: string; retry: number } | null;
 
 export type CallRecord = {
@@ -38,21 +39,21 @@ export type CallRecord = {
   startTime: number;
   durationMs: number;
   request: { method: string; url: string; headers: { [name: string]: string }; body: string | null };
-  /** Null = no answer came; `error` says why. */
+  /** Null = there was no response; `error` has the reason. */
   response: {
     status: number;
     statusText: string;
     headers: { [name: string]: string };
-    /** Cut at a bound; null for binary bodies. */
+    /** Cut at a limit; null for binary bodies. */
     body: string | null;
     bodyBytes: number;
   } | null;
   error: string | null;
-  /** Milliseconds; the phases that the library tells, as in facts 2.3 `timingPhases`. */
+  /** Milliseconds; the phases that the library reports, as in facts 2.3 `timingPhases`. */
   timingPhases: { [phase: string]: number };
 };
 
-/** Written again whenever it changes: the last one of an id stands. */
+/** Written again at each change: the last record of an id counts. */
 export type VisitRecord = {
   kind: 'visit';
   id: number;
@@ -68,13 +69,13 @@ export type VisitRecord = {
   networkErrors: string[];
 };
 
-/** Of the process so far: the last one stands. */
+/** Totals of the process so far: the last record counts. */
 export type CountsRecord = {
   kind: 'counts';
   consoleErrors: number;
-  /** Requests without an answer, and answers of 400 and above. */
+  /** Requests without a response, and responses of 400 and above. */
   networkErrors: number;
-  /** Exceptions that nobody in the page caught. */
+  /** Uncaught exceptions in pages. */
   documentErrors: number;
 };
 
@@ -101,16 +102,16 @@ export type TestReport = {
   retry: number;
   title: string;
   titlePath: string[];
-  /** As Playwright says it of the last try. */
+  /** Playwright's status of the last try. */
   status: string;
   expectedStatus: string;
-  /** It came out as expected, or was skipped. */
+  /** The outcome was as expected, or the test was skipped. */
   ok: boolean;
   startTime: number;
   durationMs: number;
   /** At most `bounds.errors`. */
   errors: string[];
-  /** All of them. */
+  /** The total count. */
   errorCount: number;
   steps: StepReport[];
   attachments: { name: string; path: string; contentType: string }[];
@@ -118,12 +119,12 @@ export type TestReport = {
 
 export type RunReport = {
   version: 1;
-  /** False = written while the run went on. */
+  /** False = written during the run. */
   complete: boolean;
   playwrightVersion: string;
   startTime: number;
   endTime: number;
-  /** Tests were found and began. */
+  /** At least one test was found and started. */
   began: boolean;
   /** Errors outside of tests. */
   errors: string[];

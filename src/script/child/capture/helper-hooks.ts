@@ -4,10 +4,10 @@ import { bounds, type TestKey } from './format.ts';
 /** Set while tests run; the helpers package calls it. */
 const hooks = Symbol.for('location-agent.hooks');
 
-/** Whether the helpers work in this process already. */
+/** Whether the helpers are already enabled in this process. */
 export const hasHooks = (): boolean => hooks in globalThis;
 
-/** Makes the helpers package work in this process: what it tells goes to `file`. */
+/** Enables the helpers package in this process: its records go to `file`. */
 export function provideHooks(options: {
   file: RecordFile;
   currentTest: () => TestKey;

@@ -6,7 +6,7 @@ import { vitalsName, vitalsQuestion, vitalsScript } from './vitals.ts';
 import { holderOf, watchMethod, type Methods } from './wrap.ts';
 import { withoutStep } from './playwright-step.ts';
 
-/** What the capture uses of Playwright's classes. */
+/** The part of Playwright's classes that the capture uses. */
 type Emitter = { on: (event: string, listener: (value: never) => void) => void };
 type Frame = { url: () => string; page: () => Page };
 type Page = Emitter & {
@@ -33,17 +33,17 @@ type Context = Emitter & {
 type Message = { type: () => string; text: () => string; page?: () => Page | null };
 type WebError = { error: () => unknown; page: () => Page | null };
 
-/** A visit that is going on or over. `document`: which of the page's documents tells of it; null = none has yet. */
+/** A current or finished visit. `document`: the page document that sent its measurements; null = none yet. */
 type Visit = VisitRecord & { document: string | null };
 type PageState = { navigating: boolean; visits: Visit[] };
 
-/** Longest wait for a page's last measurements before it closes, in milliseconds. */
+/** Maximum wait for a page's last measurements before it closes, in milliseconds. */
 const lastWordMs = 250;
 const writeDelayMs = 300;
 
 export type PageWatch = { storage: AsyncLocalStorage<unknown>; coreFolder: string; file: RecordFile };
 
-/** Prepares the watch over pages; the result is called with each BrowserContext as it is made. */
+/** Prepares the capture of pages; call the result with each new BrowserContext. */
 export function watchPages({ storage, coreFolder, file }: PageWatch): (context: unknown) => Promise<void> {
   const seen = new WeakSet<object>();
   const states = new WeakMap<Page, PageState>();
@@ -128,7 +128,7 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
     states.set(page, state);
     on(page, 'framenavigated', (frame: Frame) => {
       if (frame !== page.mainFrame()) return;
-      // Without a request it stayed in the same document: an anchor, or history.pushState.
+      // Without a request the page stayed in the same document: an anchor, or history.pushState.
       if (state.navigating) newVisit(state, frame.url());
       state.navigating = false;
     });
@@ -145,7 +145,7 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
         ),
       );
     let timeout: NodeJS.Timeout | undefined;
-    // A page that hangs, or shows an alert, does not answer.
+    // A page that hangs or shows an alert does not answer.
     const enough = new Promise<void>((resolve) => (timeout = setTimeout(resolve, lastWordMs)));
     await Promise.race([Promise.all(asked), enough]);
     clearTimeout(timeout);
@@ -187,7 +187,7 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
     });
     on(context, 'requestfailed', (request: Request) => {
       const text = request.failure()?.errorText ?? 'failed';
-      // Left or closed before it came.
+      // The page was left or closed before the response.
       if (/ERR_ABORTED|cancelled/i.test(text)) return;
       count('networkErrors');
       addLater(request, `${text} ${request.method()} ${request.url()}`);
@@ -215,7 +215,7 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
       ]),
     );
   };
-  // The answer to a navigation comes before its document does: it belongs to the visit that begins with it.
+  // The response to a navigation arrives before its document: it belongs to the visit that starts with that document.
   const addLater = (request: Request, text: string) => {
     const page = pageOf(request);
     const state = page === null ? undefined : states.get(page);
@@ -230,17 +230,17 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
   return async (context) => {
     if (typeof context !== 'object' || context === null || seen.has(context)) return;
     seen.add(context);
-    await seeContext(context as Context); // what newContext resolves with
+    await seeContext(context as Context); // newContext resolves with it
   };
 }
 
-/** A listener that never throws into Playwright. */
+/** Adds a listener that never throws into Playwright. */
 function on<Value>(emitter: Emitter, event: string, take: (value: Value) => void): void {
   emitter.on(event, (value: Value) => {
     try {
       take(value);
     } catch {
-      // Of a page that is gone already.
+      // The page is already gone.
     }
   });
 }
@@ -249,7 +249,7 @@ function pageOf(request: Request): Page | null {
   try {
     return request.frame().page();
   } catch {
-    return null; // A service worker's.
+    return null; // A request of a service worker.
   }
 }
 
@@ -257,7 +257,7 @@ type Measured = Pick<VisitRecord, 'vitals' | 'onContentLoad' | 'onLoad' | 'encod
   id: string;
 };
 
-/** The page's own words, so: checked. */
+/** Sent by the page, so it is checked. */
 function parsed(payload: unknown): Measured | null {
   if (typeof payload !== 'string' || payload.length > 2000) return null;
   const value = JSON.parse(payload) as Methods | null; // checked below

@@ -3,18 +3,18 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Moments of the last HTTP request of one API call (performance.now()), as Node itself tells them. */
+/** Times of the last HTTP request of one API call (performance.now()), as Node reports them. */
 export type Moments = {
   begin: number;
-  /** The request was made; only newer releases of Node tell. */
+  /** When the request was made; only newer Node releases report it. */
   created: number | null;
-  /** A connection of its own: the socket was made (its name resolved), and connected. */
+  /** With a new connection: when the socket was created (its name resolved), and when it was connected. */
   socket: number | null;
   connected: number | null;
   sent: number | null;
   response: number | null;
   end: number | null;
-  /** As sent; of several (redirects), the last one's. */
+  /** When it was sent; with redirects, the last request. */
   headers: { [name: string]: unknown } | null;
 };
 
@@ -32,8 +32,8 @@ export function newMoments(): Moments {
 }
 
 /**
- * Listens to this process's HTTP requests; those made while `storage` holds an API call belong to it. (Playwright sends API
- * requests from the test's own process, with node:http.)
+ * Listens to this process's HTTP requests. Requests made while `storage` contains an API call belong to that call.
+ * (Playwright sends API requests from the test's own process, with node:http.)
  */
 export function watchPhases(
   storage: AsyncLocalStorage<unknown>,
@@ -45,7 +45,7 @@ export function watchPhases(
         const moments = momentsOf(storage.getStore());
         if (moments !== null) take(moments, message);
       } catch {
-        // Only timings are lost.
+        // Only the timings are lost.
       }
     });
   on('http.client.request.created', (moments) => {
@@ -53,20 +53,20 @@ export function watchPhases(
     forgetLastHop(moments);
   });
   on('net.client.socket', (moments, message) => {
-    const { socket } = message as { socket: Socket }; // Node documents the message
+    const { socket } = message as { socket: Socket }; // documented by Node
     const made = performance.now();
-    // Of several that try at once, one connects.
+    // If several sockets try at once, one connects.
     socket.once('connect', () => {
       moments.socket = made;
       moments.connected = performance.now();
     });
   });
   on('http.client.request.start', (moments, message) => {
-    const { request } = message as { request: ClientRequest }; // Node documents the message
+    const { request } = message as { request: ClientRequest }; // documented by Node
     if (moments.response !== null && (moments.connected ?? 0) < moments.response) forgetLastHop(moments);
     moments.sent = performance.now();
     moments.headers = request.getHeaders();
-    // Whether the context reaches the parser's callbacks depends on the release of Node, so the request carries it.
+    // It depends on the Node release whether the context reaches the parser's callbacks, so the request carries it.
     request.prependOnceListener('response', (response: IncomingMessage) => {
       moments.response = performance.now();
       response.once('end', () => (moments.end = performance.now()));
@@ -79,7 +79,7 @@ function forgetLastHop(moments: Moments): void {
   moments.socket = moments.connected = moments.response = moments.end = null;
 }
 
-/** wait, dns, tcp, firstByte (with TLS) and download add up to total. Milliseconds. */
+/** Returns phases in milliseconds: wait, dns, tcp, firstByte (with TLS) and download add up to total. */
 export function phasesOf(moments: Moments, durationMs: number): { [phase: string]: number } {
   const { begin, created, socket, connected, sent, response } = moments;
   if (response === null) return { total: rounded(durationMs) };

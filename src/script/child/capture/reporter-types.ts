@@ -1,6 +1,6 @@
 import type { ErrorParts } from './text.ts';
 
-/** What Playwright hands to reporters, as far as ours read it. */
+/** The part of Playwright's reporter values that our reporters read. */
 
 export type Step = {
   title: string;

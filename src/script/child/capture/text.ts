@@ -1,11 +1,11 @@
-/** Texts for people: no terminal colours, no endless ones. */
+/** Texts for people: no terminal colours, limited length. */
 
 // oxlint-disable-next-line no-control-regex -- terminal sequences are made of control characters
 const terminalSequence = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-_])/g;
 
 /** `text` without terminal sequences, cut to `longest` characters. */
 export function plainText(text: string, longest: number): string {
-  // Twice the bound leaves room for what is taken out, and bounds the work on a text of many megabytes.
+  // Twice the limit leaves room for removed sequences, and limits the work on a text of many megabytes.
   const plain = text.slice(0, longest * 2).replaceAll(terminalSequence, '');
   return plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
 }
@@ -18,8 +18,8 @@ export type ErrorParts = {
 };
 
 /**
- * One readable text of an error as Playwright reports it: message, the lines of the script around it, and the script's own
- * stack frames, with paths relative to `folder`.
+ * An error of Playwright's as one readable text: message, the script lines around it, and the script's own stack
+ * frames, with paths relative to `folder`.
  */
 export function errorText(error: ErrorParts, folder: string, longest: number): string {
   const message = error.message ?? error.value ?? firstLines(error.stack) ?? 'unknown error';

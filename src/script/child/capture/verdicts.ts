@@ -7,7 +7,7 @@ import { provideHooks } from './helper-hooks.ts';
 import { watchSoftFailures } from './soft-failures.ts';
 
 export type VerdictOptions = {
-  /** `require` of the runtime. */
+  /** The runtime's `require`. */
   require: NodeJS.Require;
   /** The folder of the package `playwright`. */
   runnerFolder: string;
@@ -16,7 +16,7 @@ export type VerdictOptions = {
   onSecret: ((value: string) => void) | undefined;
 };
 
-/** Makes the helpers work, and tells soft assertions that failed from hard ones. */
+/** Enables the helpers and distinguishes failed soft assertions from hard ones. */
 export function captureVerdicts(options: VerdictOptions): void {
   provideHooks(options);
   const { require, runnerFolder, file, currentTest } = options;
@@ -26,6 +26,6 @@ export function captureVerdicts(options: VerdictOptions): void {
     const { TestInfoImpl } = require(path) as { TestInfoImpl?: { prototype: Methods } }; // feature detection follows
     watchSoftFailures(TestInfoImpl?.prototype, file, currentTest);
   } catch {
-    // As if the release had no such file.
+    // Treated like a release without this file.
   }
 }

@@ -1,9 +1,9 @@
 /**
- * What runs inside of pages: it watches the page's own measurements and hands them over through a binding, at once when it
- * changes anything and again when asked. Text, because the page's world has other types than this program.
+ * The script that runs inside pages. It collects the page's own measurements and sends them through a binding when they
+ * change, and again on request. It is a string because the page's types differ from this program's.
  */
 
-/** Name of the binding; also, as a symbol's key, where the page keeps its last answer. */
+/** Name of the binding. As a symbol's key, it is also where the page keeps its last answer. */
 export const vitalsName = '__locationAgentVitals';
 
 /** Evaluates to the JSON of the measurements, or null. */

@@ -6,9 +6,9 @@ export type Method = (this: unknown, ...args: unknown[]) => unknown;
 export type Methods = { [name: string]: unknown };
 
 export type Watch<Call> = {
-  /** Before the call. Null = this one is not watched. */
+  /** Called before the method. Null = this call is not captured. */
   begin: (self: object, args: unknown[]) => Call | null;
-  /** Something to wait for before the call; null = nothing. */
+  /** A promise to wait for before the call; null = nothing. */
   before?: (call: Call) => Promise<void> | null;
   end: (call: Call, result: unknown) => Promise<void> | void;
   fail: (call: Call, error: unknown) => void;
@@ -16,7 +16,7 @@ export type Watch<Call> = {
 
 const wrapped = Symbol('wrapped by the capture');
 
-// Between the caller and the method stands only this text.
+// Only this text is on the stack between the caller and the method.
 const source = `return { async [name](...args) {
   const call = begin(this, args);
   if (call === null) return await original.apply(this, args);
@@ -34,9 +34,10 @@ const source = `return { async [name](...args) {
 } }[name]`;
 
 /**
- * Watches an asynchronous method of one of Playwright's classes, found on `holder`. Its arguments, its result and its
- * errors stay as they are. Playwright names its steps, and cuts its stack traces, by where the frames of its own folder end:
- * so the wrapper is compiled as a file of that folder. While the method runs, `storage` holds what `begin` gave.
+ * Wraps an asynchronous method of one of Playwright's classes, found on `holder`. Its arguments, result and errors are
+ * unchanged. Playwright names its steps, and cuts its stack traces, where the frames of its own folder end, so the
+ * wrapper is compiled as a file of that folder. While the method runs, `storage` contains the value that `begin`
+ * returned.
  */
 export function watchMethod<Call>(
   holder: Methods | null,
@@ -67,9 +68,9 @@ export function watchMethod<Call>(
     quietly((call: Call) => settled(watch.before?.(call) ?? null), null),
     quietly((call: Call, result: unknown) => settled(watch.end(call, result) ?? null), null),
     quietly(watch.fail, undefined),
-  ) as Method; // what `source` returns
+  ) as Method; // `source` returns it
   Object.defineProperty(replacement, wrapped, { value: true });
-  // As methods of classes are: not enumerable.
+  // Not enumerable, like class methods.
   Object.defineProperty(holder, name, { value: replacement, writable: true, configurable: true });
 }
 
@@ -77,7 +78,7 @@ function settled(promise: Promise<void> | null): Promise<void> | null {
   return promise === null ? null : promise.catch(() => undefined);
 }
 
-/** Where `object` has its method `name` from: itself, or the nearest of its prototypes. */
+/** The object that defines `name`: `object` itself or the nearest of its prototypes. */
 export function holderOf(object: unknown, name: string): Methods | null {
   let each: unknown = object;
   while (typeof each === 'object' && each !== null) {

@@ -1,12 +1,13 @@
 /**
- * Replaces `spawn` of Node's child_process in this process: Playwright gives no other access to the signal that ended a browser.
- * Playwright 1.58.2 calls it as a property of the module (playwright-core/lib/server/utils/processLauncher.js).
- * test/library-internals/playwright.test.ts fails when a runtime does otherwise.
+ * Replaces `spawn` of Node's child_process in this process: Playwright gives no other access to the signal that killed
+ * a browser. Playwright 1.58.2 calls it as a property of the module
+ * (playwright-core/lib/server/utils/processLauncher.js). test/library-internals/playwright.test.ts fails if a runtime
+ * calls it differently.
  */
 import childProcess, { type ChildProcess } from 'node:child_process';
 import type { Tell } from './tell.ts';
 
-/** Tells by which signal a browser ended: a file that grew too large is the script's doing, a crash is not. */
+/** Reports the signal that killed a browser: a file that grew too large is the script's fault, a crash is not. */
 export function watchBrowserProcess(tell: Tell): void {
   const spawn = childProcess.spawn;
   const watched = (command: string, args: readonly string[], options: object): ChildProcess => {

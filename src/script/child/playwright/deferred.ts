@@ -1,9 +1,9 @@
 import Module from 'node:module';
 
 /**
- * What Playwright's releases load at their start and no run of a check uses: the compiler, in the process that runs what the other one
- * has compiled; tools for language models. Each is used by the names that it exports alone. Paths in the packages; a release that
- * lacks one is none the worse.
+ * Modules that Playwright's releases load at startup and no check run uses: the compiler, in the process that runs what
+ * the other process has compiled, and tools for language models. They are used only by their exported names. Paths are
+ * relative to the packages; a release may lack any of them.
  */
 export const unusedModules = {
   worker: ['playwright/lib/transform/md.js', 'playwright-core/lib/server/agent/pageAgent.js'],
@@ -11,8 +11,8 @@ export const unusedModules = {
 } as const;
 
 /**
- * Lets CommonJS modules, by their resolved paths, wait until something of what they export is used. To be called before anything
- * that loads them; what is loaded already stays as it is.
+ * Defers the loading of CommonJS modules, given by their resolved paths, until an export is used. Call it before
+ * anything loads them; modules that are already loaded are unaffected.
  */
 export function deferModules(load: NodeJS.Require, paths: readonly string[]): void {
   for (const path of paths) {
@@ -20,13 +20,13 @@ export function deferModules(load: NodeJS.Require, paths: readonly string[]): vo
   }
 }
 
-/** Paths of those of `unusedModules` that the release has. */
+/** Paths of the `unusedModules` that the release has. */
 export function unusedPaths(load: NodeJS.Require, process: keyof typeof unusedModules): string[] {
   return unusedModules[process].flatMap((file) => {
     const [name = '', ...rest] = file.split('/');
     try {
       const manifest = load.resolve(`${name}/package.json`);
-      // By its path: packages name few of their files for others to load.
+      // Resolved by path, because packages export few of their files.
       return [load.resolve([manifest.slice(0, -'/package.json'.length), ...rest].join('/'))];
     } catch {
       return [];
@@ -41,9 +41,9 @@ function placeholder(load: NodeJS.Require, path: string): Module {
   let loaded: object | undefined;
   const real = (): object => {
     if (loaded === undefined) {
-      // Whoever asks from now on gets the module itself.
+      // Later calls of require get the module itself.
       if (load.cache[path] === waiting) delete load.cache[path];
-      loaded = load(path) as object; // it exports names
+      loaded = load(path) as object; // its exports are an object
     }
     return loaded;
   };
@@ -55,7 +55,7 @@ function placeholder(load: NodeJS.Require, path: string): Module {
       ownKeys: () => Reflect.ownKeys(real()),
       getOwnPropertyDescriptor: (_, name) => {
         const found = Reflect.getOwnPropertyDescriptor(real(), name);
-        // A proxy may not call a property fixed that its own target lacks.
+        // A proxy may not report a property as fixed if its own target lacks it.
         return found === undefined ? undefined : { ...found, configurable: true };
       },
     },

@@ -11,10 +11,10 @@ import { runPlainScript } from './plain-script.ts';
 import { scriptTypeRows } from '../script-types.ts';
 
 export type InstallOptions = {
-  /** `require` of the runtime: resolves its `@playwright/test`. */
+  /** The runtime's `require`, which resolves its `@playwright/test`. */
   require: NodeJS.Require;
   checkType: ScriptType;
-  /** Where the records of what is seen go; made when needed. */
+  /** The file of the capture's records; created on demand. */
   outputFolder: string;
   /** Called at once with each value that the script names as a secret. */
   onSecret?: (value: string) => void;
@@ -26,25 +26,25 @@ type Library = { test: { info: () => TestInfo }; request: unknown } & Methods;
 const installed = Symbol.for('location-agent.capture');
 
 /**
- * Watches, in the process of the tests, what they do through Playwright: pages, API calls, soft failures and the helpers.
- * To be called before the test file is loaded; a second call does nothing. Never throws: what can't be watched is not in
- * the result, and the tests run as ever.
+ * Captures, in the tests' process, what they do through Playwright: pages, API calls, soft failures and the helpers.
+ * Call it before the test file is loaded; a second call does nothing. Never throws: if something cannot be captured, it
+ * is missing in the result, and the tests run as usual.
  */
 export function install(options: InstallOptions): void {
   if (installed in globalThis) return;
   Object.defineProperty(globalThis, installed, { value: true });
-  // Called by the text of src/script/plain-script.ts.
+  // Called by the text of src/script/playwright/plain-script.ts.
   Object.defineProperty(globalThis, Symbol.for('location-agent.plainScript'), { value: runPlainScript });
   try {
     watch(options);
   } catch {
-    // A release of Playwright that is unlike those known.
+    // A Playwright release with unknown internals.
   }
 }
 
 function watch({ require, checkType, outputFolder, onSecret }: InstallOptions): void {
-  const library = require('@playwright/test') as Library; // used as far as it answers to these names
-  // The packages of one installation need not lie side by side.
+  const library = require('@playwright/test') as Library; // used only if it has these names
+  // The packages of one installation need not be in the same folder.
   const runnerFolder = dirname(
     require.resolve('playwright/package.json', { paths: [dirname(require.resolve('@playwright/test'))] }),
   );

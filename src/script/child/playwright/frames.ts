@@ -1,18 +1,18 @@
 /**
- * Calls a function of Playwright's own test runner (`setBoxedStackPrefixes` of playwright-core/lib/utils), read from release
- * 1.58.2. test/library-internals/playwright.test.ts fails when the newest runtime lacks it.
+ * Calls a function of Playwright's own test runner (`setBoxedStackPrefixes` of playwright-core/lib/utils), read from
+ * release 1.58.2. test/library-internals/playwright.test.ts fails if the newest runtime lacks it.
  */
 import { dirname } from 'node:path';
 
-/** Errors and steps show the script's line, not this file's. */
+/** Makes errors and steps show the script's line, not this file's. */
 export function hideFrames(fromPlaywright: NodeJS.Require): void {
   try {
     const utils = fromPlaywright('playwright-core/lib/utils') as {
       setBoxedStackPrefixes?: (prefixes: string[]) => void;
-    }; // of its own test runner; absent in some releases
+    }; // part of its test runner; absent in some releases
     const own = dirname(fromPlaywright.resolve('playwright/package.json'));
     utils.setBoxedStackPrefixes?.([own, import.meta.dirname ?? dirname(new URL(import.meta.url).pathname)]);
   } catch {
-    // Then a line of this file shows in some stacks, no more.
+    // Then a line of this file shows in some stacks, nothing worse.
   }
 }

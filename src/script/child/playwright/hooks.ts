@@ -13,7 +13,7 @@ type BrowserTypeLike = { launch: (options?: LaunchOptions) => Promise<BrowserLik
 
 const secretName = /^SERVICE_SECRET_/;
 
-/** Watches the environment: a variable SERVICE_SECRET_* that the script sets is a secret from then on. */
+/** Watches the environment: a variable SERVICE_SECRET_* becomes a secret when the script sets it. */
 export function watchSecrets(tell: Tell): void {
   const seen = (name: string | symbol, value: unknown) => {
     if (typeof name !== 'string' || !secretName.test(name)) return;
@@ -32,13 +32,13 @@ export function watchSecrets(tell: Tell): void {
   });
 }
 
-/** Tells when Chromium is asked for, has started, failed to start, or ended although nobody closed it. */
+/** Reports when Chromium is requested, has started, failed to start, or exited although nobody closed it. */
 export function watchBrowser(runtimeFolder: string, tell: Tell): void {
   const fromPlaywright = createRequire(join(runtimeFolder, 'node_modules', 'playwright', 'package.json'));
-  const core = fromPlaywright('playwright-core') as { chromium: BrowserTypeLike }; // its public face
+  const core = fromPlaywright('playwright-core') as { chromium: BrowserTypeLike }; // its public API
   hideFrames(fromPlaywright);
   watchBrowserProcess(tell);
-  const runner = fromPlaywright('playwright/test') as { test: { info: () => unknown } }; // its public face
+  const runner = fromPlaywright('playwright/test') as { test: { info: () => unknown } }; // its public API
   const testRuns = () => {
     try {
       return runner.test.info() !== null;
@@ -49,7 +49,7 @@ export function watchBrowser(runtimeFolder: string, tell: Tell): void {
   const original = core.chromium.launch;
   core.chromium.launch = function launch(this: BrowserTypeLike, options?: LaunchOptions) {
     const started = performance.now();
-    // With settings of its own a script is to blame for what comes of them.
+    // If the script passes its own settings, a failure is the script's fault.
     const own = hasOwnSettings(this, options);
     const launching = original.call(this, options);
     if (own) return launching;
@@ -64,7 +64,7 @@ export function watchBrowser(runtimeFolder: string, tell: Tell): void {
           return close.apply(this, args);
         };
         browser.on('disconnected', () => {
-          // One that a script leaves open ends with this process, when no test runs any more.
+          // A browser that a script leaves open exits with this process, when no test runs any more.
           if (!closed && testRuns()) tell({ type: 'browser', state: 'gone' });
         });
       },

@@ -1,10 +1,10 @@
 /**
- * Reads a property of Playwright's BrowserType that its types leave out (`_playwright._defaultLaunchOptions` in
- * playwright-core/lib/client/browserType.js), read from release 1.58.2. test/library-internals/playwright.test.ts fails when a
- * runtime lacks it.
+ * Reads a property of Playwright's BrowserType that its types omit (`_playwright._defaultLaunchOptions` in
+ * playwright-core/lib/client/browserType.js), read from release 1.58.2. test/library-internals/playwright.test.ts fails
+ * if a runtime lacks it.
  */
 
-/** Settings of a start with which a browser may fail that works otherwise. */
+/** Launch settings that can make an otherwise working browser fail. */
 const ownSettings = [
   'executablePath',
   'args',
@@ -22,13 +22,13 @@ type WithDefaults = {
   _playwright?: { _defaultLaunchOptions?: LaunchOptions };
 };
 
-/** Whether a start of the browser has settings of the script's own, in its call or in `test.use({ launchOptions })`. */
+/** Whether a browser launch has the script's own settings, in its call or in `test.use({ launchOptions })`. */
 export function hasOwnSettings(browserType: object, options: LaunchOptions | undefined): boolean {
   const all = { ...optionsOfTests(browserType), ...options };
   return all.headless === false || ownSettings.some((name) => all[name] !== undefined);
 }
 
-/** The options of `test.use({ launchOptions })`; nothing where a release keeps them elsewhere. */
+/** The options of `test.use({ launchOptions })`; undefined if a release stores them elsewhere. */
 function optionsOfTests(browserType: object): LaunchOptions | undefined {
   const type = browserType as WithDefaults; // feature detection
   return type._playwright?._defaultLaunchOptions ?? type._defaultLaunchOptions;

@@ -9,8 +9,8 @@ import { watchSecrets } from './hooks.ts';
 import CaptureReporter from './reporter.ts';
 
 /**
- * Playwright's test runner, loaded and waiting: `node playwright-main.js <runtime folder>`. It has a worker process loaded
- * beside it. One run comes over the channel, then the process ends; nothing of a run is known before.
+ * Playwright's test runner, loaded and waiting: `node playwright-main.js <runtime folder>`. It also starts a worker
+ * process in advance. It receives one run over the channel and exits after it; before that it knows nothing of any run.
  */
 
 type Run = {
@@ -20,18 +20,18 @@ type Run = {
   configFile: string;
   checkType: ScriptType;
   captureFolder: string;
-  /** Bytes that all test processes may print. */
+  /** Maximum number of bytes that all test processes may print. */
   outputBytes: number;
 };
 
-/** A message of Playwright's worker to its runner, or of ours to us; looked at before it is used. */
+/** A message from Playwright's worker to its runner, or from our worker to this process; checked before use. */
 type WorkerMessage = {
   method?: unknown;
   params?: { method?: unknown; params?: { text?: unknown; buffer?: unknown } };
 };
 
 const longestLine = 8192;
-/** Bytes for which a line counts besides its own: each is a message to the agent, an empty one too. */
+/** Bytes that a line counts in addition to its own: each line is a message to the agent, even an empty one. */
 const lineCost = 32;
 
 const runtimeFolder = process.argv[2] ?? '';
@@ -40,7 +40,7 @@ const load = createRequire(join(playwright, 'package.json'));
 const workerFile = fileURLToPath(new URL('./worker.js', import.meta.url));
 const channel = openChannel();
 
-// The config file and its reporter module are CommonJS files of the run's folder; this is how they reach us.
+// The config file and its reporter module are CommonJS files in the run's folder; they find our code here.
 Object.assign(globalThis, {
   [Symbol.for('location-agent.playwright')]: {
     reporter: CaptureReporter,
@@ -56,7 +56,7 @@ for (const file of ['lib/runner/workerHost.js', 'lib/transform/babelBundle.js', 
   try {
     load(join(playwright, file));
   } catch {
-    // A release without this file: it loads what it needs when it needs it.
+    // A release without this file loads what it needs on demand.
   }
 }
 
@@ -69,7 +69,7 @@ waiting.once('error', () => (waiting = null));
 let outputBytes = 0;
 let current: Run | null = null;
 
-/** Lines of a test process for the host, and its bytes counted. */
+/** Sends lines of a test process to the host and counts their bytes. */
 function follow(worker: ChildProcess): void {
   const rest = { stdout: '', stderr: '' };
   const take = (stream: 'stdout' | 'stderr', chunk: Buffer) => {
@@ -84,7 +84,7 @@ function follow(worker: ChildProcess): void {
     for (const line of lines) channel.send({ type: 'log', stream, line: line.slice(0, longestLine) });
   };
   for (const stream of ['stdout', 'stderr'] as const) {
-    // What programs that the tests start print; the tests' own prints come as messages.
+    // Output of programs that the tests start; the tests' own output arrives as messages.
     worker[stream]?.on('data', (chunk: Buffer) => take(stream, chunk));
   }
   worker.once('exit', () => {
@@ -104,7 +104,7 @@ function follow(worker: ChildProcess): void {
   });
 }
 
-// Playwright's worker processes are ours: the one that waits, later ones made on demand.
+// Playwright gets our worker processes: first the waiting one, later ones on demand.
 const processFile = join(playwright, 'lib/common/process.js');
 const takeWorker = (file: string, args?: unknown, options?: ForkOptions): ChildProcess => {
   const given = (Array.isArray(args) ? options : (args as ForkOptions | undefined)) ?? {};
@@ -131,7 +131,7 @@ Reflect.set(globalThis, Symbol.for('location-agent.tell'), (line: string) =>
 );
 
 channel.onMessage((message) => {
-  const run = message as Run; // from the agent, which made it
+  const run = message as Run; // made by the agent
   if (run.type !== 'run') return;
   current = run;
   process.chdir(run.cwd);

@@ -1,14 +1,14 @@
 /** Runs a script that uses Playwright as a library, without tests, as the body of one test. */
 
-/** Milliseconds between two looks at what the script still does, and how often it must be nothing. */
+/** Milliseconds between two checks of what the script still does, and how often in a row that must be nothing. */
 const lookEveryMs = 25;
 const quietLooks = 4;
 
 class ScriptExit extends Error {}
 
 /**
- * Resolves when the script that `load` loads has run, the promise that it exports (if any) is settled, and nothing that it
- * started is under way; rejects with what it throws, also where nobody awaits it.
+ * Resolves when the script that `load` loads has run, the promise that it exports (if any) is settled, and nothing that
+ * it started is in progress. Rejects with its exception, also if nothing awaits it.
  */
 export async function runPlainScript(load: () => unknown): Promise<void> {
   const before = activity();
@@ -17,7 +17,7 @@ export async function runPlainScript(load: () => unknown): Promise<void> {
   try {
     await Promise.race([exited.asked, thrown.first, finish(load, before)]);
   } catch (error: unknown) {
-    // `process.exit` throws, so that what stands behind it does not run.
+    // `process.exit` throws, so that the code after it does not run.
     if (!(error instanceof ScriptExit)) throw error;
   } finally {
     exited.restore();
@@ -27,22 +27,22 @@ export async function runPlainScript(load: () => unknown): Promise<void> {
 }
 
 async function finish(load: () => unknown, before: number): Promise<void> {
-  // A promise is that of `import`, or what the async function around top-level await gives.
+  // The promise is that of `import`, or of the async function around top-level await.
   await load();
-  // Scripts without top-level await start something and do not say when it is over.
+  // Scripts without top-level await start work and do not signal its end.
   for (let quiet = 0; quiet < quietLooks;) {
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
     quiet = activity() <= before ? quiet + 1 : 0;
   }
 }
 
-/** How many things keep this process alive: sockets, child processes, timers. */
+/** The number of handles that keep this process alive: sockets, child processes, timers. */
 function activity(): number {
   return process.getActiveResourcesInfo().filter((name) => name !== 'Immediate' && name !== 'TickObject')
     .length;
 }
 
-/** The worker process is Playwright's: a script that ends "its" process ends its test. */
+/** The worker process belongs to Playwright: a script that exits "its" process ends its test. */
 function watchExit(): { asked: Promise<void>; code: () => number; restore: () => void } {
   const original = process.exit;
   let code = 0;
@@ -57,10 +57,10 @@ function watchExit(): { asked: Promise<void>; code: () => number; restore: () =>
   return { asked, code: () => code, restore: () => (process.exit = original) };
 }
 
-/** What nobody in the script catches is its end, as it would be in a process of its own. */
+/** An uncaught error ends the script, as it would in a process of its own. */
 function watchThrown(): { first: Promise<never>; restore: () => void } {
   const events = ['unhandledRejection', 'uncaughtException'];
-  // Playwright's own listeners would stop the process of the tests.
+  // Playwright's own listeners would stop the tests' process.
   const theirs = events.map((event) => process.listeners(event as 'uncaughtException'));
   let reject: (error: unknown) => void = () => undefined;
   const first = new Promise<never>((_, fail) => (reject = fail));

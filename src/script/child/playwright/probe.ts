@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { openChannel } from '../channel.ts';
 
-/** Tells whether a program that this process starts may make the namespaces that Chromium's sandbox is built of. */
+/** Prints whether a program that this process starts may create the namespaces that Chromium's sandbox needs. */
 const channel = openChannel();
 const made = spawnSync('unshare', ['--user', '--map-root-user', '--pid', '--net', '--fork', 'true'], {
   stdio: 'ignore',

@@ -4,7 +4,7 @@ import { bounds, type RunReport, type StepReport, type TestReport } from '../cap
 import { errorText, plainText, type ErrorParts } from '../capture/text.ts';
 import type { Step, TestResult } from '../capture/reporter-types.ts';
 
-/** What the reporter uses of Playwright's reporter interface, the same in all runtimes. */
+/** The part of Playwright's reporter interface that the reporter uses, the same in all runtimes. */
 type Config = { rootDir?: string; version?: string };
 type Suite = { allTests: () => TestCase[] };
 type TestCase = {
@@ -15,15 +15,15 @@ type TestCase = {
   ok: () => boolean;
 };
 
-/** Milliseconds between two writings of what is known while the run goes on. */
+/** Milliseconds between two writes of the report during the run. */
 const partialEveryMs = 1000;
 const marks: { readonly [status: string]: string } = { passed: 'passed', skipped: 'skipped' };
-/** Lines that leave room for what the script itself prints. */
+/** Maximum number of reported lines, which leaves room for the script's own output. */
 const maxReported = 200;
 
 /**
- * Playwright's reporter of a run: writes `outputFile` (RunReport) at the end, and every second while it goes on, so that a
- * run that is cut leaves what it did. Hands on what tests print.
+ * Playwright's reporter of a run: writes `outputFile` (RunReport) at the end, and every second during the run, so that
+ * a run that is cut off leaves its results so far. Passes on what tests print.
  */
 // oxlint-disable-next-line import/no-default-export -- where Playwright looks for a reporter
 export default class CaptureReporter {
@@ -53,7 +53,7 @@ export default class CaptureReporter {
 
   onTestBegin(test: TestCase, result: TestResult): void {
     if (this.#tests.size >= bounds.tests && !this.#tests.has(test.id)) return;
-    // A later try of a test takes the place of the earlier one.
+    // A later try of a test replaces the earlier one.
     this.#tests.set(test.id, { test, result, ended: false });
   }
 
@@ -71,15 +71,15 @@ export default class CaptureReporter {
     this.#tell(`${step.error === undefined ? 'step' : 'FAILED step'} ${step.title}`, step.duration);
   }
 
-  /** A line for whoever follows the run, through the process that runs the tests. */
+  /** Sends a line to the run's log, through the process that runs the tests. */
   #tell(what: string, ms: number): void {
     if (++this.#reported > maxReported) return;
     const tell: unknown = Reflect.get(globalThis, Symbol.for('location-agent.tell'));
     const line = `${what.replaceAll(/\s+/g, ' ').slice(0, 300)} (${Math.round(ms)} ms)`;
-    if (typeof tell === 'function') (tell as (line: string) => void)(line); // playwright-main's
+    if (typeof tell === 'function') (tell as (line: string) => void)(line); // set by main.ts
   }
 
-  /** What a test attaches as text or bytes becomes a file beside the report. */
+  /** Saves attachments that are text or bytes as files next to the report. */
   #keepBodies(result: TestResult): void {
     for (const attachment of result.attachments) {
       const { body, name, path } = attachment;
@@ -93,7 +93,7 @@ export default class CaptureReporter {
         writeFileSync(file, body, { mode: 0o600, flag: 'wx' });
         attachment.path = file;
       } catch {
-        // Without room there is no file.
+        // If there is no room, the file is missing.
       }
     }
   }
@@ -134,7 +134,7 @@ export default class CaptureReporter {
       writeFileSync(partial, JSON.stringify(report), { mode: 0o600 });
       renameSync(partial, this.#outputFile);
     } catch {
-      // Without its report the run counts as failed, which says so.
+      // Without its report the run counts as failed, with a reason.
     }
   }
 
@@ -149,7 +149,7 @@ export default class CaptureReporter {
           title: plainText(step.title, bounds.title),
           category: step.category,
           startTime: step.startTime.getTime(),
-          // Playwright says -1 of one that has not ended.
+          // Playwright gives -1 for a step that has not ended.
           durationMs: step.duration < 0 ? Math.max(0, Date.now() - step.startTime.getTime()) : step.duration,
           error: step.error === undefined ? null : errorText(step.error, this.#rootDir, 1024),
           steps: stepsOf(step.steps, depth + 1),
@@ -161,7 +161,7 @@ export default class CaptureReporter {
       id: test.id,
       retry: result.retry,
       title: plainText(test.title, bounds.title),
-      // The first is the root's and the second the project's name.
+      // The first is the root's name and the second the project's.
       titlePath: test
         .titlePath()
         .slice(2)

@@ -1,6 +1,6 @@
 /**
- * What every process of a Playwright run tells the host: secrets that the script sets, and how the browser fares. Whoever
- * runs in the process can forge these messages; they decide about this run alone.
+ * Sends a message from any process of a Playwright run to the host: a secret that the script sets, or a state of the
+ * browser. Code in the process can forge these messages; they affect only this run.
  */
 export type Tell = (message: {
   type: 'secret' | 'browser';

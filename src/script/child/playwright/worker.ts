@@ -7,8 +7,8 @@ import { watchBrowser, watchSecrets } from './hooks.ts';
 import { type Tell } from './tell.ts';
 
 /**
- * The process in which tests run: Playwright's own worker, with its modules loaded before it is needed. It knows nothing of
- * any run until `start` comes, which brings the environment.
+ * The process in which tests run: Playwright's own worker, with its modules loaded in advance. It knows nothing of any
+ * run until `start` arrives, which contains the environment.
  */
 
 const runtimeFolder = process.argv[2] ?? '';
@@ -20,11 +20,11 @@ type Start = {
   env: { [name: string]: string };
   cwd: string;
   checkType: ScriptType;
-  /** Where the records of what the tests did go. */
+  /** The folder for the capture's records. */
   captureFolder: string;
 };
 
-// The runner is gone before it had work for this process.
+// The runner exited before it had work for this process.
 const leave = () => process.exit(0);
 process.on('disconnect', leave);
 
@@ -34,7 +34,7 @@ for (const file of ['lib/worker/workerMain.js', 'lib/index.js', 'lib/common/conf
 }
 
 const tell: Tell = (message) => {
-  // Playwright's runner passes over what it does not know; ours listens beside it.
+  // Playwright's runner ignores messages that it does not know; our runner listens too.
   if (process.connected) process.send?.({ method: '__location_agent__', params: message });
 };
 

@@ -1,9 +1,10 @@
 /**
- * What the reporter of a Playwright suite writes, one JSON object a line, as tests begin and end: a run that is killed has
- * told what it did until then. The reader is src/script/suite/suite-lines.ts; a customer's code can write the same files.
+ * The lines that the reporter of a Playwright suite writes, one JSON object each, as tests start and finish: a run that
+ * is killed leaves its results so far. src/script/suite/report/lines.ts reads them. Customer code can write the same
+ * files.
  */
 
-/** Bounds that both sides keep. */
+/** Limits that both sides enforce. */
 export const suiteBounds = {
   /** Bytes of one file of lines, and of one line. */
   fileBytes: 64 * 1024 * 1024,
@@ -24,9 +25,9 @@ export const suiteBounds = {
   steps: { failed: 400, passed: 60 },
   runErrors: 50,
   notes: 20,
-  /** Files that are kept from being cleared away by a second run of the same command. */
+  /** Number of files that are kept when a second run of the same command clears the output folder. */
   keptFiles: 5000,
-  /** Of all attachments that tests hand over as text or bytes, not as files. */
+  /** Bytes of all attachments that tests pass as text or bytes, not as files. */
   bodyBytes: 32 * 1024 * 1024,
 } as const;
 
@@ -42,9 +43,9 @@ export type SuiteStepLine = {
 export type SuiteAttachmentLine = {
   name: string;
   contentType: string;
-  /** Absolute; null = it was a text that found no room. */
+  /** Absolute; null = it was a text for which there was no room. */
   path: string | null;
-  /** A second name of the same file, in the run's own folder. */
+  /** A second name (hard link) of the same file, in the run's own folder. */
   kept: string | null;
 };
 
@@ -52,14 +53,14 @@ export type SuiteLine =
   | {
       kind: 'run';
       version: 1;
-      /** `merge` = of `playwright merge-reports`: its tests ran in earlier runs of the same command. */
+      /** `merge` = a run of `playwright merge-reports`: its tests ran in earlier runs of the same command. */
       mode: 'test' | 'merge';
       playwrightVersion: string;
       /** Milliseconds, here and below; points in time since the epoch. */
       startTime: number;
       globalTimeout: number;
     }
-  /** A test that is to run. */
+  /** A test that is planned to run. */
   | {
       kind: 'plan';
       id: string;
@@ -82,18 +83,18 @@ export type SuiteLine =
       startTime: number;
       durationMs: number;
       errors: string[];
-      /** All of them. */
+      /** The total count. */
       errorCount: number;
       steps: SuiteStepLine[];
       attachments: SuiteAttachmentLine[];
     }
   /** An error outside of tests. */
   | { kind: 'error'; text: string }
-  /** A setting of the project that was changed, for the run's log. */
+  /** A project setting that was changed, for the run's log. */
   | { kind: 'note'; text: string }
   | { kind: 'done'; status: string; endTime: number };
 
-/** Names of what one run leaves in the report folder; `stamp` = start in ms and process id. */
+/** Names of the files that one run writes to the report folder; `stamp` = start in ms and process id. */
 export const runFiles = {
   lines: (stamp: string) => `run-${stamp}.jsonl`,
   html: (stamp: string) => `html-${stamp}`,
@@ -101,11 +102,11 @@ export const runFiles = {
   kept: (stamp: string) => `kept-${stamp}`,
 };
 
-/** `settings.json` beside the copied modules: what they know of the run. */
+/** The content of `settings.json` next to the copied modules: their input. */
 export type SuiteSettings = {
   /** Absolute, as all paths here. */
   reportFolder: string;
-  /** This package's helpers, for projects whose package manager does not look into folders above. */
+  /** This package's helpers, for projects whose package manager does not search parent folders. */
   helpers: string;
   reporter: string;
   workers: number;

@@ -1,6 +1,6 @@
 /**
- * Replaces `Module._resolveFilename`, which Node does not document but all loaders build upon; read from Node 20.20.2.
- * test/library-internals/node-modules.test.ts fails when Node stops calling it.
+ * Replaces `Module._resolveFilename`, which Node does not document but all loaders rely on; read from Node 20.20.2.
+ * test/library-internals/node-modules.test.ts fails if Node no longer calls it.
  */
 import Module from 'node:module';
 
@@ -12,10 +12,13 @@ type Hooks = {
   }) => void;
 };
 
-/** Lets the project import the helpers where a project has none and its package manager keeps Node from looking further up (Plug'n'Play). */
+/**
+ * Lets the project import the helpers if it does not have them and its package manager prevents Node from searching
+ * parent folders (Plug'n'Play).
+ */
 export function offerHelpers(path: string): void {
   if (process.versions['pnp'] === undefined) return;
-  const modules = Module as unknown as { _resolveFilename: Resolve } & Hooks; // internal, but what all loaders build upon
+  const modules = Module as unknown as { _resolveFilename: Resolve } & Hooks; // internal, but all loaders rely on it
   const original = modules._resolveFilename;
   modules._resolveFilename = function resolve(this: unknown, request, ...rest) {
     return request === helpersName ? path : original.call(this, request, ...rest);

@@ -5,8 +5,8 @@ import { offerHelpers } from './helpers.ts';
 import { watchTests } from './worker.ts';
 
 /**
- * Lays the agent's settings over a project's Playwright config. The files that take the place of its configs call this, in
- * the process of the command and in every process of tests: so it is quick, and says the same in all of them.
+ * Applies the agent's settings on top of a project's Playwright config. The files that replace its configs call this in
+ * the command's process and in every test process, so it is fast and returns the same in all of them.
  */
 
 type Settings = { [name: string]: unknown };
@@ -14,10 +14,10 @@ type Settings = { [name: string]: unknown };
 const isSettings = (value: unknown): value is Settings =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** For a config that is a CommonJS module, as Playwright sees it: keeps what else it exports. */
+/** For a config that is a CommonJS module, as Playwright sees it: keeps its other exports. */
 export function wrap(module: { exports: unknown }, load: () => unknown): void {
   const own = module.exports as Settings;
-  // A file that the config loads may ask for it meanwhile, and keep what it gets.
+  // A file that the config loads may require it at the same time and keep the result.
   Object.defineProperty(own, '__esModule', { value: true, configurable: true, writable: true });
   const given = load();
   if (!isSettings(given) || !('default' in given)) {
@@ -38,14 +38,14 @@ export function wrap(module: { exports: unknown }, load: () => unknown): void {
   });
 }
 
-/** The same for an ES module's namespace: what its default export is with our settings over it. */
+/** The same for an ES module's namespace: returns its default export with our settings applied. */
 export function overlayModule(namespace: Settings): unknown {
   return overlay('default' in namespace ? namespace['default'] : namespace);
 }
 
 function overlay(given: unknown): unknown {
   prepare();
-  if (!isSettings(given)) return given; // Playwright says what is wrong with it.
+  if (!isSettings(given)) return given; // Playwright reports the error.
   if (typeof given['then'] === 'function') return Promise.resolve(given).then(laid);
   return laid(given);
 }
@@ -59,7 +59,7 @@ function laid(given: unknown): unknown {
   const use = forced(isSettings(given['use']) ? given['use'] : {}, 'the config');
   use['trace'] ??= 'on';
   use['video'] ??= 'on-first-retry';
-  // Playwright has no such mode for screenshots; this is the nearest that every release knows.
+  // Playwright has no such mode for screenshots; this is the nearest one that every release has.
   use['screenshot'] ??= 'only-on-failure';
   config['use'] = use;
   if (Array.isArray(given['projects'])) {
@@ -75,11 +75,11 @@ function laid(given: unknown): unknown {
   return config;
 }
 
-/** With its symbols and its prototype: `defineConfig` leaves marks. */
+/** Copies with symbols and prototype: `defineConfig` leaves marks. */
 const copyOf = (settings: Settings): Settings =>
   Object.assign(Object.create(Object.getPrototypeOf(settings)) as Settings, settings);
 
-/** The settings of `use` that are not the project's to choose: a trace, and a browser without a window. */
+/** Forces the settings of `use` that a project cannot choose: a trace, and a headless browser. */
 function forced(given: Settings, where: string): Settings {
   const use = copyOf(given);
   const trace = use['trace'];
@@ -88,22 +88,22 @@ function forced(given: Settings, where: string): Settings {
   const launch = use['launchOptions'];
   if (isSettings(launch) && launch['headless'] === false) {
     use['launchOptions'] = { ...launch, headless: true };
-    note(`headless: false of ${where} is not possible here: its browsers run without a window`);
+    note(`headless: false of ${where} is ignored: browsers run without a window here`);
   }
   if (use['headless'] === false) {
     use['headless'] = true;
-    note(`headless: false of ${where} is not possible here: its browsers run without a window`);
+    note(`headless: false of ${where} is ignored: browsers run without a window here`);
   }
   return use;
 }
 
-/** For a release whose reporters ours can't make: they stand beside the config's own. */
+/** For a release whose reporters ours cannot create: adds them to the config's own. */
 function withReports(given: unknown): unknown {
   const { reportFolder } = suiteSettings();
   const stamp = `${Date.now()}-${process.pid}`;
   const own = typeof given === 'string' ? [[given]] : Array.isArray(given) ? given : [['list']];
   if (own.some((each: unknown) => JSON.stringify(each)?.includes(JSON.stringify(reportFolder).slice(1, -1))))
-    return given; // One config builds upon another.
+    return given; // One config extends another.
   return [
     ...(own as unknown[]),
     ['json', { outputFile: join(reportFolder, runFiles.json(stamp)) }],
@@ -113,25 +113,25 @@ function withReports(given: unknown): unknown {
 
 function note(text: string): void {
   const key = Symbol.for('location-agent.notes');
-  const notes = (Reflect.get(globalThis, key) ?? []) as string[]; // this function's own
+  const notes = (Reflect.get(globalThis, key) ?? []) as string[]; // set by this function
   if (!notes.includes(text)) Reflect.set(globalThis, key, [...notes, text]);
 }
 
 let prepared = false;
 
-/** Once for each process. */
+/** Once per process. */
 function prepare(): void {
   if (prepared) return;
   prepared = true;
   try {
     const { reporter, helpers } = suiteSettings();
     process.env['PW_TEST_REPORTER'] ??= reporter;
-    // The report would be served until somebody ends it.
+    // Otherwise Playwright would serve the report until somebody stops it.
     process.env['PLAYWRIGHT_HTML_OPEN'] = 'never';
     process.env['PW_TEST_HTML_REPORT_OPEN'] = 'never';
     offerHelpers(helpers);
     if (inWorker()) watchTests();
   } catch {
-    // The tests run as ever.
+    // The tests run as usual.
   }
 }

@@ -3,17 +3,17 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { SuiteSettings } from './format.ts';
 
-/** What modules that are copied into a suite's run share: the run's settings, and the Playwright that has loaded them. */
+/** Shared by the modules that are copied into a suite's run: the run's settings, and the Playwright that has loaded them. */
 
 let known: SuiteSettings | null = null;
 
-/** The bundle of this module lies beside it. */
+/** The bundle of this module is in the same folder. */
 export function suiteSettings(): SuiteSettings {
   known ??= JSON.parse(readFileSync(join(__dirname, 'settings.json'), 'utf8')) as SuiteSettings; // written by the agent
   return known;
 }
 
-/** Set in the processes in which tests run, and in all that they start. */
+/** Set in the test processes and in every process that they start. */
 export const inWorker = (): boolean => process.env['TEST_WORKER_INDEX'] !== undefined;
 
 export const loader = createRequire(__filename);
@@ -28,7 +28,7 @@ export function playwrightFolder(): string | null {
   return null;
 }
 
-/** What is used of Playwright's own reporters. */
+/** The part of Playwright's own reporters that is used. */
 export type OwnReporter = {
   onConfigure?: (config: unknown) => void;
   onBegin?: (suite: unknown) => void;
@@ -44,7 +44,7 @@ export type OwnReporter = {
 type Description = [name: string, options: { [name: string]: unknown }];
 type CreateReporters = (...args: unknown[]) => Promise<OwnReporter[]>;
 
-/** Playwright's way to make its reporters, where its release has one of those known. */
+/** Playwright's function that creates its reporters, if its release has one that we know. */
 function creator(): { create: CreateReporters; withServerFlag: boolean } | null {
   const folder = playwrightFolder();
   if (folder === null) return null;
@@ -58,7 +58,7 @@ function creator(): { create: CreateReporters; withServerFlag: boolean } | null 
       };
       const create = found.createReporters ?? found.runnerReporters?.createReporters;
       if (typeof create !== 'function') continue;
-      // Releases before 1.50 take one argument more.
+      // Releases before 1.50 take one more argument.
       const withServerFlag = /^async function createReporters\(\s*\w+,\s*\w+,\s*isTestServer/.test(
         String(create),
       );
@@ -72,7 +72,7 @@ function creator(): { create: CreateReporters; withServerFlag: boolean } | null 
 
 export const canCreateReporters = (): boolean => creator() !== null;
 
-/** Makes reporters of Playwright's own, beside those that the run has. Null = this release can't. */
+/** Creates Playwright's own reporters in addition to those of the run. Null = this release is not supported. */
 export async function createOwnReporters(
   configDir: string,
   descriptions: Description[],
@@ -85,14 +85,14 @@ export async function createOwnReporters(
     configCLIOverrides: {},
     cliArgs: [],
   };
-  // In this mode none is added for the terminal.
+  // In this mode Playwright adds no terminal reporter.
   const args = found.withServerFlag
     ? [config, 'merge', false, descriptions]
     : [config, 'merge', descriptions];
   return withoutEnvironment(() => found.create(...args));
 }
 
-/** Variables that would lead these reporters elsewhere, or start this one again. */
+/** Variables that would redirect these reporters or start this one again. */
 const misleading = /^PLAYWRIGHT_(HTML|JSON)_|^PLAYWRIGHT_HTML_REPORT$|^PW_TEST_(HTML_REPORT_OPEN|REPORTER)$/;
 
 /** Runs the synchronous part of `work` without them. */

@@ -17,7 +17,7 @@ import {
   type OwnReporter,
 } from './playwright.ts';
 
-/** What the reporter uses of Playwright's reporter interface, the same in all releases since 1.42. */
+/** The part of Playwright's reporter interface that the reporter uses, the same in all releases since 1.42. */
 type Config = { rootDir?: string; version?: string; globalTimeout?: number };
 type Suite = { allTests: () => TestCase[]; project?: () => { name?: string } | undefined };
 type TestCase = {
@@ -30,13 +30,13 @@ type TestCase = {
 };
 type Options = { configDir?: string; _mode?: string };
 
-/** Left out of the steps of tests that passed. */
+/** Omitted from the steps of passed tests. */
 const quiet = new Set(['fixture', 'attach', 'test.attach']);
 
 /**
- * The agent's reporter of a customer's Playwright suite: tells each test as a line of a file, has Playwright write its HTML
- * and JSON reports beside it, and keeps attachments from a later run's cleaning. Loaded by PW_TEST_REPORTER, so that neither
- * `--reporter` nor the config takes it away. Never throws.
+ * The agent's reporter of a customer's Playwright suite. Writes each test as a line of a file, has Playwright write its
+ * HTML and JSON reports next to it, and keeps attachments when a later run clears the folder. Loaded by
+ * PW_TEST_REPORTER, so that neither `--reporter` nor the config can remove it. Never throws.
  */
 // oxlint-disable-next-line import/no-default-export -- where Playwright looks for a reporter
 export default class SuiteReporter {
@@ -55,7 +55,7 @@ export default class SuiteReporter {
 
   constructor(options: Options = {}) {
     this.#mode = options._mode === 'merge' ? 'merge' : 'test';
-    // Neither for a list of tests, nor for a Playwright that a test starts.
+    // Not for a list of tests, and not for a Playwright that a test starts.
     this.#active = options._mode !== 'list' && !inWorker();
     if (!this.#active) return;
     this.#quietly(() => {
@@ -74,7 +74,7 @@ export default class SuiteReporter {
       ]);
       this.#own = created ?? [];
     } catch {
-      // The run goes on without these reports.
+      // The run continues without these reports.
     }
   }
 
@@ -165,7 +165,7 @@ export default class SuiteReporter {
         title: plainText(step.title, bounds.title),
         category: step.category.slice(0, 100),
         startTime: step.startTime.getTime(),
-        // Playwright says -1 of one that has not ended.
+        // Playwright gives -1 for a step that has not ended.
         durationMs: step.duration < 0 ? Math.max(0, Date.now() - step.startTime.getTime()) : step.duration,
         error: step.error === undefined ? null : this.#text(step.error, bounds.stepError),
         steps: this.#steps(step.steps, failed, budget, depth + 1),
@@ -175,7 +175,7 @@ export default class SuiteReporter {
   }
 
   #text(error: ErrorParts, longest: number): string {
-    // The project's config has this name for the time of the run.
+    // The project's config has this name during the run.
     return errorText(error, this.#rootDir, longest).replaceAll('.as-given.', '.');
   }
 
@@ -195,7 +195,7 @@ export default class SuiteReporter {
     return join(folder, `${this.#keptFiles}-${safe === '' ? 'attachment' : safe}`);
   }
 
-  /** The next run of the same command clears Playwright's output folder; a second name keeps the file, and costs no room. */
+  /** The next run of the same command clears Playwright's output folder. A hard link keeps the file and takes no room. */
   #keepFile(path: string): string | null {
     if (this.#keptFiles >= bounds.keptFiles) return null;
     try {
@@ -203,7 +203,7 @@ export default class SuiteReporter {
       linkSync(path, kept);
       return kept;
     } catch {
-      return null; // On another file system, or gone already.
+      return null; // On another file system, or already gone.
     }
   }
 
@@ -229,7 +229,7 @@ export default class SuiteReporter {
   }
 
   async onEnd(result: { status: string }): Promise<void> {
-    // First of all: what follows takes time, in which the run may be killed.
+    // This is first because the rest takes time, in which the run may be killed.
     this.#quietly(() => this.#write({ kind: 'done', status: result.status, endTime: Date.now() }));
     for (const each of this.#own) {
       try {
@@ -259,12 +259,12 @@ export default class SuiteReporter {
     try {
       work();
     } catch {
-      // A full disk costs the line, not the customer's run.
+      // A full disk costs the line, but must not fail the customer's run.
     }
   }
 }
 
-/** What the settings have changed, told by `suite-overlay.ts` in this process. */
+/** The settings that `overlay.ts` has changed in this process. */
 function notes(): string[] {
   const settingsNotes: unknown = Reflect.get(globalThis, Symbol.for('location-agent.notes'));
   return Array.isArray(settingsNotes) ? settingsNotes.slice(0, bounds.notes).map(String) : [];

@@ -7,7 +7,7 @@ import { hasHooks, provideHooks } from '../capture/helper-hooks.ts';
 import { watchSoftFailures } from '../capture/soft-failures.ts';
 import { loader, playwrightFolder, suiteSettings } from './playwright.ts';
 
-/** In the processes of tests: what the helpers package needs, as far as the project's release of Playwright allows. */
+/** Provides, in test processes, what the helpers package needs, as far as the project's Playwright release allows. */
 
 type TestInfo = { testId?: unknown; retry?: unknown };
 type Library = { test: { info: () => TestInfo }; request: unknown };
@@ -15,7 +15,7 @@ type Library = { test: { info: () => TestInfo }; request: unknown };
 /** Read by getAPIResponseTime of the helpers package. */
 const responseTime = Symbol.for('location-agent.responseTime');
 
-/** Makes the helpers work. To be called before the first test of the process. */
+/** Enables the helpers. Call it before the first test of the process. */
 export function watchTests(): void {
   if (hasHooks()) return;
   const file = openRecordFile(suiteSettings().reportFolder);
@@ -40,10 +40,10 @@ export function watchTests(): void {
 function loadLibrary(): Library {
   const folder = playwrightFolder();
   if (folder === null) throw new Error('no Playwright is loaded');
-  return loader(join(folder, 'test.js')) as Library; // its public face
+  return loader(join(folder, 'test.js')) as Library; // its public API
 }
 
-/** A process of tests tells its parent of each test that begins: by then everything is loaded, and the test is known. */
+/** A test process sends its parent a message when a test starts. By then everything is loaded, and the test is known. */
 function beforeFirstTest(work: () => void): void {
   const send = process.send;
   if (send === undefined) return;
@@ -54,7 +54,7 @@ function beforeFirstTest(work: () => void): void {
       try {
         work();
       } catch {
-        // A release that is unlike those known: the tests run as ever.
+        // A release with unknown internals: the tests run as usual.
       }
     }
     return (send as unknown as Method).apply(process, args);
@@ -64,7 +64,7 @@ function beforeFirstTest(work: () => void): void {
 
 const verbs = ['get', 'post', 'put', 'patch', 'delete', 'head', 'fetch'];
 
-/** Puts on each answer of the `request` fixture how long it took, in milliseconds. */
+/** Adds to each response of the `request` fixture its duration in milliseconds. */
 function watchResponses(request: unknown): void {
   const playwright = playwrightFolder();
   if (playwright === null) return;
@@ -74,7 +74,7 @@ function watchResponses(request: unknown): void {
     const holder: Methods | null = holderOf(context, 'fetch');
     for (const verb of verbs) {
       watchMethod<{ begin: number }>(holder, verb, core, storage, {
-        // `get` calls `fetch` itself.
+        // `get` calls `fetch` internally.
         begin: () => (storage.getStore() === undefined ? { begin: performance.now() } : null),
         end: ({ begin }, response) => {
           const value = Math.round((performance.now() - begin) * 1000) / 1000;

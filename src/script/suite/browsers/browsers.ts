@@ -27,7 +27,7 @@ export type SuiteBrowsersOptions = Pick<SharedInstall, 'engine' | 'environment' 
   place: SuitePlace;
   suite: Pick<Suite, 'browsers' | 'configPath'>;
   manager: Pick<PackageManager, 'name' | 'exec'>;
-  /** Of the project's installers: with proxies, authorities and PLAYWRIGHT_DOWNLOAD_HOST, where there are any. */
+  /** The environment of the project's installers: with proxies, authorities and PLAYWRIGHT_DOWNLOAD_HOST, if set. */
   env: { readonly [name: string]: string };
   /** The check's own variables. */
   checkEnv: { readonly [name: string]: string };
@@ -35,11 +35,11 @@ export type SuiteBrowsersOptions = Pick<SharedInstall, 'engine' | 'environment' 
   store: BrowserStore;
   /** Chromium's own sandbox works for the processes that start it. */
   sandbox: boolean;
-  /** Milliseconds that an install may take. */
+  /** Time limit of an install in milliseconds. */
   timeoutMs: number;
   log: (level: 'info' | 'warn', msg: string) => void;
   signal: AbortSignal;
-  /** Where builds of Playwright's may stand already, and the programs of the system; the usual places where absent. */
+  /** Folders that may already contain Playwright's builds, and paths of system programs; absent = the usual paths. */
   installed?: readonly string[];
   chromium?: readonly string[];
   ffmpeg?: readonly string[];
@@ -49,13 +49,13 @@ export type SuiteBrowsers = {
   playwrightVersion: string | null;
   /** PLAYWRIGHT_BROWSERS_PATH. */
   env: { [name: string]: string };
-  /** What programs must be able to read for that. */
+  /** The paths that programs must be able to read to use the browsers. */
   readable: string[];
-  /** Browsers that could not be had, with the reason: a run that then lacks one is no failure of the customer's. */
+  /** Browsers that could not be installed, with the reason: a run that then lacks one is not the customer's failure. */
   missing: { browser: SuiteBrowser; why: string }[];
 };
 
-/** Names in `browsers.json` of what each browser needs; the optional ones come after. */
+/** Names in `browsers.json` that each browser needs; the optional ones follow. */
 const parts: { readonly [B in SuiteBrowser]: readonly string[] } = {
   chromium: ['chromium', 'chromium-headless-shell'],
   firefox: ['firefox'],
@@ -63,9 +63,10 @@ const parts: { readonly [B in SuiteBrowser]: readonly string[] } = {
 };
 
 /**
- * Gives a project the browsers that its Playwright asks for: builds that stand on the machine or were installed for an
- * earlier run, else those that `playwright install` brings (browser-install.ts), else, for Chromium, the system's own under the wanted revision.
- * A browser that can't be had is told in `missing`: the suite may not need it after all.
+ * Provides the browsers that a project's Playwright needs. It uses builds that are on the machine or were installed for
+ * an earlier run, then builds that `playwright install` fetches (install.ts), and for Chromium finally the system's own
+ * under the wanted revision. Browsers that cannot be installed are listed in `missing`, because the suite may not need
+ * them.
  */
 export async function prepareBrowsers(options: SuiteBrowsersOptions): Promise<SuiteBrowsers> {
   const { place, log, store } = options;
@@ -79,16 +80,13 @@ export async function prepareBrowsers(options: SuiteBrowsersOptions): Promise<Su
   };
   const playwright = await playwrightOf(options);
   if (playwright === null) {
-    log('warn', 'no Playwright was found among the packages of the project: no browser is made ready');
+    log('warn', "no Playwright was found among the project's packages: no browser is prepared");
     return found;
   }
   found.playwrightVersion = playwright.version;
   const { browsers, channels } = await wantedBrowsers(place, options.suite);
   for (const channel of channels) {
-    log(
-      'warn',
-      `channel ${channel}: this browser is installed by its maker alone, the agent does not bring it`,
-    );
+    log('warn', `channel ${channel}: only its vendor installs this browser; the agent does not provide it`);
   }
   const nameOf = (part: string) => playwright.folders[part];
   const needed = (browser: SuiteBrowser) => parts[browser].map(nameOf).filter((name) => name !== undefined);
@@ -99,7 +97,7 @@ export async function prepareBrowsers(options: SuiteBrowsersOptions): Promise<Su
     (await inOwn(own, name));
   const link = async (name: string, path: string) => {
     await symlink(path, join(folder, name)).catch(() => undefined);
-    // What the project has installed is in the run's folders, and leads nowhere else.
+    // The browsers that the project has installed are in the run's folders and must not link elsewhere.
     if (!path.startsWith(`${own}/`)) found.readable.push(await realpath(path));
   };
   const lacking: SuiteBrowser[] = [];
@@ -123,15 +121,12 @@ export async function prepareBrowsers(options: SuiteBrowsersOptions): Promise<Su
     const program = browser === 'chromium' ? await firstFile(options.chromium ?? systemChromium) : null;
     if (program === null) {
       found.missing.push({ browser, why: why ?? 'it is not among the browsers of this Playwright' });
-      log('warn', `${browser} can't be had: ${why ?? 'this Playwright names none'}`);
+      log('warn', `${browser} cannot be installed: ${why ?? 'this Playwright has none'}`);
       continue;
     }
     await mapChromium(folder, { names, program, sandbox: options.sandbox });
     found.readable.push(...(await foldersOf(program)));
-    log(
-      'info',
-      `Chromium is the system's own, ${program}, in the place of ${names[0] ?? 'the wanted revision'}`,
-    );
+    log('info', `using the system's Chromium, ${program}, in place of ${names[0] ?? 'the wanted revision'}`);
   }
   const ffmpeg = nameOf('ffmpeg');
   if (ffmpeg !== undefined) {
@@ -141,14 +136,14 @@ export async function prepareBrowsers(options: SuiteBrowsersOptions): Promise<Su
     else if (system !== null) {
       await putProgram(folder, ffmpeg, 'ffmpeg-linux', `#!/bin/sh\nexec ${quoted(system)} "$@"\n`);
       found.readable.push(...(await foldersOf(system)));
-    } else log('warn', 'no ffmpeg is here: tests that record videos fail');
+    } else log('warn', 'no ffmpeg is installed here: tests that record videos fail');
   }
   return found;
 }
 
 /**
- * Installs what lacks: into the store, for all runs, where nothing but the agent's own environment decides how; else into a
- * folder of this run alone. Why not, where it could not; else null.
+ * Installs missing browsers. If only the agent's own environment decides how, they go to the store for all runs,
+ * otherwise to a folder of this run. Returns the reason if it could not install them, else null.
  */
 async function install(
   lacking: { browsers: readonly SuiteBrowser[]; names: readonly string[]; version: string; own: string },
@@ -156,9 +151,9 @@ async function install(
 ): Promise<string | null> {
   const { environment, checkEnv, store, log, signal } = options;
   const { browsers, names, version, own } = lacking;
-  if (names.length === 0) return 'this Playwright names none';
+  if (names.length === 0) return 'this Playwright has none';
   const words = browsers.join(', ');
-  let why: string | null = 'the check names a way of its own';
+  let why: string | null = 'the check sets its own download host or proxy';
   if (!hasOwnWay(checkEnv)) {
     const from = downloadHost(environment);
     why = await store.add(names, {
@@ -171,11 +166,11 @@ async function install(
       },
     });
     if (why === null || !why.startsWith(noSharedInstall)) return why;
-    // Where nothing can be reached, and nobody has named another place, each run would wait in vain.
+    // If no registry is reachable and nobody has configured another host, each run would wait in vain.
     if (unreachable.test(why) && environment['PLAYWRIGHT_DOWNLOAD_HOST'] === undefined) return why;
   }
   const from = downloadHost(options.env);
-  log('info', `installing ${words} for this run alone, by its own Playwright, from ${from}: ${why}`);
+  log('info', `installing ${words} only for this run, with its own Playwright, from ${from}: ${why}`);
   await mkdir(own, { mode: 0o700 });
   return installOwn(own, { ...options, browsers });
 }
@@ -192,8 +187,8 @@ async function mapChromium(
 }
 
 /**
- * Our fault, when tests failed because a browser was not there that could not be had: said instead of a failed check. Null
- * where that is not what they failed of.
+ * The agent error to report instead of a failed check if tests failed because a browser that could not be installed was
+ * missing. Null if the tests failed for another reason.
  */
 export function browserFault(
   errors: readonly string[],
@@ -217,7 +212,7 @@ async function inCaches(caches: readonly string[], name: string): Promise<string
   return null;
 }
 
-/** Of the folder that the project's own Playwright has filled: no link, which could lead out of it. */
+/** Whether the folder that the project's own Playwright filled contains no link, which could lead out of it. */
 async function inOwn(folder: string, name: string): Promise<string | null> {
   const path = join(folder, name);
   const isFolder = (await lstat(path).catch(() => null))?.isDirectory() ?? false;

@@ -7,49 +7,49 @@ import type { Engine, PackageManager, RunProgram, SuitePlace } from '../place/pl
 import { playwrightIn } from './wanted.ts';
 
 /**
- * The two ways to Playwright's own builds of browsers. What all runs share comes by a Playwright that the agent has fetched
- * itself, without a line, a variable or a file of the project: whoever makes a project could put a program of his own into it
- * otherwise. What the project's own Playwright installs is for its run alone.
+ * Two methods to install Playwright's own browser builds. Builds that all runs share are installed by a Playwright that
+ * the agent has fetched itself, without a line, a variable or a file of the project. Otherwise the author of a project
+ * could plant a program of their own. Builds that the project's own Playwright installs are used only by its run.
  */
 
 type Variables = { readonly [name: string]: string };
 
 type Install = {
   browsers: readonly SuiteBrowser[];
-  /** Milliseconds that it may take. */
+  /** Time limit in milliseconds. */
   timeoutMs: number;
   log: (level: 'info' | 'warn', msg: string) => void;
   signal: AbortSignal;
 };
 
 export type SharedInstall = Install & {
-  /** Of the Playwright to be fetched: that of the project. */
+  /** Version of the Playwright to fetch: that of the project. */
   version: string;
   /** Folders that the project's Playwright looks for. */
   names: readonly string[];
   engine: Engine;
-  /** What the agent's own environment has for installers: proxies, authorities, registry, download host. */
+  /** The agent's own environment for installers: proxies, authorities, registry, download host. */
   environment: Variables;
-  /** The way to run commands that may write to these folders alone. */
+  /** Returns a function that runs commands with write access only to these folders. */
   runIn: (place: SuitePlace) => RunProgram;
 };
 
-/** How the reason begins where the way of all runs could not even be tried. */
+/** How the reason begins if a shared install could not even be tried. */
 export const noSharedInstall = 'Playwright ';
 const fetchMs = 120_000;
 
-/** From where the agent's environment has builds come. */
+/** The host from which the agent's environment fetches builds. */
 export const downloadHost = (env: Variables): string =>
   env['PLAYWRIGHT_DOWNLOAD_HOST'] ?? 'the makers of Playwright';
 
-/** Whether a check's own variables name other ways to browsers than the agent's. */
+/** Whether a check's own variables change how browsers are downloaded. */
 export const hasOwnWay = (env: Variables): boolean =>
   Object.keys(env).some((name) => /^(?:PLAYWRIGHT_\w*DOWNLOAD_HOST|(?:https?|all)_proxy)$/i.test(name));
 
 /**
- * Fetches the named release of Playwright from the agent's registry, which vouches for its content, and has it install these
- * browsers into `folder`, to which no program of any suite can write. Null = done; else why not. Rejects with the signal's
- * reason.
+ * Fetches the given Playwright release from the agent's registry, which vouches for its content, and lets it install
+ * these browsers into `folder`, to which no suite program can write. Null = done; otherwise the reason for the failure.
+ * Rejects with the signal's reason.
  */
 export async function installShared(folder: string, options: SharedInstall): Promise<string | null> {
   const { version, names, engine, environment, signal, timeoutMs } = options;
@@ -77,17 +77,17 @@ export async function installShared(folder: string, options: SharedInstall): Pro
   if (fetched.aborted) signal.throwIfAborted();
   const core = join(place.project, 'node_modules', 'playwright-core');
   const found = fetched.code === 0 ? await playwrightIn(core) : null;
-  // What the project calls its version may be a tag, which is another release each month.
+  // The project's version may be a tag, which is another release each month.
   if (found?.version !== version) {
     const lines = tail.lines();
     const cause = networkTrouble('npm', lines) ?? npmCauseOf('npm', lines) ?? lines.at(-1) ?? 'npm failed';
-    const why = fetched.timedOut ? 'npm did not end in time' : cause.trim().slice(0, 500);
-    return `${noSharedInstall}${version} can't be had from the agent's registry: ${why}`;
+    const why = fetched.timedOut ? 'npm did not finish in time' : cause.trim().slice(0, 500);
+    return `${noSharedInstall}${version} cannot be fetched from the agent's registry: ${why}`;
   }
   const own = Object.values(found.folders);
   const strange = names.filter((name) => !own.includes(name));
   if (strange.length > 0)
-    return `${noSharedInstall}${version}, as the agent's registry has it, knows no ${strange.join(', ')}`;
+    return `${noSharedInstall}${version}, from the agent's registry, has no ${strange.join(', ')}`;
   return runInstall(`node '${join(core, 'cli.js')}'`, {
     ...options,
     run,
@@ -98,7 +98,10 @@ export async function installShared(folder: string, options: SharedInstall): Pro
   });
 }
 
-/** `playwright install` of the project's own Playwright, with all that the check says, into a folder that is its run's alone. */
+/**
+ * Runs `playwright install` of the project's own Playwright, with the check's own settings, into a folder that only its
+ * run uses.
+ */
 export function installOwn(
   folder: string,
   options: Install & {
@@ -122,7 +125,7 @@ async function runInstall(
     command: `${playwright} install ${browsers.join(' ')}`,
     cwd,
     env: {
-      // A host that does not answer must not take the whole stage.
+      // A host that does not answer must not use up the whole stage.
       PLAYWRIGHT_DOWNLOAD_CONNECTION_TIMEOUT: '10000',
       ...env,
       PLAYWRIGHT_BROWSERS_PATH: folder,
@@ -139,11 +142,11 @@ async function runInstall(
   });
   if (end.aborted) signal.throwIfAborted();
   if (end.code === 0) return null;
-  const how = end.timedOut ? `it did not end within ${Math.round(timeoutMs / 1000)} s` : causeOf(lines);
+  const how = end.timedOut ? `it did not finish within ${Math.round(timeoutMs / 1000)} s` : causeOf(lines);
   return `playwright install failed: ${(how ?? `exit code ${end.code}`).trim().slice(0, 500)}`;
 }
 
-/** The line of what `playwright install` printed that tells why it failed; null = there is none. */
+/** The line of `playwright install`'s output that gives the cause of its failure; null = there is none. */
 function causeOf(lines: readonly string[]): string | null {
   const messages = lines.filter((line) => line.trim() !== '' && !/^\s*at \S/.test(line));
   const errors = messages.filter((line) => /^\s*Error\b/.test(line));
@@ -152,7 +155,7 @@ function causeOf(lines: readonly string[]): string | null {
   return errors.findLast(names) ?? messages.findLast(names) ?? errors.at(-1) ?? messages.at(-1) ?? null;
 }
 
-/** Folders of no run. */
+/** Folders that belong to no run. */
 async function makePlace(root: string): Promise<SuitePlace> {
   const project = join(root, 'project');
   const place: SuitePlace = {

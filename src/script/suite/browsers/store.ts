@@ -5,23 +5,23 @@ import { removeTree } from '../../process/remove-tree.ts';
 import { codeOf } from '../../../system-errors.ts';
 
 /**
- * Playwright's own builds of browsers, kept across runs: one folder per browser and revision, which gets its name when it is
- * complete and is only read from then on. Agents of one data directory share it.
+ * Playwright's own browser builds, kept across runs: one folder per browser and revision, renamed into place when it is
+ * complete and read-only from then on. Agents of one data directory share it.
  */
 export type BrowserStore = {
-  /** The folder of a browser that is here, marked as used; null = it is not. */
+  /** The folder of a stored browser, marked as used; null = it is not stored. */
   find: (name: string) => Promise<string | null>;
   /**
-   * Has `install` fill a folder with these, and takes what came of them; whoever asks for one of them meanwhile waits. Says
-   * why nothing came, if so: right away while an earlier try for the same, or to reach the same place, has just failed.
-   * Rejects with the signal's reason, also while it waits for another run's install. Nothing of a suite may have a hand in what
-   * `install` puts there: all runs use it.
+   * Lets `install` fill a folder with these browsers, and stores the result. Concurrent requests for one of them wait.
+   * Returns the reason if nothing was installed, immediately if an earlier attempt for the same browsers or the same
+   * host has just failed. Rejects with the signal's reason, also while it waits for another run's install. No suite may
+   * influence the files that `install` writes, because all runs use them.
    */
   add: (
     names: readonly string[],
     options: {
       from: string;
-      /** Of the Playwright that asks for them. */
+      /** Version of the Playwright that needs them. */
       version: string;
       install: (folder: string) => Promise<string | null>;
       signal: AbortSignal;
@@ -29,16 +29,16 @@ export type BrowserStore = {
   ) => Promise<string | null>;
 };
 
-/** So long nobody tries again what has failed. */
+/** How long a failed install is not tried again. */
 const unreachableMs = 30 * 60_000;
-/** Failures that others would have as well, whatever they ask for. */
+/** Failures that would affect other installs too, whatever they need. */
 export const unreachable =
   /\b(?:E(?:NOTFOUND|CONNREFUSED|CONNRESET|TIMEDOUT|AI_AGAIN|NETUNREACH|HOSTUNREACH)|getaddrinfo|timed out)\b|certificate/i;
-/** An install beats its lock; one that was silent for so long is dead. */
+/** An install refreshes its lock periodically; after this long without a refresh it is dead. */
 const lockBeatMs = 5000;
 const lockDeadMs = 30_000;
 const lockLookMs = 500;
-/** A revision that no run has used for so long goes. */
+/** A revision that no run has used for this long is deleted. */
 const unusedMs = 30 * 24 * 3600_000;
 
 const complete = 'INSTALLATION_COMPLETE';
@@ -62,7 +62,7 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
     const unlock = await lock(lockFile, signal);
     try {
       const missing: string[] = [];
-      // Another run may have brought them while this one waited.
+      // Another run may have installed them while this one waited.
       for (const name of names) if ((await find(name)) === null) missing.push(name);
       if (missing.length === 0) return null;
       const failed = await recentFailure(noteFile, { from, version, names: missing }, now());
@@ -73,15 +73,15 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
       try {
         const failure = await install(draft);
         for (const name of await readdir(draft)) {
-          // What was asked for, and what comes with it.
+          // The requested browsers, and those that come with them.
           const isMeant = names.includes(name) || /^(?:ffmpeg|winldd)-/.test(name);
           if (!folderName.test(name) || !isMeant || !(await isWhole(join(draft, name)))) continue;
           if ((await find(name)) === null) await rename(join(draft, name), join(folder, name));
         }
         if (failure === null) await rm(noteFile, { force: true });
         else {
-          // That there is no WebKit for this system, say, keeps nobody from Chromium.
-          // The version is the project's word, and may look like anything.
+          // A failure applies only to these browsers or this host: a missing WebKit build must not block Chromium.
+          // The version comes from the project and may be any text.
           const all = unreachable.test(failure.replaceAll(version, '')) ? null : names;
           const note = { from, version, names: all, at: now(), failure: failure.slice(0, 1000) };
           await writeFile(noteFile, JSON.stringify(note));
@@ -97,7 +97,7 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
   return {
     find,
     add: (names, options) => {
-      // In this process one after the other; the lock is for other agents.
+      // Within this process installs run one after the other; the lock is for other agents.
       const { signal } = options;
       let begun = false;
       const mine = last.then(() => {
@@ -107,7 +107,7 @@ export function createBrowserStore(folder: string, now: () => number = Date.now)
       last = mine.catch(() => undefined);
       return new Promise((resolve, reject) => {
         mine.then(resolve, reject);
-        // One that only waits for others goes at once; an install of its own ends first, with all of its programs.
+        // A caller that only waits for others rejects at once; its own install stops first, with all of its programs.
         const leave = () => (begun ? undefined : reject(toError(signal.reason)));
         signal.addEventListener('abort', leave, { once: true });
         if (signal.aborted) leave();
@@ -131,7 +131,7 @@ async function recentFailure(
     };
     if (note.from !== from || typeof note.at !== 'number' || typeof note.failure !== 'string') return null;
     const failed = Array.isArray(note.names) ? (note.names as unknown[]) : null;
-    // Of a project that names what there is not, others hear nothing.
+    // If a project requests builds that do not exist, other runs are not affected.
     const isSame = note.version === version && names.some((name) => failed?.includes(name));
     if (failed !== null && !isSame) return null;
     const age = now - note.at;
@@ -141,7 +141,10 @@ async function recentFailure(
   }
 }
 
-/** Removes what no run has used for long, and what installs that were killed have left: whoever holds the lock is alone. */
+/**
+ * Removes revisions that no run has used for long, and leftovers of killed installs: the holder of the lock is the only
+ * writer.
+ */
 async function removeOld(folder: string, now: number): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
@@ -178,7 +181,7 @@ async function lock(file: string, signal: AbortSignal): Promise<() => Promise<vo
   };
 }
 
-/** A link might lead to what later runs could then read. */
+/** Later runs could read through a link, so links are refused. */
 const isWhole = async (path: string): Promise<boolean> =>
   (await lstat(path)).isDirectory() && (await exists(join(path, complete)));
 

@@ -5,11 +5,14 @@ import { listOf } from '../../process/unchecked.ts';
 import type { PackageManager, RunProgram, SuitePlace } from '../place/place.ts';
 import { fieldsOf, parsedJson } from '../../../json-values.ts';
 
-/** Which browsers a project's own Playwright would start, in which revisions. All that is read here is the customer's. */
+/**
+ * Finds the browsers, and their revisions, that a project's own Playwright would start. All data that is read here is
+ * the customer's.
+ */
 
 export type PlaywrightFacts = {
   version: string;
-  /** Names of folders in a browsers directory, by Playwright's name of what is in them: `chromium-1255`. */
+  /** Names of folders in a browsers directory, by Playwright's name of their content: `chromium-1255`. */
   folders: { readonly [name: string]: string };
 };
 
@@ -17,8 +20,8 @@ const maxBytes = 1024 * 1024;
 const evalMs = 30_000;
 
 /**
- * The Playwright that the project has installed; null = none is found. Packages that only the package manager can read
- * (Plug'n'Play) are asked for through it.
+ * The Playwright that the project has installed; null = none found. If only the package manager can read the packages
+ * (Plug'n'Play), it is queried through the package manager.
  */
 export async function playwrightOf(options: {
   place: SuitePlace;
@@ -52,7 +55,7 @@ export async function playwrightOf(options: {
   return factsOf(JSON.stringify({ version: answer['version'] }), JSON.stringify(answer));
 }
 
-/** What a folder of `playwright-core` is; null = none. */
+/** The version and browsers of a folder of `playwright-core`; null = it is not one. */
 export async function playwrightIn(folder: string): Promise<PlaywrightFacts | null> {
   const [description, browsers] = await Promise.all([
     readBounded(join(folder, 'package.json')),
@@ -73,13 +76,13 @@ const readThroughPnp = [
 ].join('');
 
 /**
- * The folder of `playwright-core`, as the project's own `@playwright/test` finds it. Nothing of the customer's is run, and it is
- * not looked for by Node's own means: those open whatever stands in a package.json's place, a pipe that never answers too.
+ * The folder of `playwright-core`, as the project's own `@playwright/test` finds it. No customer code runs. Node's own
+ * lookup is not used, because it opens any file in a package.json's place, even a pipe that never answers.
  */
 async function coreFolder(working: string): Promise<string | null> {
   let from: string | null = null;
   for (const name of ['@playwright/test', 'playwright', 'playwright-core'])
-    from = (await packageFolder(name, from ?? working)) ?? from; // a project may name the inner packages alone
+    from = (await packageFolder(name, from ?? working)) ?? from; // a project may depend only on the inner packages
   return from !== null && /[\\/]playwright-core$/.test(from) ? from : null;
 }
 
@@ -105,7 +108,7 @@ function factsOf(description: string | null, list: string | null): PlaywrightFac
   return { version, folders };
 }
 
-/** Words of a config that stand for a browser, devices of it included. */
+/** Words of a config that mean a browser, including devices that use it. */
 const words: { readonly [B in SuiteBrowser]: RegExp } = {
   chromium: /chromium|chrome|edge|galaxy|pixel|android/i,
   firefox: /firefox/i,
@@ -113,15 +116,16 @@ const words: { readonly [B in SuiteBrowser]: RegExp } = {
 };
 
 /**
- * The browsers that a run may start: those that the check names, and those that its configs speak of; Chromium where neither
- * names one. Too many rather than too few: whether a text is meant is known to the program alone.
+ * The browsers that a run may start: those that the check names, and those that its configs mention; Chromium if
+ * neither names one. Too many rather than too few, because only the program itself knows which words of a config are
+ * used.
  */
 export async function wantedBrowsers(place: SuitePlace, suite: Pick<Suite, 'browsers' | 'configPath'>) {
   const names = await readdir(place.working).catch(() => []);
   const files = names.filter((name) => /^playwright.*\.(ts|js|mts|mjs|cts|cjs)$/.test(name)).slice(0, 20);
   if (suite.configPath !== null) files.push(suite.configPath);
   const texts = await Promise.all(files.map((name) => readBounded(join(place.working, name))));
-  // Comments, but not the // of an address.
+  // Removes comments, but not the // of a URL.
   const text = texts
     .map((each) => (each ?? '').replaceAll(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, ''))
     .join('\n');
@@ -129,7 +133,7 @@ export async function wantedBrowsers(place: SuitePlace, suite: Pick<Suite, 'brow
   for (const name of ['chromium', 'firefox', 'webkit'] as const) if (words[name].test(text)) wanted.add(name);
   return {
     browsers: wanted.size === 0 ? (['chromium'] as SuiteBrowser[]) : [...wanted],
-    /** Browsers that only their makers install: no directory of Playwright's has them. */
+    /** Browsers that only their vendors install: they are in no Playwright directory. */
     channels: [
       ...new Set(
         [...text.matchAll(/channel:\s*['"`]((?:chrome|msedge)[\w-]*)/g)].map(([, name]) => name ?? ''),

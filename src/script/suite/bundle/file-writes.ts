@@ -1,11 +1,14 @@
 import { open } from 'node:fs/promises';
 import { toError } from '../../../errors.ts';
 
-/** New files, several at a time: most of what a small file costs is waiting for the disk. */
+/** Writes new files, several at a time, because small files mostly wait for the disk. */
 export type FileWrites = {
-  /** Begins to write a file that must not be there yet; resolves when there is room for another. Rejects with what any of them met. */
+  /**
+   * Starts to write a file that must not exist yet; resolves when there is room for another. Rejects with the first
+   * error of any write.
+   */
   add: (path: string, bytes: Uint8Array, mode: number) => Promise<void>;
-  /** Resolves when nothing is being written; rejects with the first error that one of them met. */
+  /** Resolves when no write is in progress; rejects with the first error of any write. */
   idle: () => Promise<void>;
 };
 
@@ -32,7 +35,7 @@ export function createFileWrites(): FileWrites {
   };
 }
 
-/** Writes a file that must not be there yet, chunk by chunk. */
+/** Writes a file that must not exist yet, chunk by chunk. */
 export async function writeNew(
   path: string,
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

@@ -15,7 +15,7 @@ import { lockFileNames } from '../install/package-manager.ts';
 import { hasSecretName } from './secret-looking.ts';
 import { fieldsOf, parsedJson } from '../../../json-values.ts';
 
-/** A customer's folder as it goes into a bundle: from where on, which files, and what had better be said about them. */
+/** A customer's folder as it is packed into a bundle: its root, its files, and notes for the customer. */
 
 export type BundleFile =
   | { kind: 'file'; path: string; size: number; executable: boolean }
@@ -24,19 +24,19 @@ export type BundleFile =
 export type BundleFiles = {
   /** Absolute: the workspace's root. Paths of files are relative to it, with `/`. */
   root: string;
-  /** The folder that was asked for, relative to the root; empty = the root itself. */
+  /** The requested folder, relative to the root; empty = the root itself. */
   workingDir: string;
-  /** Name of the lock file in the root; null = there is none, and it was not asked for. */
+  /** Name of the lock file in the root; null = there is none, and it was not required. */
   lockFile: string | null;
-  /** In the order in which they are packed: sorted by path. */
+  /** Sorted by path, which is the order of packing. */
   files: BundleFile[];
-  /** Things that somebody may want to know, one sentence each. */
+  /** Notes for the customer, one sentence each. */
   notes: string[];
 };
 
-/** Never part of a project. */
+/** Folders that are never part of a project. */
 const never = new Set(['node_modules', '.git', '.hg', '.svn', '.DS_Store', 'Thumbs.db']);
-/** What tools leave in the folder of a package; the names mean nothing elsewhere. */
+/** Output that tools leave in a package's folder; these names are ordinary elsewhere. */
 const leftByTools = new Set([
   'test-results',
   'playwright-report',
@@ -53,11 +53,11 @@ const leftByTools = new Set([
 ]);
 const maxNotes = 20;
 
-/** Finds them. Rejects with FatalError (2) naming what is missing or can't be read. */
+/** Finds the files of a project. Rejects with FatalError (2) that names what is missing or unreadable. */
 export async function bundleFiles(options: {
   folder: string;
   include?: readonly string[];
-  /** False: a project without a lock file will do. */
+  /** False: a project without a lock file is accepted. */
   needsLockFile?: boolean;
 }): Promise<BundleFiles> {
   const folder = await existingFolder(options.folder);
@@ -84,7 +84,7 @@ async function existingFolder(path: string): Promise<string> {
   throw unusable(`${path} is not a folder`);
 }
 
-/** The nearest folder upwards that has a lock file; not beyond the repository, and never the home of a user. */
+/** The nearest folder upwards that has a lock file, up to the repository's root and never a user's home. */
 function workspaceOf(folder: string): { root: string; lockFile: string | null } {
   const home = homedir();
   for (const root of foldersUpwards(folder)) {
@@ -100,7 +100,7 @@ function foldersUpwards(folder: string): string[] {
   if (inRepository.length > 1 || existsSync(join(folder, '.git'))) return inRepository;
   const folders = [folder];
   for (let at = folder; at !== dirname(at); at = dirname(at)) folders.push(dirname(at));
-  // The top of the file system is nobody's workspace.
+  // The root of the file system is never a workspace.
   return folders.slice(0, Math.max(1, folders.length - 1));
 }
 
@@ -117,7 +117,7 @@ async function noLockFile(folder: string): Promise<FatalError> {
       yarn: 'yarn install',
       bun: 'bun install --lockfile-only',
     }[wanted] ?? 'npm install --package-lock-only';
-  return unusable(`${folder} has no lock file, nor has a folder above it; this makes one: ${command}`);
+  return unusable(`neither ${folder} nor a folder above it has a lock file; create one with: ${command}`);
 }
 
 type WalkOptions = {
@@ -133,7 +133,7 @@ function createWalk({ root, lockFile, rules, includes: globs }: WalkOptions) {
   let more = 0;
   const note = (text: string) => void (notes.length < maxNotes ? notes.push(text) : (more += 1));
 
-  /** `within`: the folder is packed only as far as globs name files of it. */
+  /** `within`: only files of this folder that globs name are packed. */
   const folder = async (absolute: string, within = false): Promise<void> => {
     const entries = await readdir(absolute, { withFileTypes: true }).catch((error: unknown) => {
       throw unreadable(absolute, error);
@@ -151,12 +151,12 @@ function createWalk({ root, lockFile, rules, includes: globs }: WalkOptions) {
       if (entry.isDirectory()) {
         if (!isIgnored || globs.mayLeadInto(path)) await folder(full, isIgnored);
         else if (isToolsOwn && !within && !rules.ignores(full, true))
-          note(`${path} is left out, as what tools leave behind; --include '${path}' packs it`);
+          note(`${path} is skipped because it is tool output; add it with --include '${path}'`);
         continue;
       }
       if (isIgnored && !isManifest(path) && !globs.names(path)) {
         if (!isToolsOwn && (entry.name === '.npmrc' || hasSecretName(path)))
-          note(`${path} is left out, because .gitignore says so; --include packs it`);
+          note(`${path} is skipped because of .gitignore; add it with --include`);
         continue;
       }
       await add(full, path, entry);
@@ -174,20 +174,20 @@ function createWalk({ root, lockFile, rules, includes: globs }: WalkOptions) {
 
   const add = async (full: string, path: string, entry: Dirent) => {
     const plain = plainPath(path);
-    if ('wrong' in plain) throw unusable(`${path} ${plain.wrong}: a bundle can't hold it`);
+    if ('wrong' in plain) throw unusable(`${path} ${plain.wrong}: a bundle cannot contain it`);
     try {
       if (entry.isSymbolicLink()) {
         files.set(path, { kind: 'link', path, target: relativeTarget(full, await readlink(full)) });
       } else if (entry.isFile()) {
         const { size, mode } = await lstat(full);
         files.set(path, { kind: 'file', path, size, executable: (mode & 0o111) !== 0 });
-      } else note(`${path} is left out: it is neither a file nor a folder nor a link`);
+      } else note(`${path} is skipped: it is neither a file nor a folder nor a link`);
     } catch (error) {
       throw unreadable(full, error);
     }
   };
 
-  /** A link that names its target from the top of the file system means the same file in this tree alone. */
+  /** A link with an absolute target means the same file only on this machine. */
   const relativeTarget = (full: string, target: string): string => {
     if (!isAbsolute(target)) return target;
     const inside = relative(root, target);
@@ -203,7 +203,7 @@ function createWalk({ root, lockFile, rules, includes: globs }: WalkOptions) {
       const wrong = wrongTarget(target) ?? judge(path);
       if (wrong === null) continue;
       files.delete(path);
-      note(`${path} is left out: it ${wrong}`);
+      note(`${path} is skipped: it ${wrong}`);
     }
     const sorted = [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
     if (more > 0) notes.push(`and ${more} more`);
@@ -216,11 +216,11 @@ function createWalk({ root, lockFile, rules, includes: globs }: WalkOptions) {
 const slashes = (path: string): string => path.split(sep).join('/');
 
 function unreadable(path: string, error: unknown): FatalError {
-  const { code, message } = toError(error) as NodeJS.ErrnoException; // the file system's errors have a code
+  const { code, message } = toError(error) as NodeJS.ErrnoException; // file system errors have a code
   return unusable(`cannot read ${path} (${code ?? message})`);
 }
 
-/** What is wrong with the folder that somebody named. */
+/** The error in the folder that the user named. */
 export function unusable(message: string): FatalError {
   return new FatalError('CONFIGURATION', message, { exitCode: exitCodes.couldNotRun });
 }

@@ -4,7 +4,10 @@ import { dirname, join, posix, relative, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import picomatch from 'picomatch';
 
-/** Which files of a folder are the customer's project: the rules of `.gitignore` files, and the globs that overrule them. */
+/**
+ * Decides which files of a folder belong to the customer's project: the rules of `.gitignore` files, and the globs that
+ * override them.
+ */
 
 const maxRuleBytes = 1024 * 1024;
 
@@ -12,13 +15,13 @@ const maxRuleBytes = 1024 * 1024;
 type Rules = { folder: string; rules: Ignore };
 
 export type IgnoreRules = {
-  /** Reads the `.gitignore` of a folder, if it has one: call it for a folder before what is in it. Absolute path. */
+  /** Reads the `.gitignore` of a folder, if it has one. Call it for a folder before its content. Absolute path. */
   enter: (folder: string) => Promise<void>;
-  /** Whether an entry (absolute path) is ignored; folders as well. */
+  /** Whether a file or folder (absolute path) is ignored. */
   ignores: (path: string, isFolder: boolean) => boolean;
 };
 
-/** Rules for the tree at `root`; those of folders above it, up to the repository's, count too. */
+/** Rules for the tree at `root`; those of parent folders, up to the repository's root, apply too. */
 export async function ignoreRules(root: string): Promise<IgnoreRules> {
   const known = new Map<string, Rules>();
   const enter = async (folder: string) => {
@@ -30,7 +33,7 @@ export async function ignoreRules(root: string): Promise<IgnoreRules> {
   return {
     enter,
     ignores: (path, isFolder) => {
-      // The nearest rule that says something decides.
+      // The nearest matching rule decides.
       for (let folder = dirname(path); ; folder = dirname(folder)) {
         const found = known.get(folder);
         if (found !== undefined) {
@@ -44,7 +47,7 @@ export async function ignoreRules(root: string): Promise<IgnoreRules> {
   };
 }
 
-/** `folder` and those above it up to the one with `.git`; `folder` alone where there is no repository. */
+/** `folder` and its parents up to the one with `.git`; only `folder` if there is no repository. */
 export function foldersUpToRepository(folder: string): string[] {
   const folders: string[] = [];
   for (let at = folder; ; at = dirname(at)) {
@@ -55,23 +58,29 @@ export function foldersUpToRepository(folder: string): string[] {
 }
 
 export type Includes = {
-  /** A file or link (path below the root, with `/`) that a glob names. */
+  /** Whether a glob names a file or link (path below the root, with `/`). */
   names: (path: string) => boolean;
-  /** A folder in which a glob may name something. */
+  /** Whether a glob may name something in the folder. */
   mayLeadInto: (path: string) => boolean;
 };
 
-/** As docs/suites.md lists them: `*`, `**`, `?`, `[…]` and `{a,b}` alone. A dot at the start of a name is like any letter. */
+/**
+ * The syntax is listed in docs/suites.md: only `*`, `**`, `?`, `[…]` and `{a,b}`. A dot at the start of a name is an
+ * ordinary character. posix: `[!a]` is any character except a.
+ */
 // posix: `[!a]` is any character except a.
 const syntax = { dot: true, noextglob: true, nonegate: true, posix: true, strictSlashes: true } as const;
 
-/** Globs are relative to `workingDir` (itself relative to the root). One that names a folder means all in it. */
+/**
+ * Globs are relative to `workingDir` (itself relative to the root). A glob that names a folder includes its whole
+ * content.
+ */
 export function includes(globs: readonly string[], workingDir: string): Includes {
   const folder = escaped(workingDir, /[\\*?[\]{}()|!]/g);
   const patterns = globs
-    // Folders such as `(shop)` are common; the library would read a group.
+    // Folders such as `(shop)` are common; the library would treat the name as a group.
     .map((glob) => posix.join(folder, '.', escaped(glob, /[()|]/g)).replace(/\/+$/, ''))
-    // An empty glob at the root must not pack everything that `.gitignore` leaves out.
+    // An empty glob at the root must not pack everything that `.gitignore` excludes.
     .filter((pattern) => pattern !== '.');
   const named = patterns.map((pattern) => picomatch([pattern, `${pattern}/**`], syntax));
   const ways = patterns.map(wayInto);
@@ -88,7 +97,7 @@ function escaped(text: string, characters: RegExp): string {
   );
 }
 
-/** Whether files that a glob names may be below a folder: compares as many levels as the glob says one by one. */
+/** Whether files that a glob names may be below a folder: compares as many levels as the glob names individually. */
 function wayInto(pattern: string): (folder: string) => boolean {
   const parts = picomatch.scan(pattern, { parts: true, ...syntax }).parts ?? [];
   const open = parts.findIndex((part) => part.includes('**') || part.includes('/'));

@@ -17,12 +17,12 @@ export type PackedBundle = {
   /** Bytes of the archive. */
   size: number;
   files: number;
-  /** Absolute: where the bundle begins. */
+  /** Absolute: the root of the bundle. */
   root: string;
-  /** The folder that was packed for, relative to the root; empty = the root itself. */
+  /** The packed folder, relative to the root; empty = the root itself. */
   workingDir: string;
   lockFile: string | null;
-  /** One sentence each: files that look secret, files that were left out. */
+  /** One sentence each: files that look secret, files that were skipped. */
   warnings: string[];
 };
 
@@ -32,13 +32,13 @@ const maxSecrets = 50;
 const namedLargest = 5;
 
 /**
- * Packs the project that `folder` belongs to as a tar.gz at `to`; the same files give the same bytes. Rejects with FatalError
- * (2): no lock file, too large (the largest files are named), unreadable.
+ * Packs the project that `folder` belongs to as a tar.gz at `to`; the same files give the same bytes. Rejects with
+ * FatalError (2): no lock file, too large (the largest files are named), or unreadable.
  */
 export async function packBundle(options: {
   folder: string;
   to: string;
-  /** Globs relative to `folder` that name files which would be left out. */
+  /** Globs relative to `folder` that include files which would be skipped. */
   include?: readonly string[];
   needsLockFile?: boolean;
   limits?: BundleLimits;
@@ -59,7 +59,7 @@ export async function packBundle(options: {
       done(null, chunk);
     },
   });
-  // An error of one stream ends all of them, each with an error of its own: the first is the cause.
+  // An error of one stream ends all of them, each with its own error: the first is the cause.
   const errors: Error[] = [];
   const note = (error: unknown) => void errors.push(toError(error));
   const file = createWriteStream(options.to).on('error', note);
@@ -89,7 +89,7 @@ export async function packBundle(options: {
   return { digest: hash.digest('hex'), size, files: files.length, root, workingDir, lockFile, warnings };
 }
 
-/** Adds one entry with nothing in it that differs between two machines; tells why the file looks secret, or null. */
+/** Adds one entry without anything that differs between machines. Returns the reason why the file looks secret, or null. */
 async function addFile(archive: Pack, root: string, file: BundleFile): Promise<string | null> {
   const header = { name: file.path, mtime: new Date(0), uid: 0, gid: 0 };
   if (file.kind === 'link') {
@@ -102,11 +102,11 @@ async function addFile(archive: Pack, root: string, file: BundleFile): Promise<s
     const mode = executable ? 0o755 : 0o644;
     const { entry, done } = begin(archive, { ...header, type: 'file', mode, size });
     let beginning = Buffer.alloc(0);
-    // No further than the entry says: the file may be growing.
+    // Read no further than the entry's size, because the file may be growing.
     for (let read = 0; read < size;) {
       const buffer = Buffer.allocUnsafe(Math.min(size - read, maxAtOnce));
       const { bytesRead } = await handle.read(buffer, 0, buffer.length, read);
-      if (bytesRead === 0) throw unusable(`${file.path} became shorter while it was packed: try again`);
+      if (bytesRead === 0) throw unusable(`${file.path} became shorter while it was packed; try again`);
       const bytes = buffer.subarray(0, bytesRead);
       if (read === 0) beginning = bytes.subarray(0, lookedAtBytes);
       read += bytesRead;
@@ -122,13 +122,13 @@ async function addFile(archive: Pack, root: string, file: BundleFile): Promise<s
 
 const maxAtOnce = 256 * 1024;
 
-/** An entry to write into; `done` settles when all of it is on its way. */
+/** An entry to write into; `done` settles when all of its bytes are written. */
 function begin(archive: Pack, header: Parameters<Pack['entry']>[0]) {
   let settle: (error?: Error | null) => void = () => undefined;
   const done = new Promise<void>((resolve, reject) => {
     settle = (error) => (error ? reject(error) : resolve());
   });
-  // Whoever ends the archive's stream has the cause.
+  // The code that ends the archive's stream reports the cause.
   done.catch(() => undefined);
   const entry = archive.entry(header, (error) => settle(error)).on('error', () => undefined);
   return { entry, done };
@@ -150,7 +150,7 @@ function checkSizes(files: readonly BundleFile[], limits: BundleLimits): void {
     }
     const [[folder, count] = ['', 0]] = [...counts].sort(([, a], [, b]) => b - a);
     throw unusable(
-      `the bundle has ${files.length} files, which is more than ${limits.entries}; ${count} of them are in ${folder === '' ? 'its root' : folder}: a .gitignore leaves files out`,
+      `the bundle has ${files.length} files, which is more than ${limits.entries}; ${count} of them are in ${folder === '' ? 'its root' : folder}; exclude files with a .gitignore`,
     );
   }
 }
@@ -162,7 +162,7 @@ function tooLarge(what: string, files: readonly BundleFile[]): FatalError {
     .slice(0, namedLargest)
     .map(({ path, size }) => `${path} (${megabytes(size)})`);
   return unusable(
-    `the bundle ${what}; the largest files are ${largest.join(', ')}: a .gitignore leaves files out`,
+    `the bundle ${what}; the largest files are ${largest.join(', ')}; exclude files with a .gitignore`,
   );
 }
 
@@ -173,8 +173,8 @@ function megabytes(bytes: number): string {
 
 function ownError(error: unknown, to: string): Error {
   if (error instanceof FatalError) return error;
-  const { code, path, message } = toError(error) as NodeJS.ErrnoException; // most of these come from the system
-  const where = path === undefined || path === to ? 'the bundle can not be written' : `cannot read ${path}`;
+  const { code, path, message } = toError(error) as NodeJS.ErrnoException; // most of these are system errors
+  const where = path === undefined || path === to ? 'the bundle cannot be written' : `cannot read ${path}`;
   return new FatalError('CONFIGURATION', `${where} (${code ?? message})`, {
     exitCode: exitCodes.couldNotRun,
     cause: error,

@@ -1,14 +1,17 @@
-/** Names and links within a code bundle: which ones stay in its folder. The packer and the unpacker go by the same rules. */
+/**
+ * Names and links within a code bundle, and which of them stay in its folder. The packer and the unpacker use the same
+ * rules.
+ */
 
-/** Bytes of a path within a bundle, and of one name of it (what Linux takes). */
+/** Bytes of a path within a bundle, and of one name in it (Linux limits). */
 export const longestPath = 1024;
 const longestName = 255;
-/** Links that one link may lead through; Linux gives up at 40. */
+/** Number of links that one link may go through; Linux stops at 40. */
 const maxHops = 40;
 
 /**
- * The path of an entry in its plain form (`a/b`, '' = the folder itself), or what is wrong with it. The backslash is a letter
- * like any other.
+ * The path of an entry in its plain form (`a/b`, '' = the folder itself), or the error in it. The backslash is an
+ * ordinary character.
  */
 export function plainPath(name: string): { path: string } | { wrong: string } {
   if (name.includes('\0')) return { wrong: 'has a name with a zero byte' };
@@ -21,7 +24,7 @@ export function plainPath(name: string): { path: string } | { wrong: string } {
   return { path: parts.join('/') };
 }
 
-/** Whether a link's target may stand in a bundle at all; null = nothing is wrong so far. */
+/** Whether a link's target may be in a bundle at all; null = no error so far. */
 export function wrongTarget(target: string): string | null {
   if (target === '' || target.includes('\0')) return 'is a link without a usable target';
   if (target.startsWith('/')) return 'is a link to an absolute path';
@@ -30,8 +33,8 @@ export function wrongTarget(target: string): string | null {
 }
 
 /**
- * Follows links as the system would, without the system: `links` maps plain paths to targets. The answer tells for one link
- * what is wrong with where it leads, or null. Links may lead to what is not there.
+ * Follows links as the system would, without the system: `links` maps plain paths to targets. The returned function
+ * gives the error in a link's destination, or null. Links may lead to missing files.
  */
 export function linkJudge(links: ReadonlyMap<string, string>): (path: string) => string | null {
   /** Where a link leads in the end, free of links; a string = why it leads nowhere. */
@@ -43,7 +46,7 @@ export function linkJudge(links: ReadonlyMap<string, string>): (path: string) =>
     const known = ends.get(path);
     if (known !== undefined) return known;
     if (depth > maxHops) return circle;
-    ends.set(path, circle); // whoever comes here again meanwhile runs in a circle
+    ends.set(path, circle); // coming here again means that the links form a circle
     const end = walk(path, depth);
     ends.set(path, end);
     return end;

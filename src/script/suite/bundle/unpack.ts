@@ -15,18 +15,18 @@ import { SuiteFailed } from '../place/place.ts';
 
 export type UnpackLimits = { unpackedBytes: number; entries: number };
 
-/** Bytes between one entry and the next: what headers of long names and the end of an archive need, and no more. */
+/** Maximum bytes between two entries: enough for headers of long names and the end of an archive. */
 const headerBytes = 256 * 1024;
-/** Bytes of all names and link targets, which are remembered until the end. */
+/** Bytes of all names and link targets, which are held until the end. */
 const nameBytes = 32 * 1024 * 1024;
-/** Files up to this size are written in one go. */
+/** Files up to this size are written in one operation. */
 const smallBytes = 256 * 1024;
 
 /**
- * Unpacks the tar.gz at `archive` into `folder`, which must be empty or not there, in constant memory. Nothing is written
- * outside of it: links are made when everything else stands, so that no path can lead through one. Rejects with SuiteFailed
- * BUNDLE_INVALID (the archive is at fault), AgentError DISK_FULL or INTERNAL, or the signal's reason; what is in the folder
- * then is of no use.
+ * Unpacks the tar.gz at `archive` into `folder`, which must be empty or missing, in constant memory. Nothing is written
+ * outside `folder`: links are created last, so that no path can go through one. Rejects with SuiteFailed BUNDLE_INVALID
+ * (an invalid archive), AgentError DISK_FULL or INTERNAL, or the signal's reason; the folder's content is then
+ * unusable.
  */
 export async function unpackBundle(options: {
   archive: string;
@@ -46,10 +46,10 @@ export async function unpackBundle(options: {
       await readEntries(archive, { limits, signal, take: tree.take });
       await tree.makeLinks(signal);
     } finally {
-      await tree.idle().catch(() => undefined); // told by what it has ended
+      await tree.idle().catch(() => undefined); // the failed entry has reported it
     }
     const counts = tree.counts();
-    if (counts.files === 0) throw invalid('it holds no files');
+    if (counts.files === 0) throw invalid('it contains no files');
     return counts;
   } catch (error) {
     signal.throwIfAborted();
@@ -57,7 +57,7 @@ export async function unpackBundle(options: {
   }
 }
 
-/** Rejects with AgentError BUNDLE_UNAVAILABLE when the file is not the one that the job speaks of, or the signal's reason. */
+/** Rejects with AgentError BUNDLE_UNAVAILABLE if the file does not match the job, or with the signal's reason. */
 export async function checkBundle(options: {
   archive: string;
   digest: Suite['bundle']['digest'];
@@ -68,34 +68,35 @@ export async function checkBundle(options: {
   if (size !== options.size)
     throw new AgentError(
       'BUNDLE_UNAVAILABLE',
-      `the code bundle that came has ${size} bytes instead of ${options.size}`,
+      `the received code bundle has ${size} bytes instead of ${options.size}`,
     );
   const hash = createHash('sha256');
   const signal = options.signal === undefined ? {} : { signal: options.signal };
   for await (const chunk of createReadStream(options.archive, { highWaterMark: 256 * 1024, ...signal }))
-    hash.update(chunk as Buffer); // a stream without encoding gives buffers
+    hash.update(chunk as Buffer); // a stream without encoding yields buffers
   if (hash.digest('hex') !== options.digest)
     throw new AgentError(
       'BUNDLE_UNAVAILABLE',
-      'the code bundle that came has another SHA-256 than the job says',
+      "the SHA-256 of the received code bundle differs from the job's",
     );
 }
 
 type EntryBody = AsyncIterable<Uint8Array>;
 type TakeEntry = (header: Header, body: EntryBody) => Promise<void>;
 
-/** Hands over entry after entry; each is taken before the next is read. */
+/** Passes entries to `take` one after the other; each is complete before the next is read. */
 async function readEntries(
   archive: string,
   { limits, signal, take }: { limits: UnpackLimits; signal: AbortSignal; take: TakeEntry },
 ): Promise<void> {
-  // An error of one stream ends all of them, each with an error of its own: the first that is no such one is the cause.
+  // An error of one stream ends all of them, each with its own error: the first one that is not such an after-effect is
+  // the cause.
   const errors: Error[] = [];
   const note = (error: unknown) => void errors.push(toError(error));
   const file = createReadStream(archive, { highWaterMark: 256 * 1024 }).on('error', note);
   const inflate = createGunzip({ chunkSize: 64 * 1024 }).on('error', note);
   const parser = extract().on('error', note);
-  // How far the archive is accounted for: by the entries that have come up, with their bytes.
+  // The part of the archive that is accounted for: the entries so far, with their bytes.
   let accounted = 0;
   let inflated = 0;
   parser.on('entry', ({ size }) => (accounted = Math.max(accounted, inflated) + size));
@@ -123,12 +124,12 @@ async function readEntries(
   if (cause !== undefined) throw cause;
 }
 
-/** What a stream says when another one has ended it. */
+/** Whether an error only says that another stream has ended this one. */
 function isAfterEffect(error: NodeJS.ErrnoException): boolean {
   return /^(?:ERR_STREAM_|STREAM_DESTROYED|ABORT_ERR)/.test(error.code ?? '');
 }
 
-/** What stands in the folder, as far as entries have come. */
+/** The content of the folder, as far as entries have arrived. */
 function createTree(root: string, limits: UnpackLimits) {
   const kinds = new Map<string, 'file' | 'directory' | 'link'>();
   const links = new Map<string, string>();
@@ -141,19 +142,19 @@ function createTree(root: string, limits: UnpackLimits) {
     entries += 1;
     names += length;
     if (entries > limits.entries) throw invalid(`it has more than ${limits.entries} entries`);
-    if (names > nameBytes) throw invalid(`its names have more than ${megabytes(nameBytes)} together`);
+    if (names > nameBytes) throw invalid(`its names have more than ${megabytes(nameBytes)} in total`);
   };
-  /** A name may come again, as the same kind of thing. */
+  /** A name may appear again, as the same kind of entry. */
   const note = (path: string, kind: 'file' | 'directory' | 'link'): boolean => {
     const before = kinds.get(path);
     if (before !== undefined && before !== kind)
-      throw wrongEntry(path, `comes twice, as a ${before} and as a ${kind}`);
+      throw wrongEntry(path, `appears twice, as a ${before} and as a ${kind}`);
     kinds.set(path, kind);
     return before !== undefined;
   };
   const makeDirectory = async (path: string, isEntry = false): Promise<void> => {
     if (path === '' || path === '.' || note(path, 'directory')) return;
-    // Folders that nobody names cost as much as those that have an entry.
+    // Folders without an entry of their own cost as much as those that have one.
     if (!isEntry) count(path.length);
     await makeDirectory(dirname(path));
     await mkdir(join(root, path), { mode: 0o755 });
@@ -161,7 +162,7 @@ function createTree(root: string, limits: UnpackLimits) {
 
   const takeFile = async (path: string, { mode, size }: Header, body: EntryBody) => {
     await makeDirectory(dirname(path));
-    // Removed rather than overwritten: another name of the file keeps what it has.
+    // Removed, not overwritten: another hard link to the file keeps its content.
     if (note(path, 'file')) await remove(path);
     const full = join(root, path);
     const permissions = (mode & 0o111) === 0 ? 0o644 : 0o755;
@@ -185,7 +186,7 @@ function createTree(root: string, limits: UnpackLimits) {
     const kind = kinds.get(other.path);
     if (kind === 'link') return takeLink(path, links.get(other.path) ?? '');
     if (kind !== 'file')
-      throw wrongEntry(path, `is a hard link to ${shown(target)}, which is no file before it`);
+      throw wrongEntry(path, `is a hard link to ${shown(target)}, which is not an earlier file`);
     if (other.path === path) return;
     await makeDirectory(dirname(path));
     if (note(path, 'file')) await remove(path);
@@ -215,12 +216,12 @@ function createTree(root: string, limits: UnpackLimits) {
     if (kind === 'file' || kind === 'contiguous-file') return takeFile(path, header, body);
     // The parser gives a folder no bytes, whatever size its entry claims.
     if (kind === 'directory') return makeDirectory(path, true);
-    for await (const _ of body); // bytes that have no business here
+    for await (const _ of body); // skip bytes that should not be here
     if (kind === 'symlink') return takeLink(path, header.linkname ?? '');
     if (kind === 'link') return takeHardLink(path, header.linkname ?? '');
     throw wrongEntry(
       path,
-      `is a ${kind ?? 'thing of an unknown kind'}: files, folders and links alone may come`,
+      `is a ${kind ?? 'thing of an unknown kind'}: only files, folders and links are allowed`,
     );
   };
 
@@ -235,7 +236,7 @@ function createTree(root: string, limits: UnpackLimits) {
       signal.throwIfAborted();
     }
     for (const [path, target] of links) await symlink(target, join(root, path));
-    // A file system that takes two spellings for one name can make another way of a link than the names tell.
+    // On a file system that treats two spellings as one name, a link may lead elsewhere than its names suggest.
     for (const path of links.keys()) {
       signal.throwIfAborted();
       const end = await realpath(join(root, path)).catch(() => root);
@@ -261,25 +262,25 @@ const shown = (name: string): string => JSON.stringify(name.slice(0, 200));
 const megabytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MB`;
 
 function invalid(what: string): SuiteFailed {
-  return new SuiteFailed(reasonOf('BUNDLE_INVALID', `the code bundle can't be used: ${what}`));
+  return new SuiteFailed(reasonOf('BUNDLE_INVALID', `the code bundle cannot be used: ${what}`));
 }
 
 function wrongEntry(path: string, what: string): SuiteFailed {
   return invalid(`entry ${shown(path)} ${what}`);
 }
 
-/** Whose fault it is: the archive's, the disk's, or ours. */
+/** Attributes an error to the archive, the disk, or the agent. */
 function ownError(error: unknown): Error {
   if (error instanceof SuiteFailed || error instanceof AgentError) return error;
-  const { code, message } = toError(error) as NodeJS.ErrnoException; // most of these come from the system
+  const { code, message } = toError(error) as NodeJS.ErrnoException; // most of these are system errors
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return new AgentError('DISK_FULL', 'no room on the disk to unpack the code bundle', { cause: error });
   if (code === 'ENAMETOOLONG')
     return invalid(`it has paths that are too long for this system (${longestPath})`);
   if (code === 'EEXIST') return invalid('two of its names are one on this file system');
-  if (code?.startsWith('Z_')) return invalid(`it is damaged, or no gzip archive (${message})`);
+  if (code?.startsWith('Z_')) return invalid(`it is damaged or not a gzip archive (${message})`);
   // The parser's own errors have no code.
   if (code === undefined || code.startsWith('ERR_STREAM'))
-    return invalid(`it is no tar archive (${message})`);
+    return invalid(`it is not a tar archive (${message})`);
   return new AgentError('INTERNAL', `the code bundle could not be unpacked: ${message}`, { cause: error });
 }

@@ -21,31 +21,35 @@ import { dayMs } from '../../../durations.ts';
 import { codeOf } from '../../../system-errors.ts';
 
 /**
- * Installed dependencies that outlive a run: below `folder` an entry for each key (dependency-key.ts), written by this process
- * alone and never by what a suite runs. An entry is made apart and renamed into place, and only read after that, so that any
- * number of runs and agents may share a folder. Whatever fails here costs a run its cache, never its life.
+ * Installed dependencies that outlive a run: one entry per key (dependency-key.ts) below `folder`. Only this process
+ * writes entries, never a suite's programs. An entry is written to a draft folder, renamed into place and only read
+ * afterwards, so any number of runs and agents may share a folder. A failure costs a run only the cache; the run itself
+ * continues.
  */
 export type DependencyCache = {
   /**
-   * Copies what is kept under `key` into the run's folders. False = nothing is, or it can't be used; the folders are then as
-   * before. Rejects with the signal's reason alone.
+   * Copies the entry of `key` into the run's folders. False = there is no usable entry; the folders are then unchanged.
+   * Rejects only with the signal's reason.
    */
   take: (key: string, to: CachedFolders, signal: AbortSignal) => Promise<boolean>;
-  /** What stands in the run's folders before the install; null = it can't be told. */
+  /** The content of the run's folders before the install; null = it cannot be listed. */
   before: (folders: CachedFolders) => Promise<BeforeInstall | null>;
-  /** Copies aside what the install has added; `replace` = to be kept in the place of what is. Null = it can't be kept. Rejects with the signal's reason alone. */
+  /**
+   * Copies the files that the install has added to a draft; `replace` = it will replace an existing entry. Null = it
+   * cannot be kept. Rejects only with the signal's reason.
+   */
   draft: (
     key: string,
     options: { before: BeforeInstall; replace: boolean; signal: AbortSignal },
   ) => Promise<DependencyDraft | null>;
 };
 
-/** Folders of a run in which an install leaves what tests need: the project, and programs of the run's own. */
+/** Folders of a run in which an install leaves files that tests need: the project, and the run's own programs. */
 export type CachedFolders = { project: string; programs: string };
 export type BeforeInstall = { folders: CachedFolders; project: Listing; programs: Listing };
 
 export type DependencyDraft = {
-  /** Keeps it for later runs: for a run that has passed. Never rejects. */
+  /** Stores the draft for later runs; call it for a run that has passed. Never rejects. */
   publish: () => Promise<void>;
   /** Never rejects. */
   discard: () => Promise<void>;
@@ -56,17 +60,17 @@ type Manifest = Record<keyof CachedFolders, Count & { paths: string[]; executabl
 const parts = ['project', 'programs'] as const;
 const manifestName = 'manifest.json';
 
-/** Beyond that, copying file by file would take longer than the install. */
+/** Above this number, copying file by file would take longer than the install. */
 const maxPaths = 10_000;
-/** A draft whose run is over long since, by whatever process. */
+/** Age of a draft whose run has ended, whichever process it belonged to. */
 const draftMs = dayMs / 4;
 
-/** Drafts of this process, which has the same id as the one before it in a container. */
+/** Drafts of this process. In a container, the next process has the same id. */
 const ownDrafts = new Set<string>();
 
 export type DependencyCacheOptions = {
   folder: string;
-  /** What the run's log says about the cache. */
+  /** Logs to the run's log. */
   log: (line: string) => void;
   /** Default 10 GiB. */
   maxBytes?: number;
@@ -76,7 +80,7 @@ export type DependencyCacheOptions = {
 
 const defaultMaxBytes = 10 * 1024 ** 3;
 
-/** Opens the cache in `folder`, which it makes; cheap, to be called for each run. */
+/** Opens the cache in `folder` and creates the folder. It is cheap; call it for each run. */
 export function openDependencyCache(options: DependencyCacheOptions): DependencyCache {
   const { folder, log, maxBytes = defaultMaxBytes, now = Date.now } = options;
   return {
@@ -94,7 +98,7 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
       }
       const copied: string[] = [];
       try {
-        // Before it is copied: what is used now is the last to go.
+        // Before copying: an entry in use is the last to be deleted.
         const seconds = now() / 1000;
         await utimes(join(from, manifestName), seconds, seconds);
         for (const part of parts) {
@@ -106,7 +110,7 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
           await copyTree({ from: join(from, part), to: to[part], paths, signal });
           const count = await countTree(to[part], paths);
           if (count.entries !== expected.entries || count.bytes !== expected.bytes)
-            throw new DamagedEntry('an entry is not what was stored');
+            throw new DamagedEntry('an entry differs from what was stored');
           for (const path of executable) await chmod(join(to[part], path), 0o755);
         }
         return true;
@@ -143,7 +147,7 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
         const manifest = {} as Manifest; // both parts are set below
         for (const part of parts) {
           const from = before.folders[part];
-          // A link in its place would have the agent copy what the suite itself must not read.
+          // Through a link, the agent would copy files that the suite itself must not read.
           if (!lstatSync(from).isDirectory()) throw new Error(`the install has replaced the folder ${part}`);
           const { added, changed, executable } = await changesSince(from, before[part]);
           if (added.length > maxPaths) throw new Error(`the install left files in ${added.length} places`);
@@ -151,7 +155,8 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
           const room = await roomNow();
           if (count.bytes > room)
             throw new Error(`the install left ${count.bytes} bytes, and there is room for ${room}`);
-          // What a suite's own files are comes with its bundle; managers rewrite a lock file that says the same.
+          // A suite's own files are in its bundle; package managers may rewrite a lock file without changing its
+          // meaning.
           const foreign = changed.find(
             (each) => !['package.json', ...lockFileNames].includes(basename(each)),
           );
@@ -171,7 +176,7 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
     },
   };
 
-  /** Bytes: never more than a fifth of what is free on the disk. */
+  /** Free room in bytes: never more than a fifth of the free disk space. */
   async function roomNow(): Promise<number> {
     const { bavail, bsize } = await statfs(folder);
     return Math.min(maxBytes, Math.floor((bavail * bsize) / 5));
@@ -199,19 +204,19 @@ export function openDependencyCache(options: DependencyCacheOptions): Dependency
 
 class DamagedEntry extends Error {}
 
-/** Out of the way at once, so that nobody begins to copy what is being removed. */
+/** Renames an entry away at once, so that nobody starts to copy files that are being removed. */
 async function drop(folder: string, key: string): Promise<void> {
   const away = join(folder, `.gone-${process.pid}-${randomUUID()}`);
   try {
     await rename(join(folder, key), away);
   } catch {
-    // Another was quicker, or there is none.
+    // Another process was faster, or there is no entry.
     return;
   }
   await removeTree(away).catch(() => undefined);
 }
 
-/** What processes that were killed have left. */
+/** Removes leftovers of killed processes. */
 async function removeLeftovers(folder: string, now: number): Promise<void> {
   for (const name of await readdir(folder)) {
     const pid = Number(/^\.(?:draft|gone)-(\d+)-/.exec(name)?.[1] ?? 'NaN');
@@ -232,7 +237,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Every path must be new, or a file that is there, and stand in a folder that really is one of `root`. */
+/** Every path must be new, or an existing file, in a folder that is really inside `root`. */
 async function refuseOutside(
   root: string,
   { paths, executable }: { paths: readonly string[]; executable: readonly string[] },

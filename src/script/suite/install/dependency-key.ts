@@ -6,19 +6,19 @@ import type { ChosenManager } from './package-manager.ts';
 import type { Engine, SuitePlace } from '../place/place.ts';
 
 /**
- * What decides which packages an install brings, as one name: two runs with the same key may share what one has installed
+ * Hashes everything that decides which packages an install installs: two runs with the same key may share an install
  * (docs/suites.md, "Dependency cache").
  */
 
-/** Files by what they are called that change what a manager installs, besides lock files, package.json and .npmrc. */
+/** Names of files that affect what a manager installs, in addition to lock files, package.json and .npmrc. */
 const settings =
   /^(?:pnpm-workspace\.yaml|\.pnpmfile\.c?js|\.yarnrc|\.yarnrc\.yml|bunfig\.toml|[^/]+\.patch)$/;
 
 /**
- * SHA-256, in hex, over records, each a label and a value with their lengths before them (64 bits, big-endian):
- * `lockfile:<name>` and the file's raw SHA-256; `package.json:<path>` and its canonical text; `npmrc:<path>` and the file's
- * SHA-256, sorted by path. After these, `settings:<path>` for other files that managers read, then the install command, the
- * working folder, the engine and the platform. Rejects with what the file system says.
+ * SHA-256, in hex, over records. Each is a label and a value, each preceded by its length (64 bits, big-endian):
+ * `lockfile:<name>` with the file's raw SHA-256; `package.json:<path>` with its canonical text; `npmrc:<path>` with the
+ * file's SHA-256, sorted by path. Then follow `settings:<path>` for other files that managers read, the install
+ * command, the working folder, the engine and the platform. Rejects with errors of the file system.
  */
 export async function dependencyKey(options: {
   place: SuitePlace;
@@ -55,11 +55,11 @@ export async function dependencyKey(options: {
   return hashOf(records);
 }
 
-/** As `dependencyKey` puts its records together. */
+/** Combines records as `dependencyKey` does. */
 export function hashOf(records: readonly (readonly [label: string, value: string | Buffer])[]): string {
   const hash = createHash('sha256');
   for (const part of records.flat()) {
-    const bytes = Buffer.from(part as string); // both kinds are taken
+    const bytes = Buffer.from(part as string); // both types are accepted
     const length = Buffer.alloc(8);
     length.writeBigUInt64BE(BigInt(bytes.length));
     hash.update(length).update(bytes);
@@ -68,8 +68,8 @@ export function hashOf(records: readonly (readonly [label: string, value: string
 }
 
 /**
- * A package.json without `version`, keys in order, no blanks, `<`, `>`, `&` and line separators escaped; what is no JSON object
- * stays as it is.
+ * A package.json without `version`, keys in order, no whitespace, `<`, `>`, `&` and line separators escaped. Text that
+ * is not a JSON object is returned unchanged.
  */
 export function canonicalManifest(content: Buffer): string {
   let value: unknown;
@@ -86,7 +86,7 @@ export function canonicalManifest(content: Buffer): string {
   );
 }
 
-/** JSON with the keys in the order of their bytes; written by hand, since objects put keys that look like numbers first. */
+/** JSON with keys sorted by their bytes. Written by hand, because objects put numeric keys first. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

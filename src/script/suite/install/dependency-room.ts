@@ -2,14 +2,14 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dayMs } from '../../../durations.ts';
 
-/** Which entries of the dependency cache must go. */
+/** Selects the entries of the dependency cache that must be deleted. */
 
-/** Days that an entry is kept which no run has used. */
+/** Days that an unused entry is kept. */
 const unusedDays = 30;
 
 /**
- * Entries that were not used for 30 days, and as many of the others, least recently used first, that those left take no more than
- * `room` bytes. `keep` is about to be replaced, and does not count. Rejects with what the file system says of `folder`.
+ * Entries that were not used for 30 days, and the least recently used others until the rest takes at most `room` bytes.
+ * `keep` is about to be replaced and does not count. Rejects with errors of the file system for `folder`.
  */
 export async function entriesToDrop(options: {
   folder: string;
@@ -20,7 +20,7 @@ export async function entriesToDrop(options: {
   const { folder, keep, now } = options;
   const names = (await readdir(folder)).filter((name) => /^[0-9a-f]{64}$/.test(name) && name !== keep);
   const found = await Promise.all(names.map((name) => entryOf(folder, name)));
-  // Newest first; what can't be read is the oldest.
+  // Newest first; an unreadable entry counts as the oldest.
   const entries = found.sort((a, b) => b.usedMs - a.usedMs);
   let room = options.room;
   return entries

@@ -4,15 +4,15 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toError } from '../../../errors.ts';
 
-/** Trees of files as the dependency cache sees them: what an install has added, copied and counted. */
+/** File trees of the dependency cache: finds what an install has added, copies and counts it. */
 
-/** What stood in a folder, by path relative to it; a folder's own size and times count for nothing. */
+/** The content of a folder, by relative path; a folder's own size and times are ignored. */
 export type Listing = ReadonlyMap<string, { content: string; mode: number }>;
 
-/** Entries and bytes of files: enough to see that a copy is whole. */
+/** Number of entries and bytes of files: enough to verify that a copy is complete. */
 export type Count = { entries: number; bytes: number };
 
-/** Lists a folder. Rejects with what the file system says. */
+/** Lists a folder. Rejects with errors of the file system. */
 export async function listTree(root: string): Promise<Listing> {
   const listing = new Map<string, { content: string; mode: number }>();
   await walk(root, [''], (path, stats) => {
@@ -26,8 +26,8 @@ const contentOf = (stats: Stats | null): string =>
   stats === null ? 'folder' : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
 
 /**
- * What is in a folder now beyond `before`: the topmost paths that are new, those that were there and are gone or have another
- * content, and those that only have become executable. Rejects with what the file system says.
+ * The differences between a folder and `before`: the topmost new paths, the paths that are gone or have other content,
+ * and those that have only become executable. Rejects with errors of the file system.
  */
 export async function changesSince(
   root: string,
@@ -48,7 +48,7 @@ export async function changesSince(
   return { added: added.sort(), changed: changed.sort(), executable: executable.sort() };
 }
 
-/** Counts what is below these paths of `root`, themselves included. Rejects where one is not there. */
+/** Counts the entries below these paths of `root`, themselves included. Rejects if one is missing. */
 export async function countTree(root: string, paths: readonly string[]): Promise<Count> {
   const count = { entries: 0, bytes: 0 };
   const add = (stats: Stats | null): boolean => {
@@ -69,8 +69,8 @@ export async function countTree(root: string, paths: readonly string[]): Promise
 const atOnce = 64;
 
 /**
- * All that is below these folders of `root`. `visit` is told what each is, null for a folder, and says of one whether to go on
- * below it. Links are not followed.
+ * Walks through these folders of `root`. `visit` gets each entry, null for a folder, and returns for a folder whether
+ * to descend. Links are not followed.
  */
 async function walk(
   root: string,
@@ -94,12 +94,13 @@ async function walk(
   }
 }
 
-/** Bytes of arguments for one `cp`; the kernel takes 2 MiB in all, and 128 KiB for each. */
+/** Bytes of arguments for one `cp`; the kernel's limit is 2 MiB in total, and 128 KiB each. */
 const maxArguments = 96 * 1024;
 
 /**
- * Copies these paths of `from` to the same paths of `to`, where the folders above them are: contents shared where the file
- * system can (never by hard links), modes, times and links kept. Rejects with what `cp` says, or the signal's reason.
+ * Copies these paths of `from` to the same paths of `to`, where their parent folders exist. Contents are shared if the
+ * file system supports it (never by hard links); modes, times and links are kept. Rejects with the output of `cp`, or
+ * the signal's reason.
  */
 export async function copyTree(options: {
   from: string;
@@ -130,7 +131,7 @@ function cp(
   const { from, to, signal } = options;
   signal.throwIfAborted();
   const args = ['-a', '--reflink=auto', '--parents', '--', ...paths, to];
-  // `cp` alone: it needs no environment, and gets none of the agent's.
+  // `cp` needs no environment, so it gets none of the agent's.
   const env = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C' };
   const child = spawn('cp', args, { cwd: from, env, stdio: ['ignore', 'ignore', 'pipe'] });
   const stop = (): void => void child.kill('SIGKILL');
@@ -138,11 +139,11 @@ function cp(
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(0, 2000)));
   return new Promise<void>((resolve, reject) => {
-    child.once('error', (error) => reject(new Error(`cp can't be started: ${error.message}`)));
+    child.once('error', (error) => reject(new Error(`cp cannot be started: ${error.message}`)));
     child.once('close', (code) => {
       if (signal.aborted) return reject(toError(signal.reason));
       if (code === 0) return resolve();
-      reject(new Error(said.split('\n', 1)[0] ?? `cp ended with ${code}`));
+      reject(new Error(said.split('\n', 1)[0] ?? `cp exited with ${code}`));
     });
   }).finally(() => signal.removeEventListener('abort', stop));
 }

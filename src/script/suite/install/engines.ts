@@ -20,19 +20,19 @@ import { codeOf } from '../../../system-errors.ts';
 import { readIfThere } from '../../process/read-if-there.ts';
 
 /**
- * Programs that suites run on: Node in several versions, and Bun, with npm, pnpm and yarn, as `node scripts/engines.mjs install`
- * has brought them (docs/suites.md, "Engines").
+ * Engines of suites: Node in several versions, and Bun, with npm, pnpm and yarn, as installed by `node
+ * scripts/engines.mjs install` (docs/suites.md, "Engines").
  */
 
-/** Below a run's home: what is here goes before what the engine's `bin` has, so that a project gets the version that it pins. */
+/** Below a run's home: programs here precede the engine's `bin`, so that a project gets the version that it pins. */
 export const ownPrograms = '.package-manager';
 
 const remedy = 'node scripts/engines.mjs install';
 const stampName = '.engines-stamp';
 
-/** `engines/` of the package that this program is part of. */
+/** `engines/` of this program's package. */
 export function packageEngines(): string {
-  // From src/script/suite as from dist/script/suite, package.json is three folders up.
+  // From src/script/suite/install as from dist/script/suite/install, package.json is four folders up.
   return join(fileURLToPath(new URL('../../../..', import.meta.url)), 'engines');
 }
 
@@ -40,12 +40,12 @@ type Found = { stamp: string; engines: Engine[] };
 const foundBefore = new Map<string, Found>();
 
 /**
- * The engines that are installed here, the default first. Makes the folders that programs find them by, below `dataFolder`.
- * Quick when it has looked before. Empty = none is installed. Throws AgentError INTERNAL or DISK_FULL.
+ * The engines that are installed here, the default first. Creates the folders in which programs find them, below
+ * `dataFolder`. Later calls are fast. Empty = none is installed. Throws AgentError INTERNAL or DISK_FULL.
  */
 export function findEngines(dataFolder: string, enginesFolder: string = packageEngines()): Engine[] {
   const packages = join(enginesFolder, 'node_modules');
-  // The install's last act; it changes with every install.
+  // The install writes this file last; it changes with every install.
   const stamp = readIfThere(join(packages, stampName));
   if (stamp === null) return [];
   const key = `${dataFolder}\0${enginesFolder}`;
@@ -59,7 +59,7 @@ export function findEngines(dataFolder: string, enginesFolder: string = packageE
     const full = codeOf(error) === 'ENOSPC';
     throw new AgentError(
       full ? 'DISK_FULL' : 'INTERNAL',
-      `suite engines can't be set up: ${toError(error).message}`,
+      `suite engines cannot be set up: ${toError(error).message}`,
       {
         cause: error,
       },
@@ -68,8 +68,8 @@ export function findEngines(dataFolder: string, enginesFolder: string = packageE
 }
 
 /**
- * The engine that a suite asks for; the first that is there of the default engine when it asks for none. Of a version, what
- * `engineVersions` distinguishes counts: the major of Node, major and minor of Bun. Tells `log` which one runs. Throws
+ * The engine that a suite requests; if it requests none, the first installed version of the default engine. Versions
+ * are compared as in `engineVersions`: the major of Node, major and minor of Bun. Logs which engine runs. Throws
  * InvalidJobError RUNTIME_UNAVAILABLE.
  */
 export function chooseEngine(
@@ -85,14 +85,14 @@ export function chooseEngine(
   const ofName = engines.filter((each) => each.name === name);
   const engine =
     ofName.find((each) => asked.every((part, index) => each.version.split('.')[index] === part)) ??
-    // One that asks for none runs on what there is: an image has a single Node.
+    // A suite without an engine runs on what is installed: an image has a single Node.
     (wanted === null ? ofName[0] : undefined);
   if (engine === undefined) {
     const has = engines.map((each) => `${titles[each.name]} ${each.version}`).join(', ');
     throw new InvalidJobError(
       'RUNTIME_UNAVAILABLE',
       has === ''
-        ? `this agent has nothing that suites run on; this brings it: ${remedy}`
+        ? `this agent has no engine for suites; install one with: ${remedy}`
         : `this agent has no ${titles[name]} ${version.slice(0, 32)}; it has ${has}`,
     );
   }
@@ -101,20 +101,23 @@ export function chooseEngine(
   log(
     'info',
     isOther
-      ? `Engine: ${titles[name]} ${engine.version} (this agent does not have ${titles[name]} ${usual}, the usual one)`
+      ? `Engine: ${titles[name]} ${engine.version} (this agent does not have the default, ${titles[name]} ${usual})`
       : exact
         ? `Engine: ${titles[name]} ${engine.version}`
-        : `Engine: ${titles[name]} ${engine.version} (${version} was asked for; this is what the agent has of ${asked.join('.')})`,
+        : `Engine: ${titles[name]} ${engine.version} (${version} was requested; the agent has this version of ${asked.join('.')})`,
   );
   return engine;
 }
 
 const titles: { readonly [E in Engine['name']]: string } = { node: 'Node', bun: 'Bun' };
 
-/** An engine's own program, as it stands among the packages. */
+/** The path of an engine's own program among the packages. */
 export type InstalledEngine = Pick<Engine, 'name' | 'version'> & { program: string };
 
-/** What is installed below `enginesFolder`, without making anything; empty = nothing, or not all of it. Throws what fs throws. */
+/**
+ * The engines below `enginesFolder`, without creating anything; empty = none, or an incomplete install. Throws errors
+ * of fs.
+ */
 export function installedEngines(enginesFolder: string = packageEngines()): InstalledEngine[] {
   const packages = join(enginesFolder, 'node_modules');
   return existsSync(join(packages, stampName)) ? programsBelow(packages) : [];
@@ -135,17 +138,17 @@ function look(packages: string, folder: string): Engine[] {
   const found = programsBelow(packages);
   const bun = found.find(({ name }) => name === 'bun')?.program ?? null;
   const first = found.find(({ name }) => name === 'node');
-  // Tools that Bun can't run are run by Node, so there is no Bun without one.
+  // Node runs the tools that Bun cannot run, so every Bun needs a Node.
   if (first === undefined) return [];
   return found.map(({ name, version, program }) => {
     const node = name === 'node' ? program : first.program;
     const bin = makeBin(join(folder, `${name}-${version}`), programs({ packages, node, bun }));
-    // Links lead from one to the other.
+    // The packages link from one to the other.
     return { name, version, bin, readable: [bin, packages] };
   });
 }
 
-/** Contents of an engine's `bin` by file name: where a link leads, or the text of a program. */
+/** Contents of an engine's `bin` by file name: a link's target, or a program's text. */
 type Programs = { [name: string]: { link: string } | { text: string } };
 
 function programs(parts: { packages: string; node: string; bun: string | null }): Programs {
@@ -153,7 +156,7 @@ function programs(parts: { packages: string; node: string; bun: string | null })
   const tool = (name: string, file: string, settings = '') => ({
     text: wrapper(name, `${settings}exec ${quote(node)} ${quote(join(packages, file))} "$@"`),
   });
-  // Which version runs is decided here, not by pnpm, which would fetch the pinned one whenever it is called.
+  // This code decides which version runs. pnpm itself would fetch the pinned one whenever it is called.
   const pnpm =
     'export npm_config_manage_package_manager_versions=false npm_config_package_manager_strict=false\n';
   return {
@@ -172,8 +175,9 @@ function programs(parts: { packages: string; node: string; bun: string | null })
 }
 
 /**
- * Yarn 3 and 4, which are another program by the same name: none of them takes the lock file of another one as it is, so there
- * is one for each version of lock files (`__metadata.version`); packages of engines/ have the same names.
+ * Yarn 3 and 4, which are different programs with the same name. None of them accepts another one's lock file
+ * unchanged, so there is one for each version of lock files (`__metadata.version`); packages of engines/ have the same
+ * names.
  */
 export const modernYarns: { readonly [lockVersion: string]: string } = {
   6: 'yarn-lock-6',
@@ -187,7 +191,10 @@ function wrapper(name: string, command: string): string {
   return `#!/bin/sh\nif [ -x ${own} ]; then exec ${own} "$@"; fi\n${command}\n`;
 }
 
-/** A folder with these programs, beside `path`, which its content is a part of: what is in use is never changed. */
+/**
+ * A folder with these programs next to `path`. Its content is part of its name, because folders in use must never
+ * change.
+ */
 function makeBin(path: string, contents: Programs): string {
   const hash = createHash('sha256').update(JSON.stringify(contents)).digest('hex').slice(0, 12);
   const bin = `${path}-${hash}`;
@@ -202,7 +209,7 @@ function makeBin(path: string, contents: Programs): string {
     renameSync(draft, bin);
   } catch (error: unknown) {
     rmSync(draft, { recursive: true, force: true });
-    // Another process was quicker.
+    // Another process was faster.
     if (!existsSync(bin)) throw error;
   }
   return bin;
@@ -216,7 +223,7 @@ function versionOf(packageFolder: string): string {
   return version;
 }
 
-/** As one word of a shell's command. */
+/** Quotes a text as one word of a shell command. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -2,11 +2,14 @@ import { join } from 'node:path';
 import { ownPrograms } from './engines.ts';
 import type { Engine, PackageManager, SuitePlace } from '../place/place.ts';
 
-/** The environment of a run's programs, and what installers get beyond it. */
+/** The environment of a run's programs, and the additions for installers. */
 
 type Variables = { readonly [name: string]: string };
 
-/** Variables that each program of a run has beyond the check's own: its engine first in PATH, its home, and quiet tools. */
+/**
+ * Variables that each program of a run has in addition to the check's own: its engine first in PATH, its home, and
+ * quiet tools.
+ */
 export function programEnvironment(
   env: Variables,
   options: { place: SuitePlace; engine: Engine; manager: Pick<PackageManager, 'env'> },
@@ -15,7 +18,7 @@ export function programEnvironment(
   const own = join(place.home, ownPrograms);
   const path = env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin';
   return {
-    // What npm installs for all goes where programs are found, and where the run may write.
+    // Global npm installs go where programs are found and where the run may write.
     npm_config_prefix: own,
     npm_config_update_notifier: 'false',
     npm_config_fund: 'false',
@@ -31,8 +34,8 @@ export function programEnvironment(
 }
 
 /**
- * As installers get it: what the agent gives beneath what the run has, proxies under both spellings of their names, no browsers
- * fetched by packages, and nothing that would leave development dependencies out.
+ * The environment of installers: the agent's variables, overridden by the run's. Proxies are set under both spellings
+ * of their names, packages fetch no browsers, and development dependencies are never skipped.
  */
 export function installEnvironment(env: Variables, beneath: Variables): { [name: string]: string } {
   const given = Object.entries(beneath).filter(([name]) => !/^npm_config_/i.test(name));
@@ -61,14 +64,14 @@ function bothSpellings(variables: Variables): { [name: string]: string } {
 }
 
 /**
- * Beneath what the project says: a registry that takes packets and never answers is given up, retries included, before the time
- * of the install is over. npm's own 5 minutes for one request would let it look as if the install took too long.
+ * Defaults that the project's settings override: an unreachable registry fails, retries included, before the install's
+ * time limit. With npm's default of 5 minutes per request, the install would seem to time out.
  */
 const patience = ['fetch-timeout=70000'];
 
 /**
- * Files for the run's home that tell managers what the agent's environment says of registries and proxies. A file, since
- * variables would go before what the project itself says in its .npmrc or .yarnrc.yml. By name.
+ * Files for the run's home that pass the agent's registry and proxy settings to package managers, by name. Files,
+ * because variables would override the project's own .npmrc or .yarnrc.yml.
  */
 export function registrySettings(beneath: Variables): { [file: string]: string } {
   const npm: string[] = [...patience];
@@ -76,7 +79,7 @@ export function registrySettings(beneath: Variables): { [file: string]: string }
   for (const [name, value] of Object.entries(beneath)) {
     const key = /^npm_config_(.+)$/i.exec(name)?.[1];
     if (key === undefined || /[\r\n]/.test(value)) continue;
-    // As npm reads the names of its variables.
+    // npm reads the names of its variables in this form.
     const setting = key.startsWith('//') ? key : key.toLowerCase().replaceAll(/(?!^)_/g, '-');
     npm.push(`${setting}=${JSON.stringify(value)}`);
     if (setting === 'registry' && URL.canParse(value)) {

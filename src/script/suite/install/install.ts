@@ -28,10 +28,10 @@ export type InstallOptions = {
   manager: ChosenManager;
   /** The environment of the run's programs (`programEnvironment`). */
   env: { readonly [name: string]: string };
-  /** Added beneath it for installers alone: proxies, authorities, `npm_config_…` as defaults. */
+  /** Added as defaults for installers only: proxies, authorities, `npm_config_…`. */
   beneath?: { readonly [name: string]: string };
   run: RunProgram;
-  /** Null = switched off. */
+  /** Null = disabled. */
   cache: DependencyCache | null;
   log: (level: LogEntry['level'], msg: string) => void;
   signal: AbortSignal;
@@ -40,21 +40,21 @@ export type InstallOptions = {
 
 export type Installed = {
   dependencyCache: NonNullable<SuiteDetails['dependencyCache']>;
-  /** Keeps what was installed for later runs: for a run that has passed. Never rejects. */
+  /** Stores the installed dependencies for later runs; call it for a run that has passed. Never rejects. */
   keep: () => Promise<void>;
-  /** For every other run. Never rejects; does nothing after `keep`. */
+  /** Call it for every other run. Never rejects; does nothing after `keep`. */
   discard: () => Promise<void>;
 };
 
 /**
- * Brings a suite's dependencies into its folders: from the cache, or by its install command. Rejects with SuiteFailed
- * INSTALL_FAILED when that fails or takes too long, AgentError NETWORK_UNAVAILABLE when no registry can be reached, or the
+ * Provides a suite's dependencies in its folders: from the cache, or with its install command. Rejects with SuiteFailed
+ * INSTALL_FAILED if that fails or takes too long, AgentError NETWORK_UNAVAILABLE if no registry can be reached, or the
  * signal's reason.
  */
 export async function installDependencies(options: InstallOptions): Promise<Installed> {
   const { place, suite, manager, log, signal } = options;
   if (/\bplaywright\s+install\b/.test(suite.installCommand ?? ''))
-    log('warn', '"playwright install" is not needed in installCommand: the agent brings browsers itself');
+    log('warn', '"playwright install" is not needed in installCommand: the agent installs browsers itself');
   await prepareHome(place, manager);
 
   const key = options.cache === null ? null : await keyOf(options);
@@ -70,7 +70,7 @@ export async function installDependencies(options: InstallOptions): Promise<Inst
   const before = cache === null ? null : await cache.before(folders);
   await install(options);
   log('info', `Dependencies: installed (${seconds()})`);
-  // At once: what tests leave in the tree is none of its content.
+  // At once, because files that tests leave in the tree do not belong to it.
   let draft: DependencyDraft | null = null;
   if (cache !== null && key !== null && before !== null)
     draft = await cache.draft(key, { before, replace: suite.refreshCache, signal });
@@ -96,7 +96,7 @@ async function keyOf(options: InstallOptions): Promise<string | null> {
   }
 }
 
-/** What a project's Yarn is called by: there is one program of this name, and two managers. */
+/** Names under which a project's Yarn is called: one program name, two managers. */
 async function prepareHome(place: SuitePlace, manager: ChosenManager): Promise<void> {
   const bin = join(place.home, ownPrograms, 'bin');
   await mkdir(bin, { recursive: true });
@@ -116,14 +116,17 @@ async function install(options: InstallOptions): Promise<void> {
   const handed = manager.name === 'pnpm' ? linesWithVariables(manager.folder, options.env) : [];
   if (handed.length > 0) {
     settings['.npmrc'] += `${handed.join('\n')}\n`;
-    log('info', 'pnpm fills variables in where its user says so alone: it gets those lines of .npmrc there');
+    log(
+      'info',
+      "pnpm expands variables only in its user's .npmrc: those lines of the project's .npmrc are copied there",
+    );
   }
   const written = Object.keys(settings).map((name) => join(place.home, name));
   try {
     for (const [name, text] of Object.entries(settings)) await writeFile(join(place.home, name), text);
     const fetching = fetchCommand(manager);
     if (fetching !== null) {
-      log('info', `Fetching ${manager.fetch}: the project is made with it`);
+      log('info', `Fetching ${manager.fetch}: the project uses this version`);
       await runInstaller(options, { command: fetching, cwd: manager.folder, name: 'npm', deadlineMs });
     }
     log('info', `Installing dependencies: ${manager.install}`);
@@ -134,7 +137,7 @@ async function install(options: InstallOptions): Promise<void> {
       deadlineMs,
     });
   } finally {
-    // They may hold what only installers should know. An install may also have put a link in the place of its home.
+    // The files may contain secrets for installers only. The install may also have replaced its home with a link.
     if ((await realpath(place.home).catch(() => null)) === home)
       for (const file of written) await rm(file, { force: true });
   }
@@ -149,7 +152,7 @@ async function runInstaller(
   signal.throwIfAborted();
   const tail = outputTail();
   const env = {
-    // As root, Yarn 1 would take a folder of the machine, which other runs could read, and write where they may.
+    // As root, Yarn 1 would use a folder of the machine that other runs could read, and write to other places.
     ...(name === 'yarn' ? { npm_config_cache_folder: join(options.place.home, '.cache', 'yarn') } : {}),
     ...installEnvironment(options.env, options.beneath ?? {}),
   };
@@ -174,34 +177,34 @@ async function runInstaller(
   const trouble = end.timedOut ? stillTrying(lines) : networkTrouble(name, lines);
   if (trouble !== null && end.exceeded === null) {
     const details = [trouble.trim(), ...networkAdvice(trouble, { settings, env })].join('; ');
-    throw new AgentError('NETWORK_UNAVAILABLE', `the package registry can't be reached: ${details}`);
+    throw new AgentError('NETWORK_UNAVAILABLE', `the package registry cannot be reached: ${details}`);
   }
   if (await isFull(options.place.root))
     throw new AgentError('DISK_FULL', 'the disk was full while dependencies were installed');
   const seconds = Math.round((options.timeoutMs ?? installTimeoutMs) / 1000);
   if (end.timedOut) {
     const advice = networkAdvice('', { settings, env });
-    throw failed(`the install command did not end within ${seconds} s, in stage install`, {
+    throw failed(`the install command did not finish within ${seconds} s, in stage install`, {
       command,
       lines,
       cause: advice.length === 0 ? null : advice.join('; '),
     });
   }
   if (end.exceeded !== null)
-    throw failed(`the install command broke a bound of this agent (${end.exceeded})`, {
+    throw failed(`the install command exceeded a limit of this agent (${end.exceeded})`, {
       command,
       lines,
       cause: null,
     });
-  const how = end.code === null ? `was ended by ${end.signal}` : `failed with exit code ${end.code}`;
+  const how = end.code === null ? `was killed by ${end.signal}` : `failed with exit code ${end.code}`;
   const advice = credentialsAdvice(lines, { settings, env });
   const cause = [advice, causeOf(name, lines)].filter((each) => each !== null).join('\n');
   throw failed(`the install command ${how}`, { command, lines, cause: cause === '' ? null : cause });
 }
 
 /**
- * pnpm 12 and newer locks its store by a file in a folder of its own below /tmp, wherever TMPDIR points: the one place outside of
- * a run that its install may write to. None where somebody else has made it.
+ * pnpm 12 and newer locks its store with a file in its own folder below /tmp, whatever TMPDIR is: the only path outside
+ * a run to which its install may write. None if another user owns that folder.
  */
 async function pnpmLocks(manager: ChosenManager): Promise<string[]> {
   const uid = process.getuid?.();
@@ -217,7 +220,7 @@ async function pnpmLocks(manager: ChosenManager): Promise<string[]> {
   }
 }
 
-/** Lines of the output in a reason; all of it is in the log. */
+/** Number of output lines in a reason; the log has the complete output. */
 const shownLines = 12;
 
 function failed(

@@ -1,6 +1,6 @@
 import type { PackageManager } from '../place/place.ts';
 
-/** What an installer's output says about why it failed. */
+/** Finds in an installer's output why it failed. */
 
 const maxLines = 400;
 const longestLine = 500;
@@ -19,7 +19,7 @@ export function outputTail(): OutputTail {
   };
 }
 
-/** How each manager begins the lines that tell why it ends; lines of scripts that it runs begin otherwise. */
+/** How each manager's error lines begin; lines of scripts that it runs begin differently. */
 const errorLines: { readonly [N in PackageManager['name']]: RegExp } = {
   npm: /^npm (?:error|ERR!)/,
   pnpm: /^\s*(?:\[?ERR_PNPM_|ERROR\b|(?:E|UNABLE_|SELF_|DEPTH_|CERT_)[A-Z_]{4,}\s)/,
@@ -38,7 +38,7 @@ const dead = new RegExp(
   'i',
 );
 
-/** The line that tells that no registry could be reached: nothing that the project could be blamed for. Null = there is none. */
+/** The line that shows that no registry could be reached, which is not the project's fault. Null = there is none. */
 export function networkTrouble(name: PackageManager['name'], lines: readonly string[]): string | null {
   const found = lines.filter((line) => errorLines[name].test(line) && dead.test(line));
   return found.find((line) => /https?:\/\//.test(line)) ?? found[0] ?? null;
@@ -46,23 +46,23 @@ export function networkTrouble(name: PackageManager['name'], lines: readonly str
 
 const triedAgain = /^\s*WARN .*Will retry in|trouble with your network connection\. Retrying/;
 
-/** The line that tells that an install was still trying to reach a registry when it was ended. Null = it was not. */
+/** The line that shows that an install was still trying to reach a registry when it was killed. Null = it was not. */
 export function stillTrying(lines: readonly string[]): string | null {
   return lines.slice(-3).find((line) => triedAgain.test(line)) ?? null;
 }
 
-/** Lines of Yarn 2 and newer that tell progress, headings and advice. */
+/** Lines of Yarn 2 and newer with progress, headings and advice. */
 const yarnNews = /^➤ YN00(?:00|02|06|07|08|13|19|60|61|62|85|86|87|88)/;
 const noCause =
   /A complete log of this run|^npm (?:error|ERR!)(?: *| code \d+| path .*| errno .*| command .*)$|^\s*WARN |deprecated/;
 
-/** The line, of an output, that most likely names the cause. Null = none looks like one. */
+/** The output line that most likely names the cause. Null = none looks like one. */
 export function causeOf(name: PackageManager['name'], lines: readonly string[]): string | null {
   const errors = lines.filter(
     (line) => errorLines[name].test(line) && !yarnNews.test(line) && !noCause.test(line),
   );
   const code = errors.find((line) => /^npm (?:error|ERR!) code \S+$/.test(line));
-  // Yarn shows what is wrong line by line, and says at the end what that means.
+  // Yarn prints the errors line by line, and a summary at the end.
   const said = name === 'yarn' ? errors.at(-1) : errors.find((line) => line !== code);
   const generic = lines.find((line) => /\berror\b/i.test(line) && !noCause.test(line));
   const cause = said === undefined ? (code ?? generic) : code === undefined ? said : `${code}; ${said}`;

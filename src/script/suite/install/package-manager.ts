@@ -7,20 +7,26 @@ import { modernYarns, ownPrograms } from './engines.ts';
 import { SuiteFailed, type Engine, type PackageManager, type SuitePlace } from '../place/place.ts';
 import { readIfThere } from '../../process/read-if-there.ts';
 
-/** Which package manager a project uses, in which version, and how it installs exactly what the lock file says. */
+/** Finds which package manager a project uses, in which version, and how it installs exactly the lock file's packages. */
 
 type Name = PackageManager['name'];
 
 export type ChosenManager = PackageManager & {
-  /** In which the manager's own install runs: where the lock file is. installCommand runs in the working folder. */
+  /**
+   * The folder in which the manager's own install runs: that of the lock file. installCommand runs in the working
+   * folder.
+   */
   folder: string;
   /** The engine's program (`modernYarns`) that `yarn` must be; null = not Yarn, or Yarn 1. */
   modernYarn: string | null;
-  /** The package, with its version, that must be fetched first, since what the agent has is of another major version. */
+  /** The package, with version, that must be fetched first, because the agent has another major version. */
   fetch: string | null;
 };
 
-/** Where there are several in one folder, and package.json does not say which: those that nobody makes by accident first. */
+/**
+ * Order for several lock files in one folder if package.json does not decide: first those that are never created by
+ * accident.
+ */
 const lockFiles: readonly (readonly [file: string, name: Name])[] = [
   ['pnpm-lock.yaml', 'pnpm'],
   ['yarn.lock', 'yarn'],
@@ -31,7 +37,7 @@ const lockFiles: readonly (readonly [file: string, name: Name])[] = [
 ];
 export const lockFileNames: readonly string[] = lockFiles.map(([file]) => file);
 
-/** Majors of what `engines/` has (engines/package.json); Yarn has two there. */
+/** Major versions in `engines/` (engines/package.json); it has two of Yarn. */
 const ownMajors: { readonly [N in Name]: readonly number[] } = {
   npm: [11],
   pnpm: [10],
@@ -39,14 +45,17 @@ const ownMajors: { readonly [N in Name]: readonly number[] } = {
   bun: [1],
 };
 
-/** What made a lock file that says nothing but its own version: `lockfileVersion` of pnpm, `__metadata.version` of Yarn. */
+/**
+ * Which release wrote a lock file that contains only its own version: `lockfileVersion` of pnpm, `__metadata.version`
+ * of Yarn.
+ */
 const pnpmByLock: { readonly [major: string]: string | null } = { 5: '7.33.7', 6: '8.15.9', 9: null };
 const yarnByLock: { readonly [version: string]: string } = { 4: '2.4.2', 5: '3.1.1' };
 const newestYarn = '10';
 
 /**
- * The package manager of a suite: by the lock file in the working folder or the nearest folder above it, up to the bundle's root,
- * else by what installCommand calls. Throws SuiteFailed BUNDLE_INVALID where neither says it.
+ * The package manager of a suite: from the lock file in the working folder or its nearest parent, up to the bundle's
+ * root, otherwise from the program that installCommand calls. Throws SuiteFailed BUNDLE_INVALID if neither decides.
  */
 export function choosePackageManager(options: {
   place: SuitePlace;
@@ -82,7 +91,7 @@ export function choosePackageManager(options: {
 
 const execs: { readonly [N in Name]: string } = { npm: 'npx', pnpm: 'pnpm exec', yarn: 'yarn', bun: 'bunx' };
 
-/** Development dependencies included: the tests are among what needs them. */
+/** Development dependencies are included, because the tests need them. */
 function frozenInstall(name: Name, modern: boolean): string {
   switch (name) {
     case 'npm':
@@ -98,7 +107,7 @@ function frozenInstall(name: Name, modern: boolean): string {
   }
 }
 
-/** How each makes its lock file without installing, for a message. */
+/** The command that creates each manager's lock file without an install, for a message. */
 const lockCommands: { readonly [N in Name]: string } = {
   npm: 'npm install --package-lock-only',
   pnpm: 'pnpm install --lockfile-only',
@@ -110,7 +119,7 @@ function noLockFile(name: Name): SuiteFailed {
   return new SuiteFailed(
     reasonOf(
       'BUNDLE_INVALID',
-      `the code bundle has no lock file (${lockFileNames.join(', ')}): run "${lockCommands[name]}" in the project and make the ` +
+      `the code bundle has no lock file (${lockFileNames.join(', ')}): run "${lockCommands[name]}" in the project and create the ` +
         'bundle again, or give the check an installCommand',
     ),
   );
@@ -118,7 +127,7 @@ function noLockFile(name: Name): SuiteFailed {
 
 type Pinned = { name: Name; version: string | null };
 
-/** The nearest lock files, from the working folder up to the bundle's root; of several in one folder, the one that counts. */
+/** The nearest lock files, from the working folder up to the bundle's root; of several in one folder, the preferred one. */
 function findLock(
   place: SuitePlace,
   options: { pinned: Name | null; log: (level: LogEntry['level'], msg: string) => void },
@@ -132,7 +141,7 @@ function findLock(
       options.log(
         'warn',
         `Several lock files (${here.map(([file]) => file).join(', ')}): ${chosen[0]} is used; ` +
-          'the field packageManager of package.json says which one counts',
+          'set the field packageManager in package.json to choose one',
       );
     return { path: join(folder, chosen[0]), name: chosen[1] };
   }
@@ -151,7 +160,7 @@ function pinnedManager(place: SuitePlace): Pinned | null {
   for (const folder of foldersUpwards(place)) {
     const field = fieldOf(join(folder, 'package.json'), 'packageManager');
     const match = /^(npm|pnpm|yarn|bun)@(\d+\.\d+\.\d+(?:-[\w.]+)?)?/.exec(field ?? '');
-    if (match !== null) return { name: match[1] as Name, version: match[2] ?? null }; // the pattern has no other names
+    if (match !== null) return { name: match[1] as Name, version: match[2] ?? null }; // the pattern matches only these names
   }
   return null;
 }
@@ -179,8 +188,8 @@ function commandName(command: string | null): Name | null {
 }
 
 /**
- * For pnpm 11 and newer: a tree from the cache has been elsewhere before, which is no reason to install again before a test runs;
- * and which version runs was decided here, so it need not be in the lock file.
+ * For pnpm 11 and newer. A tree from the cache was moved, which must not cause a new install before a test runs. The
+ * version was decided here, so it need not be in the lock file.
  */
 const pnpmSettings = { pnpm_config_verify_deps_before_run: 'false', pnpm_config_pm_on_fail: 'ignore' };
 
@@ -200,7 +209,7 @@ function yarnVersion(pinned: string | null, from: { text: string; folder: string
   const lockVersion = /^__metadata:\s*\n\s+version: (\d+)/m.exec(from.text)?.[1] ?? null;
   const classicLock = /^# yarn lockfile v1$/m.test(from.text);
   const pinnedMajor = majorOf(pinned);
-  // A project's own copy is used by whichever Yarn is called, where the bundle has it.
+  // If the bundle has the project's own copy, whichever Yarn is called runs that copy.
   const ownCopy = /^yarnPath:\s*["']?([^"'\s]+)/m.exec(settings ?? '')?.[1];
   const copyThere = ownCopy !== undefined && existsSync(join(from.folder, ownCopy));
   const copyVersion = /yarn-(\d+\.\d+\.\d+)\.c?js$/.exec(ownCopy ?? '')?.[1] ?? null;
@@ -210,14 +219,14 @@ function yarnVersion(pinned: string | null, from: { text: string; folder: string
       (pinnedMajor === null ? ownCopy !== undefined || settings !== null : pinnedMajor > 1);
   const env: { [name: string]: string } = {};
   if (!copyThere && ownCopy !== undefined) env['YARN_IGNORE_PATH'] = '1';
-  // With Plug'n'Play the packages stay in its cache, which must therefore be a part of the project.
+  // With Plug'n'Play the packages stay in Yarn's cache, which must therefore be a part of the project.
   const linker = /^nodeLinker:\s*["']?([\w-]+)/m.exec(settings ?? '')?.[1] ?? 'pnp';
   if (modern && linker === 'pnp') env['YARN_ENABLE_GLOBAL_CACHE'] = 'false';
 
   const fits = (version: string | null) => version !== null && (majorOf(version) !== 1) === modern;
   const named = [copyVersion, pinned].find(fits) ?? null;
   const version = named ?? (modern ? (yarnByLock[lockVersion ?? ''] ?? null) : null);
-  // Without a lock file, any of the same major does.
+  // Without a lock file, any release of the same major works.
   const wanted = lockVersion ?? (majorOf(version) === 3 ? '6' : newestYarn);
   const here = modern ? (modernYarns[wanted] ?? null) : null;
   const fetch =
@@ -248,10 +257,10 @@ function majorOf(version: string | null | undefined): number | null {
   return Number.isNaN(major) ? null : major;
 }
 
-/** The shell command that fetches a manager's own version into the run's home, from where the engine's programs find it. */
+/** The shell command that fetches a manager's own version into the run's home, where the engine's programs find it. */
 export function fetchCommand(manager: ChosenManager): string | null {
   if (manager.fetch === null) return null;
-  // The project's registries and their keys count here, too, as they do for its packages.
+  // The project's registries and their keys apply here, too, as for its packages.
   const settings = existsSync(join(manager.folder, '.npmrc'))
     ? ' --userconfig .npmrc --globalconfig "$HOME/.npmrc"'
     : '';

@@ -2,16 +2,16 @@ import { join, relative } from 'node:path';
 import type { PackageManager, SuitePlace } from '../place/place.ts';
 import { readIfThere } from '../../process/read-if-there.ts';
 
-/** What a project's own files say of registries, and what a failed install means in their light. */
+/** Reads the registry settings of a project's own files, and explains a failed install with them. */
 
 type Variables = { readonly [name: string]: string };
 
 export type RegistrySettings = {
   /** The files that were read, relative to the project. */
   files: string[];
-  /** Where packages come from, as they say; null = nowhere in particular. */
+  /** The registry that they name; null = none. */
   registry: string | null;
-  /** Variables that they name: `${NPM_TOKEN}`. */
+  /** Variables that they contain: `${NPM_TOKEN}`. */
   variables: string[];
 };
 
@@ -22,7 +22,7 @@ const fileNames: { readonly [N in PackageManager['name']]: readonly string[] } =
   bun: ['bunfig.toml', '.npmrc'],
 };
 
-/** What the files in the lock file's folder and in the working folder say. Never throws. */
+/** Reads the files in the lock file's folder and in the working folder. Never throws. */
 export function readRegistrySettings(
   place: Pick<SuitePlace, 'project' | 'working'>,
   { name, folder }: { name: PackageManager['name']; folder: string },
@@ -45,13 +45,14 @@ export function readRegistrySettings(
 }
 
 /**
- * Lines of the project's .npmrc that name variables which `env` has. pnpm fills none in there where they are credentials, since a
- * repository could send them anywhere: it does in the file of its user. A check's variables are meant for its own project.
+ * Lines of the project's .npmrc with variables that `env` has. In a project's file, pnpm does not expand variables for
+ * credentials, because a repository could send them anywhere; in its user's file it does. A check's variables are meant
+ * for its own project.
  */
 export function linesWithVariables(folder: string, env: Variables): string[] {
   return (beginningOf(join(folder, '.npmrc')) ?? '').split(/\r?\n/).filter((line) => {
     const named = namedIn(line);
-    // A file with one that can't be filled in is left aside as a whole.
+    // A line with a variable that is not set is skipped completely.
     return /^\s*[^#;\s=][^=]*=/.test(line) && named.length > 0 && named.every((name) => name in env);
   });
 }
@@ -59,14 +60,14 @@ export function linesWithVariables(folder: string, env: Variables): string[] {
 const namedIn = (text: string): string[] =>
   [...text.matchAll(/\$\{(\w+)\??\}/g)].flatMap(([, name]) => name ?? []);
 
-/** A line that tells of variables that the project's settings name and the check does not have; null = there are none. */
+/** A sentence about variables that the project's settings need and the check does not have; null = none are missing. */
 export function missingVariables({ files, variables }: RegistrySettings, env: Variables): string | null {
   const missing = variables.filter((name) => (env[name] ?? '') === '');
   if (missing.length === 0) return null;
   return `${files.join(', ')} needs ${missing.join(', ')}, which the check does not have: add it to the check's variables`;
 }
 
-/** What a message of a registry that could not be reached, or was slow, should say besides its own line. */
+/** Additions to the message about a registry that was unreachable or slow. */
 export function networkAdvice(
   line: string,
   { settings, env }: { settings: RegistrySettings; env: Variables },
@@ -75,9 +76,9 @@ export function networkAdvice(
   return [
     ...(settings.registry === null || /https?:\/\//.test(line)
       ? []
-      : [`packages come from ${settings.registry}: does it answer, and fast enough?`]),
+      : [`packages are fetched from ${settings.registry}: check that it answers, and fast enough`]),
     ...(/certificate|_CERT|UNABLE_TO_/i.test(line)
-      ? ['NODE_EXTRA_CA_CERTS of the agent names authorities that it shall trust']
+      ? ['set NODE_EXTRA_CA_CERTS of the agent to a file of authorities to trust']
       : []),
     ...(missing === null ? [] : [missing]),
   ];
@@ -88,14 +89,14 @@ const refused =
 const notSet = /Failed to replace env in config: \$\{(\w+)|Environment variable not found \((\w+)\)/;
 
 /**
- * When an install failed because a registry wants credentials: which registry, and what to do. Null = that was not why.
- * `lines` = the output; `env` = what the installer was given.
+ * If an install failed because a registry requires credentials: which registry, and the remedy. Null = it failed for
+ * another reason. `lines` = the output; `env` = the installer's environment.
  */
 export function credentialsAdvice(
   lines: readonly string[],
   { settings, env }: { settings: RegistrySettings; env: Variables },
 ): string | null {
-  // Others go on without what they could not fill in, and are refused then.
+  // Other managers continue without unset variables, and the registry then rejects them.
   const stopped = lines.map((line) => (/^\s*WARN\b/.test(line) ? null : notSet.exec(line))).find(Boolean);
   if (stopped !== undefined && stopped !== null) {
     const variable = stopped[1] ?? stopped[2] ?? '';
@@ -106,14 +107,14 @@ export function credentialsAdvice(
   const asked = /https?:\/\/[^\s"')]+/.exec(line)?.[0] ?? settings.registry ?? '';
   const host = URL.canParse(asked) ? new URL(asked).origin : null;
   const status = /\b40[13]\b|(?<=[E_])40[13]\b/.exec(line)?.[0] ?? '401';
-  const what = `the registry${host === null ? '' : ` ${host}`} refused this check's credentials (${status})`;
+  const what = `the registry${host === null ? '' : ` ${host}`} rejected this check's credentials (${status})`;
   const { variables } = settings;
   const missing = missingVariables(settings, env);
   if (missing !== null) return `${what}: ${missing}`;
   if (variables.length > 0)
-    return `${what}: look at the value of ${variables.join(', ')} in the check's variables, and at what it may read`;
+    return `${what}: check the value of ${variables.join(', ')} in the check's variables, and its read permissions`;
   return (
-    `${what}: the project's settings name none that come from a variable; add //${host === null ? 'host' : new URL(asked).host}/` +
+    `${what}: the project's settings take none from a variable; add //${host === null ? 'host' : new URL(asked).host}/` +
     ":_authToken=${NPM_TOKEN} to its .npmrc, and NPM_TOKEN to the check's variables"
   );
 }

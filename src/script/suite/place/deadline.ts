@@ -1,17 +1,20 @@
 import { AgentError, JobAborted } from '../../../errors.ts';
 import { withTimeLimit } from '../../../time-limit.ts';
 
-/** The one clock of a run: from the bundle to the end of its tests. */
+/** The deadline of a run: from the bundle to the end of its tests. */
 export type SuiteDeadline = {
-  /** Fires with JobAborted `deadline` or `cancelled` (the run tells what there is), or another reason (it just ends). */
+  /**
+   * Fires with JobAborted `deadline` or `cancelled` (the run reports its results so far), or another reason (it only
+   * stops).
+   */
   readonly signal: AbortSignal;
-  /** Milliseconds; 0 when it is over. */
+  /** Milliseconds left; 0 when the time is over. */
   remaining: () => number;
-  /** How the signal ended the run; null when it did not, or not in a way that a result tells. */
+  /** How the signal stopped the run; null if it did not, or if the run will report no result. */
   cut: () => 'deadline' | 'cancelled' | null;
-  /** Rejects with the signal's reason when it just ends the run. */
+  /** Rejects with the signal's reason if the run only stops. */
   throwIfLost: () => void;
-  /** For what follows the tests, `limitMs` long: only what just ends the run fires it. */
+  /** A signal for the work after the tests, `limitMs` long: it fires only if the run only stops. */
   after: (limitMs: number) => AbortSignal;
   stop: () => void;
 };
@@ -40,7 +43,7 @@ export function startDeadline(options: {
     signal: main.signal,
     remaining: () => Math.max(0, limitMs - (performance.now() - began)),
     cut: () => {
-      // A cancel counts whenever it comes: nobody waits for the result.
+      // A cancellation counts at any time, because nobody waits for the result.
       const { reason } = options.signal;
       if (reason instanceof JobAborted && reason.code === 'cancelled') return 'cancelled';
       const abortReason: unknown = main.signal.reason;
@@ -59,5 +62,5 @@ export function startDeadline(options: {
   };
 }
 
-/** What a run that the agent's own end cuts rejects with. */
-export const agentEnds = () => new AgentError('INTERNAL', 'the agent ends');
+/** The rejection of a run that is cut off because the agent stops. */
+export const agentEnds = () => new AgentError('INTERNAL', 'the agent is stopping');

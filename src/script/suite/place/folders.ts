@@ -11,21 +11,21 @@ import { removeTree } from '../../process/remove-tree.ts';
 import { SuiteFailed, type SuitePlace } from './place.ts';
 import { hourMs } from '../../../durations.ts';
 
-/** Chromium makes a socket 56 characters below its temporary files, and paths of sockets have 107 bytes at most. */
+/** Chromium creates a socket 56 characters below its temporary files, and socket paths are limited to 107 bytes. */
 const longestTemporary = 50;
-/** The first that can be written to. Rather not /tmp, at which programs find a folder of their own. */
+/** The first writable one is used. Not /tmp if possible, because programs see their own folder there. */
 const temporaryParents = ['/var/tmp', tmpdir()];
-/** No suite runs as long. */
+/** No suite runs this long. */
 const leftAfterMs = 3 * hourMs;
 
 /**
- * Makes the folders of one run below `workDir`, which must be its own. Throws SuiteFailed BUNDLE_INVALID when `workingDir`
- * leaves the bundle; AgentError DISK_FULL or INTERNAL.
+ * Creates the folders of one run below `workDir`, which only this run may use. Throws SuiteFailed BUNDLE_INVALID if
+ * `workingDir` leaves the bundle; AgentError DISK_FULL or INTERNAL.
  */
 export async function makePlace(workDir: string, workingDir: string): Promise<SuitePlace> {
   const below = normalize(workingDir);
   if (isAbsolute(workingDir) || workingDir.includes('\0') || below.split('/').includes('..')) {
-    const message = `workingDir leaves the bundle: ${JSON.stringify(workingDir)}; give a folder relative to its root`;
+    const message = `workingDir leaves the bundle: ${JSON.stringify(workingDir)}; use a folder relative to its root`;
     throw new SuiteFailed(reasonOf('BUNDLE_INVALID', message));
   }
   try {
@@ -39,12 +39,12 @@ export async function makePlace(workDir: string, workingDir: string): Promise<Su
       temporary: temporaryFolder(root),
       report: join(root, 'report'),
     };
-    // First, so that whoever finds this run dead finds those as well.
+    // First, so that the cleanup of a dead run finds these folders as well.
     if (!place.temporary.startsWith(`${root}/`)) await symlink(place.temporary, join(root, outsideLink));
     for (const path of [place.project, place.home, place.temporary, place.report]) {
       await mkdir(path, { recursive: true, mode: 0o700 });
     }
-    // Playwright looks for one upwards; what stands above this folder is the agent's, and can't be read.
+    // Playwright searches upwards for this file; the folders above belong to the agent and cannot be read.
     await writeFile(join(root, 'tsconfig.json'), '{}\n');
     return place;
   } catch (error: unknown) {
@@ -52,23 +52,26 @@ export async function makePlace(workDir: string, workingDir: string): Promise<Su
   }
 }
 
-/** Throws SuiteFailed BUNDLE_INVALID when the unpacked bundle has no such folder. */
+/** Throws SuiteFailed BUNDLE_INVALID if the unpacked bundle has no such folder. */
 export async function checkWorking(place: SuitePlace): Promise<void> {
   const found = await stat(place.working).catch(() => null);
   const real = await realpath(place.working).catch(() => '');
   const inside = real === place.project || real.startsWith(`${place.project}/`);
   if (found !== null && found.isDirectory() && inside) return;
   const name = place.working.slice(place.project.length + 1);
-  const message = `workingDir ${JSON.stringify(name)} is no folder of the bundle`;
+  const message = `workingDir ${JSON.stringify(name)} is not a folder of the bundle`;
   throw new SuiteFailed(reasonOf('BUNDLE_INVALID', message));
 }
 
-/** Removes what a run has outside of its workDir, which its owner removes. */
+/** Removes a run's files outside of its workDir, which the owner of the workDir removes. */
 export async function removePlace(place: SuitePlace): Promise<void> {
   if (!place.temporary.startsWith(`${place.root}/`)) await removeTree(place.temporary).catch(() => undefined);
 }
 
-/** Removes temporary files of suites whose agent was killed, and whose run nobody found: by age, for others may share them. */
+/**
+ * Removes temporary files of suites whose agent was killed and whose run nobody found. It decides by age, because other
+ * agents may share them.
+ */
 export async function removeLeftTemporary(): Promise<void> {
   for (const parent of temporaryParents) {
     for (const name of await readdir(parent).catch(() => [])) {

@@ -1,12 +1,12 @@
 import { createWriteStream } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 
-/** What the commands of a run print: each line to the log as it comes, all of it to a file up to a bound. */
+/** The output of a run's commands: each line goes to the log at once, and all of it to a file up to a limit. */
 export type SuiteOutput = {
   /** The newest lines, for a message. */
   readonly lastLines: readonly string[];
   take: (line: string) => void;
-  /** A line of the agent's own. */
+  /** Writes a line of the agent's own. */
   note: (line: string) => void;
   /** Resolves when the file is complete; false = it could not be written. */
   close: () => Promise<boolean>;
@@ -34,7 +34,7 @@ export function openOutput(path: string, log: (line: string) => void): SuiteOutp
       const line = stripVTControlCharacters(raw).replaceAll('\r', '');
       write(line);
       if (line.trim() === '') return;
-      // An error's own line stands above dozens of these.
+      // An error's message is above dozens of these lines.
       if (!/^\s+at \S/.test(line)) lastLines.push(line);
       if (lastLines.length > kept) lastLines.shift();
       log(line);
@@ -42,7 +42,7 @@ export function openOutput(path: string, log: (line: string) => void): SuiteOutp
     note: (line) => write(`[${new Date().toISOString()}] ${line}`),
     close: () =>
       (closed ??= new Promise((resolve) => {
-        if (leftOut > 0) stream.write(`… ${leftOut} more lines are left out\n`);
+        if (leftOut > 0) stream.write(`… ${leftOut} more lines omitted\n`);
         stream.once('close', () => resolve(!broken));
         if (broken) return resolve(false);
         stream.end();

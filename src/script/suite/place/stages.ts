@@ -1,20 +1,20 @@
 import type { LogEntry } from '../../../protocol/result.ts';
 import type { SuiteDetails, SuiteStage } from '../../interface/suite-run.ts';
 
-/** The stages of one run, each told when it begins, while it lasts long, and when it ends. */
+/** The stages of one run. Each is logged when it begins, while it takes long, and when it is finished. */
 export type SuiteStages = {
-  /** Those that began, in order; the last one may still go on. */
+  /** The stages that began, in order; the last one may still be running. */
   readonly times: SuiteDetails['stages'];
-  /** Performs one stage; rejects as `work` does. */
+  /** Runs one stage; rejects as `work` does. */
   run: <T>(name: SuiteStage, work: () => Promise<T>) => Promise<T>;
-  /** `stage test for 1750 s`, for the message of a run that was ended; null between two stages. */
+  /** `stage test had been running for 1750 s`, for the message of a run that was stopped; null between two stages. */
   current: () => string | null;
 };
 
 export type SuiteStagesOptions = {
   log: (level: LogEntry['level'], msg: string) => void;
   onStage: (stage: SuiteStage) => void;
-  /** Milliseconds between two words of a stage that lasts. */
+  /** Milliseconds between two log lines of a long stage. */
   everyMs?: number;
 };
 
@@ -42,12 +42,12 @@ export function createStages({ log, onStage, everyMs = defaultEveryMs }: SuiteSt
         clearInterval(timer);
         time.durationMs = Math.round(performance.now() - began);
         going = null;
-        log('info', `stage ${name} ended after ${(time.durationMs / 1000).toFixed(1)} s`);
+        log('info', `stage ${name} finished after ${(time.durationMs / 1000).toFixed(1)} s`);
       }
     },
     current: () => {
       if (going === null) return null;
-      return `stage ${going.name} was going on for ${Math.round((performance.now() - going.began) / 1000)} s`;
+      return `stage ${going.name} had been running for ${Math.round((performance.now() - going.began) / 1000)} s`;
     },
   };
 }

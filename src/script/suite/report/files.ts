@@ -12,11 +12,11 @@ import type { ReadAttachment, ReadRun, ReadTest } from './lines.ts';
 import type { SuitePlace } from '../place/place.ts';
 import { isFailure, type JudgedTest, type Verdict } from './verdict.ts';
 
-/** The files that a suite leaves: reports, traces, videos, screenshots, what tests attach. */
+/** The files of a suite: reports, traces, videos, screenshots, attachments of tests. */
 
 export type SuiteFiles = {
   files: KeptFile[];
-  /** The artifact's name of each attachment that has one. */
+  /** The artifact name of each attachment that has one. */
   names: Map<ReadAttachment, string>;
   /** For the run's log. */
   notes: string[];
@@ -26,8 +26,8 @@ const reports = { folders: 3, files: 25_000, bytes: 2 * 1024 ** 3 };
 const packed = new Set(['.zip', '.webm', '.png', '.jpg', '.jpeg', '.woff2', '.gz']);
 
 /**
- * The reports of a command's runs and what their tests attached, at most `limit` files: failed and flaky tests first.
- * Never throws; nothing but regular files of the run's own is taken.
+ * The reports of a command's runs and the attachments of their tests, at most `limit` files: failed and flaky tests
+ * first. Never throws; takes only regular files of the run itself.
  */
 export async function collectFiles(options: {
   place: SuitePlace;
@@ -37,14 +37,14 @@ export async function collectFiles(options: {
   /** A test's file, relative. */
   fileOf: (test: ReadTest) => string;
   limit: number;
-  /** Bytes above which an artifact is refused. */
+  /** Size in bytes above which an artifact is rejected. */
   artifactBytes: number;
 }): Promise<SuiteFiles> {
   const { place, runs, tests, limit } = options;
   const notes: string[] = [];
   const taken = new Set<string>();
   const files = await reportFiles(options, notes).catch((error: unknown) => {
-    notes.push(`the reports can't be packed: ${toError(error).message}`);
+    notes.push(`the reports cannot be packed: ${toError(error).message}`);
     return [] as KeptFile[];
   });
   for (const { name } of files) taken.add(name);
@@ -65,7 +65,7 @@ export async function collectFiles(options: {
     names.set(attachment, name);
   }
   if (leftOut > 0)
-    notes.push(`${leftOut} files of tests are in report.zip alone: a run has at most ${limit} artifacts`);
+    notes.push(`${leftOut} files of tests are only in report.zip: a run has at most ${limit} artifacts`);
   return { files, names, notes };
 }
 
@@ -79,7 +79,7 @@ const rank: { readonly [status in JudgedTest['status'] | 'degraded']: number } =
   skipped: 5,
 };
 
-/** Those of failed tests first: of each its last failure, then of each what was tried before it. */
+/** Failed tests first: the last failure of each, then its earlier tries. */
 function attachmentsOf(tests: readonly JudgedTest[]): { base: string; attachment: ReadAttachment }[] {
   return tests
     .flatMap(({ test, status, degraded }) => {
@@ -96,11 +96,11 @@ function attachmentsOf(tests: readonly JudgedTest[]): { base: string; attachment
     .flatMap(({ base, attachments }) => attachments.map((attachment) => ({ base, attachment })));
 }
 
-/** How the files of a try begin: its test file, its title, its project. */
+/** The prefix of a try's file names: its test file, its title, its project. */
 function baseOf(test: ReadTest, retry: number): string {
   const stem = basename(test.file).replace(/(\.(spec|test))?\.\w+$/, '');
   const words = safe([stem, ...test.titlePath.slice(1)].join('-')).slice(0, 100);
-  // A title without a single letter that may stand in a name.
+  // For a title without a character that is allowed in a name.
   const label = words === '' ? test.id.replaceAll(/[^A-Za-z0-9]/g, '').slice(-12) : words;
   const parts = [label, safe(test.project).slice(0, 30), retry === 0 ? '' : `retry${retry}`];
   return parts.filter((part) => part !== '').join('-');
@@ -142,8 +142,8 @@ function unique(name: string, taken: Set<string>): string {
 }
 
 /**
- * Where an attachment is now. While Playwright's own file stands, our second name of it goes, so that it has one name alone:
- * a file with two may be somebody else's. `folders` = those in which second names may be.
+ * Where an attachment is now. If Playwright's own file still exists, our hard link to it is removed, so that the file
+ * has a single name: a file with two could belong to somebody else. `folders` = those that may contain our hard links.
  */
 async function ownPath({ path, kept }: ReadAttachment, folders: ReadonlySet<string>): Promise<string | null> {
   const stateOf = (file: string | null) => (file === null ? null : lstat(file).catch(() => null));
@@ -151,13 +151,13 @@ async function ownPath({ path, kept }: ReadAttachment, folders: ReadonlySet<stri
   const [original, second] = [await stateOf(path), await stateOf(own)];
   if (second === null || own === null) return original === null ? null : path;
   if (original === null || path === null) return own;
-  // Another file has taken its place since.
+  // Another file has since taken its place.
   if (original.ino !== second.ino || original.dev !== second.dev) return own;
   if (path !== own) await rm(own, { force: true }).catch(() => undefined);
   return path;
 }
 
-/** The folders of second names that the reporters of these runs have made. */
+/** The folders of hard links that the reporters of these runs have created. */
 async function keptFolders(place: SuitePlace, runs: readonly ReadRun[]): Promise<Set<string>> {
   const folders = new Set<string>();
   for (const { stamp } of runs) {
@@ -167,7 +167,7 @@ async function keptFolders(place: SuitePlace, runs: readonly ReadRun[]): Promise
   return folders;
 }
 
-/** Playwright's HTML reports as zips, and its JSON reports. Those of a merging run stand for all that it merged. */
+/** Playwright's HTML reports as zips, and its JSON reports. The reports of a merging run replace those that it merged. */
 async function reportFiles(given: Parameters<typeof collectFiles>[0], notes: string[]): Promise<KeptFile[]> {
   const { place, runs, tests, verdict } = given;
   const files: KeptFile[] = [];
@@ -188,13 +188,13 @@ async function reportFiles(given: Parameters<typeof collectFiles>[0], notes: str
     try {
       files.push(...(await zipped(folder, join(zips, name), { notes, artifactBytes: given.artifactBytes })));
     } catch (error: unknown) {
-      notes.push(`${name}.zip can't be written: ${toError(error).message}`);
+      notes.push(`${name}.zip cannot be written: ${toError(error).message}`);
     }
-    // Its files are in the zip now; those that Playwright attached stand elsewhere as well.
+    // Its files are now in the zip; those that Playwright attached are also stored elsewhere.
     await removeTree(folder).catch(() => undefined);
   }
   const json = await having('json');
-  // Playwright writes none when it is killed.
+  // Playwright writes none if it is killed.
   if (json.length === 0 && tests.length > 0) json.push(await writtenReport(given));
   for (const [index, path] of json.slice(0, reports.folders).entries()) {
     const name = index === 0 ? 'test-results.json' : `test-results-${index + 1}.json`;
@@ -205,7 +205,7 @@ async function reportFiles(given: Parameters<typeof collectFiles>[0], notes: str
     files.push({ ...found, name, type: 'report' });
   }
   const more = Math.max(html.length, json.length) - reports.folders;
-  if (more > 0) notes.push(`reports of ${more} more runs of the test command are left out`);
+  if (more > 0) notes.push(`reports of ${more} more runs of the test command are omitted`);
   return files;
 }
 
@@ -220,7 +220,7 @@ async function writtenReport(given: Parameters<typeof collectFiles>[0]): Promise
   return path;
 }
 
-/** A report as `<stem>.zip`; one that is too large to be accepted once more without the files of tests. */
+/** Writes a report as `<stem>.zip`; if it is too large to be accepted, again without the files of tests. */
 async function zipped(
   folder: string,
   stem: string,
@@ -230,7 +230,7 @@ async function zipped(
   const all = { path: `${stem}.zip`, name: `${basename(stem)}.zip`, contentType: 'application/zip' };
   const kept: KeptFile[] = [];
   if (bytes > reports.bytes) {
-    notes.push(`${all.name} is left out: it would have ${Math.round(bytes / 1024 ** 2)} MiB`);
+    notes.push(`${all.name} is omitted: it would have ${Math.round(bytes / 1024 ** 2)} MiB`);
   } else {
     await zip(files, all.path);
     kept.push({ ...all, type: 'report' });
@@ -238,7 +238,7 @@ async function zipped(
     if (size <= artifactBytes) return kept;
     notes.push(`${all.name} has ${Math.round(size / 1024 ** 2)} MiB, more than is accepted`);
   }
-  // Everything but what tests attached.
+  // Everything except attachments of tests.
   const rest = files.filter(({ name }) => !name.startsWith('data/'));
   if (rest.reduce((sum, { size }) => sum + size, 0) > reports.bytes) return kept;
   const small = { path: `${stem}-without-files.zip`, name: `${basename(stem)}-without-files.zip` };
@@ -252,14 +252,14 @@ async function filesBelow(folder: string): Promise<{ files: Found[]; bytes: numb
   const files: Found[] = [];
   let bytes = 0;
   const walk = async (where: string, depth: number): Promise<void> => {
-    // One by one: a folder may have any number of them.
+    // One by one, because a folder may have any number of entries.
     for await (const entry of await opendir(where, { bufferSize: 512 })) {
       if (files.length >= reports.files) return;
       const path = join(where, entry.name);
       if (entry.isDirectory() && depth < 8) await walk(path, depth + 1);
       if (!entry.isFile()) continue;
       const { nlink, size, mtime } = await lstat(path);
-      // A second name may be of a file that is not the run's.
+      // A second hard link may belong to a file outside the run.
       if (nlink !== 1) continue;
       bytes += size;
       files.push({ path, name: relative(folder, path).split(sep).join('/'), size, mtime, mode: 0o100644 });
@@ -274,7 +274,7 @@ async function zip(files: readonly Found[], path: string): Promise<void> {
   const failed = new Promise<never>((_, reject) => archive.on('error', reject));
   const written = pipeline(archive.outputStream, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
   for (const { path: source, name, mtime, mode } of files) {
-    // What is compressed already is not compressed again.
+    // Compressed files are not compressed again.
     archive.addFile(source, name, { mtime, mode, compress: !packed.has(extname(name).toLowerCase()) });
   }
   archive.end();

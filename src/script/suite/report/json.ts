@@ -3,13 +3,16 @@ import { open } from 'node:fs/promises';
 import type { ReadTest, ReadTry } from './lines.ts';
 import type { JudgedTest, Verdict } from './verdict.ts';
 
-/** The JSON report of a suite: Playwright's own with a block of ours, or, of a run that was cut off, one of the same form. */
+/**
+ * The JSON report of a suite: Playwright's own with our block added, or, for a run that was cut off, a report in the
+ * same format.
+ */
 
 type ServiceBlock = Pick<Verdict, 'runStatus' | 'totals' | 'degraded'>;
 
 /**
- * Adds what the run came to, as `_service`, to the end of a report that Playwright wrote: it is not read as a whole, for it
- * may be large. Leaves alone what does not end as an object.
+ * Adds our block as `_service` to the end of a report that Playwright wrote. It does not read the whole report, which
+ * may be large. A file that does not end like an object is left unchanged.
  */
 export async function addServiceBlock(path: string, block: ServiceBlock): Promise<void> {
   const file = await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
@@ -43,7 +46,7 @@ type Suite = {
   suites: Suite[];
 };
 
-/** A report in the form of Playwright's JSON reporter, of what was told until the run was cut off. */
+/** A report in the format of Playwright's JSON reporter, from the lines that were written until the run was cut off. */
 export function jsonReportOf(options: {
   tests: readonly JudgedTest[];
   /** Relative, as reports have it. */
@@ -108,7 +111,7 @@ function specOf(judged: JudgedTest, file: string): unknown {
         expectedStatus: last?.expectedStatus ?? 'passed',
         projectId: test.project,
         projectName: test.project,
-        // One that was cut off, or never began, has none.
+        // A try that was cut off, or never started, has none.
         results: test.tries.filter(({ status }) => status !== null).map((each) => resultOf(each)),
         status: outcome,
       },
@@ -141,7 +144,7 @@ function resultOf(each: ReadTry): unknown {
   };
 }
 
-/** What the lines say need not be a time. */
+/** The lines may contain anything in place of a time. */
 function timeOf(milliseconds: number): string {
   const time = new Date(milliseconds);
   return Number.isNaN(time.getTime()) ? new Date(0).toISOString() : time.toISOString();

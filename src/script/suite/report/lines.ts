@@ -8,21 +8,24 @@ import type { StepRun } from '../../interface/playwright-run.ts';
 import { amountOf, listOf, textOf, textOrNull, textsOf } from '../../process/unchecked.ts';
 import { fieldsOf, parsedJson, type Fields } from '../../../json-values.ts';
 
-/** Reads the lines that the reporter and the helpers have left, in all processes of a run: checked, bounded, one by one. */
+/**
+ * Reads the lines that the reporter and the helpers have written in all processes of a run: checked, bounded, one by
+ * one.
+ */
 
 export type ReadAttachment = { name: string; contentType: string; path: string | null; kept: string | null };
 
 /** One try of a test. */
 export type ReadTry = {
   retry: number;
-  /** Null = it began, and did not end. */
+  /** Null = it started and did not finish. */
   status: string | null;
   expectedStatus: string;
   startTime: number;
   durationMs: number;
   errors: string[];
   errorCount: number;
-  /** Empty where there was no room. */
+  /** Empty if there was no room. */
   steps: StepRun[];
   attachments: ReadAttachment[];
 };
@@ -39,25 +42,25 @@ export type ReadTest = {
   tries: ReadTry[];
 };
 
-/** One process of Playwright that ran tests, or merged the reports of others. */
+/** One Playwright process that ran tests, or merged the reports of others. */
 export type ReadRun = {
-  /** In the names of its files. */
+  /** Part of its file names. */
   stamp: string;
   mode: 'test' | 'merge';
-  /** Empty when it never came so far. */
+  /** Empty if it never got that far. */
   playwrightVersion: string;
   startTime: number;
   globalTimeout: number;
-  /** Null = it ended before its time. */
+  /** Null = it exited early. */
   status: string | null;
   endTime: number;
   errors: string[];
   notes: string[];
-  /** By id, in the order in which they were planned. */
+  /** By id, in the order of the plan. */
   tests: Map<string, ReadTest>;
 };
 
-/** What the helpers package told: `test` is a key of `tryKey`; null = outside of a test. */
+/** Lines of the helpers package: `test` is a key of `tryKey`; null = outside of a test. */
 export type ReadMarks = {
   degraded: { test: string | null; reason: string }[];
   soft: Map<string, number>;
@@ -66,9 +69,9 @@ export type ReadMarks = {
 
 export const tryKey = (id: string, retry: number): string => `${retry} ${id}`;
 
-/** Of all files together. */
+/** Limit for all files together. */
 const most = { runs: 100, bytes: 128 * 1024 * 1024, marksFiles: 20_000, marksBytes: 16 * 1024 * 1024 };
-/** What is kept of all runs together: tries by their number, all else in characters. */
+/** Limits for all runs together: tries by their number, everything else in characters. */
 const room = {
   tries: 30_000,
   plans: 8 * 1024 * 1024,
@@ -77,10 +80,10 @@ const room = {
   passedSteps: 512 * 1024,
   errors: 1024 * 1024,
 };
-/** The share of each try's first error, however little room is left. */
+/** Characters reserved for each try's first error, however little room is left. */
 const shortError = 300;
 
-/** The runs below `folder`, by their start. Never throws: what is damaged is left out. */
+/** The runs below `folder`, by their start. Never throws: damaged lines are skipped. */
 export async function readRuns(folder: string): Promise<ReadRun[]> {
   const names = (await namesIn(folder, /^run-\d{1,16}-\d{1,10}\.jsonl$/, 10 * most.runs)).sort(
     (a, b) => startOf(a) - startOf(b),
@@ -148,7 +151,7 @@ function takeLine(run: ReadRun, line: Fields, length: number, left: typeof room)
       run.endTime = amountOf(line['endTime']);
       break;
     default:
-    // Of somebody who writes into the file himself.
+    // Written by somebody who writes to the file directly.
   }
 }
 
@@ -183,7 +186,7 @@ function takeTry(run: ReadRun, line: Fields, left: typeof room): void {
   entry.errors = (left.errors > 0 ? errors : errors.slice(0, 1)).map((text) => {
     const kept = text.slice(0, Math.max(shortError, left.errors));
     left.errors -= kept.length;
-    // A part of a text keeps all of it in memory.
+    // A substring keeps the whole string in memory.
     return kept.length < text.length ? Buffer.from(kept).toString() : kept;
   });
   const purse = entry.status === entry.expectedStatus ? 'passedSteps' : 'failedSteps';
@@ -207,7 +210,7 @@ function stepsOf(value: unknown, depth: number, mayTake: (length: number) => boo
     const step = fieldsOf(each);
     const title = textOf(step['title'], bounds.title);
     const error = textOrNull(step['error'], bounds.stepError);
-    // Besides its texts, a step is about a hundred characters of JSON.
+    // In addition to its texts, a step has about a hundred characters of JSON.
     if (!mayTake(100 + title.length + (error?.length ?? 0))) return [];
     return [
       {
@@ -224,7 +227,7 @@ function stepsOf(value: unknown, depth: number, mayTake: (length: number) => boo
 
 export const noMarks = (): ReadMarks => ({ degraded: [], soft: new Map(), secrets: [] });
 
-/** What the helpers package has told in the processes of tests. Never throws. */
+/** The lines of the helpers package in the test processes. Never throws. */
 export async function readMarks(folder: string): Promise<ReadMarks> {
   const marks = noMarks();
   const names = captureNames(await namesIn(folder, /^capture-\d+-\d+\.jsonl$/, most.marksFiles));
@@ -246,7 +249,7 @@ export async function readMarks(folder: string): Promise<ReadMarks> {
   return marks;
 }
 
-/** Names that match, at most so many: a folder may have any number of others, which are never in memory together. */
+/** At most this many matching names. A folder may contain any number of other names, which are never in memory together. */
 async function namesIn(folder: string, pattern: RegExp, limit: number): Promise<string[]> {
   const names: string[] = [];
   try {
@@ -255,12 +258,15 @@ async function namesIn(folder: string, pattern: RegExp, limit: number): Promise<
       if (names.length >= limit) break;
     }
   } catch {
-    // What was seen until then counts.
+    // Entries seen until then count.
   }
   return names;
 }
 
-/** Calls `take` with each line of a regular file that is a JSON object, and its length; resolves with the bytes read. */
+/**
+ * Calls `take` with each line of a regular file that is a JSON object, and its length; resolves with the number of
+ * bytes read.
+ */
 async function eachLine(
   path: string,
   longest: number,
@@ -269,7 +275,7 @@ async function eachLine(
   let bytes = 0;
   if (longest <= 0) return 0;
   try {
-    // NONBLOCK: a pipe in the file's place must not keep us.
+    // NONBLOCK: a pipe in the file's place must not block us.
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       if (!(await file.stat()).isFile()) return 0;
@@ -286,7 +292,7 @@ async function eachLine(
       await file.close();
     }
   } catch {
-    // What was read until then counts.
+    // Lines read until then count.
   }
   return bytes;
 }

@@ -13,7 +13,7 @@ export type SuiteReport = {
   failure: Reason | null;
   degraded: { message: string } | null;
   runStatus: SuiteDetails['runStatus'];
-  /** Null = no Playwright came so far as to tell it. */
+  /** Null = no Playwright process got far enough to report it. */
   playwrightVersion: string | null;
   totals: SuiteTotals;
   errors: string[];
@@ -22,34 +22,34 @@ export type SuiteReport = {
   files: KeptFile[];
   /** Values that tests named as secrets. */
   secrets: string[];
-  /** Milliseconds since the epoch; null = no test began. */
+  /** Milliseconds since the epoch; null = no test started. */
   firstTestAt: number | null;
   /** Lines for the run's log. */
   notes: string[];
 };
 
-/** Characters of JSON that the tests of a result may have. */
+/** Characters of JSON for the tests of a result. */
 const testsText = 1024 * 1024;
-/** The name that a project's config has for the time of the run (suite-config.ts). */
+/** The temporary name of a project's config during the run (suite/config.ts). */
 const movedConfig = /\.as-given(?:-\d+)?(\.[cm]?[jt]s)\b/g;
-/** Of an attempt's artifacts, some are the agent's own. */
+/** Number of an attempt's artifacts that are reserved for the agent. */
 const maxFiles = 90;
 
 /**
- * What a suite's test command left in `place.report`, when nothing of it runs any more. All of it could be written by the
- * customer's code, so it is checked and bounded. Never throws.
+ * Reads `place.report` after a suite's test command, when none of its processes runs any more. Customer code could have
+ * written all of it, so it is checked and bounded. Never throws.
  */
 export async function readSuiteReport(options: {
   place: SuitePlace;
   end: Pick<ProgramEnd, 'code' | 'signal' | 'exceeded'>;
-  /** What the command printed last, without colours. */
+  /** The last lines that the command printed, without colours. */
   lastLines: readonly string[];
   maxFiles?: number;
-  /** Of one artifact; the protocol's bound holds as well. */
+  /** Size limit of one artifact; the protocol's limit applies as well. */
   artifactBytes?: number;
 }): Promise<SuiteReport> {
   const { place } = options;
-  // The customer's code may have put a link in its place.
+  // Customer code may have replaced it with a link.
   const isOwn = (await lstat(place.report).catch(() => null))?.isDirectory() ?? false;
   const runs = isOwn ? await readRuns(place.report) : [];
   const marks = isOwn ? await readMarks(place.report) : noMarks();
@@ -94,7 +94,7 @@ const importance: { readonly [status in SuiteTest['status']]: number } = {
   skipped: 4,
 };
 
-/** As many tests as have room, failed ones first; then steps, in the same order. The result is in the order of the run. */
+/** As many tests as fit, failed ones first; then steps, in the same order. The result is in the order of the run. */
 function fittingTests(
   tests: readonly JudgedTest[],
   place: SuitePlace,

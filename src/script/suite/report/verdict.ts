@@ -3,15 +3,15 @@ import { tryKey, type ReadMarks, type ReadRun, type ReadTest, type ReadTry } fro
 import type { ProgramEnd } from '../place/place.ts';
 import type { SuiteDetails, SuiteTest, SuiteTotals } from '../../interface/suite-run.ts';
 
-/** What the tests of a suite came to, each and all together. */
+/** The outcome of a suite's tests, individually and together. */
 
 export type JudgedTest = {
   test: ReadTest;
   status: SuiteTest['status'];
   degraded: boolean;
-  /** Null = it never began. */
+  /** Null = it never started. */
   last: ReadTry | null;
-  /** Of the last try, or of the one that failed. */
+  /** The last try, or the one that failed. */
   errors: string[];
 };
 
@@ -20,15 +20,15 @@ export type Verdict = {
   degraded: { message: string } | null;
   runStatus: SuiteDetails['runStatus'];
   totals: SuiteTotals;
-  /** Of the run as a whole. */
+  /** Errors of the run itself. */
   errors: string[];
 };
 
-/** Errors of a run as a whole in its result, and characters of each. */
+/** Number of run-level errors in the result, and characters of each. */
 const maxErrors = 50;
 const longestError = 4096;
 
-/** The tests of all runs of one command: what the last run says of a test counts. */
+/** The tests of all runs of one command: the last run that contains a test decides. */
 export function judgedTests(runs: readonly ReadRun[], marks: ReadMarks): JudgedTest[] {
   const tests = new Map<string, ReadTest>();
   for (const run of runs) {
@@ -57,7 +57,7 @@ function judge(test: ReadTest, marks: ReadMarks, marked: ReadonlySet<string | nu
   if (outcome === 'expected') return { ...judged, degraded: isMarked };
   const failing = test.tries.findLast((each) => isFailure(each)) ?? last;
   if (outcome === 'flaky') return { ...judged, status: 'flaky', degraded: isMarked, errors: failing.errors };
-  // What soft assertions found is forgiven where the test says itself that it is degraded.
+  // Failed soft assertions are ignored if the test marks itself as degraded.
   const onlySoft =
     last.status === 'failed' &&
     last.expectedStatus === 'passed' &&
@@ -68,11 +68,11 @@ function judge(test: ReadTest, marks: ReadMarks, marked: ReadonlySet<string | nu
   return { ...judged, status, errors: failing.errors };
 }
 
-/** Whether a try came out other than its test expects. */
+/** Whether a try had another outcome than its test expects. */
 export const isFailure = ({ status, expectedStatus }: ReadTry): boolean =>
   status !== null && status !== 'skipped' && status !== 'interrupted' && status !== expectedStatus;
 
-/** As Playwright's `TestCase.outcome()`. */
+/** Same as Playwright's `TestCase.outcome()`. */
 function outcomeOf(
   tries: readonly ReadTry[],
   expectedStatus: string,
@@ -110,12 +110,12 @@ export function summaryOf(totals: SuiteTotals): string {
     `${failed + timedOut} failed`,
     ...(flaky === 0 ? [] : [`${flaky} flaky`]),
     ...(skipped === 0 ? [] : [`${skipped} skipped`]),
-    ...(interrupted === 0 ? [] : [`${interrupted} did not end`]),
+    ...(interrupted === 0 ? [] : [`${interrupted} did not finish`]),
   ];
   return `${tests} ${tests === 1 ? 'test' : 'tests'}: ${parts.join(', ')}`;
 }
 
-/** What a command with these runs came to. `lastLines` = what it printed last. */
+/** The outcome of a command with these runs. `lastLines` = the last lines that it printed. */
 export function verdictOf(options: {
   runs: readonly ReadRun[];
   tests: readonly JudgedTest[];
@@ -193,15 +193,16 @@ function failureOf(given: Given): Reason | null {
   }
   const cut = runs.some(({ status }) => status === null || status === 'interrupted');
   if (end.exceeded !== null || end.signal !== null) {
-    const why = end.exceeded === null ? `by ${end.signal}` : `since it took more ${end.exceeded} than it may`;
-    return reasonOf('SCRIPT_KILLED', `the test command was ended ${why}`);
+    const why =
+      end.exceeded === null ? `by ${end.signal}` : `because it used more ${end.exceeded} than allowed`;
+    return reasonOf('SCRIPT_KILLED', `the test command was killed ${why}`);
   }
   const began = runs.some(({ playwrightVersion }) => playwrightVersion !== '');
   if (!began) {
     if (end.code === 0) {
       return reasonOf(
         'SCRIPT_INVALID',
-        'the test command ran no tests of Playwright: it must call `playwright test`, itself or through a script of package.json',
+        'the test command ran no Playwright tests: it must call `playwright test`, directly or through a package.json script',
       );
     }
     const errorLine = lastLines.find((line) => /^\s*(?:(?:\[?[A-Z]\w*)?Error\b|error:).*\S/.test(line));
@@ -209,15 +210,18 @@ function failureOf(given: Given): Reason | null {
   }
   if (cut && tests.some(({ status }) => status === 'interrupted')) {
     const left = tests.filter(({ status }) => status === 'interrupted').length;
-    return reasonOf('SCRIPT_THREW', `the run was interrupted: ${left} of ${tests.length} tests did not end`);
+    return reasonOf(
+      'SCRIPT_THREW',
+      `the run was interrupted: ${left} of ${tests.length} tests did not finish`,
+    );
   }
   if (end.code === 0) return null;
-  // Playwright counts what soft assertions found, where a test marks itself as degraded, as failures.
+  // Playwright counts failed soft assertions as failures, even if a test marks itself as degraded.
   if (end.code === 1 && tests.some(({ degraded, errors: own }) => degraded && own.length > 0)) return null;
   const printed = lastLines.slice(-5).map((line) => line.trim().slice(0, 300));
   return reasonOf(
     'SCRIPT_THREW',
-    `the test command ended with exit code ${end.code}${printed.length === 0 ? '' : `: ${printed.join(' | ')}`}`,
+    `the test command exited with code ${end.code}${printed.length === 0 ? '' : `: ${printed.join(' | ')}`}`,
   );
 }
 

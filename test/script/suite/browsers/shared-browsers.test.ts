@@ -141,11 +141,13 @@ ln -s /etc "$PLAYWRIGHT_BROWSERS_PATH/chromium-1"`;
       // Its download host is the project's own affair, and so are browsers from there.
       const own = { PLAYWRIGHT_DOWNLOAD_HOST: others.url };
       const first = await prepare(placeOf('own-host', { program: poison }), own);
-      expect(first.log.join('\n')).toContain('for this run alone');
+      expect(first.log.join('\n')).toContain('only for this run');
       expect(existsSync(join(root, 'store'))).toBe(false);
       // A release that there is not, with the folders of one that there is.
       const unknown = await prepare(placeOf('unknown', { program: poison, version: '99.0.0' }));
-      expect(unknown.log.join('\n')).toMatch(/Playwright 99\.0\.0 can't be had from the agent's registry/);
+      expect(unknown.log.join('\n')).toMatch(
+        /Playwright 99\.0\.0 cannot be fetched from the agent's registry/,
+      );
       expect(stored()).toEqual([]);
       // What it brought is for itself, as far as it is no link out of the run.
       for (const { readable } of [first, unknown]) expect(readable).toEqual([]);

@@ -82,10 +82,12 @@ test.skipIf(runtime === null)(
     const wrapper = join(place.root, 'browsers', `chromium-${revision}`, 'chrome-linux', 'chrome');
     expect(readFileSync(wrapper, 'utf8')).toContain(chromium);
     expect(lines.some(([, msg]) => msg.includes("system's own"))).toBe(true);
-    // The next run does not wait for the same host again.
-    const began = performance.now();
-    await prepareBrowsers(options(placeOf('b', null), dead, lines, { chromium: [chromium] }));
-    expect(performance.now() - began).toBeLessThan(2000);
+    // The next run does not try the same host again.
+    const isInstalling = ([, msg]: Lines[number]) => msg.startsWith('installing');
+    expect(lines.some(isInstalling)).toBe(true);
+    const later: Lines = [];
+    await prepareBrowsers(options(placeOf('b', null), dead, later, { chromium: [chromium] }));
+    expect(later.filter(isInstalling)).toEqual([]);
     expect(browserFault(["Error: browserType.launch: Executable doesn't exist at /x"], found)?.code).toBe(
       'BROWSER_UNAVAILABLE',
     );

@@ -140,13 +140,13 @@ test('a project, without what tools leave and what git does not keep', async () 
   expect(packed.size).toBe(bytes.length);
   expect(packed.digest).toBe(createHash('sha256').update(bytes).digest('hex'));
   expect(packed.warnings.sort()).toEqual([
-    ".cache is left out, as what tools leave behind; --include '.cache' packs it",
-    '.env is left out, because .gitignore says so; --include packs it',
-    ".next/cache is left out, as what tools leave behind; --include '.next/cache' packs it",
-    ".turbo is left out, as what tools leave behind; --include '.turbo' packs it",
-    "blob-report is left out, as what tools leave behind; --include 'blob-report' packs it",
-    "coverage is left out, as what tools leave behind; --include 'coverage' packs it",
-    "playwright-report is left out, as what tools leave behind; --include 'playwright-report' packs it",
+    ".cache is skipped because it is tool output; add it with --include '.cache'",
+    '.env is skipped because of .gitignore; add it with --include',
+    ".next/cache is skipped because it is tool output; add it with --include '.next/cache'",
+    ".turbo is skipped because it is tool output; add it with --include '.turbo'",
+    "blob-report is skipped because it is tool output; add it with --include 'blob-report'",
+    "coverage is skipped because it is tool output; add it with --include 'coverage'",
+    "playwright-report is skipped because it is tool output; add it with --include 'playwright-report'",
   ]);
 });
 
@@ -262,9 +262,9 @@ test('links that stay in the tree are kept, others are left out and named', asyn
     dangling: '-> not-there',
   });
   expect(packed.warnings.sort()).toEqual([
-    'passwd is left out: it is a link to an absolute path',
-    'through is left out: it is a link that leads out of the folder',
-    'up is left out: it is a link that leads out of the folder',
+    'passwd is skipped: it is a link to an absolute path',
+    'through is skipped: it is a link that leads out of the folder',
+    'up is skipped: it is a link that leads out of the folder',
   ]);
 });
 
@@ -301,19 +301,19 @@ test('files that look secret are packed, and named', async () => {
   const { warnings, files } = await pack();
   expect(files).toBe(16);
   const secret = 'looks like a file of secrets; it is in the bundle';
-  const literal = 'holds a token that is written out; name a variable instead: ${NAME}; it is in the bundle';
+  const literal = 'contains a literal token; use a variable instead: ${NAME}; it is in the bundle';
   expect(warnings.sort()).toEqual(
     [
       `.env.staging ${secret}`,
       `.npmrc ${literal}`,
       `.yarnrc.yml ${literal}`,
       `a.p12 ${secret}`,
-      'certs/client.pem holds a private key; it is in the bundle',
+      'certs/client.pem contains a private key; it is in the bundle',
       `certs/x.key ${secret}`,
       `credentials.json ${secret}`,
       `keys/id_rsa ${secret}`,
       `service-account-dev.json ${secret}`,
-      'src/token.ts holds an access token; it is in the bundle',
+      'src/token.ts contains an access token; it is in the bundle',
     ].sort(),
   );
 });
@@ -359,6 +359,6 @@ test('many files are packed in bounded memory', { timeout: 60_000 }, async () =>
 test('the end of the file system while it writes', async () => {
   await put(lock);
   expect(await failureOf(pack({ to: join(base, 'no', 'such', 'folder.tgz') }))).toMatch(
-    /can not be written \(ENOENT\)/,
+    /cannot be written \(ENOENT\)/,
   );
 });

@@ -173,11 +173,11 @@ test('what would stand outside of the folder is refused, and nothing is written 
     // Through a link, whichever comes first.
     [
       [folderEntry('real'), symlink('door', 'real'), file('door/evil')],
-      'comes twice, as a link and as a directory',
+      'appears twice, as a link and as a directory',
     ],
-    [[file('door/evil'), symlink('door', 'real')], 'comes twice, as a directory and as a link'],
+    [[file('door/evil'), symlink('door', 'real')], 'appears twice, as a directory and as a link'],
     [[symlink('door', '../outside'), file('door/evil')], 'comes twice'],
-    [[symlink('evil', '../outside'), file('evil')], 'comes twice, as a link and as a file'],
+    [[symlink('evil', '../outside'), file('evil')], 'appears twice, as a link and as a file'],
     [[{ name: 'passwd', type: '1', link: '/etc/passwd' }], 'hard link that leads out'],
     [[{ name: 'passwd', type: '1', link: '../../etc/passwd' }], 'hard link that leads out'],
     [[{ name: 'passwd', type: '1', link: 'nothing' }], 'is no file before it'],
@@ -187,7 +187,7 @@ test('what would stand outside of the folder is refused, and nothing is written 
     [[{ name: 'sda', type: '4' }], 'is a block-device'],
     [[{ name: 'odd', type: 'S' }], 'unknown kind'],
     [[pax({ 'GNU.sparse.major': '1' }), file('x')], 'sparse'],
-    [[file('a'), file('a/b')], 'comes twice, as a file and as a directory'],
+    [[file('a'), file('a/b')], 'appears twice, as a file and as a directory'],
     [
       [file(`${'x'.repeat(256)}`.slice(0, 99)), pax({ path: 'x'.repeat(256) }), file('x')],
       'a name of more than 255',

@@ -143,7 +143,7 @@ describe('a folder of engines', () => {
     expect(() => findEngines(file, pretend('other', ['22']))).toThrow(
       expect.objectContaining({
         code: 'INTERNAL',
-        message: expect.stringMatching(/^suite engines can't be set up/),
+        message: expect.stringMatching(/^suite engines cannot be set up/),
       }),
     );
   });
@@ -228,7 +228,7 @@ describe('the engine of a suite', () => {
     expect(chosen({ name: 'node', version: '24' })).toEqual(['24.21.0', 'Engine: Node 24.21.0']);
     expect(chosen({ name: 'node', version: 'v24.13.1' })).toEqual([
       '24.21.0',
-      'Engine: Node 24.21.0 (24.13.1 was asked for; this is what the agent has of 24)',
+      'Engine: Node 24.21.0 (24.13.1 was requested; the agent has this version of 24)',
     ]);
     expect(chosen({ name: 'bun', version: '1.3' })).toEqual(['1.3.14', 'Engine: Bun 1.3.14']);
     expect(chosen({ name: 'bun', version: '1.3.2' })[0]).toBe('1.3.14');
@@ -238,7 +238,7 @@ describe('the engine of a suite', () => {
     const log: string[] = [];
     const others = engines.filter(({ version }) => !version.startsWith('22.'));
     expect(chooseEngine(others, null, (_, line) => log.push(line)).version).toBe('24.21.0');
-    expect(log).toEqual(['Engine: Node 24.21.0 (this agent does not have Node 22, the usual one)']);
+    expect(log).toEqual(['Engine: Node 24.21.0 (this agent does not have the default, Node 22)']);
     expect(() => chooseEngine(others, { name: 'node', version: '22' })).toThrow('this agent has no Node 22;');
   });
 

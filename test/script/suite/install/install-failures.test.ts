@@ -77,7 +77,7 @@ describe.skipIf(enginesHere.length === 0)('a registry that nobody answers for', 
       expect(error).toBeInstanceOf(AgentError);
       expect(error).toMatchObject({
         code: 'NETWORK_UNAVAILABLE',
-        message: expect.stringMatching(/^the package registry can't be reached: .*refused/i),
+        message: expect.stringMatching(/^the package registry cannot be reached: .*refused/i),
       });
     },
     60_000,
@@ -141,7 +141,7 @@ describe.skipIf(enginesHere.length === 0)('installCommand', () => {
       timeoutMs: 1500,
     });
     expect(reasonOf(error).message).toMatch(
-      /^the install command did not end within 2 s, in stage install: /,
+      /^the install command did not finish within 2 s, in stage install: /,
     );
     expect(log).toEqual(expect.arrayContaining(['begun', 'Command timed out']));
   });
@@ -168,7 +168,7 @@ describe.skipIf(enginesHere.length === 0)('installCommand', () => {
     await run.install();
     const log = run.log.map(({ msg }) => msg);
     expect(log).toContain(
-      '"playwright install" is not needed in installCommand: the agent brings browsers itself',
+      '"playwright install" is not needed in installCommand: the agent installs browsers itself',
     );
     expect(log).toContain('browsers: 1');
   });

@@ -94,7 +94,7 @@ test('of several lock files, packageManager says which; else a fixed order, with
   expect([name, log[0]]).toEqual([
     'yarn',
     'warn: Several lock files (yarn.lock, package-lock.json): yarn.lock is used; ' +
-      'the field packageManager of package.json says which one counts',
+      'set the field packageManager in package.json to choose one',
   ]);
   expect(choose({ 'package-lock.json': '', 'npm-shrinkwrap.json': '' }).log).toEqual([
     'info: Package manager: npm (npm-shrinkwrap.json)',
@@ -112,7 +112,7 @@ test('without a lock file: what installCommand calls, or an error that says how 
   ]);
   expect(() => choose({ 'package.json': '{}' })).toThrow(
     'the code bundle has no lock file (pnpm-lock.yaml, yarn.lock, bun.lock, bun.lockb, npm-shrinkwrap.json, package-lock.json): ' +
-      'run "npm install --package-lock-only" in the project and make the bundle again, or give the check an installCommand',
+      'run "npm install --package-lock-only" in the project and create the bundle again, or give the check an installCommand',
   );
   expect(() => choose(pinned('pnpm@9.1.0'), { installCommand: '  ' })).toThrow(
     'run "pnpm install --lockfile-only"',

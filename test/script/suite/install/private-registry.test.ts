@@ -104,8 +104,10 @@ describe.skipIf(enginesHere.length === 0).concurrent('a private registry', { tim
       for (const { manager, error } of failed[index] ?? []) {
         const { code, message } = reasonOf(error);
         expect(code).toBe('INSTALL_FAILED');
-        expect(message, manager).toMatch(/^the install command did not end within 4 s, in stage install: /);
-        expect(message, manager).toContain(`packages come from https://${host}/: does it answer`);
+        expect(message, manager).toMatch(
+          /^the install command did not finish within 4 s, in stage install: /,
+        );
+        expect(message, manager).toContain(`packages are fetched from https://${host}/: does it answer`);
       }
   });
 
@@ -140,8 +142,8 @@ describe.skipIf(enginesHere.length === 0).concurrent('a private registry', { tim
       const { code, message } = reasonOf(error);
       expect(code).toBe('INSTALL_FAILED');
       expect(message, manager).toContain(
-        `\nthe registry https://${registry.host} refused this check's credentials (401): look at the value of NPM_TOKEN in ` +
-          "the check's variables, and at what it may read\n",
+        `\nthe registry https://${registry.host} rejected this check's credentials (401): check the value of NPM_TOKEN in ` +
+          "the check's variables, and its read permissions\n",
       );
     }
   });

@@ -159,7 +159,7 @@ test.each<[string, Line[], number, string[], object | null]>([
     [run, plan('a'), end('a', 'passed'), done('passed')],
     7,
     ['one', 'two'],
-    { code: 'SCRIPT_THREW', message: 'the test command ended with exit code 7: one | two' },
+    { code: 'SCRIPT_THREW', message: 'the test command exited with code 7: one | two' },
   ],
 ])('the reason: %s', async (_name, lines, code, lastLines, failure) => {
   const place = folders();
@@ -260,7 +260,7 @@ test('files: failed tests first, unique names, at most so many; the rest is in t
   ]);
   expect(report.notes).toEqual([
     '3 tests: 2 passed, 1 failed',
-    '1 files of tests are in report.zip alone: a run has at most 6 artifacts',
+    '1 files of tests are only in report.zip: a run has at most 6 artifacts',
   ]);
   expect(report.tests[1]?.attachments.map(({ artifact }) => artifact)).toEqual([
     'a-b.zip',
