@@ -6,30 +6,29 @@ import type { Log } from '../log.ts';
 import { createScrubber } from '../secrets/scrubber/scrubber.ts';
 import { createAbilities, slotsOf } from './abilities.ts';
 import { createAgentEnd, type AgentEnd } from './agent-end.ts';
+import {
+  createAgentGuards,
+  createHost,
+  createLazyMetricsPage,
+  openTransport,
+  startScriptParts,
+} from './agent-parts.ts';
 import { createArtifactDelivery } from './artifacts/delivery.ts';
-import { readAuthorities } from './link/authorities.ts';
-import { createBundleFetcher } from './link/bundles.ts';
 import { createClaiming } from './claiming/claiming.ts';
 import { uselessDataDir } from './folders/data-dir.ts';
 import { createFaultEvents } from './link/fault-events.ts';
-import { silentOwnerMs } from './folders/owner.ts';
-import { createGuards } from './metrics/guards.ts';
 import { startHealthServer, type AgentState } from './metrics/health.ts';
 import { createIntake } from './claiming/intake.ts';
 import { agentJobTypes } from './job-types/table.ts';
 import { createLeases } from './run/leases.ts';
-import { machine } from './link/machine.ts';
-import type { MetricsSources } from './metrics-page.ts';
 import { createMetrics } from './metrics/counters.ts';
 import { Outbox, outboxLimits, type OutboxLimits } from './outbox/outbox.ts';
 import { ownSecrets } from './scrubbing/own-secrets.ts';
 import { createResultSender } from './outbox/result-sender.ts';
 import { createToolLoader } from './running-tools.ts';
 import { createRuntimeWatch } from './runtime-watch.ts';
-import { createScriptHost, packageEngines, packageRuntimes, scriptSettings } from './script-host.ts';
 import { createServiceClient } from './link/client.ts';
 import { createSession } from './link/session.ts';
-import { createTransport } from './link/transport.ts';
 import { createTurnWatch } from './metrics/turn-watch.ts';
 import { createWorkDirs } from './folders/work-dir.ts';
 
@@ -110,22 +109,13 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
 
   // Check types and lanes.
   const slots = slotsOf(config);
-  const host = createScriptHost({
-    runtimesFolder: options.runtimesFolder ?? packageRuntimes(),
-    enginesFolder: options.enginesFolder ?? packageEngines(),
-    ...scriptSettings(config),
-    slots: slots.browser,
-    suiteSlots: slots.suite,
+  const host = createHost(options, {
+    now,
+    random,
+    slots,
+    transport,
     artifactBytes: () => session.current()?.limits.artifactBytes ?? Infinity,
-    fetchBundle: createBundleFetcher({
-      transport,
-      serviceUrl,
-      folder: join(dataDir, 'bundles'),
-      onKeyRefused: fail,
-      now,
-      random,
-    }),
-    warn: (line) => log.warn(line),
+    onKeyRefused: fail,
   });
   const abilities = createAbilities(slots, host);
   const { lanes } = abilities;
@@ -178,16 +168,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   await host.refresh();
   const lanesAtStart = abilities.openLanes();
 
-  const guards = createGuards({
-    dataDir,
-    memoryLimitBytes: machine().memoryBytes,
-    serviceFailingSince: client.failingSince,
-    clockSkewMs: session.clockSkewMs,
-    outbox: () => outbox.status(),
-    outboxCapBytes: limits.capBytes,
-    outboxMemoryBytes: limits.memoryBytes,
-    now,
-  });
+  const guards = createAgentGuards({ dataDir, client, session, outbox, limits, now });
 
   // Claiming. The tools that run jobs are loaded with the first job.
   const working = { version, lanes, leases, host, workDirs, artifacts, outbox, secrets, scrubber };
@@ -213,7 +194,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
       clockSkewMs: session.clockSkewMs(),
       alive: !helloWatch.isStuck() && !claiming.isStuck(),
     }),
-    metricsPage: laterMetricsPage({ ...working, metrics, guards, session, outboxLimits: limits, now }),
+    metricsPage: createLazyMetricsPage({ ...working, metrics, guards, session, outboxLimits: limits, now }),
   }).catch(async (error: unknown) => {
     await outbox.close();
     transport.close();
@@ -223,13 +204,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   guards.start();
   sender.start();
   claiming.start(lanesAtStart);
-  if (host.carriesScripts) {
-    await workDirs.removeDead();
-    // An agent on another machine counts as dead only after a period of silence.
-    setTimeout(() => void workDirs.removeDead(), 2 * silentOwnerMs).unref();
-    runtimeWatch.start();
-    await artifacts.start();
-  }
+  if (host.carriesScripts) await startScriptParts({ workDirs, runtimeWatch, artifacts });
   const started = { healthUrl: health.url, lanes: lanes.slots, checkTypes: abilities.types(), version };
   log.info({ ...started, runtimes: host.runtimes(), engines: host.engines() }, 'agent started');
   for (const type of abilities.types()) void agentJobTypes[type].warnAtStart?.(log);
@@ -257,30 +232,4 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
     health,
   });
   return { healthUrl: health.url, ...end };
-}
-
-/** The connection to the service. Throws FatalError for a proxy or a CA file that cannot be used. */
-function openTransport({ serviceUrl, proxy, extraCaFile, apiKey }: AgentConfig, version: string) {
-  // Targets use the same CA file, so an unusable file must be reported even if the service uses plain http.
-  if (extraCaFile !== null) readAuthorities(extraCaFile);
-  return createTransport({
-    serviceUrl,
-    proxy,
-    extraCaFile,
-    headers: {
-      authorization: `Bearer ${apiKey.reveal()}`,
-      'user-agent': `private-location-agent/${version}`,
-      accept: 'application/json',
-    },
-  });
-}
-
-/** The metrics page. Its library is loaded at the first request. */
-function laterMetricsPage(sources: MetricsSources): () => Promise<{ contentType: string; body: string }> {
-  let page: ReturnType<typeof laterMetricsPage> | null = null;
-  return async () => {
-    const { createMetricsPage } = await import('./metrics-page.ts');
-    page ??= createMetricsPage(sources);
-    return page();
-  };
 }

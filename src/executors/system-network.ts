@@ -10,7 +10,7 @@ import {
   type ResolvedAddress,
 } from './interface/network.ts';
 import type { PingSocket } from './interface/ping-socket.ts';
-import { parseResolvConf } from './resolve/resolv-conf.ts';
+import { parseResolvConf, type ResolvConf } from './resolve/resolv-conf.ts';
 import { cachedFile } from './resolve/file.ts';
 import { createIpv6Routes, type Ipv6Routes } from './resolve/ipv6.ts';
 import { toAsciiName, unbracketed } from './interface/name.ts';
@@ -52,17 +52,26 @@ async function openPingSocketLazily(family: IpFamily): Promise<PingSocket> {
  */
 export function createNetwork(options: NetworkOptions): Network {
   const now = options.now ?? (() => performance.now());
-  const hosts = openHostsFile(options.hostsFile ?? '/etc/hosts', now);
   const conf = cachedFile(
     options.resolvConfFile ?? '/etc/resolv.conf',
     (text) => parseResolvConf(text, ownHostname()),
     now,
   );
+  return {
+    resolve: createResolver(options, conf, now),
+    nameServers: async () => conf().servers.map((server) => ({ ...server })),
+    ...createPingSockets(options.openPingSocket ?? openPingSocketLazily),
+  };
+}
+
+function createResolver(
+  options: NetworkOptions,
+  conf: () => ResolvConf,
+  now: () => number,
+): Network['resolve'] {
+  const hosts = openHostsFile(options.hostsFile ?? '/etc/hosts', now);
   const stub = createStubResolver(conf);
   const ipv6 = options.ipv6Routes ?? createIpv6Routes(now);
-  const openPingSocket = options.openPingSocket ?? openPingSocketLazily;
-  const pingSockets = new Map<IpFamily, Promise<PingSocket>>();
-  let closed = false;
 
   /** Returns immediately if no name server is needed. */
   function findLocally(name: string, family: IpFamily): Found | null {
@@ -138,6 +147,16 @@ export function createNetwork(options: NetworkOptions): Network {
     };
   }
 
+  return resolve;
+}
+
+/** The ICMP sockets of the network, one per family, opened on first use. */
+function createPingSockets(
+  openPingSocket: (family: IpFamily) => Promise<PingSocket>,
+): Pick<Network, 'icmp' | 'close'> {
+  const pingSockets = new Map<IpFamily, Promise<PingSocket>>();
+  let closed = false;
+
   function icmp(family: IpFamily): Promise<PingSocket> {
     if (closed) return Promise.reject(new AgentError('NETWORK_UNAVAILABLE', 'the network is closed'));
     const known = pingSockets.get(family);
@@ -160,5 +179,5 @@ export function createNetwork(options: NetworkOptions): Network {
     pingSockets.clear();
   }
 
-  return { resolve, nameServers: async () => conf().servers.map((server) => ({ ...server })), icmp, close };
+  return { icmp, close };
 }

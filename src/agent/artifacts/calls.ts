@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { FatalError, ServiceError } from '../../errors.ts';
 import { artifactHeaders, artifactPath } from '../../protocol/agent-calls.ts';
-import type { StoredArtifact } from './store.ts';
+import type { StoredArtifact } from './stored-artifact.ts';
 import { classify } from '../link/client.ts';
 import type { Transport } from '../link/transport.ts';
 

@@ -7,7 +7,7 @@ import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
 import type { AttemptFile, KeepArtifacts } from './attempt-files.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import { codeOf } from '../../system-errors.ts';
-import type { StoredArtifact } from './store.ts';
+import type { StoredArtifact } from './stored-artifact.ts';
 
 /** Where scrubbed files are stored: the agent's store, or a folder of `run`. */
 export type ArtifactPlace = {

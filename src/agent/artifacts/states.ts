@@ -1,7 +1,7 @@
 import { FatalError, ServiceError } from '../../errors.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
 import type { RequestOf } from '../../protocol/routes.ts';
-import type { StoredArtifact } from './store.ts';
+import type { StoredArtifact } from './stored-artifact.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
 import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';

@@ -2,35 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { promises as fs } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../log.ts';
-import type { Artifact } from '../../protocol/result.ts';
-import {
-  beatFolder,
-  isOwnerGone,
-  ownerBeatMs,
-  ownerFiles,
-  signFolder,
-  unsignFolder,
-} from '../folders/owner.ts';
+import { beatFolder, ownerBeatMs, ownerFiles, signFolder, unsignFolder } from '../folders/owner.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
-
-/** A scrubbed file that waits to be sent to the service. */
-export type StoredArtifact = {
-  id: string;
-  /** The file with its bytes. */
-  path: string;
-  jobId: string;
-  attempt: number;
-  leaseToken: string;
-  name: string;
-  type: Artifact['type'];
-  contentType: string;
-  /** Bytes. */
-  size: number;
-  /** SHA-256 of the complete file, in base64. */
-  sha256: string;
-  /** Milliseconds since the epoch. */
-  createdAt: number;
-};
+import { about, adoptDeadFolders, binary, foldersOfOthers, sizeOf } from './adoption.ts';
+import type { StoredArtifact } from './stored-artifact.ts';
 
 export type ArtifactLimits = {
   /** Maximum size of all files together, in bytes. Above it the oldest file is dropped, counted and reported. */
@@ -63,9 +38,6 @@ export type ArtifactStore = {
   close: () => Promise<void>;
 };
 
-const binary = '.bin';
-const about = '.about';
-const adoptedPrefix = 'from-';
 const adoptEveryMs = 60_000;
 /** Even small files take memory and a directory entry. */
 const maxFiles = 20_000;
@@ -122,45 +94,12 @@ export function createArtifactStore(options: {
     }
   };
 
-  /** Moves a folder's files to this agent's folder. */
-  const flatten = async (folder: string) => {
-    const names = await fs.readdir(folder, { withFileTypes: true });
-    for (const entry of names) {
-      if (entry.isDirectory()) await flatten(join(folder, entry.name));
-    }
-    for (const { name } of names.filter((entry) => entry.name.endsWith(about))) {
-      const artifact = await read(join(folder, name), home);
-      // Move the bytes first: a description implies that the bytes exist.
-      const bytes = name.slice(0, -about.length) + binary;
-      // An adopter that was killed between the two moves has left the bytes one folder above.
-      for (const source of [join(folder, bytes), join(dirname(folder), bytes)]) {
-        if (artifact === null || (await sizeOf(source)) !== artifact.size) continue;
-        await fs.rename(source, artifact.path);
-        await fs.rename(join(folder, name), join(home, name));
-        known.set(artifact.id, artifact);
-        break;
-      }
-    }
-    await fs.rm(folder, { recursive: true, force: true });
-  };
-
   const adopt = async () => {
-    const entries = await fs.readdir(root, { withFileTypes: true }).catch(() => []);
-    const others = entries.filter((entry) => entry.isDirectory() && join(root, entry.name) !== home);
-    if (others.length === 0) return;
+    const folders = await foldersOfOthers(root, home);
+    if (folders.length === 0) return;
     await signed();
-    const clock = join(home, ownerFiles.alive);
     const before = known.size;
-    for (const { name } of others) {
-      if (!(await isOwnerGone(join(root, name), clock, holdsArtifacts).catch(() => false))) continue;
-      // Another agent may adopt at the same moment; only one rename of a folder succeeds.
-      const mine = join(home, adoptedPrefix + name);
-      const won = await fs.rename(join(root, name), mine).then(
-        () => true,
-        () => false,
-      );
-      if (won) await flatten(mine);
-    }
+    await adoptDeadFolders(folders, home, (artifact) => known.set(artifact.id, artifact));
     if (known.size === before) return;
     log.info({ artifacts: known.size - before }, 'found artifacts of an earlier agent; sending them');
     await bound();
@@ -207,30 +146,4 @@ export function createArtifactStore(options: {
 
 function inOrder(artifacts: Iterable<StoredArtifact>): StoredArtifact[] {
   return [...artifacts].sort((a, b) => a.createdAt - b.createdAt);
-}
-
-function holdsArtifacts(names: readonly string[]): boolean {
-  return names.some((name) => name.endsWith(about) || name.startsWith(adoptedPrefix));
-}
-
-async function sizeOf(path: string): Promise<number | null> {
-  return fs.stat(path).then(
-    ({ size }) => size,
-    () => null,
-  );
-}
-
-/** Reads the description of an artifact; null if it is damaged. The bytes will be in `home`. */
-async function read(file: string, home: string): Promise<StoredArtifact | null> {
-  try {
-    const found = JSON.parse(await fs.readFile(file, 'utf8')) as Partial<StoredArtifact>; // checked below
-    const { id, jobId, attempt, leaseToken, name, type, contentType, size, sha256, createdAt } = found;
-    const texts = [jobId, leaseToken, name, type, contentType, sha256];
-    if (typeof id !== 'string' || !/^[0-9a-f-]{36}$/.test(id)) return null;
-    if (texts.some((text) => typeof text !== 'string')) return null;
-    if (![attempt, size, createdAt].every((number) => Number.isSafeInteger(number))) return null;
-    return { ...(found as StoredArtifact), path: join(home, id + binary) }; // every field has been checked
-  } catch {
-    return null;
-  }
 }

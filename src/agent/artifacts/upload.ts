@@ -2,7 +2,8 @@ import { FatalError, ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { ArtifactCalls } from './calls.ts';
 import { createStateReports } from './states.ts';
-import type { ArtifactStore, StoredArtifact } from './store.ts';
+import type { ArtifactStore } from './store.ts';
+import type { StoredArtifact } from './stored-artifact.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import type { ServiceClient } from '../link/client.ts';
@@ -73,6 +74,8 @@ export function createUploader(options: {
     if (nextAt < Infinity) timer = setTimeout(pump, nextAt - time + 1).unref();
   };
 
+  const onProgress = () => (progressAt = performance.now());
+
   const begin = (artifact: StoredArtifact): void => {
     const work = upload(artifact)
       .catch((error: unknown) => options.fault(toError(error), 'an upload failed'))
@@ -88,7 +91,7 @@ export function createUploader(options: {
     try {
       await session.get(stopped.signal);
       const startedAt = performance.now();
-      if (!(await sendRest(artifact, delivery))) return;
+      if (!(await sendRest(artifact, delivery, { calls, signal: stopped.signal, onProgress }))) return;
       metrics.histograms.artifact_upload_seconds.observe((performance.now() - startedAt) / 1000);
       metrics.artifactsSent += 1;
       metrics.artifactBytesSent += artifact.size;
@@ -102,48 +105,13 @@ export function createUploader(options: {
     }
   };
 
-  /** True = the service has the complete file. */
-  const sendRest = async (artifact: StoredArtifact, delivery: Delivery): Promise<boolean> => {
-    const found = await calls.stored(artifact, stopped.signal);
-    if (found?.isStored === true) return true;
-    const storedBytes = Math.min(found?.length ?? 0, artifact.size);
-    if (storedBytes > delivery.storedBytes) {
-      // It makes progress, even if the connection breaks often.
-      delivery.failures = 0;
-      progressAt = performance.now();
-    }
-    delivery.storedBytes = storedBytes;
-    // The service has all bytes but has not finished the file; sending the last byte again makes it finish.
-    const from = Math.min(storedBytes, Math.max(0, artifact.size - 1));
-    const onProgress = () => (progressAt = performance.now());
-    const isComplete = await calls.send(artifact, from, { signal: stopped.signal, onProgress });
-    onProgress();
-    return isComplete;
-  };
-
   const failed = async (artifact: StoredArtifact, delivery: Delivery, error: unknown): Promise<void> => {
     delivery.failures += 1;
-    const refused = error instanceof ServiceError && error.code === 'SERVICE_REFUSED' ? error.status : null;
     const fields = { artifact: artifact.name, jobId: artifact.jobId, err: toError(error) };
-    if (refused === 413)
-      return giveUp(artifact, 'refused', { ...fields, why: 'larger than the service accepts' });
-    if (refused === 422) {
-      delivery.restarts += 1;
-      if (delivery.restarts >= maxRestarts)
-        return giveUp(artifact, 'lost', {
-          ...fields,
-          why: 'the service repeatedly received different bytes',
-        });
-    } else if (refused !== null && refused !== 416 && !isRetryable(error)) {
-      return giveUp(artifact, 'lost', { ...fields, why: 'the service refused it' });
-    }
-    if (options.now() - artifact.createdAt > giveUpAfterMs) {
-      return giveUp(artifact, 'lost', { ...fields, why: 'it could not be sent within a day' });
-    }
-    const { code } = (toError(error).cause ?? {}) as NodeJS.ErrnoException; // only system errors have a code
-    if (code === 'ENOENT') return giveUp(artifact, 'lost', { ...fields, why: 'its file no longer exists' });
-    const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-    const waitMs = Math.max(asked, backoffMs(delivery.failures, options.random));
+    const end = permanentFailure(delivery, error, options.now() - artifact.createdAt);
+    if (end !== null) return giveUp(artifact, end.state, { ...fields, why: end.why });
+    const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+    const waitMs = Math.max(retryAfterMs, backoffMs(delivery.failures, options.random));
     delivery.notBefore = performance.now() + waitMs;
     log.warn({ ...fields, retryInMs: Math.round(waitMs) }, 'artifact not delivered yet');
   };
@@ -185,6 +153,48 @@ export function createUploader(options: {
       await Promise.all([...running.values(), reports.whenIdle()]);
     },
   };
+}
+
+/** Sends the bytes that the service does not have yet; true = the service has the complete file. */
+async function sendRest(
+  artifact: StoredArtifact,
+  delivery: Delivery,
+  { calls, signal, onProgress }: { calls: ArtifactCalls; signal: AbortSignal; onProgress: () => void },
+): Promise<boolean> {
+  const found = await calls.stored(artifact, signal);
+  if (found?.isStored === true) return true;
+  const storedBytes = Math.min(found?.length ?? 0, artifact.size);
+  if (storedBytes > delivery.storedBytes) {
+    // It makes progress, even if the connection breaks often.
+    delivery.failures = 0;
+    onProgress();
+  }
+  delivery.storedBytes = storedBytes;
+  // The service has all bytes but has not finished the file; sending the last byte again makes it finish.
+  const from = Math.min(storedBytes, Math.max(0, artifact.size - 1));
+  const isComplete = await calls.send(artifact, from, { signal, onProgress });
+  onProgress();
+  return isComplete;
+}
+
+/** Counts restarts, and returns why the file will never be delivered; null = try again. */
+function permanentFailure(
+  delivery: Delivery,
+  error: unknown,
+  ageMs: number,
+): { state: 'lost' | 'refused'; why: string } | null {
+  const refused = error instanceof ServiceError && error.code === 'SERVICE_REFUSED' ? error.status : null;
+  if (refused === 413) return { state: 'refused', why: 'larger than the service accepts' };
+  if (refused === 422) {
+    delivery.restarts += 1;
+    if (delivery.restarts >= maxRestarts)
+      return { state: 'lost', why: 'the service repeatedly received different bytes' };
+  } else if (refused !== null && refused !== 416 && !isRetryable(error)) {
+    return { state: 'lost', why: 'the service refused it' };
+  }
+  if (ageMs > giveUpAfterMs) return { state: 'lost', why: 'it could not be sent within a day' };
+  const { code } = (toError(error).cause ?? {}) as NodeJS.ErrnoException; // only system errors have a code
+  return code === 'ENOENT' ? { state: 'lost', why: 'its file no longer exists' } : null;
 }
 
 function isRetryable(error: unknown): boolean {

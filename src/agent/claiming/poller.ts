@@ -53,25 +53,9 @@ export function createPoller(options: {
   const finishing = new AbortController();
   const cutOff = new AbortController();
   let running: Promise<void> = Promise.resolve();
-  let claimMost: number = protocolLimits.claimJobs;
+  let maxJobs: number = protocolLimits.claimJobs;
   /** Jobs received and jobs requested in the last claim. */
-  let brought: 'nothing' | 'some' | 'all' = 'nothing';
-
-  /** Resolves when `count` slots are free, after at most `atMostMs`, or when the loop is about to end. */
-  const slotsFree = (count: number, atMostMs?: number) =>
-    new Promise<void>((resolve) => {
-      const done = () => {
-        stop();
-        clearTimeout(timer);
-        finishing.signal.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = atMostMs === undefined ? undefined : setTimeout(done, atMostMs);
-      const stop = lanes.onFree(lane, () => {
-        if (lanes.free(lane) >= count) done();
-      });
-      finishing.signal.addEventListener('abort', done);
-    });
+  let lastClaim: 'nothing' | 'some' | 'all' = 'nothing';
 
   const claim = async (free: number): Promise<void> => {
     watch.rest();
@@ -85,7 +69,7 @@ export function createPoller(options: {
     try {
       answer = await client.call(
         'claim',
-        { agentId: hello.agentId, free: { [lane]: Math.min(free, claimMost) }, waitSeconds },
+        { agentId: hello.agentId, free: { [lane]: Math.min(free, maxJobs) }, waitSeconds },
         { timeoutMs, answerBytes, signal: cutOff.signal },
       );
     } catch (error) {
@@ -95,22 +79,22 @@ export function createPoller(options: {
     metrics.polledAt.set(lane, performance.now());
     if (answer !== null && answer.jobs.length > 0) {
       metrics.jobsClaimed += answer.jobs.length;
-      brought = answer.jobs.length >= Math.min(free, claimMost) ? 'all' : 'some';
+      lastClaim = answer.jobs.length >= Math.min(free, maxJobs) ? 'all' : 'some';
       await options.accept(answer.jobs);
       return;
     }
-    brought = 'nothing';
+    lastClaim = 'nothing';
     if (performance.now() - askedAt < hastyAnswerMs) {
       await pause(backoffMs(2, options.random), finishing.signal);
     }
   };
 
-  const failed = async (error: unknown, failures: number): Promise<void> => {
+  const retryLater = async (error: unknown, failures: number): Promise<void> => {
     metrics.claimsFailed += 1;
     const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
     const waitMs = Math.max(asked, backoffMs(failures, options.random));
     // The answer was too long to read; fewer jobs at a time make a shorter one.
-    claimMost = Math.max(1, Math.floor(claimMost / 2));
+    maxJobs = Math.max(1, Math.floor(maxJobs / 2));
     log.warn({ lane, err: toError(error), retryInMs: Math.round(waitMs) }, 'jobs not claimed');
     watch.turn(waitMs + 30_000);
     await pause(waitMs, finishing.signal);
@@ -123,7 +107,7 @@ export function createPoller(options: {
       const free = lanes.free(lane);
       if (free === 0) {
         watch.rest();
-        await slotsFree(1);
+        await slotsFree({ lanes, lane, count: 1, signal: finishing.signal });
         metrics.polledAt.set(lane, performance.now());
         continue;
       }
@@ -132,18 +116,19 @@ export function createPoller(options: {
         await pause(blockedMs, finishing.signal);
         continue;
       }
-      if (brought === 'some') await pause(gatherMs, finishing.signal);
-      if (brought === 'all' && free < half) await slotsFree(half, gatherMs);
+      if (lastClaim === 'some') await pause(gatherMs, finishing.signal);
+      if (lastClaim === 'all' && free < half)
+        await slotsFree({ lanes, lane, count: half, maxWaitMs: gatherMs, signal: finishing.signal });
       if (finishing.signal.aborted) return;
       try {
         await claim(lanes.free(lane));
         failures = 0;
-        claimMost = protocolLimits.claimJobs;
+        maxJobs = protocolLimits.claimJobs;
       } catch (error) {
         if (error instanceof FatalError) return;
         if (finishing.signal.aborted) return;
         failures += 1;
-        await failed(error, failures);
+        await retryLater(error, failures);
       }
     }
   };
@@ -166,4 +151,28 @@ export function createPoller(options: {
       cutOff.abort(new Error('the agent is stopping'));
     },
   };
+}
+
+/** Resolves when `count` slots are free, after at most `maxWaitMs`, or when the signal fires. */
+function slotsFree(wait: {
+  lanes: Lanes;
+  lane: Lane;
+  count: number;
+  maxWaitMs?: number;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { lanes, lane, count, maxWaitMs, signal } = wait;
+  return new Promise<void>((resolve) => {
+    const done = () => {
+      stop();
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = maxWaitMs === undefined ? undefined : setTimeout(done, maxWaitMs);
+    const stop = lanes.onFree(lane, () => {
+      if (lanes.free(lane) >= count) done();
+    });
+    signal.addEventListener('abort', done);
+  });
 }

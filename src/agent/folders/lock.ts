@@ -10,8 +10,8 @@ import { connect, createServer, type Server } from 'node:net';
 const held = new Map<string, Server>();
 
 /** unix(7): the maximum length of sun_path. Longer paths would be cut silently. */
-const longestPath = 107;
-const isTooLong = (path: string) => Buffer.byteLength(path) > longestPath;
+const maxPathBytes = 107;
+const isTooLong = (path: string) => Buffer.byteLength(path) > maxPathBytes;
 
 /**
  * Creates a lock with a socket at `path`. Returns false if that is impossible: no room, a path too long, a file

@@ -44,29 +44,51 @@ export type StreamedCall = {
 
 export type Answer = { status: number; headers: IncomingMessage['headers']; body: Buffer };
 
-const longestConnectMs = 15_000;
+const maxConnectMs = 15_000;
 
-/** Creates the transport. Throws FatalError (78) if the file of extra certificates cannot be read. */
-export async function createTransport(options: {
+export type TransportOptions = {
   serviceUrl: URL;
   proxy: ProxyConfig;
   extraCaFile: string | null;
   headers: OutgoingHttpHeaders;
   /** Limit of each of the two steps through a proxy: its answer to CONNECT, and the TLS handshake inside. */
   connectTimeoutMs?: number;
-}): Promise<Transport> {
+};
+
+/** How calls reach the service: the request function, its base options, and what precedes each path. */
+type Route = {
+  request: typeof http.request;
+  base: RequestOptions & { hostname: string };
+  headers: OutgoingHttpHeaders;
+  pathPrefix: string;
+};
+
+/** Creates the transport. Throws FatalError (78) if the file of extra certificates cannot be read. */
+export async function createTransport(options: TransportOptions): Promise<Transport> {
+  const route = await openRoute(options);
+  return {
+    post: (path, body, call) => post(route, path, body, { ...call, retriesStale: true }),
+    send: (call) => stream(route, call),
+    close: () => {
+      if (route.base.agent instanceof http.Agent) route.base.agent.destroy();
+    },
+  };
+}
+
+/** Chooses between a direct connection, a tunnel and a plain http proxy. */
+async function openRoute(options: TransportOptions): Promise<Route> {
   const { serviceUrl } = options;
   const secure = serviceUrl.protocol === 'https:';
   const proxy = proxyFor(serviceUrl, options.proxy);
   const prefix = serviceUrl.pathname.replace(/\/+$/, '');
   const base: RequestOptions & { hostname: string } = { method: 'POST', ...destination(serviceUrl) };
   let headers: OutgoingHttpHeaders = { ...options.headers, host: serviceUrl.host };
-  let send: typeof http.request = http.request;
+  let request: typeof http.request = http.request;
   let absolute = '';
 
   if (secure) {
     const https = await import('node:https');
-    send = https.request;
+    request = https.request;
     const trust = options.extraCaFile === null ? {} : { secureContext: await trusting(options.extraCaFile) };
     base.agent = new https.Agent({ keepAlive: true, ...trust });
     if (proxy !== null) {
@@ -79,7 +101,7 @@ export async function createTransport(options: {
           proxy,
           target: serviceUrl,
           connectInside,
-          connectTimeoutMs: options.connectTimeoutMs ?? longestConnectMs,
+          connectTimeoutMs: options.connectTimeoutMs ?? maxConnectMs,
         }),
       });
     }
@@ -87,112 +109,117 @@ export async function createTransport(options: {
     base.agent = new http.Agent({ keepAlive: true });
   } else {
     const client = proxy.protocol === 'https:' ? await import('node:https') : http;
-    send = client.request;
+    request = client.request;
     base.agent = new client.Agent({ keepAlive: true });
-    const way = destination(proxy);
+    const proxyAddress = destination(proxy);
     // TLS must verify the proxy's name; node:https would use the Host header, which names the service.
-    Object.assign(base, way, { servername: isIP(way.hostname) === 0 ? way.hostname : '' });
+    Object.assign(base, proxyAddress, {
+      servername: isIP(proxyAddress.hostname) === 0 ? proxyAddress.hostname : '',
+    });
     headers = { ...headers, ...proxyAuthorization(proxy) };
     absolute = serviceUrl.origin;
   }
+  return { request, base, headers, pathPrefix: absolute + prefix };
+}
 
-  const attempt = (path: string, body: Buffer | string, post: PostOptions, again: boolean) =>
-    new Promise<Answer>((resolve, reject) => {
-      if (post.signal?.aborted) return reject(toError(post.signal.reason));
-      const request = send({
-        ...base,
-        path: absolute + prefix + path,
-        headers: {
-          ...headers,
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(body),
-        },
-      });
-      let answered = false;
-      // A request that still waits for its connection closes only when the connection is made or has failed.
-      const cut = (error: Error) => {
-        request.destroy(error);
-        fail(error);
-      };
-      const timer = setTimeout(
-        () => cut(new Error(`no complete answer within ${post.timeoutMs} ms`)),
-        post.timeoutMs,
-      );
-      const abort = () => cut(toError(post.signal?.reason));
-      post.signal?.addEventListener('abort', abort);
-      const settle = () => {
-        clearTimeout(timer);
-        post.signal?.removeEventListener('abort', abort);
-      };
-      const fail = (error: NodeJS.ErrnoException) => {
-        settle();
-        if (post.signal?.aborted) return reject(toError(post.signal.reason));
-        // The other side just closed a kept-alive connection, so the call never arrived.
-        const stale =
-          request.reusedSocket && !answered && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
-        if (stale && again) return resolve(attempt(path, body, post, false));
-        return reject(unreachable(error));
-      };
-      request.on('error', fail);
-      request.on('response', (response) => {
-        answered = true;
-        collect(response, post.answerBytes).then((received) => {
-          settle();
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received });
-        }, fail);
-      });
-      request.end(body);
+/** Posts JSON. With `retriesStale`, repeats a call once that failed because a kept-alive connection was closed. */
+function post(
+  route: Route,
+  path: string,
+  body: Buffer | string,
+  call: PostOptions & { retriesStale: boolean },
+): Promise<Answer> {
+  return new Promise<Answer>((resolve, reject) => {
+    if (call.signal?.aborted) return reject(toError(call.signal.reason));
+    const request = route.request({
+      ...route.base,
+      path: route.pathPrefix + path,
+      headers: {
+        ...route.headers,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      },
     });
-
-  const stream = (call: StreamedCall) =>
-    new Promise<Answer>((resolve, reject) => {
-      if (call.signal.aborted) {
-        call.body?.destroy();
-        return reject(toError(call.signal.reason));
-      }
-      const request = send({
-        ...base,
-        method: call.method,
-        path: absolute + prefix + call.path,
-        headers: { ...headers, ...call.headers },
-      });
-      const abort = () => {
-        request.destroy(toError(call.signal.reason));
-        fail(toError(call.signal.reason));
-      };
-      call.signal.addEventListener('abort', abort);
-      const settle = () => {
-        call.signal.removeEventListener('abort', abort);
-        call.body?.destroy();
-      };
-      const fail = (error: NodeJS.ErrnoException) => {
+    let answered = false;
+    // A request that still waits for its connection closes only when the connection is made or has failed.
+    const cut = (error: Error) => {
+      request.destroy(error);
+      fail(error);
+    };
+    const timer = setTimeout(
+      () => cut(new Error(`no complete answer within ${call.timeoutMs} ms`)),
+      call.timeoutMs,
+    );
+    const abort = () => cut(toError(call.signal?.reason));
+    call.signal?.addEventListener('abort', abort);
+    const settle = () => {
+      clearTimeout(timer);
+      call.signal?.removeEventListener('abort', abort);
+    };
+    const fail = (error: NodeJS.ErrnoException) => {
+      settle();
+      if (call.signal?.aborted) return reject(toError(call.signal.reason));
+      // The other side just closed a kept-alive connection, so the call never arrived.
+      const stale =
+        request.reusedSocket && !answered && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+      if (stale && call.retriesStale)
+        return resolve(post(route, path, body, { ...call, retriesStale: false }));
+      return reject(unreachable(error));
+    };
+    request.on('error', fail);
+    request.on('response', (response) => {
+      answered = true;
+      collect(response, call.answerBytes).then((received) => {
         settle();
-        reject(call.signal.aborted ? toError(call.signal.reason) : unreachable(error));
-      };
-      request.setTimeout(call.idleMs, () => request.destroy(new Error(`no progress for ${call.idleMs} ms`)));
-      request.on('error', fail);
-      request.on('response', (response) => {
-        const answer = { status: response.statusCode ?? 0, headers: response.headers };
-        const received = call.receive?.(answer, response)?.then(() => Buffer.alloc(0));
-        (received ?? collect(response, call.answerBytes)).then((body) => {
-          settle();
-          // Answered before everything was sent: stop sending, and do not reuse the connection.
-          if (!request.writableFinished) request.destroy();
-          resolve({ ...answer, body });
-        }, fail);
-      });
-      if (call.body === null) return request.end();
-      call.body.on('error', (error) => request.destroy(error));
-      call.body.pipe(request);
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received });
+      }, fail);
     });
+    request.end(body);
+  });
+}
 
-  return {
-    post: (path, body, post) => attempt(path, body, post, true),
-    send: stream,
-    close: () => {
-      if (base.agent instanceof http.Agent) base.agent.destroy();
-    },
-  };
+/** Makes a streamed call. */
+function stream(route: Route, call: StreamedCall): Promise<Answer> {
+  return new Promise<Answer>((resolve, reject) => {
+    if (call.signal.aborted) {
+      call.body?.destroy();
+      return reject(toError(call.signal.reason));
+    }
+    const request = route.request({
+      ...route.base,
+      method: call.method,
+      path: route.pathPrefix + call.path,
+      headers: { ...route.headers, ...call.headers },
+    });
+    const abort = () => {
+      request.destroy(toError(call.signal.reason));
+      fail(toError(call.signal.reason));
+    };
+    call.signal.addEventListener('abort', abort);
+    const settle = () => {
+      call.signal.removeEventListener('abort', abort);
+      call.body?.destroy();
+    };
+    const fail = (error: NodeJS.ErrnoException) => {
+      settle();
+      reject(call.signal.aborted ? toError(call.signal.reason) : unreachable(error));
+    };
+    request.setTimeout(call.idleMs, () => request.destroy(new Error(`no progress for ${call.idleMs} ms`)));
+    request.on('error', fail);
+    request.on('response', (response) => {
+      const answer = { status: response.statusCode ?? 0, headers: response.headers };
+      const received = call.receive?.(answer, response)?.then(() => Buffer.alloc(0));
+      (received ?? collect(response, call.answerBytes)).then((body) => {
+        settle();
+        // Answered before everything was sent: stop sending, and do not reuse the connection.
+        if (!request.writableFinished) request.destroy();
+        resolve({ ...answer, body });
+      }, fail);
+    });
+    if (call.body === null) return request.end();
+    call.body.on('error', (error) => request.destroy(error));
+    call.body.pipe(request);
+  });
 }
 
 function unreachable(error: NodeJS.ErrnoException): ServiceError {

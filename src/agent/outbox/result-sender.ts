@@ -1,12 +1,12 @@
 import { FatalError, ServiceError, toError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { protocolLimits } from '../../protocol/agent-calls.ts';
-import type { ResponseOf } from '../../protocol/routes.ts';
 import { backoffMs, pause } from '../link/backoff.ts';
 import type { AgentMetrics } from '../metrics/counters.ts';
 import type { Outbox } from './outbox.ts';
+import { createResultDelivery } from './result-delivery.ts';
 import type { Batch } from './segments.ts';
-import { isRefusedContent, type ServiceClient } from '../link/client.ts';
+import type { ServiceClient } from '../link/client.ts';
 import type { Session } from '../link/session.ts';
 
 /** Sends the outbox's results to the service: one batch in flight, oldest first, until each is acknowledged. */
@@ -22,7 +22,6 @@ export type ResultSender = {
 
 /** Results that finish within this time share one call. */
 const gatherMs = 50;
-const callTimeoutMs = 60_000;
 const fruitlessFlushMs = 5000;
 const hurriedRetryMs = 500;
 /** Time that remains after a second signal. Results that were not sent are safe on disk. */
@@ -41,8 +40,9 @@ export function createResultSender(options: {
   /** Aborted when the agent stops; later failures are not reported as faults. */
   ending: AbortSignal;
 }): ResultSender {
-  const { outbox, client, session, log, metrics } = options;
+  const { outbox, session, log } = options;
   const stopped = new AbortController();
+  const deliver = createResultDelivery({ ...options, signal: stopped.signal });
   let running: Promise<void> = Promise.resolve();
   let wake: (() => void) | null = null;
   /** Results were added since the outbox was last read. */
@@ -65,62 +65,6 @@ export function createResultSender(options: {
     waitsEnded.abort();
     wake?.();
   });
-
-  /** Sends one request. Returns the number of results in it, which the service has then processed, or rejects. */
-  const send = async (agentId: string, payloads: Buffer[]): Promise<void> => {
-    const sentAt = performance.now();
-    const answer = await client.call('results', requestBody(agentId, payloads), {
-      timeoutMs: callTimeoutMs,
-      signal: stopped.signal,
-    });
-    metrics.histograms.result_upload_seconds.observe((performance.now() - sentAt) / 1000);
-    if (answer === null || answer.items.length !== payloads.length) {
-      const text = `results: ${payloads.length} sent, ${answer?.items.length ?? 0} answered`;
-      throw new ServiceError('SERVICE_UNREACHABLE', text, { retryable: true });
-    }
-    for (const item of answer.items) account(item);
-  };
-
-  const account = (item: ResponseOf<'results'>['items'][number]) => {
-    if (item.outcome === 'rejected') {
-      metrics.resultsRejected += 1;
-      log.error(
-        { jobId: item.jobId, attempt: item.attempt, reason: item.reason },
-        'result rejected by the service',
-      );
-    } else {
-      metrics.resultsSent += 1;
-    }
-  };
-
-  /**
-   * Sends a batch; returns how many of its first results are done. A refused request is halved until the one result
-   * that the service cannot read is found and set aside, so that it does not block the others.
-   */
-  const deliver = async (agentId: string, payloads: Buffer[]): Promise<{ count: number; error: unknown }> => {
-    let count = 0;
-    let size = payloads.length;
-    while (count < payloads.length) {
-      try {
-        await send(agentId, payloads.slice(count, count + size));
-        count += size;
-        size = Math.min(size * 2, payloads.length - count);
-      } catch (error) {
-        if (!isRefusedContent(error)) return { count, error };
-        if (size > 1) {
-          size = Math.ceil(size / 2);
-          continue;
-        }
-        const unreadable = payloads[count];
-        if (unreadable !== undefined) await outbox.quarantine(unreadable);
-        metrics.resultsQuarantined += 1;
-        options.fault(toError(error), 'result refused by the service and set aside');
-        count += 1;
-        size = payloads.length - count;
-      }
-    }
-    return { count, error: null };
-  };
 
   const handle = async (batch: Batch, agentId: string): Promise<unknown> => {
     const { count, error } = await deliver(agentId, batch.payloads);
@@ -196,16 +140,4 @@ export function createResultSender(options: {
       await running;
     },
   };
-}
-
-/** The request around already serialised results. */
-function requestBody(agentId: string, payloads: Buffer[]): Buffer {
-  const parts: Buffer[] = [Buffer.from(`{"agentId":${JSON.stringify(agentId)},"results":[`)];
-  const comma = Buffer.from(',');
-  for (const [index, payload] of payloads.entries()) {
-    if (index > 0) parts.push(comma);
-    parts.push(payload);
-  }
-  parts.push(Buffer.from(']}'));
-  return Buffer.concat(parts);
 }

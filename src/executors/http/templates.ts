@@ -61,7 +61,7 @@ const requestTemplates: Dialect = {
         throw new TemplateError('partials and decorators are not supported');
     }
   },
-  mostOutput: 2 * 1024 * 1024,
+  maxOutput: 2 * 1024 * 1024,
   messages: {
     syntax: (problem) => shortened(problem, 200),
     tooMany: (things, most) => `it has more than ${most} ${things}`,

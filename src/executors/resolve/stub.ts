@@ -105,6 +105,106 @@ function causeOf(error: unknown): string {
   return error instanceof DnsMalformed ? error.message : connectionReason(error).code;
 }
 
+type Question = { name: string; type: number; family: IpFamily };
+
+type AskOptions = {
+  conf: ResolvConf;
+  signal: AbortSignal;
+  /** Called with the server that answered, and those whose older queries were still open. */
+  onAnswer: (server: DnsServer, waiting: readonly DnsServer[]) => void;
+};
+
+/** The answer of one server. Rejects only for a fault of this host or of the agent. */
+async function askServer(
+  server: DnsServer,
+  { name, type, family }: Question,
+  options: { useTcp: boolean; signal: AbortSignal },
+): Promise<Answer> {
+  try {
+    const query = encodeQuery({ id: randomInt(0x10000), name, type, edns: false });
+    const message = await exchange(server, query, options);
+    if (message.rcode === 3) return { kind: 'none' };
+    if (message.rcode !== 0)
+      return { kind: 'failure', why: `${server.address} answered ${rcodeName(message.rcode)}` };
+    const addresses = addressesOf(message, name, family);
+    return addresses.length === 0 ? { kind: 'none' } : { kind: 'addresses', addresses };
+  } catch (error) {
+    return { kind: 'failure', why: `${server.address}: ${causeOf(error)}` };
+  }
+}
+
+/** Queries the servers in turn. Each query stays open while the next is sent; the first usable answer wins. */
+function askServers(
+  servers: readonly DnsServer[],
+  question: Question,
+  { conf, signal, onAnswer }: AskOptions,
+): Promise<Answer> {
+  const stepMs = conf.timeoutMs ?? defaultStepMs;
+  const queries = servers.length * conf.attempts;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const others = new AbortController();
+    const open = new Set<DnsServer>();
+    let sent = 0;
+    let failure: string | null = null;
+    let timer: NodeJS.Timeout | null = null;
+    const finish = (settle: () => void) => {
+      if (timer !== null) clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      others.abort();
+      settle();
+    };
+    const onAbort = () => finish(() => reject(signal.reason));
+    const giveUp = () =>
+      finish(() => {
+        if (failure !== null) {
+          resolve({ kind: 'failure', why: failure });
+          return;
+        }
+        const asked = servers.map(({ address }) => address).join(', ');
+        reject(
+          new ResolveError('TIMEOUT', `${question.name} could not be resolved: no answer from ${asked}`),
+        );
+      });
+    const advance = () => {
+      if (timer !== null) clearTimeout(timer);
+      timer = null;
+      const server = servers[sent % servers.length];
+      if (sent >= queries || server === undefined) {
+        if (open.size === 0) giveUp();
+        else timer = setTimeout(giveUp, conf.timeoutMs ?? defaultLastWaitMs);
+        return;
+      }
+      sent += 1;
+      ask(server);
+      timer = setTimeout(advance, stepMs);
+    };
+    const ask = (server: DnsServer) => {
+      const waiting = [...open];
+      open.add(server);
+      askServer(server, question, { useTcp: conf.useTcp, signal: others.signal })
+        .then((answer) => {
+          if (others.signal.aborted) return;
+          open.delete(server);
+          if (answer.kind === 'failure') {
+            failure ??= answer.why;
+            advance();
+            return;
+          }
+          onAnswer(server, waiting);
+          finish(() => resolve(answer));
+        })
+        // A fault of this host or of the agent.
+        .catch((error: unknown) => finish(() => reject(error)));
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    advance();
+  });
+}
+
 /** Creates the resolver. `conf` is read at each lookup, so that changes to resolv.conf take effect. */
 export function createStubResolver(conf: () => ResolvConf): StubResolver {
   const slowUntil = new Map<string, number>();
@@ -120,104 +220,30 @@ export function createStubResolver(conf: () => ResolvConf): StubResolver {
     return [...rotated.filter((server) => !isSlow(server)), ...rotated.filter(isSlow)];
   }
 
+  /** Servers that still have an open query when a later one is answered were slow. */
+  function noteSpeed(server: DnsServer, waiting: readonly DnsServer[]): void {
+    const until = performance.now() + avoidSlowMs;
+    slowUntil.delete(`${server.address} ${server.port}`);
+    for (const slow of waiting) {
+      if (slow !== server) slowUntil.set(`${slow.address} ${slow.port}`, until);
+    }
+  }
+
   async function lookup(name: string, family: IpFamily, signal: AbortSignal): Promise<ResolvedAddress[]> {
     const current = conf();
     let failure: string | null = null;
     for (const candidate of candidateNames(name, current)) {
-      const answer = await askServers(candidate, family, { conf: current, signal });
+      const question = { name: candidate, type: typeOf[family], family };
+      const answer = await askServers(orderedServers(current), question, {
+        conf: current,
+        signal,
+        onAnswer: noteSpeed,
+      });
       if (answer.kind === 'addresses') return answer.addresses;
       if (answer.kind === 'failure') failure ??= answer.why;
     }
     if (failure !== null) throw new ResolveError('EAI_AGAIN', `${name} could not be resolved: ${failure}`);
     throw new ResolveError('ENOTFOUND', `${name} has no ${family === 4 ? 'IPv4' : 'IPv6'} address`);
-  }
-
-  /** Queries the servers in turn. Each query stays open while the next is sent; the first usable answer wins. */
-  function askServers(
-    name: string,
-    family: IpFamily,
-    { conf: current, signal }: { conf: ResolvConf; signal: AbortSignal },
-  ): Promise<Answer> {
-    const servers = orderedServers(current);
-    const stepMs = current.timeoutMs ?? defaultStepMs;
-    const queries = servers.length * current.attempts;
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      const others = new AbortController();
-      const open = new Set<DnsServer>();
-      let sent = 0;
-      let failure: string | null = null;
-      let timer: NodeJS.Timeout | null = null;
-      const finish = (settle: () => void) => {
-        if (timer !== null) clearTimeout(timer);
-        signal.removeEventListener('abort', onAbort);
-        others.abort();
-        settle();
-      };
-      const onAbort = () => finish(() => reject(signal.reason));
-      const giveUp = () =>
-        finish(() => {
-          if (failure !== null) {
-            resolve({ kind: 'failure', why: failure });
-            return;
-          }
-          const asked = servers.map(({ address }) => address).join(', ');
-          reject(new ResolveError('TIMEOUT', `${name} could not be resolved: no answer from ${asked}`));
-        });
-      const advance = () => {
-        if (timer !== null) clearTimeout(timer);
-        timer = null;
-        const server = servers[sent % servers.length];
-        if (sent >= queries || server === undefined) {
-          if (open.size === 0) giveUp();
-          else timer = setTimeout(giveUp, current.timeoutMs ?? defaultLastWaitMs);
-          return;
-        }
-        sent += 1;
-        ask(server);
-        timer = setTimeout(advance, stepMs);
-      };
-      const ask = (server: DnsServer) => {
-        // Servers that still have an older open query when this one is answered were slow.
-        const waiting = [...open];
-        open.add(server);
-        const query = encodeQuery({ id: randomInt(0x10000), name, type: typeOf[family], edns: false });
-        exchange(server, query, { useTcp: current.useTcp, signal: others.signal })
-          .then((message): Answer => {
-            if (message.rcode === 3) return { kind: 'none' };
-            if (message.rcode !== 0)
-              return { kind: 'failure', why: `${server.address} answered ${rcodeName(message.rcode)}` };
-            const addresses = addressesOf(message, name, family);
-            return addresses.length === 0 ? { kind: 'none' } : { kind: 'addresses', addresses };
-          })
-          .catch((error: unknown): Answer => ({
-            kind: 'failure',
-            why: `${server.address}: ${causeOf(error)}`,
-          }))
-          .then((answer) => {
-            if (others.signal.aborted) return;
-            open.delete(server);
-            if (answer.kind === 'failure') {
-              failure ??= answer.why;
-              advance();
-              return;
-            }
-            const now = performance.now();
-            slowUntil.delete(`${server.address} ${server.port}`);
-            for (const slow of waiting) {
-              if (slow !== server) slowUntil.set(`${slow.address} ${slow.port}`, now + avoidSlowMs);
-            }
-            finish(() => resolve(answer));
-          })
-          // A fault of this host or of the agent.
-          .catch((error: unknown) => finish(() => reject(error)));
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-      advance();
-    });
   }
 
   return { lookup };

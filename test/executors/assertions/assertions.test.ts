@@ -20,7 +20,7 @@ const holds = (fields: Partial<Assertion>, sources: AssertionSources): boolean =
   errorOf(fields, sources) === null;
 
 describe('evaluateAssertions', () => {
-  it('returns every assertion in order with what was found and why it failed', () => {
+  it('returns every assertion in order with the actual value and the error', () => {
     const sources: AssertionSources = {
       STATUS_CODE: () => ({ value: 503 }),
       RESPONSE_TIME: () => ({ value: 120.5 }),
@@ -86,7 +86,9 @@ describe('evaluateAssertions', () => {
     expect(errorOf({ source: 'COOKIE' as 'HEADERS' }, sources)).toBe(
       'the source "COOKIE" does not exist for this check; its sources are JSON_BODY',
     );
-    expect(errorOf({ source: 'constructor' as 'HEADERS' }, sources)).toContain('does not exist here');
+    expect(errorOf({ source: 'constructor' as 'HEADERS' }, sources)).toContain(
+      'does not exist for this check',
+    );
     expect(errorOf({ comparison: 'MATCHES' as 'EQUALS' }, sources)).toMatch(
       /^the comparison "MATCHES" is unknown; use one of EQUALS, /,
     );
@@ -233,7 +235,7 @@ describe('comparisons on one value', () => {
     expect(ms).toBeLessThan(1000);
   });
 
-  it('says what it expected and what it found', () => {
+  it('names the expected and the actual value', () => {
     const sources = json({ list: [1, 2, 'x'], name: 'n'.repeat(500), none: null });
     const expectError = (fields: Partial<Assertion>) => expect(errorOf(fields, sources));
     expectError({ property: '$.list', comparison: 'GREATER_THAN', target: '0' }).toBe(
@@ -360,7 +362,7 @@ describe('text sources', () => {
     expect(result?.error === null).toBe(expected);
   });
 
-  it('reads RESPONSE_DATA and TEXT_ANSWER in the same way', () => {
+  it('reads RESPONSE_DATA and TEXT_ANSWER alike', () => {
     const sources: AssertionSources = {
       RESPONSE_DATA: () => ({ value: 'SSH-2.0-OpenSSH_9\r\n' }),
       TEXT_ANSWER: () => ({ value: 'a.example. 300 IN A 192.0.2.1' }),
@@ -374,7 +376,7 @@ describe('text sources', () => {
     expect(result?.error).toMatch(/^the pattern \/\(\/ is not a valid regular expression: /);
   });
 
-  it('keeps at most 10 KB of what it found, in whole characters', () => {
+  it('keeps at most 10 KB of the actual value, without splitting characters', () => {
     const [ascii] = evaluateAssertions(
       [text({ comparison: 'CONTAINS', target: 'z' })],
       body(`${'a'.repeat(20_000)}z`),

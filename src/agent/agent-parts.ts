@@ -1,0 +1,124 @@
+import { join } from 'node:path';
+import type { AgentConfig } from '../config.ts';
+import type { FatalError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { LaneSlots } from './abilities.ts';
+import type { ArtifactDelivery } from './artifacts/delivery.ts';
+import { silentOwnerMs } from './folders/owner.ts';
+import type { WorkDirs } from './folders/work-dir.ts';
+import { readAuthorities } from './link/authorities.ts';
+import { createBundleFetcher } from './link/bundles.ts';
+import type { ServiceClient } from './link/client.ts';
+import { machine } from './link/machine.ts';
+import type { Session } from './link/session.ts';
+import { createTransport, type Transport } from './link/transport.ts';
+import type { MetricsSources } from './metrics-page.ts';
+import { createGuards, type Guards } from './metrics/guards.ts';
+import type { Outbox, OutboxLimits } from './outbox/outbox.ts';
+
+import type { RuntimeWatch } from './runtime-watch.ts';
+import {
+  createScriptHost,
+  packageEngines,
+  packageRuntimes,
+  scriptSettings,
+  type ScriptHost,
+} from './script-host.ts';
+
+type HostOptions = {
+  config: AgentConfig;
+  log: Log;
+  runtimesFolder?: string;
+  enginesFolder?: string;
+};
+
+type HostParts = {
+  now: () => number;
+  random: () => number;
+  slots: LaneSlots;
+  transport: Transport;
+  artifactBytes: () => number;
+  onKeyRefused: (error: FatalError) => void;
+};
+
+/** Support for customer code: runtimes, suite engines and the code bundles of suites. */
+export function createHost(
+  { config, log, runtimesFolder, enginesFolder }: HostOptions,
+  { slots, transport, artifactBytes, onKeyRefused, now, random }: HostParts,
+): ScriptHost {
+  const { dataDir, serviceUrl } = config;
+  const folder = join(dataDir, 'bundles');
+  return createScriptHost({
+    runtimesFolder: runtimesFolder ?? packageRuntimes(),
+    enginesFolder: enginesFolder ?? packageEngines(),
+    ...scriptSettings(config),
+    slots: slots.browser,
+    suiteSlots: slots.suite,
+    artifactBytes,
+    fetchBundle: createBundleFetcher({ transport, serviceUrl, folder, onKeyRefused, now, random }),
+    warn: (line) => log.warn(line),
+  });
+}
+
+/** The checks of the agent's own state. */
+export function createAgentGuards(parts: {
+  dataDir: string;
+  client: ServiceClient;
+  session: Session;
+  outbox: Outbox;
+  limits: OutboxLimits;
+  now: () => number;
+}): Guards {
+  const { dataDir, client, session, outbox, limits, now } = parts;
+  return createGuards({
+    dataDir,
+    memoryLimitBytes: machine().memoryBytes,
+    serviceFailingSince: client.failingSince,
+    clockSkewMs: session.clockSkewMs,
+    outbox: () => outbox.status(),
+    outboxCapBytes: limits.capBytes,
+    outboxMemoryBytes: limits.memoryBytes,
+    now,
+  });
+}
+
+/** Starts the parts that only agents with script code need. */
+export async function startScriptParts(parts: {
+  workDirs: WorkDirs;
+  runtimeWatch: RuntimeWatch;
+  artifacts: ArtifactDelivery;
+}): Promise<void> {
+  await parts.workDirs.removeDead();
+  // An agent on another machine counts as dead only after a period of silence.
+  setTimeout(() => void parts.workDirs.removeDead(), 2 * silentOwnerMs).unref();
+  parts.runtimeWatch.start();
+  await parts.artifacts.start();
+}
+
+/** The connection to the service. Throws FatalError for a proxy or a CA file that cannot be used. */
+export function openTransport({ serviceUrl, proxy, extraCaFile, apiKey }: AgentConfig, version: string) {
+  // Targets use the same CA file, so an unusable file must be reported even if the service uses plain http.
+  if (extraCaFile !== null) readAuthorities(extraCaFile);
+  return createTransport({
+    serviceUrl,
+    proxy,
+    extraCaFile,
+    headers: {
+      authorization: `Bearer ${apiKey.reveal()}`,
+      'user-agent': `private-location-agent/${version}`,
+      accept: 'application/json',
+    },
+  });
+}
+
+/** The metrics page. Its library is loaded at the first request. */
+export function createLazyMetricsPage(
+  sources: MetricsSources,
+): () => Promise<{ contentType: string; body: string }> {
+  let page: ReturnType<typeof createLazyMetricsPage> | null = null;
+  return async () => {
+    const { createMetricsPage } = await import('./metrics-page.ts');
+    page ??= createMetricsPage(sources);
+    return page();
+  };
+}
