@@ -51,7 +51,7 @@ describe.each(jobTypes)('check type %s', (type) => {
     expect(tests.length).toBeGreaterThan(0);
   });
 
-  test('is told to users', () => {
+  test('is documented for users', () => {
     expect(read('README.md')).toContain(type);
     expect(read('CHANGELOG.md')).toContain(type);
   });
@@ -63,7 +63,7 @@ test.each(checkTypes)('checks of type %s can be created and changed through the 
   expect(Object.keys(openapi.paths[`/v1/checks/${checkPaths[type]}/{id}`] ?? {})).toContain('put');
 });
 
-test.each(checkTypes)('docs/analytics.md says what is measured of type %s', (type) => {
+test.each(checkTypes)('docs/analytics.md lists the metrics of type %s', (type) => {
   const rows = read('docs', 'analytics.md').match(/^\| [A-Z_]+(?:, [A-Z_]+)* +\|/gm) ?? [];
   expect(rows.filter((row) => row.split(/[|, ]+/).includes(type))).toHaveLength(1);
 });

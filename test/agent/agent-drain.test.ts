@@ -8,7 +8,7 @@ const daemon = daemonTests();
 const { finals, servers, startAgent, startPeer, status, target, until } = daemon;
 
 describe('drain', () => {
-  test('running jobs finish, nothing new is taken, readiness goes at once', async () => {
+  test('running jobs finish, no new job is claimed, readiness fails at once', async () => {
     const peer = await startPeer({ renewSeconds: 0.2 });
     await startAgent();
     const port = await target(true);
@@ -37,7 +37,7 @@ describe('drain', () => {
     expect(finals()[0]).toMatchObject({ status: 'failed' });
   });
 
-  test('the end of the grace period cuts what runs and hands it back', async () => {
+  test('the end of the grace period aborts running jobs and hands them back', async () => {
     const peer = await startPeer();
     await startAgent({ AGENT_SHUTDOWN_GRACE_SECONDS: '1' });
     const port = await target(true);
@@ -78,7 +78,7 @@ describe('drain', () => {
     expect(peer.results.length).toBeLessThan(40);
   });
 
-  test('a job on its way back is renewed no more', async () => {
+  test('a job that is being handed back is no longer renewed', async () => {
     const peer = await startPeer({ renewSeconds: 0.1 });
     peer.misbehave('release', async () => {
       await new Promise((resolve) => setTimeout(resolve, 600));

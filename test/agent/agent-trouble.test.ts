@@ -57,7 +57,7 @@ describe('a service in trouble', () => {
     }, 'an empty outbox');
   });
 
-  test('an answer that is lost makes a duplicate, not a second result', async () => {
+  test('a lost response causes a duplicate report, not a second result', async () => {
     const peer = await startPeer();
     await startAgent();
     const port = await target();
@@ -154,7 +154,7 @@ describe('a refused key', () => {
     return true;
   };
 
-  test('ends the agent with one line and 77', async () => {
+  test('the agent logs one line and exits with 77', async () => {
     const peer = await startPeer();
     peer.misbehave('hello', refuse);
     await startAgent();
@@ -165,7 +165,7 @@ describe('a refused key', () => {
     );
   });
 
-  test('does so later too, and what was not sent is kept', async () => {
+  test('the same happens later, and unsent results are kept', async () => {
     const peer = await startPeer();
     await startAgent();
     peer.misbehave('results', refuse);

@@ -110,7 +110,7 @@ test.each([
     { UPTIME_CONCURRENCY: '0', JOB_CONCURRENCY: '0' },
     { lanes: { suite: 2 }, checkTypes: ['PLAYWRIGHT'] },
   ],
-])('with %o an agent that could run everything announces and claims %o alone', async (env, announced) => {
+])('with %o an agent announces and claims only %o', async (env, announced) => {
   install('2026.04');
   installEngines('22.23.3');
   await start(env);
@@ -122,7 +122,7 @@ test.each([
   expect(new Set(claimedLanes())).toEqual(new Set([lane]));
 });
 
-test('a runtime that comes while the agent runs is announced, and its lane asks for jobs', async () => {
+test('a runtime that is installed while the agent runs is announced, and its lane claims jobs', async () => {
   mkdirSync(runtimes);
   await start();
   await expect.poll(claimedLanes, { timeout: 10_000 }).toEqual(['uptime']);
@@ -141,7 +141,7 @@ test('a runtime that comes while the agent runs is announced, and its lane asks 
   await expect.poll(() => hellos().at(-1)?.runtimes, { timeout: 10_000 }).toEqual(['2026.04', '2025.04']);
 });
 
-test('engines that come while the agent runs are announced, and the lane of suites asks for jobs', async () => {
+test('engines that are installed while the agent runs are announced, and the suite lane claims jobs', async () => {
   mkdirSync(runtimes);
   await start();
   await expect.poll(claimedLanes, { timeout: 10_000 }).toEqual(['uptime']);

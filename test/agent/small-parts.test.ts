@@ -22,7 +22,7 @@ describe('backoff', () => {
     expect(backoffMs(failures, () => chance)).toBe(expected);
   });
 
-  test('a pause ends with its signal', async () => {
+  test('a pause is aborted by its signal', async () => {
     const controller = new AbortController();
     // Longer than this test may take.
     const waiting = pause(60_000, controller.signal);
@@ -144,7 +144,7 @@ test('the machine has cores and memory', () => {
   expect(Number.isSafeInteger(memoryBytes) && memoryBytes > 2 ** 20).toBe(true);
 });
 
-describe('error events say nothing of a customer', () => {
+describe('error events contain no customer data', () => {
   test.each([
     ['GET https://user:pw@intern.example.org/path?token=1 failed', 'GET [url] failed'],
     [
@@ -193,11 +193,11 @@ describe('size of a result', () => {
   });
   const read = (json: string) => JSON.parse(json) as Result;
 
-  test('a small one stays as it is', () => {
+  test('a small result is unchanged', () => {
     expect(serialised(result(), 10_000)).toEqual({ json: JSON.stringify(result()), trimmed: false });
   });
 
-  test('a large one keeps its verdict and loses long texts', () => {
+  test('a large result keeps its status and loses long texts', () => {
     const { json, trimmed } = serialised(
       result({ details: { status: 500, body: 'ä'.repeat(50_000) } }),
       10_000,
@@ -212,7 +212,7 @@ describe('size of a result', () => {
     expect(read(json).log.at(-1)?.msg).toContain('more than 10000');
   });
 
-  test('one that is large in every way keeps its verdict alone', () => {
+  test('a result that is large in all fields keeps only its status', () => {
     const details = Object.fromEntries(
       Array.from({ length: 90 }, (_, index) => [`k${index}`, 'x'.repeat(2000)]),
     );

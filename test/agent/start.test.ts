@@ -55,7 +55,7 @@ async function startLongJob(program: Program): Promise<void> {
   await until(() => sockets.size > 0, 'the connection of the job');
 }
 
-test('one that the service has never answered ends without a word of faults', async () => {
+test('an agent that never reached the service exits without error messages', async () => {
   const program = start({ SERVICE_URL: 'http://127.0.0.1:9' });
   await until(() => program.stderr().includes('hello not accepted'), 'a hello in vain');
   program.kill('SIGTERM');
@@ -63,7 +63,7 @@ test('one that the service has never answered ends without a word of faults', as
   expect(program.stderr()).not.toContain('"level":"ERROR"');
 });
 
-test('SIGTERM ends an idle agent with 0, and the key is in no line', async () => {
+test('an idle agent exits with 0 on SIGTERM, and never logs its key', async () => {
   const program = start();
   await until(() => program.stderr().includes('hello accepted'), 'hello');
   program.kill('SIGTERM');
@@ -73,7 +73,7 @@ test('SIGTERM ends an idle agent with 0, and the key is in no line', async () =>
   for (const line of program.stderr().trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('msg');
 });
 
-test('a second SIGTERM cuts what runs: 75, and the job is handed back', async () => {
+test('a second SIGTERM aborts running jobs: exit code 75, and the job is handed back', async () => {
   const program = start({ AGENT_SHUTDOWN_GRACE_SECONDS: '60' });
   await startLongJob(program);
   const url = await healthUrl(program);
@@ -84,7 +84,7 @@ test('a second SIGTERM cuts what runs: 75, and the job is handed back', async ()
   expect(peer.releases).toMatchObject([{ reason: 'draining', nextAttempt: 1 }]);
 });
 
-test('the end of the grace period does so too', async () => {
+test('the end of the grace period does the same', async () => {
   const program = start({ AGENT_SHUTDOWN_GRACE_SECONDS: '0' });
   await startLongJob(program);
   program.kill('SIGINT');

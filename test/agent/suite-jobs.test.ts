@@ -13,7 +13,7 @@ import { details, passed, totals } from './suite-outcomes.ts';
 const bench = suiteJobsBench();
 const { start, claimed, renewals, toldLines, results, faults } = bench;
 
-test('stage and log lines ride along with the renewals, scrubbed; the result has the whole log', async () => {
+test('renewals carry the stage and scrubbed log lines; the result has the complete log', async () => {
   const { parts } = await start();
   bench.run = async ({ log: say, onStage, addSecret }) => {
     onStage('install');
@@ -35,7 +35,7 @@ test('stage and log lines ride along with the renewals, scrubbed; the result has
   expect(faults).toEqual([]);
 });
 
-test('lines of a renewal that failed come again; a service that refuses them keeps the lease alive without', async () => {
+test('lines of a failed renewal are sent again; a service that refuses them still renews the lease', async () => {
   const { peer, parts } = await start();
   bench.run = async ({ log: say }) => {
     let refused = 0;
@@ -145,7 +145,7 @@ test('a result of many tests that is too large keeps its totals and the tests th
   expect(parts.metrics.resultsTrimmed).toBe(1);
 });
 
-test('the result of 1,000 tests is scrubbed as a whole, and other work goes on meanwhile', async () => {
+test('the result of 1,000 tests is scrubbed completely, and other work runs at the same time', async () => {
   const { parts } = await start();
   const tests = Array.from({ length: 1000 }, (_, index) => ({
     title: `test ${index} of very-secret-word`,
@@ -172,35 +172,35 @@ test('the result of 1,000 tests is scrubbed as a whole, and other work goes on m
   expect(turns).toBeGreaterThan(10);
 });
 
-test('a suite that fills its lane holds up no other lane, and keeps its lease the while', async () => {
+test('a suite that fills its lane does not block other lanes, and keeps its lease', async () => {
   const { peer, parts } = await start({ leaseSeconds: 1 });
   let end: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => (end = resolve));
-  bench.run = async () => {
+  const signals: AbortSignal[] = [];
+  bench.run = async ({ signal }) => {
+    signals.push(signal);
     await ended;
     return passed();
   };
   const suites = [claimed(suiteJob()), claimed(suiteJob())].map((job) => runJob(job, parts));
   expect(parts.lanes.free('suite')).toBe(0);
-  const from = Date.now();
   const probes = Array.from({ length: 20 }, () => runJob(claimed(tcpJob(1)), parts));
   await Promise.all(probes);
   expect(results.map(({ checkType }) => checkType)).toEqual(Array.from({ length: 20 }, () => 'TCP'));
-  expect(Date.now() - from).toBeLessThan(5000);
-  // Three leases long.
+  // For as long as three leases. A lost lease would abort the suite.
   const times: number[] = [];
   peer.misbehave('renew', () => {
     times.push(performance.now());
     return false;
   });
   await expect.poll(() => (times.at(-1) ?? 0) - (times[0] ?? 0), { timeout: 20_000 }).toBeGreaterThan(3000);
-  expect(Math.max(...times.slice(1).map((time, index) => time - (times[index] ?? 0)))).toBeLessThan(1000);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
   end();
   await Promise.all(suites);
   expect(results.slice(20).map(({ status }) => status)).toEqual(['passed', 'passed']);
 }, 30_000);
 
-test('metrics tell the stages of suites and where their dependencies came from', async () => {
+test('metrics have the suite stages and the source of the dependencies', async () => {
   const { parts } = await start();
   bench.run = () => Promise.resolve(passed());
   await runJob(claimed(suiteJob()), parts);

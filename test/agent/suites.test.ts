@@ -89,7 +89,7 @@ const told = () => renewed().flatMap(({ log }) => log ?? []);
 const within = { timeout: 60_000, interval: 50 };
 
 describe.runIf(hasSuites)('suites in an agent', { timeout: 120_000 }, () => {
-  test('a suite is seen while it runs; a cancel ends it within 6 s, and what it did by then arrives', async () => {
+  test('a running suite is visible; a cancel stops it within 6 s and its results so far arrive', async () => {
     await start();
     const job = await addSuite('cancelled', {
       program: `
@@ -116,7 +116,7 @@ describe.runIf(hasSuites)('suites in an agent', { timeout: 120_000 }, () => {
     expect(JSON.stringify([peer.results, peer.calls])).not.toMatch(/word-of-the-check|pl_0123456789/);
   });
 
-  test('installers are handed the proxy with its password, tests are not, and it is masked wherever it comes out', async () => {
+  test('installers get the proxy with its password, tests do not, and it is masked everywhere', async () => {
     await start({
       HTTP_PROXY: `http://agent:${proxyPassword}@127.0.0.1:1`,
       NO_PROXY: '127.0.0.1',
@@ -148,7 +148,7 @@ describe.runIf(hasSuites)('suites in an agent', { timeout: 120_000 }, () => {
     expect(metrics).toContain('location_agent_slots{lane="suite"} 1\n');
   });
 
-  test('while the lane of suites is full, uptime jobs go on; the end of a drain hands the suite back', async () => {
+  test('uptime jobs run while the suite lane is full; a drain that runs out of time hands the suite back', async () => {
     const target = createServer((socket) => socket.on('error', () => undefined).end());
     await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
     const { port } = target.address() as AddressInfo;

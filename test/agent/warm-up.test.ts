@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => network.close());
 
-test('each executor that measures here has met a peer that answered, and nothing is left of it', async () => {
+test('each measuring executor has had an answer from a peer, and leaves nothing open', async () => {
   const loaded = new Map<JobType, Executor<JobType>>();
   const seen: { type: JobType; ok: boolean }[] = [];
   for (const type of probeTypes) {
@@ -45,7 +45,7 @@ test('each executor that measures here has met a peer that answered, and nothing
   expect(await settledAt(0, sockets)).toBe(0);
 });
 
-test('an executor that cannot be had, or fails, spoils nothing', async () => {
+test('an unavailable or failing executor has no effect on the others', async () => {
   let calls = 0;
   const broken = (type: JobType): Executor<JobType> => {
     if (type === 'DNS') throw new Error('it could not be loaded');

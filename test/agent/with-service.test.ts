@@ -91,7 +91,7 @@ const check = (more: object) => ({
   ...more,
 });
 
-test('scheduled checks of the service come back as results', async () => {
+test('scheduled checks produce results', async () => {
   const passing = await api('POST', '/v1/checks/tcp', check({ name: 'passes' }));
   const failing = await api(
     'POST',
@@ -114,7 +114,7 @@ test('scheduled checks of the service come back as results', async () => {
   expect(new Set(both.map(({ sequenceId }) => sequenceId)).size).toBe(1);
 }, 60_000);
 
-test('a key that the service does not know ends the agent', async () => {
+test('the agent exits when the service does not know its key', async () => {
   const stranger = createAgent({ config: configWith('pl_unknown-to-this-service'), log, version: '1.2.3' });
   await stranger.start();
   expect(await stranger.failed).toMatchObject({ code: 'KEY_REFUSED', exitCode: 77 });

@@ -15,9 +15,9 @@ beforeAll(async () => {
 async function end(code: string, env: Record<string, string> = {}) {
   const url = (name: string) => JSON.stringify(pathToFileURL(join(modules, name)).href);
   const program = `
-    const { leaveLastWords } = await import(${url('commands/last-words.js')});
+    const { logEveryExit } = await import(${url('commands/last-words.js')});
     const { createLog } = await import(${url('log.js')});
-    const isAsItShould = leaveLastWords(createLog({ level: 'ERROR', scrub: (line) => line.replaceAll('a-secret', '***') }), 'the service');
+    const isAsItShould = logEveryExit(createLog({ level: 'ERROR', scrub: (line) => line.replaceAll('a-secret', '***') }), 'the service');
     const signal = (name) => { process.kill(process.pid, name); setTimeout(() => undefined, 5000); };
     ${code}`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {

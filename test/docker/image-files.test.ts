@@ -58,7 +58,7 @@ describe('docker/uptime-tree.mjs', () => {
     expect(readdirSync(join(app, 'node_modules'))).not.toContain('fastify');
   });
 
-  it('is an agent of four types, whose other commands say where they are', async () => {
+  it('is an agent of four types; its other commands name the image that has them', async () => {
     const peer = await startProtocolPeer();
     const main = join(app, 'dist', 'main.js');
     const agent = startProgram(main, ['start'], {
@@ -88,7 +88,7 @@ describe('docker/health-probe.c', () => {
   const compiled = spawnSync('cc', ['-O1', '-o', probe, join(root, 'docker', 'health-probe.c')]).status === 0;
   if (!compiled) process.stderr.write('skipped here: the health probe of images, for want of a C compiler\n');
 
-  it.skipIf(!compiled)('ends with 0 for a page with 200 alone', async () => {
+  it.skipIf(!compiled)('exits with 0 only for status 200', async () => {
     const asked: string[] = [];
     const server = createServer((request, response) => {
       asked.push(request.url ?? '');
@@ -108,7 +108,7 @@ describe('docker/health-probe.c', () => {
     expect(await run(probe, ['0'])).toEqual({ code: 1, output: 'health-probe: no port number\n' });
   });
 
-  it.skipIf(!compiled)('asks the service where no agent listens, unless it is told whom to ask', async () => {
+  it.skipIf(!compiled)('asks the service if no agent listens, unless a URL is given', async () => {
     const asked: string[] = [];
     let status = 200;
     const service = createServer((request, response) => {
@@ -131,7 +131,7 @@ describe('docker/health-probe.c', () => {
 
 // It hands the files to the containers' user.
 describe.skipIf(process.getuid?.() !== 0)('docker/make-keys.mjs', () => {
-  it('makes each key once, for its owner alone', async () => {
+  it('creates each key once, readable only by its owner', async () => {
     const keys = join(folder, 'keys');
     const make = () => run(process.execPath, [join(root, 'docker', 'make-keys.mjs'), keys]);
     const read = (name: string) => readFileSync(join(keys, name), 'utf8').trim();
@@ -158,7 +158,7 @@ describe.skipIf(process.getuid?.() !== 0)('docker/make-keys.mjs', () => {
 });
 
 describe('docker/seccomp.json', () => {
-  it('allows user namespaces, and nothing that only administrators need', () => {
+  it('allows user namespaces, and no system call that only administrators need', () => {
     const profile = JSON.parse(readFileSync(join(root, 'docker', 'seccomp.json'), 'utf8')) as {
       defaultAction: string;
       syscalls: { names: string[]; action: string; args?: unknown }[];

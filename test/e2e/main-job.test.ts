@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { startHttpTarget } from '../../src/targets/http-target.ts';
 import { startTcpTarget } from '../../src/targets/tcp-target.ts';
 import { builtProgram } from '../helpers/build.ts';
@@ -20,7 +20,7 @@ import {
   type ReadyLine,
 } from './program.ts';
 
-/** `location-agent dev` as a person has it: everything starts, results come, everything ends. */
+/** `location-agent dev` as a user starts it: from the start of all parts to their results and to the exit. */
 
 type Check = { id: string; name: string; checkType: string };
 type Result = {
@@ -65,12 +65,28 @@ const agentPids = () =>
 describe.sequential('dev', () => {
   let program: Program;
   let ready: ReadyLine;
+  /** The sample checks that need no runtime. */
   let checks: Check[];
+  let isRunning = false;
+
+  /** Starts dev unless it is running, at the folder of all these tests. The first start makes the database. */
+  async function running(): Promise<void> {
+    if (isRunning) return;
+    program = startDev();
+    isRunning = true;
+    ready = await readyLine(program, 150_000);
+    checks = await probes();
+  }
+  async function stop(signal: NodeJS.Signals): Promise<number | null> {
+    program.kill(signal);
+    isRunning = false;
+    return program.exited;
+  }
+  beforeEach(running, 180_000);
 
   const allChecks = async () =>
     (await apiOf(ready.serviceUrl, ready.apiKey ?? '')<Check[]>('GET', '/v1/checks?limit=100')).body;
   const isScript = ({ checkType }: Check) => checkType === 'BROWSER' || checkType === 'MULTI_STEP';
-  /** Those that need no runtime, and so are there from the start. */
   const isSuite = ({ checkType }: Check) => checkType === 'PLAYWRIGHT';
   const probes = async () => (await allChecks()).filter((check) => !isScript(check) && !isSuite(check));
 
@@ -84,10 +100,7 @@ describe.sequential('dev', () => {
     );
   };
 
-  test('says in one line that everything answers', async () => {
-    program = startDev();
-    // Makes its database.
-    ready = await readyLine(program, 150_000);
+  test('prints one line when all parts answer', async () => {
     expect(ready).toEqual({
       ready: true,
       serviceUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -107,10 +120,9 @@ describe.sequential('dev', () => {
       metrics: await status(`${ready.agentHealthUrl}/metrics`),
     }).toEqual({ page: 200, service: 200, readiness: 200, liveness: 200, health: 200, metrics: 200 });
     expect((await fetch(ready.webUrl)).headers.get('content-type')).toMatch(/^text\/html/);
-  }, 180_000);
+  });
 
-  test('shows passed, degraded and failed results of all types that need no runtime within half a minute', async () => {
-    checks = await probes();
+  test('shows passed, degraded and failed results of all types that need no runtime', async () => {
     expect(new Set(checks.map(({ checkType }) => checkType))).toEqual(
       new Set(['URL', 'API', 'TCP', 'DNS', 'ICMP', 'HEARTBEAT']),
     );
@@ -124,8 +136,7 @@ describe.sequential('dev', () => {
     const verdictOf = async ({ id }: Check) => {
       const { body } = await api<Result[]>('GET', `/v1/check-results/${id}?limit=100`);
       const all = new Set(body.map(({ status, reason }) => [status, reason?.code].join(' ').trim()));
-      // On a busy machine any answer may be a slow one, at any moment; each check has another result after ten seconds. The
-      // quickest of them counts.
+      // On a busy machine any answer may be slow. Each check has another result after ten seconds; the quickest counts.
       const bySpeed = ['passed', 'degraded RESPONSE_TOO_SLOW', 'failed RESPONSE_TOO_SLOW'];
       const [quickest] = bySpeed.filter((verdict) => all.has(verdict));
       return [...all].filter((verdict) => !bySpeed.includes(verdict) || verdict === quickest).join(', ');
@@ -149,11 +160,11 @@ describe.sequential('dev', () => {
         'Sample: name resolves slowly': 'degraded RESPONSE_TOO_SLOW',
         'Sample: a job that must call every minute': 'passed',
       });
-      // A machine that grants no ICMP says so, and blames itself.
+      // Without permission for ICMP, the result is errored.
       expect(['passed', 'errored ICMP_UNAVAILABLE']).toContain(icmp);
     };
     await vi.waitFor(shown, { timeout: 60_000, interval: 500 });
-    // The summary asks the service for itself, so it may come after what was read above.
+    // The summary reads the results from the service, so it may be printed later.
     const line = /degraded +URL +Sample: page is slow +\d+ ms {2}RESPONSE_TOO_SLOW\n/;
     await vi.waitFor(() => expect(program.stderr()).toMatch(line), { timeout: 20_000, interval: 100 });
   }, 110_000);
@@ -169,7 +180,7 @@ describe.sequential('dev', () => {
         'the sample checks with scripts',
         60_000,
       );
-      // Each runs once when it is made; that it does so again in a minute would take a browser each time.
+      // Each check runs once when it is created. Another run each minute would take a browser each time.
       const api = apiOf(ready.serviceUrl, ready.apiKey ?? '');
       for (const { id, checkType } of scripts) {
         const path = checkType === 'BROWSER' ? 'browser' : 'multistep';
@@ -227,7 +238,7 @@ describe.sequential('dev', () => {
         'a result of the sample suite',
         180_000,
       );
-      // A registry that can't be reached is nobody's failure.
+      // Without a registry, the run is errored and does not count as a failure.
       const verdict = `${result.status} ${result.reason?.code ?? ''}`.trim();
       expect(['passed', 'errored NETWORK_UNAVAILABLE']).toContain(verdict);
       if (result.status === 'passed') return;
@@ -236,7 +247,7 @@ describe.sequential('dev', () => {
     260_000,
   );
 
-  test('starts a killed agent again, at the same health port', async () => {
+  test('restarts a killed agent at the same health port', async () => {
     const [pid] = agentPids();
     expect(pid).toBeTypeOf('number');
     process.kill(pid ?? 0, 'SIGKILL');
@@ -255,9 +266,8 @@ describe.sequential('dev', () => {
     );
   }, 90_000);
 
-  test('ends in order on SIGTERM, and leaves no process', async () => {
-    program.kill('SIGTERM');
-    expect(await program.exited).toBe(0);
+  test('exits with 0 on SIGTERM, and leaves no process', async () => {
+    expect(await stop('SIGTERM')).toBe(0);
     expect(processesWith(folder)).toEqual([]);
     expect(program.stdout().split('\n')).toHaveLength(2);
     for (const key of [ready.apiKey, ready.locationKey]) expect(program.stderr()).not.toContain(key);
@@ -266,16 +276,11 @@ describe.sequential('dev', () => {
 
   test('a later start has the same keys and the same checks, at the new targets', async () => {
     const before = new Map(checks.map(({ id, name }) => [name, id]));
+    const { accountId, apiKey, locationKey } = ready;
+    await stop('SIGTERM');
     const start = new Date().toISOString();
-    program = startDev();
-    const again = await readyLine(program, 120_000);
-    expect([again.accountId, again.apiKey, again.locationKey]).toEqual([
-      ready.accountId,
-      ready.apiKey,
-      ready.locationKey,
-    ]);
-    ready = again;
-    checks = await probes();
+    await running();
+    expect(ready).toMatchObject({ accountId, apiKey, locationKey });
     expect(new Map(checks.map(({ id, name }) => [name, id]))).toEqual(before);
     await until(
       async () =>
@@ -288,14 +293,13 @@ describe.sequential('dev', () => {
     );
   }, 180_000);
 
-  test('an agent does not outlive a dev that was killed', async () => {
-    program.kill('SIGKILL');
-    await program.exited;
-    await until(() => processesWith(folder).length === 0, 'the end of the agent', 40_000);
+  test('the agent exits when dev is killed', async () => {
+    await stop('SIGKILL');
+    await until(() => processesWith(folder).length === 0, 'the exit of the agent', 40_000);
   }, 60_000);
 });
 
-describe('what can not start says so in one line', () => {
+describe('a start that fails prints one line', () => {
   test.each([
     [
       'a port in use',
@@ -344,7 +348,7 @@ describe('what can not start says so in one line', () => {
     expect(program.stdout()).toBe('');
   });
 
-  test('help and version are answers, not errors', async () => {
+  test('help and version exit with 0', async () => {
     const help = startProgram(main, ['--help'], {});
     const version = startProgram(main, ['--version'], {});
     expect([await help.exited, await version.exited]).toEqual([0, 0]);
@@ -353,8 +357,8 @@ describe('what can not start says so in one line', () => {
   });
 });
 
-describe('commands that end by themselves', () => {
-  test('Ctrl-C cancels a run: its result says so', async () => {
+describe('commands that finish by themselves', () => {
+  test('run reports a cancelled result after Ctrl-C', async () => {
     const target = await startHttpTarget();
     const file = join(folder, 'never.json');
     writeFileSync(file, JSON.stringify({ checkType: 'URL', request: { url: `${target.url}/never` } }));
@@ -370,7 +374,7 @@ describe('commands that end by themselves', () => {
     await target.close();
   }, 30_000);
 
-  test('doctor looks at this machine', async () => {
+  test('doctor reports the problems of this machine', async () => {
     const program = startProgram(main, ['doctor', '--json'], {
       AGENT_DATA_DIR: folder,
       SERVICE_URL: 'http://127.0.0.1:9',

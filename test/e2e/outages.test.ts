@@ -259,26 +259,24 @@ test('results that pile up while the service is dead all arrive; a half upload l
 }, 120_000);
 
 test('a job of an agent that was killed is taken over by another within 35 s', async () => {
-  const asked: number[] = [];
+  let asked = 0;
   const target = await startTarget({
     // The first run hangs until its agent is killed; the next gets its answer.
     held: ({ response }) => {
-      asked.push(Date.now());
-      if (asked.length > 1) response.end('here');
+      asked += 1;
+      if (asked > 1) response.end('here');
     },
   });
   await isReady(agent);
   const body = soonOnce('held', service.keys.locationSlug, `${target.url}/held`);
   const { status, body: check } = await service.api<Check>('POST', '/v1/checks/url', body);
   expect(status).toBe(201);
-  await until(() => asked.length === 1, 'the first attempt');
+  await until(() => asked === 1, 'the first attempt');
 
   const second = startAgent();
   await isReady(second);
-  const killedAt = Date.now();
   agent.program.kill('SIGKILL');
-  await until(() => asked.length === 2, 'the second agent', 40_000);
-  expect((asked[1] ?? 0) - killedAt).toBeLessThanOrEqual(35_000);
+  await until(() => asked === 2, 'the second agent', 35_000);
   const [result] = await until(async () => {
     const path = `/v1/check-results/${check.id}?resultType=ALL`;
     const { body: found } = await service.api<Result[]>('GET', path);

@@ -92,6 +92,12 @@ export async function until<T>(
   }
 }
 
+/** Runs `work` at the first call. That call and later ones get the same promise. */
+export function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => (running ??= work());
+}
+
 /** Processes whose environment names `marker`, for example a temporary directory of the test. */
 export function processesWith(marker: string): { pid: number; command: string }[] {
   return readdirSync('/proc')

@@ -2,20 +2,20 @@ import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { createServer, request as httpRequest, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { hasSuites } from '../helpers/suites/suites.ts';
-import { until, type Api, type Program } from './program.ts';
+import { once, until, type Api, type Program } from './program.ts';
 import { startSuiteService, type SuiteAgents, type SuiteResult } from './suite-agents.ts';
 
 /**
- * What becomes of a suite when its agent is killed or drained in any of its stages, or loses the service: programs of their
- * own, a browser and a daemon included. The projects need no packages, so no registry.
+ * What happens to a suite when its agent is killed or drained in any of its stages, or cannot reach the service. The suites start
+ * programs, a browser and a daemon. The projects need no packages, so no registry.
  */
 
-/** Says where it is, and goes on when it is told to. */
+/** Reports its name to the test, and waits until the test answers. */
 const waits = `const at = async (name) => (await fetch(process.env.CONTROL + '/' + name)).text();`;
 const quick = `${waits}\nawait at(process.argv[2]);\nconsole.log('went on');`;
-/** With a browser and a server that are in sessions of their own, as Playwright starts them. */
+/** Starts a browser and a server in their own process sessions, as Playwright does. */
 const crowd = `${waits}
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -33,17 +33,17 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
   let api: Api;
   const servers: Server[] = [];
 
-  /** Suites that wait, by the name that they came with. */
+  /** Suites that wait, by the name that they have reported. */
   const waiting = new Map<string, ServerResponse[]>();
   let control: string;
-  const arrived = (name: string) =>
-    until(() => waiting.get(name)?.length, `a suite at ${name}`, 60_000).then(() => undefined);
+  const arrived = (name: string, timeoutMs = 60_000) =>
+    until(() => waiting.get(name)?.length, `a suite at ${name}`, timeoutMs).then(() => undefined);
   const release = (name: string) => {
     for (const response of waiting.get(name) ?? []) response.end('go on');
     waiting.delete(name);
   };
 
-  /** Between the agent and the service: lets through what `mayPass` says. */
+  /** A proxy between agents and the service. It forwards the requests that `mayPass` accepts. */
   let gate: string;
   let mayPass = (_path: string): boolean => true;
 
@@ -76,6 +76,9 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
       }),
     );
   }, 180_000);
+  afterEach(() => {
+    mayPass = () => true;
+  });
   afterAll(async () => {
     await bench.close();
     for (const server of servers) server.close().closeAllConnections();
@@ -91,7 +94,7 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
     const browsers = [{ name: 'chromium', revision: '1' }];
     const files = {
       'test.mjs': program,
-      // What stands for the project's Playwright.
+      // In place of the project's Playwright.
       'core/package.json': '{"version":"1.58.2"}',
       'core/browsers.json': JSON.stringify({ browsers }),
     };
@@ -101,7 +104,7 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
       ...fields,
     });
   };
-  /** A location of its own: a key of it. */
+  /** Creates a location and returns a key for it. */
   async function keyOfLocation(slugName: string): Promise<string> {
     const { body } = await api<{ id: string }>('POST', '/v1/private-locations', { name: slugName, slugName });
     const key = await api<{ rawKey: string }>('POST', `/v1/private-locations/${body.id}/keys`);
@@ -109,7 +112,7 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
   }
   const onlyResult = (id: string) => bench.onlyResult(id);
   const words = (result: SuiteResult) => result.log.map(({ msg }) => msg).join('\n');
-  /** Temporary files that suites of this agent have outside of its folder. */
+  /** The suites' temporary folders outside the agent's data directory. */
   const outside = (runs: string) =>
     readdirSync(runs).flatMap((home) =>
       readdirSync(join(runs, home))
@@ -123,40 +126,42 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
         }),
     );
 
-  const killed = { checkId: '', of: 'killed', key: '' };
-  let second: Program;
-
-  test('killed: nothing of the suite is left', async () => {
-    const { of } = killed;
-    killed.key = await keyOfLocation(of);
-    const first = startAgent(60, killed);
-    killed.checkId = await trigger('crowd', crowd, { privateLocations: [of] });
+  /** An agent is killed with a suite, and another one starts in its data directory. */
+  const afterKill = once(async () => {
+    const of = 'killed';
+    const key = await keyOfLocation(of);
+    const first = startAgent(60, { of, key });
+    const checkId = await trigger('crowd', crowd, { privateLocations: [of] });
     await arrived('crowd');
     const commands = () => ofSuites(of).map(({ command }) => command);
     await until(() => commands().some((each) => each.includes('--type=')), 'a browser');
-    expect(commands().some((each) => each.endsWith('web-server'))).toBe(true);
+    const before = commands();
     const runs = join(dataDir(of), 'runs');
     const temporary = outside(runs);
-    expect(temporary.map((path) => existsSync(join(path, 'left')))).toEqual([true]);
-    const homes = readdirSync(runs);
+    const hadFiles = temporary.map((path) => existsSync(join(path, 'left')));
+    const paths = [...temporary, ...readdirSync(runs).map((name) => join(runs, name))];
     waiting.delete('crowd');
     first.kill('SIGKILL');
     await first.exited;
-    await until(() => ofSuites(of).length === 0, 'the end of its processes', 15_000);
-    second = startAgent(60, killed);
-    const left = () =>
-      [...temporary, ...homes.map((name) => join(runs, name))].filter((path) => existsSync(path));
-    await until(() => left().length === 0, 'the end of its files');
+    await until(() => ofSuites(of).length === 0, 'the exit of its processes', 15_000);
+    return { of, checkId, before, hadFiles, paths, second: startAgent(60, { of, key }) };
+  });
+
+  test('a killed agent leaves no process and no file of its suite', async () => {
+    const { before, hadFiles, paths } = await afterKill();
+    expect(before.some((each) => each.endsWith('web-server'))).toBe(true);
+    expect(hadFiles).toEqual([true]);
+    await until(() => !paths.some((path) => existsSync(path)), 'the removal of its files');
   });
 
   const stages = ['install', 'browsers', 'tests'];
-  const drained = { ids: new Map<string, string>(), of: 'drained', key: '', suites: stages.length };
-  const idOf = (name: string) => drained.ids.get(name) ?? '';
-  let next: Program;
 
-  test('drained without time: install, browsers and tests are handed back, and run again elsewhere', async () => {
-    const { of } = drained;
-    drained.key = await keyOfLocation(of);
+  /** An agent without time to drain hands three suites back, and the next agent has begun all of them. */
+  const afterDrain = once(async () => {
+    const of = 'drained';
+    const key = await keyOfLocation(of);
+    const location = { of, key, suites: stages.length };
+    const ids = new Map<string, string>();
     const core = 'mkdir -p node_modules/.bin && cp -r core node_modules/playwright-core';
     const program = '#!/bin/sh\\nexec node test.mjs browsers\\n';
     const fields: { [name: string]: object } = {
@@ -170,33 +175,41 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
         ],
       },
     };
-    const agent = startAgent(0, drained);
+    const agent = startAgent(0, location);
     for (const name of stages)
-      drained.ids.set(name, await trigger(name, quick, { ...fields[name], privateLocations: [of] }));
+      ids.set(name, await trigger(name, quick, { ...fields[name], privateLocations: [of] }));
     await Promise.all(stages.map(arrived));
     waiting.clear();
     agent.kill('SIGTERM');
-    expect(await agent.exited).not.toBeNull();
-    expect(ofSuites(of)).toEqual([]);
-    for (const name of stages) expect(await bench.results(idOf(name)), name).toEqual([]);
-    // Nobody waits for a lease to run out.
-    next = startAgent(1, drained);
-    const began = performance.now();
-    await Promise.all(stages.map(arrived));
-    expect(performance.now() - began).toBeLessThan(20_000);
+    const exitCode = await agent.exited;
+    const processes = ofSuites(of);
+    const idOf = (name: string) => ids.get(name) ?? '';
+    const results = await Promise.all(stages.map((name) => bench.results(idOf(name))));
+    const next = startAgent(1, location);
+    // Less than a lease: the jobs were handed back.
+    await Promise.all(stages.map((name) => arrived(name, 20_000)));
+    return { location, idOf, exitCode, processes, results, next };
+  });
+
+  test('suites of an agent that has no time to drain are handed back in every stage, and run again elsewhere', async () => {
+    const { idOf, exitCode, processes, results } = await afterDrain();
+    expect(exitCode).not.toBeNull();
+    expect(processes).toEqual([]);
+    expect(results).toEqual(stages.map(() => []));
     release('install');
     release('browsers');
-    // Its tests, too.
+    // The test command of the same suite.
     await arrived('install');
     release('install');
     await Promise.all(['install', 'browsers'].map((name) => onlyResult(idOf(name))));
   });
 
-  test('without the service: the result comes later, once; files that a drain left behind come with the next start', async () => {
+  test('a result arrives once the service is back, and files that a drain left arrive after the next start', async () => {
+    const { location, idOf, next } = await afterDrain();
     const id = idOf('tests');
     mayPass = () => false;
     release('tests');
-    await until(() => ofSuites(drained.of).length === 0, 'the end of the suite');
+    await until(() => ofSuites(location.of).length === 0, 'the exit of the suite');
     await new Promise((resolve) => setTimeout(resolve, 1000));
     expect(await bench.results(id)).toEqual([]);
     // The service is back, but takes no files.
@@ -207,7 +220,7 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
     expect(await next.exited).not.toBeNull();
     expect((await onlyResult(id)).artifacts).toMatchObject([{ name: 'output.log', state: 'pending' }]);
     mayPass = () => true;
-    const last = startAgent(5, drained);
+    const last = startAgent(5, location);
     await until(
       async () => (await onlyResult(id)).artifacts.every(({ state }) => state === 'stored'),
       'the file of the result',
@@ -215,23 +228,24 @@ describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000
     );
     last.kill('SIGTERM');
     expect(await last.exited).toBe(0);
-    for (const name of stages) expect((await bench.results(idOf(name))).length, name).toBe(1);
+    expect(await bench.results(id)).toHaveLength(1);
   });
 
-  // The lease runs out while the tests above go on.
-  test('killed: its run comes again, once; drained with time, it ends, and its result and its files arrive', async () => {
+  // The lease of the killed agent expires during the tests above.
+  test('the run of a killed agent is repeated once, and finishes while the second agent drains', async () => {
+    const { of, checkId, second } = await afterKill();
     await arrived('crowd');
     second.kill('SIGTERM');
     await until(() => second.stderr().includes('"draining"'), 'the drain');
     release('crowd');
     expect(await second.exited).toBe(0);
-    const result = await onlyResult(killed.checkId);
+    const result = await onlyResult(checkId);
     expect(words(result)).toContain('went on');
     expect(result).toMatchObject({
       details: { exitCode: 0 },
       artifacts: [{ name: 'output.log', state: 'stored' }],
     });
-    expect(ofSuites(killed.of)).toEqual([]);
-    expect(readdirSync(join(dataDir(killed.of), 'runs'))).toEqual([]);
+    expect(ofSuites(of)).toEqual([]);
+    expect(readdirSync(join(dataDir(of), 'runs'))).toEqual([]);
   });
 });

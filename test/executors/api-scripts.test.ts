@@ -37,7 +37,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
     scripted.seen.length = 0;
   });
 
-  describe('order and what passes from one script to the next', () => {
+  describe('order, and data passed from one script to the next', () => {
     test('group setup, check setup, request, check teardown, group teardown, assertions', async () => {
       const step = (name: string) => `process.env.STEPS = (process.env.STEPS ?? '') + '${name} ';`;
       const outcome = await scripted.run(
@@ -129,12 +129,12 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       expect(scripted.seen[0]?.headers['x-old']).toBeUndefined();
     });
 
-    test('headers that setup leaves alone stay as they are, repeated ones too', async () => {
+    test('headers that setup does not change are sent unchanged, including repeated ones', async () => {
       await scripted.run({ setup: '' }, { request: { headers: [pair('x-r', '1'), pair('x-r', '2')] } });
       expect(scripted.seen[0]?.headers['x-r']).toBe('1, 2');
     });
 
-    test('teardown sees the request as it was made and cannot change it', async () => {
+    test('teardown sees the sent request and cannot change it', async () => {
       const { lines } = await scripted.run(
         {
           teardown: `request.url = 'x'; request.headers.h = 'x';
@@ -178,7 +178,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
   });
 
   describe('the response', () => {
-    test('teardown sees it whole; only the body changes, for assertions and the result', async () => {
+    test('teardown sees the complete response and can change only the body', async () => {
       const outcome = await scripted.run(
         {
           teardown: `
@@ -206,7 +206,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       expect(outcome.details['response']).toMatchObject({ status: 200, body: '{"sum":6,"text":"é"}' });
     });
 
-    test('a body in another charset is read as such, and what a script writes is UTF-8', async () => {
+    test('a body is decoded by its charset, and a body written by a script is UTF-8', async () => {
       const outcome = await scripted.run(
         { teardown: `response.body += ' ✓'` },
         { request: { url: `${scripted.url}/latin`, assertions: [asserting('TEXT_BODY', '', 'café ✓')] } },
@@ -231,7 +231,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       expect(outcome.assertions).toMatchObject([{ error: null }]);
     });
 
-    test('no response, no teardown: the target’s failure stands', async () => {
+    test('without a response, teardown does not run and the target’s failure is reported', async () => {
       const port = await closedPort();
       const outcome = await scripted.run(
         { teardown: `console.log('ran')` },
@@ -273,7 +273,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       expect(grade(rules, outcome)).toMatchObject({ status: 'failed', reason: { code: 'SCRIPT_THREW' } });
     });
 
-    test('in teardown: the other teardown runs, assertions are looked at, the result fails', async () => {
+    test('in teardown: the other teardown runs, assertions are checked, the result fails', async () => {
       const outcome = await scripted.run(
         { teardown: `response.body = '{}'; null.x`, groupTeardown: `console.log(response.body.length)` },
         { request: { assertions: [asserting('STATUS_CODE', '', '200')] } },
@@ -336,7 +336,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
     });
   });
 
-  describe('what scripts may use', () => {
+  describe('globals and modules for scripts', () => {
     test('packages of the runtime, built-in modules, own files, top-level await, import()', async () => {
       const { lines, base } = await scripted.run({
         setup: `
@@ -360,7 +360,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       expect(lines).toEqual(['info setup: z 64 a/b', 'info setup: A 2 true true /script.js /']);
     });
 
-    test('globals and variables of the run, nothing of the agent’s own', async () => {
+    test('globals and variables of the run, none of the agent’s', async () => {
       vi.stubEnv('OF_THE_AGENT', 'its own');
       onTestFinished(() => void vi.unstubAllEnvs());
       const { lines } = await scripted.run(
@@ -408,7 +408,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       );
     });
 
-    test('secrets that come up are told: by the helper, by name, and new values of secret variables', async () => {
+    test('new secrets are recognised: by the helper, by name, and as new values of secret variables', async () => {
       const { secrets } = await scripted.run(
         {
           setup: `

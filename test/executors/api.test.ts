@@ -236,7 +236,7 @@ describe('headers', () => {
     expect(outcome.details['request']).toMatchObject({ headers: { 'X-Case': '1', 'x-twice': ['a', 'b'] } });
   });
 
-  test('defaults give way', async () => {
+  test('request settings override defaults', async () => {
     const headers = [pair('User-Agent', 'mine/1'), pair('Accept', 'text/plain'), pair('Host', 'shop.test')];
     await executeApi(apiJob({ url, headers }), testContext());
     expect(seen[0]?.headers).toMatchObject({
@@ -277,7 +277,7 @@ describe('headers', () => {
       'headers[0].value: the header X-Bad contains a line break or another character that is not allowed in headers',
     ],
     [[pair('Host', 'a'), pair('host', 'b')], 'headers[1].key: the header host may be set only once'],
-  ])('what can’t be sent: %j', async (headers, message) => {
+  ])('headers that cannot be sent: %j', async (headers, message) => {
     const outcome = await executeApi(apiJob({ url, headers }), testContext());
     expect(outcome).toEqual({
       base: { ok: false, reason: { code: 'INVALID_REQUEST', owner: 'target', message } },
@@ -385,7 +385,7 @@ describe('templates', () => {
     expect(seen[0]?.body).toBe(`${'('.repeat(2000)}${word}${'('.repeat(2000)}${word}${')'.repeat(4000)}`);
   });
 
-  test('a variable that is not set renders as nothing, and is named in the log', async () => {
+  test('an unset variable renders as an empty string, and is named in the log', async () => {
     const context = testContext();
     await executeApi(apiJob({ url: `${url}/[{{NOPE}}]` }), context);
     expect(seen[0]?.url).toBe('/[]');
@@ -401,7 +401,7 @@ describe('templates', () => {
     'this',
     '../x',
     'process.env.PATH',
-  ])('nothing is behind {{%s}}', async (name) => {
+  ])('{{%s}} renders as an empty string', async (name) => {
     await run({ url, method: 'POST', bodyType: 'RAW', body: `[{{${name}}}{{{${name}}}}]` });
     expect(seen[0]?.body).toBe('[]');
   });
@@ -463,7 +463,7 @@ describe('templates', () => {
     expect(seen).toEqual([]);
   });
 
-  test('what renders to more than 2 MiB is refused', async () => {
+  test('a template that renders to more than 2 MiB is refused', async () => {
     const outcome = await executeApi(
       apiJob(
         { url, bodyType: 'RAW', body: '{{{BIG}}}'.repeat(30) },

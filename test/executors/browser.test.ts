@@ -96,7 +96,7 @@ describe.runIf(hasPlaywright)('browser checks', { timeout: 60_000 }, () => {
   });
 });
 
-test('an agent without script code says so', async () => {
+test('an agent without script code reports it', async () => {
   const context = {
     ...withoutScripts,
     signal: new AbortController().signal,

@@ -214,7 +214,7 @@ describe.each(dnsProtocols)('by %s', (protocol) => {
 });
 
 describe('UDP', () => {
-  test('is sent again while no answer comes', async () => {
+  test('is sent again while there is no answer', async () => {
     let count = 0;
     const server = await serve((query) => ((count += 1) < 2 ? null : query.reply([a('192.0.2.1')])));
     const outcome = await run({ port: server.port });
@@ -223,7 +223,7 @@ describe('UDP', () => {
     expect(outcome.responseTime).toBeGreaterThan(900);
   });
 
-  test('a truncated answer is asked for again by TCP', async () => {
+  test('a truncated answer is requested again over TCP', async () => {
     const many = Array.from({ length: 200 }, (_, i) => a(`192.0.2.${i}`));
     const server = await serve((query) =>
       query.transport === 'udp' ? query.reply([], { flags: flagBits.tc }) : query.reply(many),
@@ -311,8 +311,9 @@ describe('UDP', () => {
     const network = networkWith(`[127.0.0.1]:${silent.port}`, `[127.0.0.1]:${server.port}`);
     const outcome = await run({ nameServer: '' }, { network });
     expect(outcome.base).toEqual({ ok: true });
-    expect(outcome.responseTime).toBeLessThan(3000);
     expect(outcome.timings?.total).toBeGreaterThan(4900);
+    // The time at the silent server is not part of the response time.
+    expect((outcome.timings?.total ?? 0) - (outcome.responseTime ?? 0)).toBeGreaterThan(4000);
     expect(outcome.details).toMatchObject({ tries: 4, servers: [{ error: 'TIMEOUT' }, {}] });
     expect(sumOfParts(outcome.timings)).toBeCloseTo(outcome.timings?.total ?? Number.NaN, 2);
   });
@@ -328,7 +329,7 @@ describe('UDP', () => {
   });
 });
 
-describe('the name asked for', () => {
+describe('the query name', () => {
   test.each([
     ['bücher.example.', 'A', 'xn--bcher-kva.example'],
     ['192.0.2.10', 'PTR', '10.2.0.192.in-addr.arpa'],

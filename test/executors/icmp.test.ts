@@ -116,7 +116,7 @@ describe.skipIf(!available)('executeIcmp on loopback', () => {
     },
   );
 
-  it('counts the look-up of a name apart from the pings', async () => {
+  it('measures the name lookup separately from the pings', async () => {
     const { timings, details } = await execute(job({ hostname: 'localhost', pingCount: 1 }), context());
     expect(timings).toEqual({ dns: ms, remainder: ms, total: ms });
     expect((timings?.dns ?? 0) + (timings?.remainder ?? 0)).toBeCloseTo(timings?.total ?? Number.NaN, 6);
@@ -189,7 +189,7 @@ describe.skipIf(!available)('executeIcmp on loopback', () => {
     });
   });
 
-  it('ends at its deadline with what it has', async () => {
+  it('returns the replies so far at its deadline', async () => {
     const controller = new AbortController();
     setTimeout(() => controller.abort(new JobAborted('deadline')), 150);
     const slow = createIcmpExecutor({ intervalMs: 100 });
@@ -295,7 +295,7 @@ describe.skipIf(!canUseNamespaces)('executeIcmp in a network of its own', () => 
     ]);
   });
 
-  it('tells silence from errors that come back', async () => {
+  it('distinguishes silence from returned errors', async () => {
     const run = (hostname: string, ipFamily: 'IPv4' | 'IPv6' = 'IPv4') =>
       ({
         kind: 'job',

@@ -28,7 +28,7 @@ describe.runIf(hasPlaywright)('multi-step checks', { timeout: 60_000 }, () => {
     server.close();
   });
 
-  test('calls of the steps stand in the details; a session keeps its trace', async () => {
+  test('the details contain the calls of the steps; a session keeps its trace', async () => {
     const job = scriptJob(
       'MULTI_STEP',
       `import { test, expect } from '@playwright/test';

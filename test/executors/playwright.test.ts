@@ -143,7 +143,7 @@ test.each([
   expect(await executePlaywright(job(), context)).toMatchObject({ base, details: { runStatus: 'passed' } });
 });
 
-test('our own faults and ends of the agent are no outcome', async () => {
+test('internal errors and shutdowns of the agent are thrown', async () => {
   for (const error of [
     new AgentError('BUNDLE_UNAVAILABLE', 'the service does not hand it out'),
     new JobAborted('shutdown'),
@@ -157,7 +157,7 @@ test('our own faults and ends of the agent are no outcome', async () => {
   });
 });
 
-test('a suite gets the variables of the check; CI in test sessions alone; none that steer the loader', async () => {
+test('a suite gets the variables of the check, CI only in test sessions, and none that affect the loader', async () => {
   const variable = (key: string, value: string) => ({ key, value, locked: false, secret: false });
   const environmentVariables = [variable('TENANT', 'one'), variable('LD_PRELOAD', '/x.so')];
   const seen: SuiteOptions[] = [];

@@ -247,7 +247,7 @@ describe('verdict', () => {
     [404, 'Not Found'],
     [500, 'Internal Server Error'],
     [599, 'unknown'],
-  ])('%i fails, whatever an assertion says', async (status, text) => {
+  ])('%i fails, regardless of assertions', async (status, text) => {
     const outcome = await executeUrl(
       urlJob({
         url: `${url}/status/${status}`,
@@ -454,7 +454,7 @@ test('a black-holed first address costs a quarter of a second, not the budget', 
   }
 });
 
-test('nothing stays open, whichever way a run ends', async () => {
+test('no connection stays open, however a run finishes', async () => {
   const sockets = () => process.getActiveResourcesInfo().filter((name) => /TCPSocket|TLS/.test(name)).length;
   expect(await settledAt(0, sockets)).toBe(0);
   const controllers: AbortController[] = [];

@@ -44,7 +44,7 @@ describe.runIf(tool !== null)('compose', { timeout: 300_000 }, () => {
     await compose('down', '--volumes', '--timeout', '1');
   }, 120_000);
 
-  test('the whole system comes up, and checks run through it', async () => {
+  test('the whole system starts, and checks run through it', async () => {
     const up = await compose('up', '-d', '--no-build');
     expect(up.code, up.stderr).toBe(0);
     const key = (await compose('exec', '-T', 'service', 'cat', '/run/keys/api-key')).stdout.trim();
@@ -88,7 +88,7 @@ describe.runIf(tool !== null)('compose', { timeout: 300_000 }, () => {
     expect(out.stdout.trim()).toMatch(/ENOTFOUND|EAI_AGAIN/);
   });
 
-  test('a service that is killed comes back, and a system that was taken down goes on with its keys and checks', async () => {
+  test('a killed service restarts, and a stopped system keeps its keys and checks', async () => {
     const ready = async () => {
       const key = (await compose('exec', '-T', 'service', 'cat', '/run/keys/api-key')).stdout.trim();
       const address = (await compose('port', 'service', '4400')).stdout.trim();

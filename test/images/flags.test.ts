@@ -95,7 +95,7 @@ describe("Chromium's own sandbox", () => {
     }
   };
 
-  test('with the default profile: there is none, and the log and doctor say so', async () => {
+  test('with the default profile there are no namespaces; the log and doctor report it', async () => {
     expect(await toldOfSandbox('sandbox-none', ['no-new-privileges'])).toEqual({
       status: 'passed',
       logged: true,
@@ -130,7 +130,7 @@ describe('ICMP where no ping socket is allowed', () => {
     }
   });
 
-  test('without a capability: the result says what to allow', async () => {
+  test('without a capability the result names the one to allow', async () => {
     const { key } = await newLocation('raw-none');
     const flags = { capDropAll: true, sysctls };
     const agent = await startAgent({ image: 'uptime', network: world.network, key, flags });

@@ -25,7 +25,7 @@ async function heldCheck(name: string, slug: string): Promise<string> {
 }
 
 test.each(['uptime', 'full'] as const)(
-  '%s: SIGTERM drains the check that runs; readiness says so, liveness stays',
+  '%s: SIGTERM drains the running check; readiness fails, liveness does not',
   async (image) => {
     const slug = `drained-${image}`;
     const { key } = await newLocation(slug);
@@ -44,7 +44,7 @@ test.each(['uptime', 'full'] as const)(
   },
 );
 
-test('the health check of an image tells the engine that an agent lives', async () => {
+test('the health check of an image reports that the agent is alive', async () => {
   const { key } = await newLocation('healthy');
   const agent = await started({ image: 'uptime', network: world.network, key });
   // Asked as the engine asks it: in the container, with its environment and its user.

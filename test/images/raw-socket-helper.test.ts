@@ -59,7 +59,7 @@ const spec = `
     if (!(${isShut})) throw new Error('not shut: ' + JSON.stringify(found));
   });`;
 
-test('the agent itself, or whoever is like it, gets all three', async () => {
+test('the agent and processes with its privileges get all three', async () => {
   const program = `${probe} process.stdout.write(JSON.stringify(found));`;
   const answer = await docker('exec', agent.id, 'node', '--input-type=module', '--eval', program);
   expect((JSON.parse(answer) as Found).sockets).toEqual([0, 0, 0]); // the program's own
@@ -70,7 +70,7 @@ test.each<CheckKind>(['browser', 'multistep'])('a %s check gets none', async (ki
   expect(result.status, told(result)).toBe('passed');
 });
 
-test('a suite gets none, nor does what it runs when it is installed', async () => {
+test('a suite and its install scripts get none', async () => {
   const codeBundlePath = await uploadSuite({
     'a.spec.ts': spec,
     'while-installed.mjs': `${probe}
@@ -83,7 +83,7 @@ test('a suite gets none, nor does what it runs when it is installed', async () =
   expect(result.status, told(result)).toBe('passed');
 });
 
-test('beside tini, the agent and its launchers no process may gain a privilege, while scripts of checks run', async () => {
+test('while check scripts run, only tini, the agent and its launchers may gain privileges', async () => {
   const visit = `
     import { test } from '@playwright/test';
     test('stays', async ({ page }) => { await page.goto('http://targets/hold/page'); });`;

@@ -92,7 +92,7 @@ const spy = `
     expect(texts.filter((text) => text.includes('API_KEY=') || /pl_[0-9a-f]{16}/.test(text)).length).toBe(0);
   });`;
 
-test.each(['variable', 'file'] as const)('a key given by %s is nowhere but with the agent', async (way) => {
+test.each(['variable', 'file'] as const)('a key given by %s is visible only to the agent', async (way) => {
   const slug = `key-by-${way}`;
   const { key } = await newLocation(slug);
   const file = join(folder, way);

@@ -24,12 +24,12 @@ test.each<[CheckKind, object]>([
   expect(result.status, told(result)).toBe('passed');
 });
 
-test('a target that fails is told as one', async () => {
+test('a failing target is reported as failed', async () => {
   const result = await runCheck('url', slug, { request: { url: 'http://targets/status/500' } });
   expect(result.status, told(result)).toBe('failed');
 });
 
-test('other types are refused by a result that says why', async () => {
+test('other types get a result with the reason', async () => {
   const script = "import { test } from '@playwright/test'; test('a', () => {});";
   const refused: [CheckKind, string, object][] = [
     ['api', 'API', { request: { url: 'http://targets/ok' } }],
@@ -51,7 +51,7 @@ test('other types are refused by a result that says why', async () => {
 });
 
 test.each([['service'], ['dev'], ['run', 'check.json']])(
-  'the command %s is refused with what to use instead',
+  'the command %s is refused, and the message names the alternative',
   async (...command) => {
     const { code, stderr } = await dockerRun('location-agent:uptime', ...command);
     expect(stderr.trim()).toBe(

@@ -27,7 +27,7 @@ process.exit(0);`;
 
 describe.runIf(runtimesHere.length > 0)('Playwright of each runtime', () => {
   test.each(runtimesHere.map((runtime) => [runtime.name, runtime] as const))(
-    '%s has what the child programs reach for',
+    '%s has the internals that the child programs use',
     (_name, { node, folder }) => {
       const found = JSON.parse(execFileSync(node, ['-e', probe, folder], { encoding: 'utf8' })) as {
         core: string;

@@ -37,7 +37,7 @@ test('a registry prints one family for a histogram with two lists of bounds', as
   );
 });
 
-test('a counter that is set to zero and counted up shows the new value alone', async () => {
+test('a counter that is reset and incremented shows only the new value', async () => {
   const counter = new Counter({ name: 'x_total', help: 'Y.', labelNames: ['a'], registers: [] });
   counter.inc({ a: 'b' }, 5);
   counter.reset();

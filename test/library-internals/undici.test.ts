@@ -25,7 +25,7 @@ test('the file of the client has the class that the front door exports', () => {
   );
 });
 
-test('undici ends the connection of a complete response with an error that it creates in the same turn', async () => {
+test('undici closes the connection of a complete response with an error from the same turn', async () => {
   const target = await listening(createHttpServer((_request, response) => response.end('ok')));
   const client = new UndiciClient(`http://127.0.0.1:${target.port}`, { pipelining: 1 });
   const { stackTraceLimit } = Error;

@@ -53,7 +53,7 @@ describe('CHANGELOG', async () => {
     expect(mistakesOf(text).join('; ')).toMatch(reason);
   });
 
-  test('nothing pending is released', () => {
+  test('an empty Pending section cannot be released', () => {
     const [mistake] = mistakesOf(`## Pending\n- [CHANGE] C.\n${good}`, { release: true });
     expect(mistake).toMatch(/must become "## 1\.2\.0 \(2026-06-01\)"/);
   });
@@ -138,7 +138,7 @@ describe('provenance', async () => {
   const { builderOf, provenance, publicRemote } = await part('provenance.mjs');
   const file = { name: 'a.tgz', sha256: 'a'.repeat(64) };
 
-  test('it is an in-toto statement with the digests of what was made and of what it was made of', () => {
+  test('it is an in-toto statement with the digests of the products and the materials', () => {
     expect(
       provenance?.({
         subjects: [file],
@@ -187,7 +187,7 @@ describe('provenance', async () => {
     ['/home/somebody/agent', null],
     ['file:///home/somebody/agent', null],
     ['', null],
-  ])('of the remote %j it tells %j', (remote, told) => {
+  ])('the remote %j is reported as %j', (remote, told) => {
     expect(publicRemote?.(remote)).toBe(told);
   });
 
@@ -206,7 +206,7 @@ describe('provenance', async () => {
   });
 });
 
-test('images: four, each for both architectures, with version, commit and attestations; nothing is pushed unasked', () => {
+test('four images for both architectures, with version, commit and attestations, pushed only on request', () => {
   const dry = (...args: string[]) =>
     execFileSync(process.execPath, ['scripts/release.mjs', 'images', '--dry-run', ...args], {
       cwd: root,
@@ -290,7 +290,7 @@ test.each([
   expect([code, stdout]).toEqual([64, '']);
 });
 
-test('a folder with other things in it is left alone', () => {
+test('a folder with other files is not changed', () => {
   const folder = mkdtempSync(join(tmpdir(), 'release-'));
   try {
     writeFileSync(join(folder, 'diary.txt'), 'dear');

@@ -55,7 +55,7 @@ describe.each(readdirSync(folder))('%s', (name) => {
     for (const line of lines) expect(line).toMatch(/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
-  test('it may do no more than it must, and ends', () => {
+  test('it has minimal permissions and a timeout', () => {
     expect(workflow.permissions).toEqual({ contents: 'read' });
     for (const [job, { permissions = {}, uses, 'timeout-minutes': minutes, 'runs-on': on }] of Object.entries(
       workflow.jobs,
@@ -75,7 +75,7 @@ describe.each(readdirSync(folder))('%s', (name) => {
   });
 });
 
-test('a release is made of what has been tested, for both architectures, with all its files', () => {
+test('a release contains the tested commit, for both architectures, with all its files', () => {
   const { jobs } = parse(readFileSync(join(folder, 'release.yml'), 'utf8')) as Workflow; // looked at above
   expect(jobs['ci']?.uses).toBe('./.github/workflows/ci.yml');
   const publish = jobs['publish'] as Job & { needs: string };

@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const validity = { notBefore: new Date('2026-01-02T03:04:05Z'), notAfter: new Date('2055-06-07T08:09:10Z') };
 
-test('openssl accepts what the authority signs, by its strictest rules', async () => {
+test('openssl accepts the certificates of the authority by its strictest rules', async () => {
   const authority = await createAuthority({
     commonName: 'Test authority',
     now: new Date('2026-03-01T00:00:00Z'),
@@ -35,7 +35,7 @@ test('openssl accepts what the authority signs, by its strictest rules', async (
   expect(verdict.trim()).toBe(`${cert}: OK`);
 });
 
-test('names, validity and issuer are as asked for', async () => {
+test('names, validity and issuer are as requested', async () => {
   const authority = await createAuthority({ commonName: 'Test authority' });
   const issued = await authority.issue({
     commonName: 'a.test',

@@ -68,7 +68,7 @@ test('the platform own resolver reads every sample record', async () => {
   expect(await resolver.resolve4('many.sample.test')).toHaveLength(40);
 });
 
-test('an HTTPS record comes in wire form', async () => {
+test('an HTTPS record is in wire format', async () => {
   const answer = dnsPacket.decode(await overUdp(question('sample.test', 'UNKNOWN_65')));
   expect(answer.answers).toMatchObject([
     { type: 'UNKNOWN_65', data: Buffer.from('00010000010006026833026832000400047f000001', 'hex') },

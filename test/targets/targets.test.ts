@@ -44,7 +44,7 @@ describe('the HTTP target', () => {
     expect(performance.now() - started).toBeGreaterThanOrEqual(115);
   });
 
-  test('/echo says what came', async () => {
+  test('/echo returns the request', async () => {
     const response = await get('/echo?a=1', { method: 'POST', body: 'hello', headers: { 'x-mine': 'yes' } });
     expect(await response.json()).toMatchObject({
       method: 'POST',
@@ -69,7 +69,7 @@ describe('the HTTP target', () => {
     expect(await response.json()).toEqual(sampleDocument);
   });
 
-  test('/large has the size asked for', async () => {
+  test('/large has the requested size', async () => {
     expect((await (await get('/large?bytes=300000')).arrayBuffer()).byteLength).toBe(300_000);
   });
 
@@ -102,7 +102,7 @@ describe('the HTTPS targets', () => {
         .end();
     });
 
-  test('each certificate is right or wrong in its own way', async () => {
+  test('each certificate is valid or has its own fault', async () => {
     expect({
       valid: await secure(`${targets.https.valid.url}/ok`),
       localhost: await secure(`https://localhost:${targets.https.valid.port}/ok`, { family: 4 }),
@@ -120,7 +120,7 @@ describe('the HTTPS targets', () => {
     });
   });
 
-  test('the certificate tells its names, issuer and end', async () => {
+  test('the certificate has its names, issuer and expiry', async () => {
     const socket = tlsConnect({
       host: '127.0.0.1',
       port: targets.https.valid.port,
@@ -189,7 +189,7 @@ describe('the TCP targets', () => {
   });
 });
 
-test('closing ends open connections and frees the ports; ports can be asked for', async () => {
+test('closing drops open connections and frees the ports; ports can be chosen', async () => {
   const first = await startTargets();
   const socket = connect(first.tcp.silent.port, '127.0.0.1');
   await once(socket, 'connect');

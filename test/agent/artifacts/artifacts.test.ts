@@ -178,7 +178,7 @@ test('files are scrubbed, listed as pending at once, and stored; an empty one to
   expect(agent.faults).toEqual([]);
 });
 
-test('a file above the limit, a link and a missing one are told, and the others go on', async () => {
+test('a file above the limit, a link and a missing file are reported, and the others are sent', async () => {
   const agent = await start('one');
   const large = file('large.bin', '');
   truncateSync(large.path, 150 * 1024 * 1024 + 1);
@@ -228,7 +228,7 @@ test('an upload whose connection breaks again and again is resumed, not begun an
   await expect.poll(() => agent.metrics.artifactsSent).toBe(1);
 });
 
-test('the service may go away in the middle and come back', async () => {
+test('uploads resume after an outage of the service', async () => {
   const size = 20_000_000;
   const port = (service.app.server.address() as AddressInfo).port;
   const agent = await start('one');
@@ -253,7 +253,7 @@ test('a stalled service holds up neither the result nor other files’ scrubbing
   await isStored({ 'a.bin': 'stored 3', 'b.bin': 'stored 4' });
 });
 
-test('a lease that is not one of the job loses its files, and the agent says so', async () => {
+test('files of an unknown lease are dropped, and the agent logs it', async () => {
   const agent = await start('one');
   const stranger = { ...job, leaseToken: '00000000-0000-7000-8000-000000000000' };
   await agent.keep(stranger, workDir, [file('a.bin', 'abc')]);
@@ -271,7 +271,7 @@ test('more than the cap drops the oldest, and the service learns of it', async (
   await isStored({ one: 'lost 0', three: 'stored 1000', two: 'stored 1000' });
 });
 
-test('agents that share a data directory leave each other’s files alone', async () => {
+test('agents that share a data directory do not touch each other’s files', async () => {
   link.way.to = 1;
   const [one, two] = [await start('one'), await start('two')];
   await one.keep(job, workDir, [file('one', 'abc')]);
@@ -288,7 +288,7 @@ test('agents that share a data directory leave each other’s files alone', asyn
   await expect.poll(onDisk).toEqual([]);
 });
 
-test('what an adopter that was killed between two moves has left is found', async () => {
+test('files of an agent that was killed while it adopted them are found', async () => {
   link.way.to = 1;
   const one = await start('one');
   await one.keep(job, workDir, [file('one', 'abc')]);
@@ -315,7 +315,7 @@ test('an agent whose folder was taken for a dead one’s keeps files again', asy
   await isStored({ first: 'stored 3', second: 'stored 3' });
 });
 
-test('what a killed agent was sending is sent on by the next one', { timeout: 120_000 }, async () => {
+test('the next agent resumes the uploads of a killed agent', { timeout: 120_000 }, async () => {
   const program = await builtProgram();
   const size = 40_000_000;
   const given = { serviceUrl: link.url, key, dataDir: join(folder, 'data'), job, workDir };

@@ -54,7 +54,7 @@ const options = (notes: string[] = []) => ({
   note: (_level: string, msg: string) => void notes.push(msg),
 });
 
-test('files are taken with the secrets that came up, before their folder goes', async () => {
+test('files are scrubbed with the secrets of the run before their folder is deleted', async () => {
   const { files, taken, workDirs } = open();
   const folder = await files.context.workDir();
   expect(await files.context.workDir()).toBe(folder);
@@ -73,7 +73,7 @@ test('files are taken with the secrets that came up, before their folder goes', 
   await workDirs.close();
 });
 
-test('a content type that a script made up is none: it would carry a secret, or break the upload', async () => {
+test('invalid content types of scripts are ignored', async () => {
   const { files, taken, workDirs } = open();
   const path = join(await files.context.workDir(), 'one');
   files.context.addSecret('session', 'session-9876');
@@ -94,7 +94,7 @@ test('a content type that a script made up is none: it would carry a secret, or 
   await workDirs.close();
 });
 
-test('more files than an attempt may have are told', async () => {
+test('files above the limit per attempt are reported', async () => {
   const { files, taken, workDirs } = open();
   const path = join(await files.context.workDir(), 'one');
   for (let n = 0; n < 103; n++) {
@@ -108,7 +108,7 @@ test('more files than an attempt may have are told', async () => {
   await workDirs.close();
 });
 
-test('an attempt that needs no folder makes none', async () => {
+test('an attempt that needs no folder creates none', async () => {
   const { files, workDirs } = open();
   expect(files.isEmpty()).toBe(true);
   await files.remove();

@@ -14,7 +14,7 @@ test('fields that have a default may be missing', () => {
   expect(job).not.toHaveProperty('runSource');
 });
 
-describe('a malformed job says which field', () => {
+describe('a malformed job is rejected with the field name', () => {
   test.each([
     [{ request: { port: 70_000 } }, /request\.port must be <= 65535/],
     [{ request: { port: '80' } }, /request\.port must be integer/],
@@ -35,7 +35,7 @@ describe('a malformed job says which field', () => {
 });
 
 test.each(['BROWSER', 'NO_SUCH_TYPE', 'toString', '__proto__'])(
-  'type %s is answered with what there is',
+  'type %s is answered with the available types',
   (checkType) => {
     const job = tcpJob(80, { checkType });
     expect(parseJob(job, ['URL', 'TCP'])).toMatchObject({
@@ -61,6 +61,6 @@ test.each([
   ['an empty object', {}],
   ['no token', { jobId: tcpJob(1).jobId, attempt: 1, checkType: 'TCP' }],
   ['ids that are none', { jobId: '../..', leaseToken: 'x', attempt: 1, checkType: 'TCP' }],
-])('%s has nobody to answer to', (_name, raw) => {
+])('%s cannot be answered', (_name, raw) => {
   expect(parseJob(raw)).toMatchObject({ job: null, envelope: null, error: { code: 'INVALID_JOB' } });
 });

@@ -4,18 +4,21 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDataDir, uselessDataDir } from '../../../src/agent/folders/data-dir.ts';
 
-test('a data directory is made, with what is above it', () => {
+test('creates the data directory and its parents', () => {
   const folder = mkdtempSync(join(tmpdir(), 'data-dir-'));
   openDataDir(join(folder, 'a', 'b'));
   expect(existsSync(join(folder, 'a', 'b'))).toBe(true);
   rmSync(folder, { recursive: true });
 });
 
-test.runIf(process.platform === 'linux')('one that can not be made is told, and keeps nobody', () => {
-  expect(() => openDataDir('/proc/nowhere/data')).toThrow(
-    /^AGENT_DATA_DIR: cannot write in \/proc\/nowhere\/data \(ENOENT\): name a folder/,
-  );
-});
+test.runIf(process.platform === 'linux')(
+  'a data directory that cannot be created is reported and does not stop the agent',
+  () => {
+    expect(() => openDataDir('/proc/nowhere/data')).toThrow(
+      /^AGENT_DATA_DIR: cannot write in \/proc\/nowhere\/data \(ENOENT\): name a folder/,
+    );
+  },
+);
 
 test.runIf(process.platform === 'linux')("one that is somebody else's is told with the remedy", () => {
   const told = (code: string) => uselessDataDir('/data', Object.assign(new Error(code), { code })).message;

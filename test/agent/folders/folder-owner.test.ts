@@ -52,7 +52,7 @@ async function ownedElsewhere(folder: string): Promise<ChildProcess> {
   return child;
 }
 
-test('an owner in another container lives while it has its lock, also one that stands still', async () => {
+test('an owner in another container counts as alive while it holds its lock, even when it is paused', async () => {
   const folder = join(root, 'elsewhere');
   const child = await ownedElsewhere(folder);
   child.kill('SIGSTOP');
@@ -100,7 +100,7 @@ test('where no lock can be had, a folder is signed without one', async () => {
   await unsignFolder(folder);
 });
 
-test('a folder that was taken and is signed anew is locked again', async () => {
+test('a folder that was taken over and signed again is locked again', async () => {
   const folder = join(root, 'again');
   await signFolder(folder);
   rmSync(folder, { recursive: true });

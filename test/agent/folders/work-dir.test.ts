@@ -19,7 +19,7 @@ let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'work-dir-'))));
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-test('a folder is its attempt’s own, and goes with everything in it', async () => {
+test('each attempt has its own folder, which is deleted with all its contents', async () => {
   const dirs = createWorkDirs(join(root, 'runs'), 'agent-one-12345');
   const [one, two] = [await dirs.make(), await dirs.make()];
   expect(one).not.toBe(two);
@@ -46,7 +46,7 @@ test('folders within each other beyond any path go too', async () => {
   await dirs.close();
 });
 
-test('an agent whose folder was taken for a dead one’s makes it anew', async () => {
+test('an agent recreates its folder after another agent took it for abandoned', async () => {
   const dirs = createWorkDirs(join(root, 'runs'), 'agent-one-12345');
   await dirs.make();
   rmSync(join(root, 'runs', 'agent-one-123'), { recursive: true });
@@ -55,7 +55,7 @@ test('an agent whose folder was taken for a dead one’s makes it anew', async (
   await dirs.close();
 });
 
-test('what a killed agent left goes, what a living one has stays', async () => {
+test('folders of killed agents are deleted, those of running agents are kept', async () => {
   const runs = join(root, 'runs');
   const living = createWorkDirs(runs, 'living-agent');
   const kept = await living.make();

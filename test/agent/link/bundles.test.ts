@@ -94,7 +94,7 @@ async function failureOf(work: Promise<unknown>): Promise<{ name: string; code: 
   return { name: error.name, code: error.code ?? '', message: error.message };
 }
 
-test('a bundle comes once, and is there for the runs after it', async () => {
+test('a bundle is downloaded once and reused by later runs', async () => {
   const fetch = fetcher();
   await fetch(bundle(), { path: target(), signal: never });
   await fetch(bundle(), { path: target('again'), signal: never });
@@ -118,7 +118,7 @@ test('runs at the same time share a download', async () => {
   expect((await readdir(cache())).filter((name) => name.startsWith('.'))).toEqual([]);
 });
 
-test('a download that breaks off goes on from there', async () => {
+test('an interrupted download resumes', async () => {
   misbehave = (request, response, nth) => {
     if (nth > 3) return false;
     answer(request, response, nth * 150_000);
@@ -237,7 +237,7 @@ test('time, cancelling, and a disk without room', async () => {
   expect((await readdir(cache())).filter((name) => name.startsWith('.'))).toEqual([]);
 });
 
-test('what was used least goes first, and so do drafts of the dead', async () => {
+test('the least recently used bundles and drafts of dead agents are deleted first', async () => {
   const fetch = fetcher({ capBytes: 250_000 });
   const digests: string[] = [];
   const bring = async () => {

@@ -52,7 +52,7 @@ const upload = (body: Readable, more: Partial<StreamedCall> = {}): StreamedCall 
   ...more,
 });
 
-test('an upload arrives whole', async () => {
+test('an upload arrives complete', async () => {
   const parts = Array.from({ length: 40 }, (_, index) => Buffer.alloc(100_000, index));
   const server = http.createServer((request, response) => {
     let bytes = 0;
@@ -66,7 +66,7 @@ test('an upload arrives whole', async () => {
   expect(body.destroyed).toBe(true);
 });
 
-test('an answer that comes before the end of an upload is taken, and the rest is not sent', async () => {
+test('a response before the end of an upload is used, and the rest is not sent', async () => {
   const server = http.createServer((_request, response) => response.writeHead(413).end('too much'));
   const transport = await transportTo(`http://127.0.0.1:${await listen(server)}`);
   const body = new Readable({ read: () => undefined });
@@ -76,7 +76,7 @@ test('an answer that comes before the end of an upload is taken, and the rest is
   expect(body.destroyed).toBe(true);
 });
 
-test('a call in which nothing moves is given up', async () => {
+test('a stalled call is aborted', async () => {
   const transport = await transportTo(`http://127.0.0.1:${await listen(http.createServer(() => undefined))}`);
   const body = new Readable({ read: () => undefined });
   await expect(transport.send(upload(body, { idleMs: 50 }))).rejects.toMatchObject({
@@ -95,7 +95,7 @@ test('a body that fails fails the call', async () => {
   });
 });
 
-test('the caller ends a call while the connection is not there yet', async () => {
+test('the caller aborts a call before it is connected', async () => {
   // A proxy that says nothing: the tunnel is never open.
   let asked = () => undefined as void;
   const isAsked = new Promise<void>((resolve) => (asked = resolve));

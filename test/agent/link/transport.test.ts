@@ -179,7 +179,7 @@ describe('proxies', () => {
     expect(proxy.asked).toEqual([`CONNECT localhost:${port}`]);
   });
 
-  test('NO_PROXY goes straight', async () => {
+  test('hosts in NO_PROXY are reached without the proxy', async () => {
     const port = await listen(http.createServer(echo));
     const proxy = await startProxy();
     const options = { http: `http://127.0.0.1:${proxy.port}`, noProxy: '127.0.0.1' };
@@ -201,7 +201,7 @@ describe('proxies', () => {
   });
 });
 
-test('a proxy that opens the tunnel and then says nothing keeps no connection', async () => {
+test('a proxy that opens the tunnel and then stays silent holds no connection', async () => {
   const sockets = new Set<Socket>();
   const proxy = http.createServer();
   proxy.on('connect', (_request, socket: Socket) => {
@@ -245,7 +245,7 @@ describe('certificates', () => {
 });
 
 describe('bounds', () => {
-  test('an answer that does not come', async () => {
+  test('a response that never arrives', async () => {
     const port = await listen(http.createServer(() => undefined));
     const transport = await transportTo(`http://127.0.0.1:${port}`);
     await expect(transport.post('/x', '', { ...calmly, timeoutMs: 100 })).rejects.toMatchObject({
@@ -288,7 +288,7 @@ describe('bounds', () => {
     });
   });
 
-  test('the caller’s signal ends a call with its reason', async () => {
+  test('the caller’s signal aborts a call with its reason', async () => {
     const port = await listen(http.createServer(() => undefined));
     const transport = await transportTo(`http://127.0.0.1:${port}`);
     const controller = new AbortController();
@@ -301,7 +301,7 @@ describe('bounds', () => {
   });
 });
 
-test('a kept connection that the service has closed meanwhile costs no call', async () => {
+test('a keep-alive connection that the service has closed fails no call', async () => {
   const sockets = new Set<Socket>();
   let calls = 0;
   const server = http.createServer((request, response) => {
@@ -316,7 +316,7 @@ test('a kept connection that the service has closed meanwhile costs no call', as
   expect([calls, sockets.size]).toEqual([3, 2]);
 });
 
-describe('what an answer means', () => {
+describe('response statuses', () => {
   const own = Buffer.from(JSON.stringify({ message: 'no', attributes: {} }));
   const foreign = Buffer.from('<html>no</html>');
   const url = new URL('https://user:pw@service.test:8443/x?y=z');

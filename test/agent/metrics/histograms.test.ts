@@ -57,7 +57,7 @@ test('each histogram keeps its bounds, and the attempts of suites have longer on
   expect(await boundsOf(metrics, 'artifact_upload_seconds', '')).toBe(uploads);
 });
 
-test('a value at a bound counts below it, and one that is no number counts nowhere', async () => {
+test('a value at a bucket boundary counts below it, and NaN is not counted', async () => {
   const metrics = createMetrics();
   for (const milliseconds of [50, 51, -3, Number.NaN, 1e9]) {
     countWait(metrics, 'slot_wait_seconds', 'suite', milliseconds);

@@ -131,7 +131,7 @@ test('names, types, units and labels of a running agent are those of the catalog
   expect(others.filter((name) => !/^(process|nodejs)_/.test(name))).toEqual([]);
 });
 
-test('it counts what happened: types, waits, runs with their retries, results and what was scrubbed', async () => {
+test('counts types, waits, runs with their retries, results and scrubbed values', async () => {
   await runFourJobs();
   await expect
     .poll(async () => valueOf(await scrape(), 'results_sent_total'), { timeout: 30_000 })

@@ -49,7 +49,7 @@ test('results count from when they are on disk until the service has them', asyn
   expect(outbox.status()).toMatchObject({ diskResults: 0, memoryResults: 0, oldestAt: null });
 });
 
-test('those of an earlier agent count when the turn of their file comes', async () => {
+test('results of an earlier agent are counted when their file is read', async () => {
   const first = await openOutbox('one', 100);
   // A file each two: what fills a file ends it.
   for (let index = 0; index < 6; index += 2) {

@@ -82,7 +82,7 @@ function segments(): string[] {
   return found.sort();
 }
 
-test('what comes in goes out, in order, and leaves no file', async () => {
+test('results are sent in order and leave no file', async () => {
   const outbox = await openOutbox();
   const all = Array.from({ length: 50 }, (_, index) => JSON.stringify({ index, text: 'ä€😀' }));
   await Promise.all(all.map((json) => outbox.add(json)));
@@ -93,7 +93,7 @@ test('what comes in goes out, in order, and leaves no file', async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('results that end together share a write', async () => {
+test('results that finish at the same time share a write', async () => {
   const outbox = await openOutbox();
   await Promise.all(Array.from({ length: 1000 }, (_, index) => outbox.add(`{"index":${index}}`)));
   expect(segments()).toHaveLength(1);
@@ -113,7 +113,7 @@ test('a batch is bounded in items and bytes, but holds at least one', async () =
   expect(sizes).toEqual([1, 1, 2]);
 });
 
-test('what was not acknowledged comes again', async () => {
+test('unacknowledged results are sent again', async () => {
   const outbox = await openOutbox();
   for (const json of ['1', '2', '3']) await outbox.add(json);
   const first = await outbox.nextBatch(10, 1000);
@@ -124,7 +124,7 @@ test('what was not acknowledged comes again', async () => {
   expect(await drainAll(outbox)).toEqual(['2', '3']);
 });
 
-test('status tells bytes and age', async () => {
+test('status has bytes and age', async () => {
   const outbox = await openOutbox();
   expect(outbox.status()).toEqual({
     diskBytes: 0,
@@ -142,7 +142,7 @@ test('status tells bytes and age', async () => {
 });
 
 describe('after a restart', () => {
-  test('what was left is sent first, in order', async () => {
+  test('results of an earlier agent are sent first, in order', async () => {
     const small = { ...roomy, segmentBytes: 100 };
     const first = await openOutbox(small);
     for (let index = 0; index < 20; index += 1) await first.add(`{"index":${index}}`);
@@ -157,7 +157,7 @@ describe('after a restart', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('two living agents leave each other alone', async () => {
+  test("two running agents do not touch each other's results", async () => {
     const first = await openOutbox();
     await first.add('"of the first"');
     const second = await openOutbox();
@@ -166,7 +166,7 @@ describe('after a restart', () => {
     expect(await drainAll(first)).toEqual(['"of the first"']);
   });
 
-  test('an owner that cannot be looked at is dead after its silence', async () => {
+  test('an owner that cannot be inspected counts as dead after a period of silence', async () => {
     const home = join(folder, 'elsewhere');
     const first = await openOutbox();
     await first.add('"left"');
@@ -245,7 +245,7 @@ describe('damage', () => {
     expect(execFileSync('find', [folder, '-path', '*damaged*', '-type', 'f']).toString()).toMatch(/\.seg\n$/);
   });
 
-  test('a length that is none costs what stands behind it', async () => {
+  test('an invalid length loses the rest of the segment', async () => {
     const file = await leaveThree();
     const bytes = readFileSync(file);
     bytes.writeUInt32LE(0xffffffff, 32 + frame('"one"'));
@@ -254,7 +254,7 @@ describe('damage', () => {
     expect(metrics.outboxDamaged).toBe(1);
   });
 
-  test('a file that is no segment is set aside, the others are sent', async () => {
+  test('a file that is not a segment is quarantined, the others are sent', async () => {
     const file = await leaveThree();
     writeFileSync(join(file, '..', '000000000000000-000000-xxxxxxxx.seg'), 'not an outbox');
     expect(await drainAll(await openOutbox())).toEqual(['"one"', '"two"', '"three"']);
@@ -263,7 +263,7 @@ describe('damage', () => {
 });
 
 describe('bounds', () => {
-  test('above the cap the oldest go, counted and told', async () => {
+  test('above the limit the oldest results are dropped, counted and logged', async () => {
     const outbox = await openOutbox({ segmentBytes: 200, capBytes: 1000, memoryBytes: 2 ** 20 });
     for (let index = 0; index < 100; index += 1) await outbox.add(JSON.stringify({ index }));
     const left = await drainAll(outbox);
@@ -274,7 +274,7 @@ describe('bounds', () => {
     expect(faults[0]).toMatch(/^results dropped: \d+ results dropped: the outbox reached its size cap$/);
   });
 
-  test('a batch on its way is not pulled from under the sender', async () => {
+  test('a batch that is being sent is not dropped', async () => {
     const outbox = await openOutbox({ segmentBytes: 200, capBytes: 600, memoryBytes: 2 ** 20 });
     for (let index = 0; index < 5; index += 1) await outbox.add(JSON.stringify({ index }));
     const batch = await outbox.nextBatch(2, 1000);
@@ -319,7 +319,7 @@ describe('a full disk', () => {
   }
   const kilobyte = (index: number) => JSON.stringify({ index, filling: 'x'.repeat(1000) });
 
-  test('holds results in memory, sends from there, and goes on when there is room', async (context) => {
+  test('keeps results in memory, sends them from there, and uses the disk again when there is room', async (context) => {
     if (disk === null) return context.skip('no right to mount a small disk');
     writeFileSync(join(disk, 'ballast'), Buffer.alloc(200 * 1024));
     const outbox = await openOutbox(roomy, join(disk, 'outbox'));
@@ -345,7 +345,7 @@ describe('a full disk', () => {
     expect(metrics.resultsDropped).toBe(0);
   });
 
-  test('at the start: what an earlier agent left is sent, and new results wait for room', async (context) => {
+  test('at the start, results of an earlier agent are sent, and new ones wait for room', async (context) => {
     if (disk === null) return context.skip('no right to mount a small disk');
     const folder = join(disk, 'outbox');
     const earlier = await openOutbox(roomy, folder);

@@ -10,7 +10,7 @@ it('keeps all lines where there is room', () => {
   expect(log.entries()).toEqual(['a', 'b', 'c', 'd'].map(entry));
 });
 
-it('keeps the first and the last lines, and says how many are not there', () => {
+it('keeps the first and last lines, and the number of omitted ones', () => {
   const heard: string[] = [];
   const log = createAttemptLog({ first: 2, last: 2, characters: 100 }, ({ msg }) => heard.push(msg));
   for (let n = 0; n < 100; n++) log.add(entry(`${n}`));

@@ -71,7 +71,7 @@ describe('whether there is a next attempt', () => {
     expect(decided?.attempt ?? null).toBe(next);
   });
 
-  test('SINGLE_RETRY is one retry, whatever maxRetries and maxDurationSeconds say', () => {
+  test('SINGLE_RETRY is one retry, regardless of maxRetries and maxDurationSeconds', () => {
     const single = strategy({ type: 'SINGLE_RETRY', maxRetries: 10, maxDurationSeconds: 0 });
     expect(nextAttempt(single, history())).toEqual({ attempt: 2, delayMs: 60_000, elsewhere: false });
     expect(nextAttempt(single, history({ attempt: 2 }))).toBeNull();
@@ -106,7 +106,7 @@ describe('whether there is a next attempt', () => {
     expect(nextAttempt(strategy({ baseBackoffSeconds: 2 }), late)).toBeNull();
   });
 
-  test('nothing begins at or after the deadline of the job', () => {
+  test('no attempt begins at or after the job deadline', () => {
     const soon = { now: start, deadline: start + 60_000 };
     expect(nextAttempt(strategy({ baseBackoffSeconds: 59.999 }), history(soon))?.attempt).toBe(2);
     expect(nextAttempt(strategy({ baseBackoffSeconds: 60 }), history(soon))).toBeNull();

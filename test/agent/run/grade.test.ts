@@ -57,7 +57,7 @@ describe('limits: reached at a response time equal to them', () => {
   });
 });
 
-describe('what comes first: base, assertions, limits, degradation', () => {
+describe('precedence: base, assertions, limits, degradation', () => {
   test.each([
     ['base alone', outcome({ base: failedBase }), ['failed', 'HTTP_STATUS', false]],
     ['base and slow', outcome({ base: failedBase, responseTime: 300 }), ['failed', 'HTTP_STATUS', true]],
@@ -86,7 +86,7 @@ describe('what comes first: base, assertions, limits, degradation', () => {
     expect(short(rules(), seen)).toEqual(expected);
   });
 
-  test('the reason of a failed assertion says which one and why', () => {
+  test('the reason of a failed assertion names the assertion and the cause', () => {
     const seen = outcome({ assertions: [assertion(null), assertion('expected 200, got 500')] });
     expect(grade(rules(), seen).reason).toEqual({
       code: 'ASSERTION_FAILED',
@@ -99,7 +99,7 @@ describe('what comes first: base, assertions, limits, degradation', () => {
 describe('packet loss: a base that is degraded', () => {
   const loss = reasonOf('PACKET_LOSS', '10 % lost');
   const unlimited = rules({ degradedResponseTime: null, maxResponseTime: null });
-  test('degrades what passed otherwise', () => {
+  test('degrades a run that passed otherwise', () => {
     const seen = outcome({ base: { ok: true, degraded: loss } });
     expect(grade(unlimited, seen)).toEqual({
       status: 'degraded',
@@ -117,7 +117,7 @@ describe('packet loss: a base that is degraded', () => {
   });
 });
 
-describe('shouldFail inverts the base verdict alone', () => {
+describe('shouldFail inverts only the base status', () => {
   const inverted = rules({ shouldFail: true });
   test.each([
     ['a success fails', outcome(), ['failed', 'SHOULD_HAVE_FAILED', false]],

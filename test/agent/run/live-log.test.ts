@@ -6,7 +6,7 @@ import { createLiveLog } from '../../../src/agent/run/live-log.ts';
 const plain = (line: string) => line;
 const all = 1024 * 1024;
 
-test('lines come out scrubbed, in order and once', () => {
+test('lines are scrubbed, in order and sent once', () => {
   const log = createLiveLog((line) => line.replaceAll('very-secret', '*********'));
   log.add('one');
   log.add('the word is very-secret');
@@ -14,7 +14,7 @@ test('lines come out scrubbed, in order and once', () => {
   expect(log.take(all).lines).toEqual([]);
 });
 
-test('a call carries at most 200 lines and so many characters; the others come with the next', () => {
+test('a call carries a limited number of lines and characters; the rest is in the next call', () => {
   const log = createLiveLog(plain);
   for (let n = 0; n < 250; n += 1) log.add(`${n}`);
   expect(log.take(all).lines).toEqual(Array.from({ length: 200 }, (_, n) => `${n}`));
@@ -30,7 +30,7 @@ test('a line that is too long is cut', () => {
   expect(line.endsWith('x…')).toBe(true);
 });
 
-test('what a failed call took comes again, in order', () => {
+test('lines of a failed call are sent again, in order', () => {
   const log = createLiveLog(plain);
   log.add('one');
   log.add('two');
@@ -40,7 +40,7 @@ test('what a failed call took comes again, in order', () => {
   expect(log.take(all).lines).toEqual(['one', 'two', 'three']);
 });
 
-test('while nothing can be told the oldest lines go, and their number is told', () => {
+test('while no line can be sent, the oldest are dropped and counted', () => {
   const log = createLiveLog(plain);
   for (let call = 0; call < 10; call += 1) {
     for (let n = 0; n < 300; n += 1) log.add(`${call}/${n}`);
@@ -54,7 +54,7 @@ test('while nothing can be told the oldest lines go, and their number is told', 
   expect(log.take(all).lines.slice(0, 2)).toEqual(['… 2000 lines omitted', '6/200']);
 });
 
-test('a flood costs no more than a bound: what comes after it is counted, not scrubbed', () => {
+test('beyond a limit, lines are counted and not scrubbed', () => {
   let scrubbed = 0;
   const log = createLiveLog((line) => {
     scrubbed += 1;

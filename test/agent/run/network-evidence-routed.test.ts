@@ -130,7 +130,7 @@ describe.skipIf(!canRouteHere)('failures over two routers', () => {
     expect(detailsOf('refused6').packetCapture).toMatchObject({ syn: 1, resets: 1 });
   });
 
-  test('a connection that is reset: nothing that was said is in the packets', () => {
+  test('a reset connection: the packets contain no payload', () => {
     expect(ran.reset.result.reason?.code).toMatch(/ECONNRESET|CONNECTION_CLOSED/);
     expect(detailsOf('reset').traceroute).toMatchObject({ reached: true });
     const { packetCapture } = detailsOf('reset');
@@ -169,7 +169,7 @@ describe.skipIf(!canRouteHere)('failures over two routers', () => {
     ]);
   });
 
-  test('a router that says no: which one, and why', () => {
+  test('a router that rejects the probes is named with its reason', () => {
     expect(ran.unreachable.result.reason?.code).toBe('EHOSTUNREACH');
     expect(detailsOf('unreachable').traceroute).toMatchObject({
       reached: false,
@@ -178,7 +178,7 @@ describe.skipIf(!canRouteHere)('failures over two routers', () => {
     expect(detailsOf('unreachable').packetCapture).toMatchObject({ packets: 2, syn: 1, icmpUnreachable: 1 });
   });
 
-  test('a name that nobody answers for: the way to the name server, and the queries', () => {
+  test('an unanswered name: the traceroute to the name server, and the queries', () => {
     expect(ran.unresolved.result.reason?.code).toBe('EAI_AGAIN');
     expect(detailsOf('unresolved').traceroute).toMatchObject({
       way: 'udp',
@@ -204,7 +204,7 @@ describe.skipIf(!canRouteHere)('failures over two routers', () => {
     expect(ran.unprivileged.result.artifacts).toEqual([]);
   });
 
-  test('a first failure has the trace alone: nobody knew before that it would fail', () => {
+  test('a first failure has only the traceroute, because capturing starts after a failure', () => {
     expect(ran.once.result.attempt).toBe(1);
     expect(detailsOf('once').traceroute).toMatchObject({ reached: true });
     expect(detailsOf('once').packetCapture).toBeUndefined();

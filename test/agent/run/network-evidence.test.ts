@@ -119,7 +119,7 @@ test('packets are captured in the attempt after a failed one: the second of a ru
   if (existsSync(runs)) expect(readdirSync(runs).filter((name) => name.startsWith('run-'))).toEqual([]);
 });
 
-test('a check that should fail, and one whose answer is wrong, have no failure of the network', async () => {
+test('a check with shouldFail, and one with a wrong answer, have no network failure', async () => {
   const evidence = createNetworkEvidence({ network, now: Date.now });
   const { made, results } = parts(evidence);
   await runJob(job(1, { shouldFail: true }), made);
@@ -138,7 +138,7 @@ test.each([
   ['224.0.0.1', 80, 'the target is a multicast or broadcast address'],
   ['255.255.255.255', 80, 'the target is a multicast or broadcast address'],
   ['ff02::1%lo', 80, 'the target is a multicast or broadcast address'],
-])('no probe goes to %s, port %i', async (address, port, unavailable) => {
+])('no probe is sent to %s, port %i', async (address, port, unavailable) => {
   const evidence = createNetworkEvidence({ network, now: Date.now });
   const watch = await evidence.watch(job(1));
   const family = address.includes(':') ? 6 : 4;
@@ -147,7 +147,7 @@ test.each([
   evidence.close();
 });
 
-test('a trace that can not even be asked for says so, and does not end the agent', async () => {
+test('a traceroute that cannot start reports the reason and does not stop the agent', async () => {
   const evidence = createNetworkEvidence({ network, now: Date.now });
   const target = { address: '127.0.0.1', family: 4, port: 0, way: 'tcp' } as const;
   const { signal } = new AbortController();
@@ -155,7 +155,7 @@ test('a trace that can not even be asked for says so, and does not end the agent
   evidence.close();
 });
 
-test.skipIf(!canCapture)('few captures run at once; the others say so', async () => {
+test.skipIf(!canCapture)('few captures run at once; the others report that they were skipped', async () => {
   const evidence = createNetworkEvidence({ network, now: Date.now });
   const { made } = parts(evidence);
   await runJob(job(1), made);
@@ -217,7 +217,7 @@ async function until(what: () => boolean): Promise<void> {
   }
 }
 
-test('the slot is free while a trace is made, and the result waits for it with its lease held', async () => {
+test('the slot is free during a traceroute, and the result waits for it while its lease is renewed', async () => {
   const slow = slowEvidence();
   const { made, results, holds, lanes } = parts(slow.evidence);
   const running = runJob(job(1), made);
@@ -254,7 +254,7 @@ test('no trace outlasts the deadline of its job', async () => {
   expect(results[0]?.details).toMatchObject({ traceroute: { unavailable: 'stopped' } });
 });
 
-test('a retry does not wait for a trace, but has one that is there', async () => {
+test('a retry does not wait for a traceroute, but reports a finished one', async () => {
   const slow = slowEvidence();
   const { made, results } = parts(slow.evidence);
   const running = runJob(job(1, twice), made);

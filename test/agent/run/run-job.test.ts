@@ -85,7 +85,7 @@ test.each([
   },
 );
 
-test('an outcome that cannot be serialised still makes a result', async () => {
+test('an outcome that cannot be serialised still has a result', async () => {
   const details: Record<string, unknown> = {};
   details['self'] = 10n;
   const { made, results, faults } = parts(() => Promise.resolve({ ...good, details }));
@@ -104,7 +104,7 @@ test('an executor that rejects with the deadline has timed out', async () => {
   expect(faults).toEqual([]);
 });
 
-test('one that never ends is given up, and its slot comes back', async () => {
+test('a run that never finishes is given up, and its slot is freed', async () => {
   const { made, results, faults, lanes } = parts(() => new Promise(() => undefined));
   await runJob(job({ deadline: new Date(Date.now() + 100).toISOString() }), made);
   expect(verdicts(results)).toEqual([['FINAL', 'errored', 'INTERNAL', 'ours']]);
@@ -120,7 +120,7 @@ test('a job runs in the lane of its type, whatever lane it names', async () => {
   expect(faults).toEqual([]);
 });
 
-test('what ends while it is being cancelled still counts', async () => {
+test('a run that finishes while it is being cancelled still counts', async () => {
   const { made, results, holds } = parts(() => {
     holds[0]?.abort('cancelled');
     return Promise.resolve(good);
@@ -140,7 +140,7 @@ test('secrets are masked in messages, details, keys and logs; codes and ids stay
   expect(results[0]?.log).toEqual([{ time: expect.any(Number), level: 'info', msg: 'sent *********' }]);
 });
 
-test('a result that is too large is cut, counted, and says so', async () => {
+test('a result that is too large is trimmed, counted and marked', async () => {
   const { made, results } = parts(() => Promise.resolve({ ...good, details: { body: 'x'.repeat(300_000) } }));
   await runJob(job(), made);
   expect(verdicts(results)).toEqual([['FINAL', 'passed', null, null]]);

@@ -4,7 +4,7 @@ import { readAgentSettings } from '../../../src/config.ts';
 import { createScrubber } from '../../../src/secrets/scrubber/scrubber.ts';
 import { apiJob } from '../../helpers/network/http.ts';
 
-test('passwords and locked values that stand in a check are secrets of its job', () => {
+test('passwords and locked values of a check are secrets of its job', () => {
   const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];
   const scrubberOf = jobScrubbers(own, createScrubber(own));
   const job = apiJob({
@@ -22,7 +22,7 @@ test('passwords and locked values that stand in a check are secrets of its job',
   expect(scrubberOf(apiJob({ url: 'http://target.test/' })).secrets()).toEqual(own);
 });
 
-test('a secret that comes up during a run is masked from then on, in that job alone', () => {
+test('a secret that appears during a run is masked from then on, only in that job', () => {
   const own = [{ name: 'API_KEY', value: 'pl_0123456789abcdef' }];
   const scrubberOf = jobScrubbers(own, createScrubber(own));
   const one = scrubberOf(apiJob({ url: 'http://target.test/' }));
@@ -36,7 +36,7 @@ test('a secret that comes up during a run is masked from then on, in that job al
   expect(other.text('session-token-77')).toBe('session-token-77');
 });
 
-test('passwords of what installers of suites are handed are secrets of the agent', () => {
+test('passwords in the environment of suite installers are secrets of the agent', () => {
   const settings = readAgentSettings({
     https_proxy: 'http://agent:proxy%2Fpassword@proxy.test:3128',
     npm_config_registry: 'https://robot:registry-password@registry.test/',

@@ -10,7 +10,7 @@ const all: Confinement = {
 };
 
 test('this host is looked at without an exception', async () => {
-  const found = await Promise.all(isolationProbes().map(({ look }) => look(new AbortController().signal)));
+  const found = await Promise.all(isolationProbes().map(({ run }) => run(new AbortController().signal)));
   expect(found.map(({ status }) => status)).not.toContain(undefined);
 });
 
@@ -64,5 +64,5 @@ test('no launcher is a problem', () => {
     missing: ['the launcher was not built: scripts run unconfined (run: node scripts/native.mjs)'],
   };
   expect(layersFinding(host)).toMatchObject({ status: 'problem' });
-  expect(reachFinding(host, false, false).message).toContain('end or debug the agent');
+  expect(reachFinding(host, false, false).message).toContain('kill or debug the agent');
 });

@@ -189,9 +189,9 @@ test('probes are bounded in time, and one that throws hides no other', async () 
   const forever = () => new Promise<never>(() => undefined);
   const found = await runProbes(
     [
-      { name: 'slow', look: forever },
-      { name: 'broken', look: () => Promise.reject(new Error('oops')) },
-      { name: 'good', look: () => Promise.resolve(ok('fine')) },
+      { name: 'slow', run: forever },
+      { name: 'broken', run: () => Promise.reject(new Error('oops')) },
+      { name: 'good', run: () => Promise.resolve(ok('fine')) },
     ],
     50,
   );

@@ -58,7 +58,7 @@ describe('optional parts in a row', () => {
   });
 });
 
-describe('a pattern or path without end', () => {
+describe('a pattern or path that never finishes', () => {
   it.each([
     ['(a+)+$', `${'a'.repeat(60)}!`],
     ['(a|a?)+$', `${'a'.repeat(60)}!`],
@@ -96,7 +96,7 @@ describe('a pattern or path without end', () => {
   });
 });
 
-describe('many patterns without end', () => {
+describe('many patterns that never finish', () => {
   it('get less and less time, while harmless ones go on', () => {
     const text = `${'a'.repeat(60)}!`;
     const stopped = Array.from({ length: 30 }, (_, index) => applyPattern(`(?:x${index})?(a+)+$`, text));
@@ -111,7 +111,7 @@ describe('many patterns without end', () => {
 });
 
 describe('remember', () => {
-  it('makes a value once, and forgets the least recently used', () => {
+  it('computes a value once, and evicts the least recently used', () => {
     const made: string[] = [];
     const get = remember(2, (key) => {
       made.push(key);

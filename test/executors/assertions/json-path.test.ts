@@ -4,7 +4,7 @@ import { findByPath } from '../../../src/executors/assertions/json-path.ts';
 import { processorMs } from '../../helpers/processor-time.ts';
 
 describe('findByPath', () => {
-  it('tells a path to one place from a path to several', () => {
+  it('distinguishes a path to one place from a path to several', () => {
     const document = { a: [{ b: 1 }, { b: 2 }] };
     expect(findByPath('$.a[0].b', document)).toEqual({ values: [1], single: true });
     expect(findByPath('$.a[*].b', document)).toEqual({ values: [1, 2], single: false });
@@ -24,7 +24,7 @@ describe('findByPath', () => {
 });
 
 describe('parseJsonDocument', () => {
-  it('keeps the digits of long whole numbers and nothing else different', () => {
+  it('keeps the digits of long integers and changes nothing else', () => {
     const text =
       '{"id":9007199254740993,"neg":-12345678901234567890,"list":[1234567890123456789],"float":1234567890123456.75,' +
       '"exp":1e300,"text":"id 9007199254740993 \\" 9007199254740993","9007199254740993":1,"safe":9007199254740991}';
@@ -54,7 +54,7 @@ describe('parseJsonDocument', () => {
     expect(ms).toBeLessThan(1000);
   });
 
-  it('refuses what is no JSON', () => {
+  it('refuses invalid JSON', () => {
     for (const text of ['', '<html>', '{"a":12345678901234567890', 'NaN']) {
       expect(() => parseJsonDocument(text)).toThrow(SyntaxError);
     }

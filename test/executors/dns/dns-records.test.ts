@@ -293,7 +293,7 @@ describe('answers', () => {
     ],
   });
 
-  test('signatures that were not asked for do not show; the rcode has its upper bits', () => {
+  test('signatures that were not requested are omitted; the rcode has its upper bits', () => {
     const message = decodeMessage(signed);
     expect(jsonAnswer(message, 1)).toMatchObject({
       Answer: [{ name: 'x.example.', type: 'A', TTL: 60, data: '192.0.2.1' }],
@@ -334,7 +334,7 @@ describe('answers', () => {
     expect(decodeAnswer(cut, query)).toMatchObject({ answer: { flags: { tc: true }, answers: [] } });
   });
 
-  test('random damage is told from an answer, and nothing else is thrown', () => {
+  test('random damage is recognised, and no other error is thrown', () => {
     const query = encodeQuery({ id: 0, name: 'x.example', type: 1, edns: true });
     let decoded = 0;
     for (let round = 0; round < 20_000; round += 1) {

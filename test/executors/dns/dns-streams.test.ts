@@ -53,7 +53,7 @@ describe.each(['TCP', 'DOT'] as const)('a stream by %s', (protocol) => {
 });
 
 describe('certificates', () => {
-  test.each(['DOT', 'DOH'] as const)('%s refuses one that nobody vouches for', async (protocol) => {
+  test.each(['DOT', 'DOH'] as const)('%s refuses an untrusted certificate', async (protocol) => {
     const server = await serve((query) => query.reply(), { certificate });
     const outcome = await run({ protocol, port: portOf(server, protocol), skipSSL: false });
     expect(outcome.base).toMatchObject({
@@ -113,7 +113,7 @@ describe('DOH', () => {
     }
   });
 
-  test.each(['h2', 'http/1.1'])('a server that answers without end or leaves, %s', async (alpn) => {
+  test.each(['h2', 'http/1.1'])('a server that answers without end or disconnects, %s', async (alpn) => {
     const server = createSecureServer({ ...certificate, allowHTTP1: true, ALPNProtocols: [alpn] });
     let leaves = false;
     server.on('request', (request, response) => {

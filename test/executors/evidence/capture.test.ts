@@ -46,7 +46,7 @@ async function closedPort(host: string): Promise<number> {
 const refused = (host: string, port: number) =>
   new Promise<void>((resolve) => connect({ host, port }).on('error', () => resolve()));
 
-test('the reason is told where there is none', () => {
+test('the reason is reported where capturing is not possible', () => {
   if (can) return;
   expect(tried).toEqual({ unavailable: expect.stringMatching(/NET_RAW|addon|capture/) as string });
 });
@@ -125,7 +125,7 @@ test.skipIf(!can).each(hosts)(
   },
 );
 
-test.skipIf(!can)('headers alone are kept: of a request and its response not a word', async () => {
+test.skipIf(!can)('keeps only headers, and nothing of a request or its response', async () => {
   const server = createServer((socket) => {
     socket
       .on('error', () => undefined)
@@ -154,7 +154,7 @@ test.skipIf(!can)('headers alone are kept: of a request and its response not a w
   expect(packets.some(({ bytes, length }) => length > bytes.length + 50)).toBe(true);
 });
 
-test.skipIf(!can)('questions and answers about the attempt’s own names, and about no others', async () => {
+test.skipIf(!can)('captures queries and answers for the attempt’s own names only', async () => {
   const server = await startDnsServer({ answer: (query) => query.reply([], { rcode: 3 }) });
   const nameServer = { address: server.address, port: server.port };
   const capture = await capturing([nameServer]);
@@ -183,7 +183,7 @@ test.skipIf(!can)('questions and answers about the attempt’s own names, and ab
   expect(text).not.toMatch(/other|myshop/);
 });
 
-test.skipIf(!can)('of look-ups of a name with a secret in it the headers alone are kept', async () => {
+test.skipIf(!can)('keeps only the headers of lookups of a name that contains a secret', async () => {
   const server = await startDnsServer({ answer: (query) => query.reply([], { rcode: 3 }) });
   const nameServer = { address: server.address, port: server.port };
   const capture = await capturing([nameServer]);
@@ -199,7 +199,7 @@ test.skipIf(!can)('of look-ups of a name with a secret in it the headers alone a
   expect(taken?.pcap.toString('latin1')).not.toMatch(/very-secret|example/);
 });
 
-test.skipIf(!can)('what there is no room for is counted', async () => {
+test.skipIf(!can)('packets without room are counted', async () => {
   const socket = createSocket('udp4').bind(0, '127.0.0.1');
   await once(socket, 'listening');
   const { port } = socket.address();

@@ -39,7 +39,7 @@ describe.skipIf(native === null)('over loopback', () => {
     },
   );
 
-  test('a port that accepts is reached, and its connections end at once', async () => {
+  test('a port that accepts is reached, and its connections are closed at once', async () => {
     let accepted = 0;
     const closed: Promise<unknown>[] = [];
     const server = createServer((socket) => {
@@ -72,7 +72,7 @@ describe.skipIf(native === null)('over loopback', () => {
     expect(found).toMatchObject({ reached: true, hops: [{ address: '127.0.0.1', lossPercent: 0 }] });
   });
 
-  test('what can not be traced says why; what is stopped tells what it has', async () => {
+  test('a traceroute that cannot start reports why; an aborted one reports its hops so far', async () => {
     const wrong: TraceTarget = { address: 'no address', family: 4, port: 80, way: 'tcp' };
     expect(await traceroute(wrong, { signal, now, times })).toEqual({
       unavailable: 'a trace cannot be opened: EINVAL',
@@ -112,7 +112,7 @@ describe.skipIf(native === null)('over loopback', () => {
     server.close();
   });
 
-  test('in an outage of everything few are traced, and the others say so', async () => {
+  test('in a complete outage few failures are traced, and the others report it', async () => {
     const traces = createTraces({ network: { nameServers: () => Promise.resolve([]) }, now, times });
     const found = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
@@ -130,41 +130,38 @@ describe.skipIf(native === null)('over loopback', () => {
 });
 
 describe('native traces', () => {
-  test.skipIf(native === null)(
-    'refuse what is no argument of theirs, and end with probes on their way',
-    () => {
-      if (native === null) return;
-      const nothing = () => undefined;
-      const question = new Uint8Array(1);
-      const wrong = native as unknown as { [name: string]: (...args: unknown[]) => unknown };
-      for (const args of [
-        [],
-        [5, true, '127.0.0.1', 1, question, nothing],
-        [4, true, '127.0.0.1', 0, question, nothing],
-        [4, true, '127.0.0.1', 1, new Uint8Array(65), nothing],
-        [4, true, '127.0.0.1', 1, question, 'no function'],
-      ]) {
-        expect(() => wrong['openTrace']?.(...args)).toThrow(TypeError);
-      }
-      for (const name of ['sendProbe', 'closeTrace', 'filterCapture', 'takeCapture', 'openCapture']) {
-        expect(() => wrong[name]?.({}, 1, 1)).toThrow(TypeError);
-      }
-      expect(native.openTrace(4, true, '::1', 1, question, nothing)).toBe(-22);
-      const trace = native.openTrace(4, false, '127.0.0.1', 1, question, nothing);
-      if (typeof trace === 'number') throw new Error(String(trace));
-      expect(() => native.sendProbe(trace, 128, 1)).toThrow(TypeError);
-      expect(() => native.sendProbe(trace, 0, 0)).toThrow(TypeError);
-      expect(native.sendProbe(trace, 0, 1)).toBe(0);
-      expect(native.sendProbe(trace, 0, 1)).toBe(-16);
-      native.closeTrace(trace);
-      native.closeTrace(trace);
-      expect(native.sendProbe(trace, 1, 1)).toBe(-9);
-    },
-  );
+  test.skipIf(native === null)('refuse invalid arguments, and can be closed with probes in flight', () => {
+    if (native === null) return;
+    const nothing = () => undefined;
+    const question = new Uint8Array(1);
+    const wrong = native as unknown as { [name: string]: (...args: unknown[]) => unknown };
+    for (const args of [
+      [],
+      [5, true, '127.0.0.1', 1, question, nothing],
+      [4, true, '127.0.0.1', 0, question, nothing],
+      [4, true, '127.0.0.1', 1, new Uint8Array(65), nothing],
+      [4, true, '127.0.0.1', 1, question, 'no function'],
+    ]) {
+      expect(() => wrong['openTrace']?.(...args)).toThrow(TypeError);
+    }
+    for (const name of ['sendProbe', 'closeTrace', 'filterCapture', 'takeCapture', 'openCapture']) {
+      expect(() => wrong[name]?.({}, 1, 1)).toThrow(TypeError);
+    }
+    expect(native.openTrace(4, true, '::1', 1, question, nothing)).toBe(-22);
+    const trace = native.openTrace(4, false, '127.0.0.1', 1, question, nothing);
+    if (typeof trace === 'number') throw new Error(String(trace));
+    expect(() => native.sendProbe(trace, 128, 1)).toThrow(TypeError);
+    expect(() => native.sendProbe(trace, 0, 0)).toThrow(TypeError);
+    expect(native.sendProbe(trace, 0, 1)).toBe(0);
+    expect(native.sendProbe(trace, 0, 1)).toBe(-16);
+    native.closeTrace(trace);
+    native.closeTrace(trace);
+    expect(native.sendProbe(trace, 1, 1)).toBe(-9);
+  });
 });
 
 test.skipIf(native === null)(
-  'threads and processes end with probes on their way and captures that run',
+  'threads and processes exit with probes in flight and running captures',
   () => {
     const addon = join(import.meta.dirname, '..', '..', '..', 'build', 'native', 'location_agent.node');
     const script = `

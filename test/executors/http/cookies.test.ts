@@ -58,7 +58,7 @@ test.each([
   expect(sent(from, [header], from)).toBeNull();
 });
 
-test('a Secure cookie goes over https alone, on loopback too, whichever scheme has set it', () => {
+test('a Secure cookie is sent only over https, also on loopback, regardless of the scheme that set it', () => {
   for (const host of ['a.test', 'localhost', '127.0.0.1']) {
     for (const scheme of ['http', 'https']) {
       const from = `${scheme}://${host}/`;
@@ -79,7 +79,7 @@ test.each([
   expect(sent('http://a.test/dir/page', [header], `http://a.test${path}`)).toBe(expected);
 });
 
-test('longer paths come first, then the order in which the cookies were set', () => {
+test('cookies are sorted by path length, then by the order in which they were set', () => {
   const headers = ['a=1; Path=/', 'b=2; Path=/x', 'c=3; Path=/'];
   expect(sent('http://a.test/', headers, 'http://a.test/x')).toBe('b=2; a=1; c=3');
 });
@@ -105,7 +105,7 @@ describe('expiry', () => {
   });
 });
 
-test('50 cookies are kept; then those alone are changed, and one that expires makes room', () => {
+test('at most 50 cookies are kept; they can be changed, and an expired one makes room', () => {
   const jar = createRunCookies();
   const url = new URL('http://a.test/');
   const names = () => (jar.headerFor(url) ?? '').split('; ');

@@ -100,7 +100,7 @@ describe('servers that break the rules', () => {
     expect(byUrl.details['requestError']).toBe(reason?.message);
   });
 
-  test('resets within the body: what came is kept', async () => {
+  test('resets within the body: the received part is kept', async () => {
     const { reason, byApi } = await reasonsOf((socket) => {
       socket.write(
         'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nfirst part',
@@ -133,7 +133,7 @@ describe('servers that break the rules', () => {
     });
   });
 
-  test.each([204, 304])('tells the length of a body that a %i never has', async (status) => {
+  test.each([204, 304])('announces a body length with %i, which has no body', async (status) => {
     const { reason, byApi } = await reasonsOf(
       (socket) => void socket.write(`HTTP/1.1 ${status} None\r\ncontent-length: 5\r\n\r\n`),
     );
@@ -163,7 +163,7 @@ describe('servers that break the rules', () => {
     expect(reason).toMatchObject({ code: 'HTTP_HEADERS_TOO_LARGE' });
   });
 
-  test('sends endless 1xx answers: the deadline ends it', async () => {
+  test('sends endless 1xx responses until the deadline', async () => {
     const { reason } = await reasonsOf(
       (socket) => endless(socket, '', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'),
       () => signalIn(200),
@@ -171,7 +171,7 @@ describe('servers that break the rules', () => {
     expect(reason).toMatchObject({ code: 'TIMEOUT' });
   });
 
-  test('drips its headers: the deadline ends it, in the phase after the first byte', async () => {
+  test('drips its headers until the deadline, in the phase after the first byte', async () => {
     const { reason, peer } = await reasonsOf(
       (socket) => drip(socket, 'HTTP/1.1 200 OK\r\nx-drip: 1\r\n'.repeat(50)),
       () => signalIn(200),
@@ -183,7 +183,7 @@ describe('servers that break the rules', () => {
     });
   });
 
-  test('drips its body: the deadline ends it', async () => {
+  test('drips its body until the deadline', async () => {
     const { reason, byUrl } = await reasonsOf(
       (socket) => {
         socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n');
@@ -223,7 +223,7 @@ describe('servers that break the rules', () => {
     expect(overPlain.base).toMatchObject({ ok: false, reason: { code: 'CONNECTION_CLOSED' } });
   });
 
-  test('never ends the TLS handshake', async () => {
+  test('never completes the TLS handshake', async () => {
     const silent = await serve(() => undefined);
     const outcome = await executeUrl(
       urlJob({ url: `https://${silent}/` }),

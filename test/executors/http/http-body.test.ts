@@ -106,7 +106,7 @@ describe('content codings', () => {
     ['gzip', gzipSync(text).subarray(0, 20)],
     ['br', Buffer.from('not compressed at all')],
     ['deflate', Buffer.from('\x78\x9cnonsense')],
-  ])('a body that is not the %s it says to be', async (coding, body) => {
+  ])('a body that is not valid %s', async (coding, body) => {
     const { base, response, assertions } = await run(
       { headers: { ...plain, 'content-encoding': coding }, body },
       [...assertion('STATUS_CODE', '', 'EQUALS', '200'), ...assertion('TEXT_BODY', '', 'NOT_EMPTY', '')],
@@ -157,7 +157,7 @@ describe('content codings', () => {
   });
 });
 
-describe('what is stored', () => {
+describe('the stored body', () => {
   test.each([
     ['ASCII', 'text/plain', Buffer.from('abc'), 'abc'],
     ['UTF-8', 'text/plain', Buffer.from('äöü€😀'), 'äöü€😀'],
@@ -179,7 +179,7 @@ describe('what is stored', () => {
     expect(response['body']).toBe(`x${'ä'.repeat((256 * 1024 - 2) / 2)}`);
   });
 
-  test('assertions see the whole body', async () => {
+  test('assertions see the complete body', async () => {
     const { assertions } = await run(
       { headers: plain, body: Buffer.from(`${'x'.repeat(300_000)}needle`) },
       assertion('TEXT_BODY', '', 'CONTAINS', 'needle'),
@@ -245,7 +245,7 @@ describe('assertions on the body', () => {
     expect(assertions[0]?.error === null).toBe(holds);
   });
 
-  test('what is no JSON is named without a piece of it, which may be one of a secret', async () => {
+  test('invalid JSON is reported without any of its text, which may be secret', async () => {
     for (const body of ['s3cret-token-of-the-check', `{"a": ${'s3cret-token '.repeat(20)}`, '{"a"']) {
       const { assertions } = await run(
         { headers: { 'content-type': 'application/json' }, body: Buffer.from(body) },

@@ -176,7 +176,7 @@ test('IPv6 literals are bracketed in CONNECT', async () => {
   expect(asked[0]?.line).toBe('CONNECT [::1]:8443');
 });
 
-test('variables in proxyUrl, whole and in part', async () => {
+test('variables in proxyUrl, as the whole value and as a part', async () => {
   const proxy = await serveAsProxy(createServer());
   const run = async (proxyUrl: string, value: string) => {
     asked.length = 0;
@@ -262,7 +262,7 @@ describe('failures are the proxy’s', () => {
     expect(outcome.base).toMatchObject({ ok: false, reason: { code: 'PROXY_FAILED' } });
   });
 
-  test('says nothing until the deadline', async () => {
+  test('stays silent until the deadline', async () => {
     const proxy = await rawServer(() => undefined);
     running.push(proxy);
     const controller = new AbortController();

@@ -290,7 +290,7 @@ describe('cookies of a run', () => {
     expect(await cookieAfter(location, cookies)).toBeUndefined();
   });
 
-  test('go to other hosts of the domain that they are for, and no others', async () => {
+  test('are sent to other hosts of their domain, and to no others', async () => {
     const run = async (cookie: string) => {
       seen.length = 0;
       const first = to(`http://b.example.test:${target.port}/end`, 302, [cookie]).replace(

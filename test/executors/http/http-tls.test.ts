@@ -192,7 +192,7 @@ describe('the server certificate', () => {
     expect(outcome.base).toEqual({ ok: true });
   });
 
-  test('a URL check knows no client certificates, and trusts the default roots alone', async () => {
+  test('a URL check uses no client certificates and trusts only the default roots', async () => {
     const port = await httpsServer(
       await authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until }),
     );
@@ -201,7 +201,7 @@ describe('the server certificate', () => {
   });
 });
 
-test('sessions are not resumed: each attempt makes the whole handshake', async () => {
+test('sessions are not resumed: each attempt makes a full handshake', async () => {
   const port = await httpsServer(
     await authority.issue({ commonName: 'good.test', notBefore: from, notAfter: until }),
   );

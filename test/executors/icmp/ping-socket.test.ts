@@ -82,7 +82,7 @@ describe.skipIf(!available)('ping socket on loopback', () => {
     expect(replies.filter((reply) => reply?.error === null)).toHaveLength(800);
   });
 
-  it('goes on after more echoes than there are sequence numbers', async () => {
+  it('works after more echoes than there are sequence numbers', async () => {
     const socket = await open(4);
     const answered = async (count: number) => {
       const echoes = Array.from({ length: count }, () => socket.echo('127.0.0.1', options()));
@@ -119,14 +119,14 @@ describe.skipIf(!available)('ping socket on loopback', () => {
     expect(await socket.echo('127.0.0.1', options())).toMatchObject({ error: null });
   });
 
-  it('refuses what is no address of its family', async () => {
+  it('refuses addresses of another family', async () => {
     const socket = await open(4);
     for (const address of ['::1', 'localhost', '', '127.0.0.1.1', '1'.repeat(500)]) {
       await expect(socket.echo(address, options())).rejects.toMatchObject({ code: 'EINVAL' });
     }
   });
 
-  it('ends what is pending when it closes, and sends nothing afterwards', async () => {
+  it('rejects pending echoes when it is closed, and sends nothing afterwards', async () => {
     const socket = await open(4);
     const pending = socket.echo('127.0.0.1', options());
     socket.close();
@@ -137,7 +137,7 @@ describe.skipIf(!available)('ping socket on loopback', () => {
     );
   });
 
-  it('holds nothing when it is opened and closed many times', async () => {
+  it('leaks nothing when it is opened and closed many times', async () => {
     for (let round = 0; round < 200; round++) {
       const socket = await openPingSocket(round % 2 === 0 ? 4 : 6);
       if (round % 20 === 0) await socket.echo('127.0.0.1', options());
@@ -207,7 +207,7 @@ describe.skipIf(!canUseNamespaces)('ping socket in a network of its own', () => 
     },
   );
 
-  it('without any permission says what was tried and how to grant it', async () => {
+  it('without permission, names the attempts and how to grant it', async () => {
     const [v4, v6] = await inNamespace({
       folder: folder('withAddon'),
       unprivileged: true,

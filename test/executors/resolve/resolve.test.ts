@@ -101,7 +101,7 @@ describe('without a name server', () => {
     expect(await addresses(from, 'alias')).toEqual(['192.0.2.1']);
   });
 
-  test('the hosts file is read again when it has changed, looked at once a second', async () => {
+  test('the hosts file is checked once a second and read again after a change', async () => {
     let time = 0;
     const hostsFile = file('192.0.2.1 web.example\n');
     const from = createNetwork({
@@ -139,7 +139,7 @@ describe('without a name server', () => {
 });
 
 describe('resolv.conf', () => {
-  test('all that it may say', () => {
+  test('all options of resolv.conf', () => {
     expect(
       parseResolvConf(
         '; comment\nnameserver 192.0.2.1\nnameserver 2001:db8::1 # two\nnameserver [192.0.2.3]:5353\nnameserver 192.0.2.4\nnameserver x\ndomain old.example\nsearch a.example B.example.\noptions ndots:20 timeout:2 attempts:9 rotate use-vc edns0\n',
@@ -220,7 +220,7 @@ describe('with name servers', () => {
     expect(server.queries[0]?.packet).toMatchObject({ flag_rd: true, additionals: [] });
   });
 
-  test('a ring of aliases ends', async () => {
+  test('a loop of aliases is an error', async () => {
     const server = await serve((query) =>
       query.reply([
         { type: 'CNAME', name: 'a.example', data: 'b.example' },
@@ -253,7 +253,7 @@ describe('with name servers', () => {
     expect(server.queries.map(({ name }) => name)).toEqual(['web.a.example', 'web.b.example']);
   });
 
-  test('a truncated answer is asked for by TCP', async () => {
+  test('a truncated answer is requested again over TCP', async () => {
     const server = await serve((query) =>
       query.transport === 'udp'
         ? query.reply([], { flags: flagBits.tc })
@@ -263,7 +263,7 @@ describe('with name servers', () => {
     expect(server.queries.map(({ transport }) => transport)).toEqual(['udp', 'tcp']);
   });
 
-  test('by TCP alone where resolv.conf says so', async () => {
+  test('uses only TCP with the option use-vc', async () => {
     const server = await serve((query) => query.reply([a('192.0.2.1', 'x.example')]));
     expect(await addresses(network(`${at(server)}options use-vc\n`), 'x.example')).toEqual(['192.0.2.1']);
     expect(server.queries.map(({ transport }) => transport)).toEqual(['tcp']);
@@ -296,32 +296,33 @@ describe('with name servers', () => {
     });
   });
 
-  test('a failure within the search list is told when nothing else is found', async () => {
+  test('a failure within the search list is reported if no other name resolves', async () => {
     const server = await serve((query) => query.reply([], { rcode: query.name === 'web.a.example' ? 2 : 3 }));
     const from = network(`${at(server)}search a.example\noptions attempts:1\n`);
     await expect(resolve(from, 'web')).rejects.toMatchObject({ code: 'EAI_AGAIN' });
     expect(server.queries.map(({ name }) => name)).toEqual(['web.a.example', 'web']);
   });
 
-  test('a silent server costs a second, and then is asked last', async () => {
+  test('a silent server costs a second, and is then queried last', async () => {
     const silent = await serve(() => null);
     const good = await serve((query) => query.reply([a('192.0.2.1', 'x.example')]));
     const from = network(at(silent, good));
     const first = await resolve(from, 'x.example');
     expect(first.durationMs).toBeGreaterThan(900);
-    expect(first.durationMs).toBeLessThan(3000);
-    const second = await resolve(from, 'x.example');
-    expect(second.durationMs).toBeLessThan(900);
+    await resolve(from, 'x.example');
     expect([silent.queries.length, good.queries.length]).toEqual([1, 2]);
   });
 
   test('a late answer counts although the query went out again', async () => {
+    let number = 0;
     const slow = await serve(async (query) => {
+      number += 1;
+      const address = `192.0.2.${number}`;
       await new Promise((done) => setTimeout(done, 1600));
-      return query.reply([a('192.0.2.1', 'x.example')]);
+      return query.reply([a(address, 'x.example')]);
     });
-    const { durationMs } = await resolve(network(at(slow)), 'x.example');
-    expect(durationMs).toBeLessThan(2550);
+    // The answer to the first query, which arrives a second before the other.
+    expect(await addresses(network(at(slow)), 'x.example')).toEqual(['192.0.2.1']);
     expect(slow.queries).toHaveLength(2);
   });
 
@@ -343,7 +344,7 @@ describe('with name servers', () => {
     expect(await addresses(network(at(server)), 'x.example')).toEqual(['192.0.2.1']);
   });
 
-  test('an abort ends it at once, with its reason', async () => {
+  test('an abort rejects at once with its reason', async () => {
     const silent = await serve(() => null);
     const controller = new AbortController();
     const reason = new JobAborted('cancelled');
@@ -352,16 +353,19 @@ describe('with name servers', () => {
     await expect(resolve(network(''), 'x.example', 4, AbortSignal.abort(reason))).rejects.toBe(reason);
   });
 
-  test('many names at once, while four take long', async () => {
+  test('resolves many names while four others wait for their answers', async () => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((done) => (release = done));
     const server = await serve(async (query) => {
-      if (query.name.startsWith('slow')) await new Promise((done) => setTimeout(done, 1900));
+      if (query.name.startsWith('slow')) await held;
       return query.reply([a('192.0.2.1', query.name)]);
     });
     const from = network(at(server));
     const slow = ['slow1.x', 'slow2.x', 'slow3.x', 'slow4.x'].map((name) => resolve(from, name));
     const quick = await Promise.all(Array.from({ length: 50 }, (_, i) => resolve(from, `quick${i}.x`)));
-    expect(Math.max(...quick.map(({ durationMs }) => durationMs))).toBeLessThan(1500);
-    expect((await Promise.all(slow)).every(({ durationMs }) => durationMs > 1500)).toBe(true);
+    expect(quick).toHaveLength(50);
+    release();
+    expect(await Promise.all(slow)).toHaveLength(4);
   });
 });
 
@@ -418,13 +422,13 @@ describe('IPv6', () => {
     expect(await resolve(from, 'four.example', 6)).toEqual({ ...ipv4, ipFallback: true });
   });
 
-  test('no route to these addresses, though to others: IPv4 too', async () => {
+  test('falls back to IPv4 if there is no route to these IPv6 addresses', async () => {
     const from = await hostWith({ reaches: async () => false, available: async () => true });
     expect(await resolve(from, 'both.example', 6)).toEqual({ ...ipv4, ipFallback: true });
     await expect(resolve(from, 'four.example', 6)).rejects.toMatchObject({ code: 'ENOTFOUND' });
   });
 
-  test('no route and no IPv4 address: what IPv6 gave', async () => {
+  test('returns the IPv6 addresses if there is no route and no IPv4 address', async () => {
     const hostsFile = file('2001:db8::1 six.test\n');
     const server = await serve((query) => query.reply([], { rcode: 3 }));
     const from = createNetwork({

@@ -47,7 +47,7 @@ describe('connectionReason', () => {
     new TypeError('x is not a function'),
     new AgentError('DISK_FULL', 'full'),
     socketError('ERR_X', {}),
-  ])('what is no failed connection is thrown: %s', (error) => {
+  ])('errors other than failed connections are thrown: %s', (error) => {
     expect(() => connectionReason(error)).toThrow(error);
     expect(() => exchangeReason(error)).toThrow(error);
   });

@@ -167,7 +167,7 @@ describe.each(runtimesHere)('the installed runtime $name', (runtime) => {
 
   test('doctor finds it, and that its Node runs', async () => {
     const probe = runtimeProbes(runtimesFolder).find(({ name }) => name === `runtime ${runtime.name}`);
-    expect(await probe?.look(AbortSignal.timeout(20_000))).toEqual({
+    expect(await probe?.run(AbortSignal.timeout(20_000))).toEqual({
       status: 'ok',
       message: `Node ${runtime.nodeVersion}, Playwright ${runtime.playwrightVersion}`,
       remedy: null,
@@ -314,14 +314,14 @@ describe('a small runtime', () => {
       'Playwright 1.65.1 is installed, but its list has 1.58.2',
     );
     writeFileSync(node, '#!/bin/sh\nexit 3\n', { mode: 0o755 });
-    expect(await runtimeProbes(root)[0]?.look(AbortSignal.timeout(20_000))).toMatchObject({
+    expect(await runtimeProbes(root)[0]?.run(AbortSignal.timeout(20_000))).toMatchObject({
       status: 'problem',
       message: expect.stringContaining('its Node does not run here'),
     });
     rmSync(packages, { recursive: true });
     expect(found()).toEqual({ names: [], warnings: [] });
     expect(findRuntimes(root)).toEqual([{ name: '2026.04', stage: 'CURRENT', state: { is: 'missing' } }]);
-    expect(await runtimeProbes(root)[0]?.look(AbortSignal.timeout(20_000))).toEqual({
+    expect(await runtimeProbes(root)[0]?.run(AbortSignal.timeout(20_000))).toEqual({
       status: 'note',
       message: 'not installed (stage CURRENT)',
       remedy: 'node scripts/runtime.mjs install 2026.04',

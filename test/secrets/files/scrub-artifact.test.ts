@@ -155,7 +155,7 @@ describe('archives', () => {
   test.each([
     ['no archive at all', Buffer.from('not a zip'), /a broken archive/],
     ['a cut archive', Buffer.from('PK\x03\x04 and so on'), /a broken archive/],
-    ['7z', Buffer.from('377abcaf271c0004', 'hex'), /packed as 7z/],
+    ['7z', Buffer.from('377abcaf271c0004', 'hex'), /format 7z/],
   ])('%s is withheld', async (_title, bytes, message) => {
     writeFileSync(source, bytes);
     rmSync(target, { force: true });

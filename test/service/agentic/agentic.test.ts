@@ -202,7 +202,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
       },
       {
         status: 'failed',
-        reason: { code: 'TIMEOUT', message: 'the task was not done within 8 s' },
+        reason: { code: 'TIMEOUT', message: 'the task was not completed within 8 s' },
         artifacts: [{ name: 'screenshot.jpg', type: 'screenshot', state: 'stored' }],
       },
     ],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { alertTitle, alertTypes } from '../../../src/service/alerting/alert-types.ts';
-import { isWanted, policyOf } from '../../../src/service/alerting/policy.ts';
+import { receivesAlert, policyOf } from '../../../src/service/alerting/policy.ts';
 import { defaultAlertSettings } from '../../../src/service/accounts/alert-settings.ts';
 import { verdictOf } from '../../../src/service/alerting/run-verdict.ts';
 import {
@@ -100,9 +100,9 @@ describe('transitions', () => {
     for (const word of words(4)) {
       // So that threshold by time and reminders come too.
       const { lines, state, dueAt } = story(settings, `${word}....p`);
-      const told = lines.filter((line) => !line.endsWith('silent') && !line.includes('incident'));
-      for (const [index, line] of told.entries()) {
-        const before = told[index - 1] ?? 'RECOVERY';
+      const notified = lines.filter((line) => !line.endsWith('silent') && !line.includes('incident'));
+      for (const [index, line] of notified.entries()) {
+        const before = notified[index - 1] ?? 'RECOVERY';
         // Nothing recovers twice, and nothing is reminded of before it is told.
         if (line.includes('RECOVERY')) expect(before, word).not.toMatch('RECOVERY');
         if (line.includes('reminder')) expect(before, word).toMatch(/FAIL/);
@@ -471,10 +471,10 @@ describe('which settings and channels count', () => {
     ['ALERT_DEGRADED_RECOVERY', false, 'RD'],
     ['NO_ALERT', true, null],
     ['ALERT_SSL', true, null],
-  ] as const)('%s (a failure was told: %s) goes where %s is set', (alertType, toldFailure, needed) => {
+  ] as const)('%s (a failure was told: %s) goes where %s is set', (alertType, notifiedOfFailure, needed) => {
     for (const set of ['', 'F', 'R', 'D', 'FR', 'FD', 'RD', 'FRD']) {
       const expected = needed !== null && needed.split('').every((letter) => set.includes(letter));
-      expect([set, isWanted({ alertType, toldFailure }, flags(set))]).toEqual([set, expected]);
+      expect([set, receivesAlert({ alertType, notifiedOfFailure }, flags(set))]).toEqual([set, expected]);
     }
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Db } from '../../../src/service/db/database.ts';
-import { createErrorFollower, mostGroups } from '../../../src/service/error-groups/follow-errors.ts';
+import { createErrorFollower, maxGroups } from '../../../src/service/error-groups/follow-errors.ts';
 import { createFinishedRuns } from '../../../src/service/results/finished-runs.ts';
 import { addCheck, createClock, silent } from '../../helpers/service/agent-service.ts';
 import { endRuns, type Part } from '../../helpers/service/alert-runs.ts';
@@ -199,7 +199,7 @@ describe.each(databases)('error groups on $name', (database) => {
       );
       await endRuns(
         db,
-        Array.from({ length: mostGroups }, (_, run) => ({
+        Array.from({ length: maxGroups }, (_, run) => ({
           ...runs[0]!,
           at: start + minute + run * 1000,
           parts: [failed(`other ${String.fromCodePoint(0x4e00 + run)}`)],
@@ -211,7 +211,7 @@ describe.each(databases)('error groups on $name', (database) => {
         'select count(*)::integer as count from error_groups where check_id = $1',
         [checkId],
       );
-      expect(counted?.count).toBe(mostGroups);
+      expect(counted?.count).toBe(maxGroups);
     });
   });
 });

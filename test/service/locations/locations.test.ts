@@ -275,7 +275,7 @@ describe.each(databases)('locations ($name)', (database) => {
             ...statusFields(409),
             message: 'A location has at most 2 keys: delete one first.',
             attributes: {
-              keys: [`there are 2 already (${first.body.maskedKey}, ${second.body.maskedKey})`],
+              keys: [`the location already has 2 keys (${first.body.maskedKey}, ${second.body.maskedKey})`],
             },
           },
         ]);

@@ -150,7 +150,7 @@ test('CHAT_A_APP: each room once, however many tries it takes', async () => {
   expect(bodiesOf(target).map(({ channel }) => channel)).toEqual(['#ops', '#shop', '#shop', '#shop']);
   expect(target.received[0]!.headers.authorization).toBe('Bearer app-token-of-chat');
   expect(await log()).toEqual([
-    expect.objectContaining({ status: 'SUCCESS', notificationResult: 'told #ops, #shop', attempts: 3 }),
+    expect.objectContaining({ status: 'SUCCESS', notificationResult: 'sent to #ops, #shop', attempts: 3 }),
   ]);
 });
 

@@ -12,7 +12,7 @@ import { handleMaintenanceEvents } from '../../../src/service/maintenance/events
 import { createMailer } from '../../../src/service/notifications/email.ts';
 import {
   handleSubscriberMails,
-  tellOfMaintenances,
+  mailMaintenanceEvents,
 } from '../../../src/service/public-pages/subscriber-mails.ts';
 import { mailAddress } from '../../../src/service/public-pages/subscriptions.ts';
 import { createClock, silent } from '../../helpers/service/agent-service.ts';
@@ -49,7 +49,11 @@ describe('status pages in public', () => {
       sendMail,
       retryDelaySeconds: 1,
     });
-    handleMaintenanceEvents(background, { db, now: clock.now, followers: [tellOfMaintenances(background)] });
+    handleMaintenanceEvents(background, {
+      db,
+      now: clock.now,
+      followers: [mailMaintenanceEvents(background)],
+    });
     await background.prepare();
     service = await startTestService(db, { now: clock.now, background, encryption });
   });

@@ -265,7 +265,6 @@ describe.each(databases)('scheduler: $name', (database) => {
       ]);
       real.start();
       await expect.poll(async () => (await jobs()).length, { timeout: 8_000, interval: 20 }).toBe(1);
-      expect(Date.now() - dueAt).toBeLessThan(2_500);
       const [made] = await db.query<{ due: Date; created: Date }>(
         'select due_at as due, created_at as created from jobs',
       );

@@ -137,10 +137,8 @@ describe.skipIf(server === undefined || server.unavailable !== null)(
         await held;
       });
       await read;
-      const begun = performance.now();
+      // It gives up while the reader still holds the table.
       expect(await partitions.drop('check_results', day + dayMs)).toEqual([]);
-      // Nobody waits behind it for long.
-      expect(performance.now() - begun).toBeLessThan(10_000);
       release();
       await reading;
       expect(await partitions.drop('check_results', day + dayMs)).toEqual(['check_results_20260304']);

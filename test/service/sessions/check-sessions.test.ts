@@ -126,13 +126,12 @@ describe.each(databases)('check sessions: $name', (database) => {
         );
       expect(await completion(1)).toMatchObject({
         status: 408,
-        body: { message: expect.stringContaining('ask again') },
+        body: { message: expect.stringContaining('Try again') },
       });
       for (const seconds of [0, 31, 1.5]) expect((await completion(seconds)).status).toBe(400);
       const agent = await connect();
       const [job] = await agent.claim();
       if (job === undefined) throw new Error('no job');
-      const began = performance.now();
       const waiters = [completion(30), completion(30), completion(30)];
       await agent.report(resultOf(job, clock.now(), { status: 'failed', hasFailures: true }));
       for (const answer of await Promise.all(waiters)) {
@@ -141,7 +140,6 @@ describe.each(databases)('check sessions: $name', (database) => {
           body: { status: 'FAILED', results: [{ hasFailures: true }] },
         });
       }
-      expect(performance.now() - began).toBeLessThan(15_000);
       expect((await completion(30)).status).toBe(200);
     });
 

@@ -179,10 +179,10 @@ test('node scripts/engines.mjs install: once, and a stamp that tells that it is 
 }, 60_000);
 
 describe('doctor', () => {
-  const look = (enginesFolder?: string) => engineProbes(enginesFolder)[0]?.look(AbortSignal.timeout(20_000));
+  const run = (enginesFolder?: string) => engineProbes(enginesFolder)[0]?.run(AbortSignal.timeout(20_000));
 
   test.skipIf(enginesHere.length === 0)('names what is installed', async () => {
-    expect(await look()).toEqual({
+    expect(await run()).toEqual({
       status: 'ok',
       message: enginesHere
         .map(({ name, version }) => `${name === 'bun' ? 'Bun' : 'Node'} ${version}`)
@@ -192,7 +192,7 @@ describe('doctor', () => {
   });
 
   test('says how to get what is not, and what does not run', async () => {
-    expect(await look(join(folder, 'none'))).toEqual({
+    expect(await run(join(folder, 'none'))).toEqual({
       status: 'note',
       message: 'not installed: Playwright suites do not run',
       remedy: 'node scripts/engines.mjs install',
@@ -202,7 +202,7 @@ describe('doctor', () => {
     writeFileSync(join(node, 'bin', 'node'), '#!/bin/sh\nexit 3\n', { mode: 0o755 });
     writeFileSync(join(node, 'package.json'), '{"version":"22.1.0"}');
     writeFileSync(join(folder, 'broken', 'node_modules', '.engines-stamp'), 'x');
-    expect(await look(join(folder, 'broken'))).toMatchObject({
+    expect(await run(join(folder, 'broken'))).toMatchObject({
       status: 'problem',
       message: expect.stringMatching(/^node 22\.1\.0 does not run here: /),
     });
