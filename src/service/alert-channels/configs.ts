@@ -44,8 +44,6 @@ export const channelConfigs = {
       uniqueItems: true,
     }),
   }),
-  SMS: Type.Object(phone),
-  CALL: Type.Object(phone),
   WEBHOOK: Type.Object({
     name: Name,
     url: Url,
@@ -66,6 +64,7 @@ export const channelConfigs = {
         'What receives it. JSON, TEXT, CONTENT and CARD stand for a body where there is no template; other names are kept.',
     }),
   }),
+  SMS: Type.Object(phone),
   PAGING_A: Type.Object({
     account: Name,
     serviceName: Name,
@@ -77,27 +76,25 @@ export const channelConfigs = {
     region: StringEnum(['US', 'EU'], { default: 'US' }),
     priority: StringEnum(['P1', 'P2', 'P3', 'P4', 'P5'], { default: 'P3' }),
   }),
+  CALL: Type.Object(phone),
 } as const;
 
 export type ChannelType = keyof typeof channelConfigs;
-export const channelTypes = [
-  'EMAIL',
-  'CHAT_A',
-  'CHAT_A_APP',
-  'WEBHOOK',
-  'SMS',
-  'PAGING_A',
-  'PAGING_B',
-  'CALL',
-] as const satisfies readonly ChannelType[];
+/** In the order of the table above, which the OpenAPI document shows. */
+export const channelTypes = Object.keys(channelConfigs) as ChannelType[]; // the keys of that table
 
 export type ChannelConfig<T extends ChannelType = ChannelType> = Static<(typeof channelConfigs)[T]>;
 
 /** Config fields that are secret as a whole, by type. */
-const secretFields: { readonly [T in ChannelType]?: readonly string[] } = {
+const secretFields: { readonly [T in ChannelType]: readonly string[] } = {
+  EMAIL: [],
+  CHAT_A: [],
+  CHAT_A_APP: [],
   WEBHOOK: ['webhookSecret'],
+  SMS: [],
   PAGING_A: ['serviceKey'],
   PAGING_B: ['apiKey'],
+  CALL: [],
 };
 const pairFields = ['headers', 'queryParameters'];
 
@@ -113,7 +110,7 @@ function mapSecrets<C extends object>(
   change: (value: string, place: string) => string,
 ): C {
   const changed = { ...config } as Config; // any object has fields by name
-  for (const field of secretFields[type] ?? []) {
+  for (const field of secretFields[type]) {
     const value = changed[field];
     if (typeof value === 'string' && value !== '') changed[field] = change(value, pathOf(field));
   }
@@ -176,7 +173,7 @@ export function keepConfigSecrets<C extends object>(
   }
   const missing: string[] = [];
   const config = { ...given } as Config; // any object has fields by name
-  for (const field of secretFields[type] ?? []) {
+  for (const field of secretFields[type]) {
     const value = config[field];
     const isKept = value === '' || value === mask || value === undefined;
     if (!isKept) continue;
