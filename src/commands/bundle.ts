@@ -19,7 +19,7 @@ const options = {
 const path = '/v1/playwright-bundles';
 /** A connection without traffic for this long is closed. */
 const stalledMs = 60_000;
-const mostTries = 4;
+const maxTries = 4;
 
 /**
  * `bundle DIR [--include GLOB]… [--api-key-file FILE] [--json]`: packs a Playwright project and uploads it to the
@@ -99,7 +99,7 @@ async function upload({ transport, serviceUrl, archive, packed, signal }: Upload
       return { key, digest };
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      if (!error.retryable || tries === mostTries) {
+      if (!error.retryable || tries === maxTries) {
         throw failed(`the bundle was not uploaded to ${serviceUrl.origin}: ${error.message}`, error);
       }
       // eslint-disable-next-line no-restricted-properties -- a wait of the command itself

@@ -9,20 +9,20 @@ const deadlySignals = ['SIGQUIT', 'SIGUSR2', 'SIGALRM', 'SIGVTALRM', 'SIGXCPU', 
  * loop. Only SIGKILL and a crash of Node leave no line. `who` names the process in the log. Call the returned function
  * when the exit is intended.
  */
-export function leaveLastWords(log: Log, who: string): () => void {
-  let hasSpoken = false;
+export function logEveryExit(log: Log, who: string): () => void {
+  let hasLogged = false;
   const onFault = (error: unknown) => {
-    hasSpoken = true;
+    hasLogged = true;
     log.fatal({ err: toError(error) }, `unexpected fault: ${who} exits`);
     process.exit(exitCodes.couldNotRun);
   };
   const onIdle = () => {
-    hasSpoken = true;
+    hasLogged = true;
     log.fatal(`nothing keeps ${who} running: it exits`);
     process.exit(exitCodes.couldNotRun);
   };
   const onExit = (code: number) => {
-    if (!hasSpoken) log.fatal({ code }, `${who} exits unexpectedly`);
+    if (!hasLogged) log.fatal({ code }, `${who} exits unexpectedly`);
   };
   const onSignal = (signal: NodeJS.Signals) => {
     log.fatal({ signal }, `${who} was killed by a signal`);

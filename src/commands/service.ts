@@ -8,7 +8,7 @@ import { Secret } from '../secrets/secret.ts';
 import type { Keys } from '../service/keys-file.ts';
 import { startService, type RunningService } from '../service/service.ts';
 import { usageError, type Command } from './command.ts';
-import { leaveLastWords } from './last-words.ts';
+import { logEveryExit } from './last-words.ts';
 
 /** `service`: runs until SIGTERM or SIGINT. Prints one line of JSON on standard output when it is ready. */
 export const service: Command = async (args, { env, stdout }) => {
@@ -25,14 +25,14 @@ export async function runService(
   const config = readServiceConfig(env);
   let scrubber = createScrubber(secretsOf(config));
   const log = createLog({ level, scrub: (line) => scrubber.text(line) });
-  const isAsItShould = leaveLastWords(log, 'the service');
+  const expectExit = logEveryExit(log, 'the service');
   const stopped = nextSignal(log);
   let running: RunningService;
   try {
     running = await startService({ config, log });
   } catch (error) {
     // Our caller reports it.
-    isAsItShould();
+    expectExit();
     throw error;
   }
   if (running.keys !== null) scrubber = createScrubber([...secretsOf(config), ...generated(running.keys)]);
@@ -54,7 +54,7 @@ export async function runService(
     log.info({ signal: end }, 'service is stopping');
   } finally {
     await withinTime(running.close(), log);
-    isAsItShould();
+    expectExit();
   }
   return exitCodes.done;
 }

@@ -5,7 +5,7 @@ import type { Value } from './values.ts';
 export type Helper = (args: readonly Value[], context: { now: () => number }) => Value;
 
 /** Maximum nesting of blocks, and of expressions within expressions. */
-export const mostDepth = 32;
+export const maxDepth = 32;
 
 /** What one kind of template may contain, and its error messages. */
 export type Dialect = {
@@ -20,7 +20,7 @@ export type Dialect = {
    */
   check: (statement: Statement, depth: number) => void;
   /** The maximum number of characters of a rendered template. */
-  mostOutput: number;
+  maxOutput: number;
   messages: {
     syntax: (problem: string) => string;
     tooMany: (things: string, most: number) => string;

@@ -11,10 +11,10 @@ import { TemplateError } from './template-error.ts';
 /** Parses one template of a dialect. Throws TemplateError. */
 export type Parse = (template: string, dialect: Dialect) => Program;
 
-const mostExpressions = 1000;
-const mostParentheses = 1000;
-const mostCached = 64;
-const longestCached = 65_536;
+const maxExpressions = 1000;
+const maxParentheses = 1000;
+const maxCached = 64;
+const maxCachedLength = 65_536;
 
 let library: ((template: string) => unknown) | null = null;
 /** Parsed templates, least recently used first. */
@@ -48,10 +48,10 @@ function parse(template: string, dialect: Dialect): Program {
     const message = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
     throw new TemplateError(dialect.messages.syntax(message.replace(/:$/, '')));
   }
-  if (template.length <= longestCached) {
+  if (template.length <= maxCachedLength) {
     cache.set(template, program);
     const [oldest] = cache.keys();
-    if (cache.size > mostCached && oldest !== undefined) cache.delete(oldest);
+    if (cache.size > maxCached && oldest !== undefined) cache.delete(oldest);
   }
   return program;
 }
@@ -59,8 +59,8 @@ function parse(template: string, dialect: Dialect): Program {
 /** Limits the time of parsing in advance, because it runs on the thread that measures and answers others. */
 function checkSize(template: string, { messages }: Dialect): void {
   const [, ...parts] = template.split('{{');
-  if (parts.length > mostExpressions) {
-    throw new TemplateError(messages.tooMany('expressions', mostExpressions));
+  if (parts.length > maxExpressions) {
+    throw new TemplateError(messages.tooMany('expressions', maxExpressions));
   }
   // The library's time grows with the square of the nesting: 8000 parentheses take half a minute.
   let parentheses = 0;
@@ -69,7 +69,7 @@ function checkSize(template: string, { messages }: Dialect): void {
     const end = part.lastIndexOf('}}');
     parentheses += (end === -1 ? part : part.slice(0, end)).split('(').length - 1;
   }
-  if (parentheses > mostParentheses) {
-    throw new TemplateError(messages.tooMany('opening parentheses', mostParentheses));
+  if (parentheses > maxParentheses) {
+    throw new TemplateError(messages.tooMany('opening parentheses', maxParentheses));
   }
 }

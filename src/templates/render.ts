@@ -1,4 +1,4 @@
-import { mostDepth, type Dialect } from './dialect.ts';
+import { maxDepth, type Dialect } from './dialect.ts';
 import { escaped, type Escaping } from './escaping.ts';
 import type { Scope } from './scope.ts';
 import {
@@ -17,9 +17,9 @@ import { textOf, type Value } from './values.ts';
  * the helpers of its dialect. Steps, the work of helpers and the output are counted, so every template terminates soon.
  */
 
-const mostSteps = 20_000;
+const maxSteps = 20_000;
 /** Characters that all helpers together may process: some hundredths of a second, whatever they search for. */
-const mostWork = 20_000_000;
+const maxWork = 20_000_000;
 
 export type RenderOptions = {
   dialect: Dialect;
@@ -42,20 +42,20 @@ export function render(program: Program, options: RenderOptions): string {
 }
 
 function put(text: string, rendering: Rendering): void {
-  const { mostOutput, messages } = rendering.dialect;
+  const { maxOutput, messages } = rendering.dialect;
   rendering.length += text.length;
-  if (rendering.length > mostOutput) throw new TemplateError(messages.tooLarge(mostOutput));
+  if (rendering.length > maxOutput) throw new TemplateError(messages.tooLarge(maxOutput));
   rendering.parts.push(text);
 }
 
 function step(rendering: Rendering): void {
   rendering.steps += 1;
-  if (rendering.steps > mostSteps) throw new TemplateError(`the template takes more than ${mostSteps} steps`);
+  if (rendering.steps > maxSteps) throw new TemplateError(`the template takes more than ${maxSteps} steps`);
 }
 
 function write(program: Program | undefined, scope: Scope, rendering: Rendering): void {
   const { check, messages } = rendering.dialect;
-  if (scope.depth > mostDepth) throw new TemplateError(messages.tooDeep(mostDepth));
+  if (scope.depth > maxDepth) throw new TemplateError(messages.tooDeep(maxDepth));
   for (const statement of program?.body ?? []) {
     step(rendering);
     check(statement, scope.depth);
@@ -139,7 +139,7 @@ function call({ path, params }: Call, scope: Scope, rendering: Rendering): Value
   if (helper === undefined || (params.length === 0 && shadows(name))) return evaluate(path, scope, rendering);
   const values = params.map((param) => evaluate(param, scope, rendering));
   rendering.work += dialect.workOf(name, values);
-  if (rendering.work > mostWork) {
+  if (rendering.work > maxWork) {
     throw new TemplateError('the template compares or searches too many long texts');
   }
   return helper(values, { now });

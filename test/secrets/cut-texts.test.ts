@@ -33,7 +33,7 @@ describe('a text that was cut within a secret', () => {
     }
   });
 
-  test('several cuts, and whole secrets among them', () => {
+  test('several cuts, and complete secrets between them', () => {
     const text = `a ${secret} b ${secret.slice(0, 9)}… c ${secret.slice(0, 20)}… d …${secret.slice(0, 5)}…`;
     expect(scrubber.text(text)).toBe(`a ${mask} b ${mask}… c ${mask}… d …${mask}…`);
   });
@@ -50,7 +50,7 @@ describe('a text that was cut within a secret', () => {
   });
 });
 
-describe('a text that was not cut within a secret is left alone', () => {
+describe('a text that was not cut within a secret is not changed', () => {
   test.each([
     ['short, without an ellipsis', `ends with ${secret.slice(0, 12)}`],
     ['a beginning that goes on otherwise', `${secret.slice(0, 12)}! and then …`],

@@ -101,7 +101,7 @@ function randomSecret(random: () => number): string {
   return value.replaceAll(/^\s|\s$/g, '_');
 }
 
-test('nothing survives', async () => {
+test('no secret survives', async () => {
   const random = seededRandom(20_260_101);
   const names = Object.keys(encodings);
   for (let round = 0; round < 80; round++) {
@@ -142,7 +142,7 @@ test('every encoding of a difficult value, at every depth that the oracle reads'
   }
 });
 
-test('long streams in pieces of all sizes come out as in one piece', async () => {
+test('long streams in pieces of all sizes give the same output as in one piece', async () => {
   const random = seededRandom(8);
   const values = Array.from({ length: 5 }, () => randomSecret(random));
   const scrubber = createScrubber(values.map((value, i) => ({ name: `V${i}`, value })));

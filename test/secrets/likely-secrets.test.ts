@@ -26,7 +26,7 @@ test('ordinary text, places for secrets and masks are none', () => {
   expect(likelySecrets(text)).toEqual([]);
 });
 
-test('at most as many as asked for, each once, and hostile text in little time', () => {
+test('returns at most the requested number, each once, and handles hostile text quickly', () => {
   const many = Array.from({ length: 300 }, (_, i) => `token=value-number-${i}`).join('\n');
   expect(likelySecrets(many, 5)).toHaveLength(5);
   expect(likelySecrets('token=same-value-1 token=same-value-1')).toHaveLength(1);

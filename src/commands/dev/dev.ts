@@ -20,7 +20,7 @@ import { createApiClient, type ApiClient } from './api.ts';
 import { watchResults } from './results.ts';
 import { installNewestRuntime } from './runtime.ts';
 import { startSamples, syncSamples, type KnownCheck } from './samples.ts';
-import { leaveLastWords } from '../last-words.ts';
+import { logEveryExit } from '../last-words.ts';
 import { readableLine } from '../readable-log.ts';
 import { sampleChecks } from './sample-checks.ts';
 import { startSampleHeartbeat } from './sample-heartbeat.ts';
@@ -58,7 +58,7 @@ export const dev: Command = async (args, { env, stdout, stderr }) => {
       scrub: (line) => scrubber.text(line),
       destination: { write: (line) => print(readableLine(line.trimEnd(), 'service')) },
     });
-    isAsItShould = leaveLastWords(log, 'dev');
+    isAsItShould = logEveryExit(log, 'dev');
     const service = await startService({ config, log });
     closers.push(service.close);
     signals.stopped.throwIfAborted();

@@ -16,7 +16,7 @@ export function browserProbes(runtimesFolder: string, playwrightBrowsersPath: st
       ? [
           {
             name: `browser ${name}`,
-            look: (signal) => verdict(state.runtime, playwrightBrowsersPath, signal),
+            run: (signal) => verdict(state.runtime, playwrightBrowsersPath, signal),
           },
         ]
       : [],

@@ -16,7 +16,7 @@ const probeLimitMs = 8000;
 /** For a package without code for scripts. */
 const withoutScripts: Probe = {
   name: 'check types',
-  look: () => Promise.resolve(ok(`${uptimeTypes.join(', ')}: this package has no code for scripts`)),
+  run: () => Promise.resolve(ok(`${uptimeTypes.join(', ')}: this package has no code for scripts`)),
 };
 
 /**

@@ -10,7 +10,7 @@ import { enginesRemedy } from './install.ts';
  * here.
  */
 export function engineProbes(enginesFolder?: string): Probe[] {
-  return [{ name: 'suite engines', look: (signal) => verdict(enginesFolder, signal) }];
+  return [{ name: 'suite engines', run: (signal) => verdict(enginesFolder, signal) }];
 }
 
 async function verdict(

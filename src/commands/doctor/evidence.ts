@@ -6,8 +6,8 @@ type Verdict = Omit<Finding, 'name'>;
 
 /** The evidence that an agent can collect on network failures, tried on this machine itself. */
 export const evidenceProbes: readonly Probe[] = [
-  { name: 'traceroute', look: traces },
-  { name: 'packet capture', look: captures },
+  { name: 'traceroute', run: traces },
+  { name: 'packet capture', run: captures },
 ];
 
 // Nothing listens on port 1 (tcpmux). A refusal counts as an answer.

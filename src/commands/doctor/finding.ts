@@ -10,7 +10,7 @@ export type Finding = {
 };
 
 /** Checks one thing and returns what it found; `signal` fires when its time is up. */
-export type Probe = { name: string; look: (signal: AbortSignal) => Promise<Omit<Finding, 'name'>> };
+export type Probe = { name: string; run: (signal: AbortSignal) => Promise<Omit<Finding, 'name'>> };
 
 export const ok = (message: string): Omit<Finding, 'name'> => ({ status: 'ok', message, remedy: null });
 export const note = (message: string, remedy: string | null = null): Omit<Finding, 'name'> => ({
@@ -27,7 +27,7 @@ export const problem = (message: string, remedy: string): Omit<Finding, 'name'> 
 /** Runs all probes at once. None takes longer than `limitMs`, and a probe that throws does not hide the others. */
 export function runProbes(probes: readonly Probe[], limitMs: number): Promise<Finding[]> {
   return Promise.all(
-    probes.map(async ({ name, look }) => {
+    probes.map(async ({ name, run }) => {
       const limit = new AbortController();
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<Omit<Finding, 'name'>>((resolve) => {
@@ -39,7 +39,7 @@ export function runProbes(probes: readonly Probe[], limitMs: number): Promise<Fi
         }, limitMs);
       });
       try {
-        return { name, ...(await Promise.race([look(limit.signal), late])) };
+        return { name, ...(await Promise.race([run(limit.signal), late])) };
       } catch (error: unknown) {
         return {
           name,

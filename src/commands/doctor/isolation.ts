@@ -5,10 +5,10 @@ import { nonDumpable } from './guard-process.ts';
 /** The layers between customers' scripts and this host; docs/isolation.md has the complete table. */
 export function isolationProbes(): Probe[] {
   return [
-    { name: 'script isolation', look: async () => layersFinding(await confinement()) },
+    { name: 'script isolation', run: async () => layersFinding(await confinement()) },
     {
       name: 'script reach',
-      look: async () => reachFinding(await confinement(), process.geteuid?.() === 0, nonDumpable === true),
+      run: async () => reachFinding(await confinement(), process.geteuid?.() === 0, nonDumpable === true),
     },
   ];
 }

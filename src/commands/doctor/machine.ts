@@ -16,11 +16,11 @@ const size = (bytes: number): string =>
 /** Probes of this machine: Node, cores, memory, file descriptors, disk. */
 export function machineProbes(options: { dataDir: string; uptimeConcurrency: number }): Probe[] {
   return [
-    { name: 'node', look: () => Promise.resolve(nodeVersion(process.versions.node)) },
-    { name: 'cores', look: () => Promise.resolve(ok(`${availableParallelism()} usable`)) },
-    { name: 'memory', look: () => Promise.resolve(memory()) },
-    { name: 'file descriptors', look: () => fileDescriptors(options.uptimeConcurrency) },
-    { name: 'data directory', look: () => dataDirectory(options.dataDir) },
+    { name: 'node', run: () => Promise.resolve(nodeVersion(process.versions.node)) },
+    { name: 'cores', run: () => Promise.resolve(ok(`${availableParallelism()} usable`)) },
+    { name: 'memory', run: () => Promise.resolve(memory()) },
+    { name: 'file descriptors', run: () => fileDescriptors(options.uptimeConcurrency) },
+    { name: 'data directory', run: () => dataDirectory(options.dataDir) },
   ];
 }
 

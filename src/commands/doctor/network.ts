@@ -12,11 +12,11 @@ type Verdict = Omit<Finding, 'name'>;
 /** Probes of this machine's network: name servers, routes, ICMP. */
 export function networkProbes(network: Network): Probe[] {
   return [
-    { name: 'name servers', look: (signal) => nameServers(network, signal) },
-    { name: 'IPv4 route', look: () => route(4) },
-    { name: 'IPv6 route', look: () => route(6) },
-    { name: 'ICMP over IPv4', look: (signal) => icmp(network, 4, signal) },
-    { name: 'ICMP over IPv6', look: (signal) => icmp(network, 6, signal) },
+    { name: 'name servers', run: (signal) => nameServers(network, signal) },
+    { name: 'IPv4 route', run: () => route(4) },
+    { name: 'IPv6 route', run: () => route(6) },
+    { name: 'ICMP over IPv4', run: (signal) => icmp(network, 4, signal) },
+    { name: 'ICMP over IPv6', run: (signal) => icmp(network, 6, signal) },
   ];
 }
 

@@ -11,9 +11,9 @@ export function runtimeProbes(runtimesFolder: string): Probe[] {
   if (found.length === 0) {
     const message =
       'none in this package: API checks run without scripts; browser and multi-step checks do not run';
-    return [{ name: 'runtimes', look: () => Promise.resolve(note(message)) }];
+    return [{ name: 'runtimes', run: () => Promise.resolve(note(message)) }];
   }
-  return found.map((each) => ({ name: `runtime ${each.name}`, look: (signal) => verdict(each, signal) }));
+  return found.map((each) => ({ name: `runtime ${each.name}`, run: (signal) => verdict(each, signal) }));
 }
 
 async function verdict(

@@ -23,10 +23,10 @@ export function serviceProbes(settings: Settings): Probe[] {
   let call: Promise<Call> | undefined;
   const called = (signal: AbortSignal) => (call ??= callService(settings, signal));
   return [
-    { name: 'service', look: async (signal) => reached(settings, await called(signal)) },
-    { name: 'key', look: async (signal) => keyAccepted(settings, await called(signal)) },
-    { name: 'clock', look: async (signal) => clockSkew(await called(signal)) },
-    { name: 'extra certificates', look: () => extraCertificates(settings.extraCaFile) },
+    { name: 'service', run: async (signal) => reached(settings, await called(signal)) },
+    { name: 'key', run: async (signal) => keyAccepted(settings, await called(signal)) },
+    { name: 'clock', run: async (signal) => clockSkew(await called(signal)) },
+    { name: 'extra certificates', run: () => extraCertificates(settings.extraCaFile) },
   ];
 }
 

@@ -135,8 +135,8 @@ function jobOf<T extends ProbeType>(
     scripts === undefined ? { checkType: type } : { checkType: type, scripts },
   );
   // No lease limits it: it may last as long as all attempts and the waits between them.
-  const longest = (retries + 1) * attemptMs + (retryStrategy === null ? 0 : hourMs);
-  const until = new Date(now + longest).toISOString();
+  const maxDurationMs = (retries + 1) * attemptMs + (retryStrategy === null ? 0 : hourMs);
+  const until = new Date(now + maxDurationMs).toISOString();
   const job = {
     jobId: randomUUID(),
     runId: randomUUID(),

@@ -14,9 +14,9 @@ function traceLines(value: unknown): string[] {
   if (typeof value['unavailable'] === 'string')
     return [`traceroute    not available: ${value['unavailable']}`];
   const { address, port, way, reached, hops } = value as Traceroute; // made by the agent itself, in this process
-  const told = reached ? `reached over ${hops.length} hops` : 'not reached';
+  const outcome = reached ? `reached over ${hops.length} hops` : 'not reached';
   return [
-    `traceroute    ${address} port ${port} by ${way.toUpperCase()}: ${told}`,
+    `traceroute    ${address} port ${port} by ${way.toUpperCase()}: ${outcome}`,
     `  hop  ${'address'.padEnd(24)}    loss     last      avg     best    worst   stddev`,
     ...hops.map(hopLine),
   ];

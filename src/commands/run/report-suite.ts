@@ -25,10 +25,10 @@ const marks: readonly (readonly [status: string, mark: string])[] = [
 ];
 
 /**
- * Blocks of lines; `told` is an error that the report has already shown. The log is not included: `run` prints it live,
+ * Blocks of lines; `shownError` is an error that the report has already shown. The log is not included: `run` prints it live,
  * and it is among the files.
  */
-export function suiteSections(details: Fields, told: string | null): string[][] {
+export function suiteSections(details: Fields, shownError: string | null): string[][] {
   const tests = list(details['tests']);
   const of = (status: string) => tests.filter((test) => test['status'] === status);
   const [failed, others] = [marks.slice(0, 3), marks.slice(3)].map((some) =>
@@ -40,7 +40,7 @@ export function suiteSections(details: Fields, told: string | null): string[][] 
   return [
     [...totalsLine(details['totals']), ...toolsLine(details)],
     texts(details['errors'])
-      .filter((text) => text !== told)
+      .filter((text) => text !== shownError)
       .slice(0, 10)
       .flatMap(errorLines),
     ...(failed ?? [])

@@ -11,7 +11,7 @@ import { isFields, type Fields } from '../../json-values.ts';
 /** Reasons by dotted path of the field. */
 export type FieldErrors = { [path: string]: string[] };
 
-type Told = Parameters<typeof validationAttributes>[0][number];
+type SchemaError = Parameters<typeof validationAttributes>[0][number];
 
 /** `value` with the defaults of `schema` for missing fields; nothing else is changed. */
 export function withDefaults(schema: unknown, value: unknown): unknown {
@@ -33,7 +33,7 @@ export function schemaErrors(schema: object, value: unknown): FieldErrors | null
   Settings.Set({ maxErrors: 100 });
   const [valid, errors] = Schema.Errors(schema as Schema.XSchema, value); // TypeBox schemas have this shape
   if (valid) return null;
-  const told = errors.flatMap((error): Told[] => {
+  const schemaErrors = errors.flatMap((error): SchemaError[] => {
     const common = {
       schemaPath: error.schemaPath,
       instancePath: error.instancePath,
@@ -59,7 +59,7 @@ export function schemaErrors(schema: object, value: unknown): FieldErrors | null
     if (error.keyword === 'boolean') return [];
     return [{ ...common, keyword: error.keyword, params: { ...error.params } }];
   });
-  return validationAttributes(told, 'file', value);
+  return validationAttributes(schemaErrors, 'file', value);
 }
 
 /** The schema at a pointer such as `#/properties/request`. */

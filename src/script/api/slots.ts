@@ -25,10 +25,10 @@ export function createSlotKeeper(slots: ChildSlots): SlotKeeper {
   /** Asks as many idle runs as there are waiting ones, the longest idle first. */
   const relieve = () => {
     while (slots.waiting.api > leaving) {
-      const longest = parked.shift();
-      if (longest === undefined) return;
+      const longestIdle = parked.shift();
+      if (longestIdle === undefined) return;
       leaving += 1;
-      void longest.leave().finally(() => {
+      void longestIdle.leave().finally(() => {
         leaving -= 1;
       });
     }

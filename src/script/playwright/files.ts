@@ -8,8 +8,8 @@ import type { PlaywrightRun } from '../interface/playwright-run.ts';
 
 export type KeptFile = PlaywrightRun['files'][number];
 
-/** The text of a regular file, at most `longest` bytes of it; null = no such file. Never throws. */
-export async function readOwnFile(path: string, longest: number): Promise<string | null> {
+/** The text of a regular file, at most `maxBytes` bytes of it; null = no such file. Never throws. */
+export async function readOwnFile(path: string, maxBytes: number): Promise<string | null> {
   try {
     // NONBLOCK: a pipe in the file's place must not block us.
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -17,7 +17,7 @@ export async function readOwnFile(path: string, longest: number): Promise<string
       if (!(await file.stat()).isFile()) return null;
       const chunks: Buffer[] = [];
       let length = 0;
-      for await (const chunk of file.createReadStream({ autoClose: false, end: longest - 1 })) {
+      for await (const chunk of file.createReadStream({ autoClose: false, end: maxBytes - 1 })) {
         chunks.push(chunk as Buffer); // no encoding is set
         length += (chunk as Buffer).length;
       }

@@ -127,7 +127,7 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
     await removeFolder(folder);
     throw error;
   }
-  const whole: WarmProcess = {
+  const warm: WarmProcess = {
     child,
     folder,
     ready,
@@ -141,13 +141,13 @@ export async function startProcess(options: ProcessOptions): Promise<WarmProcess
     },
   };
   void child.ended.then((end) => {
-    whole.end = end;
+    warm.end = end;
     settle?.reject(
       new AgentError('INTERNAL', `Playwright's runner exited before it was ready: ${lastLines.join(' ')}`),
     );
   });
-  made = whole;
-  return whole;
+  made = warm;
+  return warm;
 }
 
 async function makeFolder(dataFolder: string, runtime: Runtime): Promise<RunFolder> {

@@ -1,20 +1,20 @@
 import { StringDecoder } from 'node:string_decoder';
 
-/** Splits chunks of a stream into lines; never holds more than `longest` characters, whatever arrives. */
+/** Splits chunks of a stream into lines; never holds more than `maxLength` characters, whatever arrives. */
 export type LineReader = { push: (chunk: Buffer) => void; end: () => void };
 
 /**
  * Calls `take` with each line, without its line end; `cut` = the line was longer, and the rest is lost. A last line
  * without a line end counts as a line.
  */
-export function readLines(longest: number, take: (line: string, cut: boolean) => void): LineReader {
+export function readLines(maxLength: number, take: (line: string, cut: boolean) => void): LineReader {
   const decoder = new StringDecoder('utf8');
   let parts: string[] = [];
   let length = 0;
   let cut = false;
 
   const keep = (text: string): void => {
-    const room = longest - length;
+    const room = maxLength - length;
     if (text.length > room) cut = true;
     const kept = text.length > room ? text.slice(0, room) : text;
     if (kept === '') return;

@@ -17,8 +17,8 @@ import type {
 import { launcherArguments, ownFiles, withRealPaths } from './reach.ts';
 import { listenToSupervisor, type Supervisor } from './supervisor.ts';
 
-const longestMessage = 4 * 1024 * 1024;
-const longestLine = 8 * 1024;
+const maxMessageLength = 4 * 1024 * 1024;
+const maxLineLength = 8 * 1024;
 const maxUnread = 32 * 1024 * 1024;
 /** A supervisor that has not killed everything by then is killed itself; the kernel then kills the rest. */
 const killPatienceMs = 5000;
@@ -186,7 +186,7 @@ function childOf(
   }
   let outputBytes = 0;
   for (const stream of ['stdout', 'stderr'] as const) {
-    const lines = readLines(longestLine, (line) => options.onLine(line, stream));
+    const lines = readLines(maxLineLength, (line) => options.onLine(line, stream));
     const pipe = spawned[stream] as Readable; // both are pipes
     pipe.on('error', () => undefined);
     pipe.on('data', (chunk: Buffer) => {
@@ -221,7 +221,7 @@ function readMessages(
 ): void {
   const { take, onGarbage, most, onFlood } = options;
   let bytes = 0;
-  const lines = readLines(longestMessage, (line, cut) => {
+  const lines = readLines(maxMessageLength, (line, cut) => {
     bytes += messageCost;
     if (bytes > most) return;
     if (cut) return onGarbage();

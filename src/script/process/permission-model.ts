@@ -47,8 +47,8 @@ export function permissionFlags(version: string, options: ChildOptions): string[
 
 /** Removes paths that are inside another: Node 20 aborts if a path is given twice. */
 function outermost(paths: readonly string[]): string[] {
-  const whole = [...new Set(paths.map((path) => path.replace(/(?<=.)\/+$/, '')))];
-  return whole.filter((path) => !whole.some((other) => path !== other && path.startsWith(`${other}/`)));
+  const unique = [...new Set(paths.map((path) => path.replace(/(?<=.)\/+$/, '')))];
+  return unique.filter((path) => !unique.some((other) => path !== other && path.startsWith(`${other}/`)));
 }
 
 /** Node 20 treats a folder without a star as the folder itself, without its content. */

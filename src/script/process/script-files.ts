@@ -7,8 +7,8 @@ import type { ScriptFile } from '../../protocol/script.ts';
 
 /** Bytes of all files of one run together. */
 const totalBytes = 32 * 1024 * 1024;
-const longestName = 255;
-const deepest = 32;
+const maxNameBytes = 255;
+const maxDepth = 32;
 
 /** Top-level names of the workDir that the host uses: the script's home and its temporary files. */
 export const hostFolders = { home: '.home', temporary: '.tmp' } as const;
@@ -59,9 +59,9 @@ export function normalScriptPath(
   const segments = normal.split('/');
   if (segments[0] === '..') return { error: "it leaves the script's folder" };
   if (normal === '.' || normal === './' || path.endsWith('/')) return { error: 'it is a folder, not a file' };
-  if (segments.length > deepest) return { error: `it is more than ${deepest} folders deep` };
-  if (segments.some((segment) => Buffer.byteLength(segment) > longestName)) {
-    return { error: `one of its names is longer than ${longestName} bytes` };
+  if (segments.length > maxDepth) return { error: `it is more than ${maxDepth} folders deep` };
+  if (segments.some((segment) => Buffer.byteLength(segment) > maxNameBytes)) {
+    return { error: `one of its names is longer than ${maxNameBytes} bytes` };
   }
   const first = segments[0] ?? '';
   if (['node_modules', ...Object.values<string>(hostFolders), ...reserved].includes(first)) {

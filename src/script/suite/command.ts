@@ -35,16 +35,18 @@ export function tagPattern(tags: readonly string[]): string {
     .map((entry) => {
       const words = entry.split(/\s+/).filter((word) => word !== '' && word !== '!');
       const [only] = words;
-      if (words.length === 1 && only !== undefined && !only.startsWith('!')) return wholeTag(only);
+      if (words.length === 1 && only !== undefined && !only.startsWith('!')) return tagExpression(only);
       const conditions = words.map((word) =>
-        word.startsWith('!') ? `(?![\\s\\S]*${wholeTag(word.slice(1))})` : `(?=[\\s\\S]*${wholeTag(word)})`,
+        word.startsWith('!')
+          ? `(?![\\s\\S]*${tagExpression(word.slice(1))})`
+          : `(?=[\\s\\S]*${tagExpression(word)})`,
       );
       return `^${conditions.join('')}`;
     })
     .join('|');
 }
 
-function wholeTag(tag: string): string {
+function tagExpression(tag: string): string {
   const name = tag.startsWith('@') ? tag.slice(1) : tag;
   return `@${name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}(?![\\w-])`;
 }

@@ -6,7 +6,7 @@ import { canSandbox } from '../playwright/sandbox.ts';
 import { createBrowserStore } from './browsers/store.ts';
 import type { Installed } from './install/install.ts';
 import { browserFault, type SuiteBrowsers } from './browsers/browsers.ts';
-import { agentEnds, startDeadline } from './place/deadline.ts';
+import { agentStops, startDeadline } from './place/deadline.ts';
 import { removeLeftTemporary, removePlace } from './place/folders.ts';
 import { SuiteFailed, type ProgramEnd } from './place/place.ts';
 import { readSuiteReport } from './report/report.ts';
@@ -50,7 +50,7 @@ export function createSuiteRunner(options: SuiteRunnerOptions): SuiteRunner {
       return run;
     },
     close: async () => {
-      closing.abort(agentEnds());
+      closing.abort(agentStops());
       await Promise.all([...running, cleaned]);
     },
   };

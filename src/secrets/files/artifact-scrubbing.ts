@@ -10,16 +10,16 @@ const maxNameBytes = 32 * 1024 * 1024;
 /** Maximum depth of nested archives. */
 export const maxDepth = 4;
 /** Size up to which content is processed in one piece; larger content is streamed in chunks. */
-export const wholeBytes = 4 * 1024 * 1024;
+export const singlePieceBytes = 4 * 1024 * 1024;
 
 /** Content that cannot be scrubbed and so must not leave. The message never quotes the artifact's content. */
 export class Unscrubbable extends Error {
   readonly code = 'UNSCRUBBABLE';
   /** Whether the whole artifact must be dropped, not only the part with the error. */
-  readonly whole: boolean;
-  constructor(message: string, { whole = false } = {}) {
+  readonly dropsAll: boolean;
+  constructor(message: string, { dropsAll = false } = {}) {
     super(message);
-    this.whole = whole;
+    this.dropsAll = dropsAll;
   }
 }
 
@@ -57,7 +57,7 @@ export class ArtifactScrubbing {
     this.#bytes += bytes;
     if (this.#bytes > this.#maxBytes) {
       throw new Unscrubbable(`it unpacks to more than ${this.#maxBytes} bytes, the limit for scrubbing`, {
-        whole: true,
+        dropsAll: true,
       });
     }
   }
@@ -69,11 +69,11 @@ export class ArtifactScrubbing {
     this.#nameBytes += nameBytes;
     if (this.#nameBytes > maxNameBytes) {
       throw new Unscrubbable(`the names in its archives have more than ${maxNameBytes} bytes`, {
-        whole: true,
+        dropsAll: true,
       });
     }
     if (this.#entries > maxEntries) {
-      throw new Unscrubbable(`its archives have more than ${maxEntries} entries`, { whole: true });
+      throw new Unscrubbable(`its archives have more than ${maxEntries} entries`, { dropsAll: true });
     }
   }
 

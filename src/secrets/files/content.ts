@@ -11,17 +11,17 @@ export type Content = {
   readonly name: string;
   readonly pieces: () => Pieces;
   /** The complete content, if it is small. */
-  readonly whole: Buffer | null;
+  readonly buffer: Buffer | null;
   /** The file that contains this content, if there is one. */
   readonly path: string | null;
 };
 
-export function contentOfBuffer(name: string, whole: Buffer): Content {
-  return { name, pieces: () => inPieces(whole), whole, path: null };
+export function contentOfBuffer(name: string, buffer: Buffer): Content {
+  return { name, pieces: () => inPieces(buffer), buffer, path: null };
 }
 
 export function contentOfFile(name: string, path: string): Content {
-  return { name, pieces: () => filePieces(path), whole: null, path };
+  return { name, pieces: () => filePieces(path), buffer: null, path };
 }
 
 // Asynchronous, because other sources of pieces are.
@@ -72,7 +72,7 @@ export async function joined(pieces: Pieces, expected = 0): Promise<Buffer> {
 
 /** The first bytes of `content`, at most `length`. */
 export async function headOf(content: Content, length: number): Promise<Buffer> {
-  if (content.whole !== null) return content.whole.subarray(0, length);
+  if (content.buffer !== null) return content.buffer.subarray(0, length);
   const pieces = content.path === null ? content.pieces() : filePieces(content.path, 0, length);
   for await (const piece of pieces) return Buffer.from(piece.subarray(0, length));
   return Buffer.alloc(0);

@@ -4,7 +4,7 @@ import type { Pieces } from './content.ts';
 import { maskHeaderLines } from '../tree/sensitive-headers.ts';
 
 // A longer line is processed in parts.
-const longestLine = 1024 * 1024;
+const maxLineLength = 1024 * 1024;
 const callLog = 'Call log:';
 
 /**
@@ -39,7 +39,7 @@ export async function* readableLines(pieces: Pieces, scrubbing: ArtifactScrubbin
     } else {
       waiting = Buffer.concat([waiting, piece]);
     }
-    if (waiting.length > longestLine) {
+    if (waiting.length > maxLineLength) {
       yield readable(waiting);
       waiting = Buffer.alloc(0);
     }

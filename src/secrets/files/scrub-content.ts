@@ -77,7 +77,7 @@ async function* zipPieces(
   scrubbing: ArtifactScrubbing,
   depth: number,
 ): AsyncGenerator<Buffer> {
-  let source = content.whole ?? content.path;
+  let source = content.buffer ?? content.path;
   let spilled: string | null = null;
   if (source === null) {
     spilled = scrubbing.newFile();
@@ -101,7 +101,7 @@ async function* gzipPieces(
   const inner: Content = {
     name: content.name.replace(/\.gz$/i, ''),
     pieces: unpacked,
-    whole: null,
+    buffer: null,
     path: null,
   };
   // Always compressed again: the header contains a file name, and anything may follow the end.

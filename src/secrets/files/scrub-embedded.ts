@@ -6,7 +6,7 @@ import type { Sieve } from '../matcher/sieve.ts';
 
 /** Base64 of the first bytes of zip and gzip. HTML reports embed their data in this form, JSON reports their attachments. */
 const archiveMarks = [Buffer.from('UEsDB'), Buffer.from('H4sI')];
-const longestMark = 5;
+const maxMarkLength = 5;
 // An empty archive has 22 bytes: 30 characters.
 const shortestRun = 30;
 
@@ -54,7 +54,7 @@ export async function* scrubEmbedded(
         }
         const at = markIn(rest, before);
         if (at < 0) {
-          const kept = Math.min(rest.length, longestMark - 1);
+          const kept = Math.min(rest.length, maxMarkLength - 1);
           yield* text(rest.subarray(0, rest.length - kept));
           waiting = Buffer.from(rest.subarray(rest.length - kept));
           break;
@@ -83,7 +83,7 @@ export async function* scrubEmbedded(
     try {
       return concat(flushed, base64Of(await archive(ended.path)));
     } catch (error) {
-      if (!(error instanceof Unscrubbable) || error.whole) throw error;
+      if (!(error instanceof Unscrubbable) || error.dropsAll) throw error;
       scrubbing.withhold(error.message);
       return [...flushed, Buffer.from(mask)];
     } finally {
@@ -131,9 +131,9 @@ class Base64Run {
     const text = this.#rest + characters.toString('latin1');
     if (this.#length < shortestRun) this.#first += characters.toString('latin1');
     this.#length += characters.length;
-    const whole = text.length - (text.length % 4);
-    this.#rest = text.slice(whole);
-    this.#write(text.slice(0, whole));
+    const decodable = text.length - (text.length % 4);
+    this.#rest = text.slice(decodable);
+    this.#write(text.slice(0, decodable));
   }
 
   /** Ends the file; returns the characters instead if they are too few for an archive. */
@@ -169,9 +169,9 @@ async function* base64Of(path: string): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of filePieces(path)) {
     const bytes = Buffer.concat([rest, piece]);
-    const whole = bytes.length - (bytes.length % 3);
-    yield Buffer.from(bytes.toString('base64', 0, whole), 'latin1');
-    rest = bytes.subarray(whole);
+    const decodable = bytes.length - (bytes.length % 3);
+    yield Buffer.from(bytes.toString('base64', 0, decodable), 'latin1');
+    rest = bytes.subarray(decodable);
   }
   if (rest.length > 0) yield Buffer.from(rest.toString('base64'), 'latin1');
   rmSync(path, { force: true });

@@ -17,7 +17,7 @@ export type TreeKind = {
 type Entry = { [key: string]: unknown };
 
 // Deeper trees come only from hostile input, and would overflow the stack.
-const deepest = 1000;
+const maxDepth = 1000;
 
 /** Keys of a trace whose values are references (field practice: traces with masks in them do not open). */
 const referenceKey = /^(?:.*sha1|file|pageref|pageId|frameId|guid|downloadsPath|tracesDir)$/i;
@@ -38,7 +38,7 @@ export function scrubJsonTree(tree: unknown, scrubbing: ArtifactScrubbing, kind:
     if (typeof value === 'string') return cleanText(value, key, depth);
     if (typeof value === 'number') return kind.numbers ? scrubbing.scrubber.json(value) : value;
     if (!isObject(value)) return value;
-    if (depth > deepest) {
+    if (depth > maxDepth) {
       scrubbing.changed();
       return mask;
     }

@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
-import { Unscrubbable, wholeBytes, type ArtifactScrubbing } from './artifact-scrubbing.ts';
+import { Unscrubbable, singlePieceBytes, type ArtifactScrubbing } from './artifact-scrubbing.ts';
 import type { Content, Pieces } from './content.ts';
 import { hasTextHint, headerHintsIn } from './json-hints.ts';
 import { scrubJsonTree, type TreeKind } from './scrub-json-tree.ts';
 
 /** A line or document above this size cannot be parsed as JSON within the scrubber's memory. */
-const longestJson = 2 * wholeBytes;
+const maxJsonBytes = 2 * singlePieceBytes;
 
 /**
  * Scrubs the lines of a trace: each is JSON before and after. Lines without changes are passed on as they are; lines
@@ -35,8 +35,8 @@ export async function* scrubJsonLines(pieces: Pieces, scrubbing: ArtifactScrubbi
       waiting.push(Buffer.from(rest.subarray(end)));
       waitingBytes += rest.length - end;
     }
-    if (waitingBytes > longestJson) {
-      scrubbing.withhold(`a line of more than ${longestJson} bytes in a trace`);
+    if (waitingBytes > maxJsonBytes) {
+      scrubbing.withhold(`a line of more than ${maxJsonBytes} bytes in a trace`);
       waiting = [];
       waitingBytes = 0;
       skipping = true;
@@ -213,21 +213,21 @@ export async function scrubJsonDocument(
 
 /** A document in one buffer; null if it is too long for that. Unscrubbable if it then has sensitive headers. */
 async function documentOf(content: Content): Promise<Buffer | null> {
-  if (content.whole !== null && content.whole.length <= longestJson) return content.whole;
+  if (content.buffer !== null && content.buffer.length <= maxJsonBytes) return content.buffer;
   // Read in one operation: in pieces it would be in memory twice.
-  if (content.path !== null && statSync(content.path).size <= longestJson) return readFileSync(content.path);
+  if (content.path !== null && statSync(content.path).size <= maxJsonBytes) return readFileSync(content.path);
   const parts: Buffer[] = [];
   let length = 0;
   let headers = false;
   for await (const piece of content.pieces()) {
     length += piece.length;
     headers ||= headerHintsIn(piece).length > 0;
-    if (length <= longestJson) {
+    if (length <= maxJsonBytes) {
       parts.push(Buffer.from(piece));
       continue;
     }
     parts.length = 0;
-    if (headers) throw new Unscrubbable(`a JSON document of more than ${longestJson} bytes with headers`);
+    if (headers) throw new Unscrubbable(`a JSON document of more than ${maxJsonBytes} bytes with headers`);
   }
-  return length > longestJson ? null : Buffer.concat(parts);
+  return length > maxJsonBytes ? null : Buffer.concat(parts);
 }

@@ -35,7 +35,7 @@ export async function scrubZip(
         try {
           await scrubEntry(entry, head, { reader, writer, scrubbing, piecesOf });
         } catch (error) {
-          if (!(error instanceof Unscrubbable) || error.whole) throw error;
+          if (!(error instanceof Unscrubbable) || error.dropsAll) throw error;
           scrubbing.withhold(error.message);
           const why = Buffer.from(
             `This file was dropped because it could not be scrubbed: ${error.message}\n`,
@@ -68,14 +68,14 @@ async function scrubEntry(entry: Entry, head: ZipEntryHead, parts: Parts): Promi
     );
   const pack = entry.compressionMethod === deflated;
   if (isSmall(entry)) {
-    const { bytes, exact } = reader.whole(entry);
+    const { bytes, exact } = reader.inOnePiece(entry);
     const before = scrubbing.changes;
     const clean = await joined(piecesOf(contentOfBuffer(name, bytes)), bytes.length);
     if (exact && scrubbing.changes === before) await copy();
     else await writer.add(head, clean, { pack: pack && !isPacked(clean) });
     return;
   }
-  const content: Content = { name, pieces: () => reader.content(entry), whole: null, path: null };
+  const content: Content = { name, pieces: () => reader.content(entry), buffer: null, path: null };
   // An archive is always compressed again: checking first whether it changes would double the work.
   const changed = isPacked(await headOf(content, 4)) || (await scrubbing.wouldChange(piecesOf(content)));
   if (!changed && reader.exact) await copy();

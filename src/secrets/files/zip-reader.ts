@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { constants, createInflateRaw, inflateRawSync, type InflateRaw } from 'node:zlib';
 import { fromBufferPromise, fromFdPromise, type Entry } from 'yauzl';
-import { Unscrubbable, wholeBytes } from './artifact-scrubbing.ts';
+import { Unscrubbable, singlePieceBytes } from './artifact-scrubbing.ts';
 import { through, type Pieces } from './content.ts';
 import { scrubChunkBytes } from '../scrubber/scrubber.ts';
 
@@ -14,7 +14,7 @@ export type ZipReader = {
   /** The stored bytes of an entry. Throws Unscrubbable if the archive ends before them. */
   packed(entry: Entry): Pieces;
   /** An entry's content in one piece, and whether the compressed bytes contain that and nothing else. */
-  whole(entry: Entry): { bytes: Buffer; exact: boolean };
+  inOnePiece(entry: Entry): { bytes: Buffer; exact: boolean };
   /** An entry's content. Throws if it does not match the directory. */
   content(entry: Entry): Pieces;
   /** Whether `content`, read to its end, used all compressed bytes. */
@@ -30,7 +30,7 @@ const localHeaderBytes = 30;
 export async function openZip(given: string | Buffer): Promise<ZipReader> {
   // A small archive is read at once: it may have many entries, and each would cost several reads.
   const source =
-    typeof given === 'string' && statSync(given).size <= wholeBytes ? readFileSync(given) : given;
+    typeof given === 'string' && statSync(given).size <= singlePieceBytes ? readFileSync(given) : given;
   const fd = typeof source === 'string' ? openSync(source, 'r') : null;
   const close = (): void => {
     if (fd !== null) closeSync(fd);
@@ -118,7 +118,7 @@ function zipReader(bytes: Bytes, entries: () => AsyncIterable<Entry>, close: () 
   return {
     entries,
     packed,
-    whole(entry) {
+    inOnePiece(entry) {
       check(entry);
       const data = bytes.read(dataStart(entry), entry.compressedSize);
       if (entry.compressionMethod === stored) return { bytes: data, exact: true };
@@ -167,5 +167,5 @@ function zipReader(bytes: Bytes, entries: () => AsyncIterable<Entry>, close: () 
 
 /** Whether an entry is small enough to be read in one piece. */
 export function isSmall(entry: Entry): boolean {
-  return entry.uncompressedSize <= wholeBytes && entry.compressedSize <= wholeBytes;
+  return entry.uncompressedSize <= singlePieceBytes && entry.compressedSize <= singlePieceBytes;
 }

@@ -19,8 +19,8 @@ type Data = {
 
 const stored = 0;
 const deflated = 8;
-const most32 = 0xffffffff;
-const most16 = 0xffff;
+const max32 = 0xffffffff;
+const max16 = 0xffff;
 
 // Level 1 compresses three times as fast as 6, and most changed content is a trace's lines, which compress well anyway.
 const level = 1;
@@ -92,13 +92,13 @@ export class ZipWriter {
     const count = this.#directory.length;
     for (const record of this.#directory) this.#write(record);
     const size = this.#end - start;
-    if (count >= most16 || start >= most32) this.#write(zip64End(count, size, start, this.#end));
+    if (count >= max16 || start >= max32) this.#write(zip64End(count, size, start, this.#end));
     const end = Buffer.alloc(22);
     end.writeUInt32LE(0x06054b50, 0);
-    end.writeUInt16LE(Math.min(count, most16), 8);
-    end.writeUInt16LE(Math.min(count, most16), 10);
-    end.writeUInt32LE(Math.min(size, most32), 12);
-    end.writeUInt32LE(Math.min(start, most32), 16);
+    end.writeUInt16LE(Math.min(count, max16), 8);
+    end.writeUInt16LE(Math.min(count, max16), 10);
+    end.writeUInt32LE(Math.min(size, max32), 12);
+    end.writeUInt32LE(Math.min(start, max32), 16);
     this.#write(end);
     this.close();
   }
@@ -139,7 +139,7 @@ function headerOf(
   { method, crc, packed, unpacked }: Data,
   start: number,
 ): { local: Buffer; central: Buffer } {
-  if (start >= most32) throw new RangeError('an archive of 4 GiB and more cannot be written');
+  if (start >= max32) throw new RangeError('an archive of 4 GiB and more cannot be written');
   const shared = Buffer.alloc(26);
   shared.writeUInt16LE(20, 0);
   shared.writeUInt16LE(utf8 ? 0x0800 : 0, 2);

@@ -25,7 +25,7 @@ import { storedLength, storePatterns, type Pattern, type PatternStore } from './
 const laneThreshold = 2048;
 
 // A longer window jumps further but fills the table; beyond 16 there is no gain.
-const longestWindow = 16;
+const maxWindow = 16;
 const budgetPerByte = 16;
 
 /** Parts of a text as pairs of start and end, ascending and not overlapping (they may touch). */
@@ -53,7 +53,7 @@ export function createMatcher(patterns: readonly Pattern[]): Matcher {
     throw new RangeError(`a pattern must have ${blockBytes} bytes or more`);
   }
   const { count, pool, offsets, lengths, margins } = store;
-  const window = Math.min(store.shortest, longestWindow);
+  const window = Math.min(store.shortest, maxWindow);
   const table = createShiftTable(store, window);
   const { heads, hashes, next } = createChains(store, window);
   const slotMask = heads.length - 1;

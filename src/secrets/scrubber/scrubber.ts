@@ -70,7 +70,7 @@ function mayBeCut(text: string): boolean {
 /** Creates a scrubber for `secrets`; skips empty values and values that would mask everything. */
 export function createScrubber(secrets: readonly NamedSecret[]): Scrubber {
   const warnings: string[] = [];
-  const wholeTexts = new Set<string>();
+  const exactTexts = new Set<string>();
   const patterns: Pattern[] = [];
   const seen = new Set<string>();
   for (const { name, value } of secrets) {
@@ -88,11 +88,11 @@ export function createScrubber(secrets: readonly NamedSecret[]): Scrubber {
     }
     if (seen.has(value)) continue;
     seen.add(value);
-    wholeTexts.add(value);
+    exactTexts.add(value);
     if (short) patterns.push(...quotedForms(value));
     else for (const bytes of encodedForms(value)) patterns.push({ bytes });
   }
-  return scrubberOf(patterns, wholeTexts, warnings);
+  return scrubberOf(patterns, exactTexts, warnings);
 }
 
 /** A short value as a complete string of JSON text, if that is long enough to search for; the quotes are kept. */
@@ -112,7 +112,7 @@ function quotedForms(value: string): Pattern[] {
 
 function scrubberOf(
   patterns: readonly Pattern[],
-  wholeTexts: ReadonlySet<string>,
+  exactTexts: ReadonlySet<string>,
   warnings: readonly string[],
 ): Scrubber {
   const matcher = createMatcher(patterns);
@@ -192,9 +192,9 @@ function scrubberOf(
         (withoutCuts(source) !== source || withoutHidingColours(source) !== source)) ||
       (source.includes(callLog) && hasHeaderLine(source)),
     bytes,
-    wholeTexts,
-    longestWhole: Math.max(0, ...[...wholeTexts].map((whole) => whole.length)),
-    wholeNumbers: new Set([...wholeTexts].filter(isNumberText).map(Number)),
+    exactTexts,
+    maxExactLength: Math.max(0, ...[...exactTexts].map((whole) => whole.length)),
+    exactNumbers: new Set([...exactTexts].filter(isNumberText).map(Number)),
     masked: () => {
       counters.maskedCount++;
     },
@@ -221,7 +221,7 @@ function scrubberOf(
     get scannedBytes() {
       return counters.scannedBytes;
     },
-    memoryBytes: matcher.memoryBytes + [...wholeTexts].reduce((sum, whole) => sum + whole.length * 2 + 64, 0),
+    memoryBytes: matcher.memoryBytes + [...exactTexts].reduce((sum, whole) => sum + whole.length * 2 + 64, 0),
   };
 }
 

@@ -13,16 +13,16 @@ export type TreeRules = {
   hidesSecret(text: string): boolean;
   bytes(bytes: Buffer): Buffer;
   /** Texts that are masked if they are a whole value. */
-  readonly wholeTexts: ReadonlySet<string>;
+  readonly exactTexts: ReadonlySet<string>;
   /** Length of the longest of them, in UTF-16 units. */
-  readonly longestWhole: number;
-  readonly wholeNumbers: ReadonlySet<number>;
+  readonly maxExactLength: number;
+  readonly exactNumbers: ReadonlySet<number>;
   /** Called once for each value that was masked as a whole. */
   masked(): void;
 };
 
 // Deeper trees come only from hostile input, and would overflow the stack.
-const deepest = 400;
+const maxDepth = 400;
 
 type Entry = { readonly [key: string]: unknown };
 const asEntry = (value: object): Entry => value as Entry; // any object can be read by key
@@ -59,7 +59,7 @@ function followsSensitiveName(list: readonly unknown[], index: number): boolean 
 }
 
 function isWhole(text: string, rules: TreeRules): boolean {
-  return text.length <= rules.longestWhole && rules.wholeTexts.has(text);
+  return text.length <= rules.maxExactLength && rules.exactTexts.has(text);
 }
 
 /**
@@ -82,9 +82,9 @@ function hasWork(value: unknown, rules: TreeRules, texts: string[], depth: numbe
     if (value.length * 3 >= rules.shortestText) texts.push(value);
     return isWhole(value, rules) || rules.hidesSecret(value);
   }
-  if (typeof value === 'number') return rules.wholeNumbers.size > 0 && rules.wholeNumbers.has(value);
+  if (typeof value === 'number') return rules.exactNumbers.size > 0 && rules.exactNumbers.has(value);
   if (!isObject(value)) return typeof value === 'bigint';
-  if (depth > deepest) return true;
+  if (depth > maxDepth) return true;
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       if (followsSensitiveName(value, i) || hasWork(value[i], rules, texts, depth + 1)) return true;
@@ -111,7 +111,7 @@ function rebuild(value: unknown, rules: TreeRules, ancestors: object[]): unknown
   }
   if (typeof value === 'number' || typeof value === 'bigint') {
     const whole =
-      typeof value === 'number' ? rules.wholeNumbers.has(value) : rules.wholeTexts.has(String(value));
+      typeof value === 'number' ? rules.exactNumbers.has(value) : rules.exactTexts.has(String(value));
     if (!whole)
       return typeof value === 'bigint' && rules.text(String(value)) !== String(value) ? mask : value;
     rules.masked();
@@ -119,7 +119,7 @@ function rebuild(value: unknown, rules: TreeRules, ancestors: object[]): unknown
   }
   if (!isObject(value)) return value;
   // A circular or absurdly deep value could not be sent anyway.
-  if (ancestors.length > deepest || ancestors.includes(value)) return mask;
+  if (ancestors.length > maxDepth || ancestors.includes(value)) return mask;
   if (value instanceof Uint8Array) return rebuildBytes(value, rules);
   const { toJSON } = asEntry(value);
   ancestors.push(value);

@@ -1,4 +1,4 @@
-import { mostDepth, type Dialect } from '../../templates/dialect.ts';
+import { maxDepth, type Dialect } from '../../templates/dialect.ts';
 import type { Escaping } from '../../templates/escaping.ts';
 import { loadParser } from '../../templates/parse.ts';
 import { render } from '../../templates/render.ts';
@@ -36,7 +36,7 @@ const alertTemplates: Dialect = {
         throw new TemplateError('must not have partials or decorators');
     }
   },
-  mostOutput: 256 * 1024,
+  maxOutput: 256 * 1024,
   messages: {
     syntax: (problem) => `is not a valid template: ${problem.slice(0, 200)}`,
     tooMany: (things, max) => `must not have more than ${max} ${things}`,
@@ -59,7 +59,7 @@ function checkArguments({ params }: Call, depth: number): void {
 }
 
 function checkExpression(expression: Expression, depth: number): void {
-  if (depth > mostDepth) throw new TemplateError(`must not nest expressions deeper than ${mostDepth}`);
+  if (depth > maxDepth) throw new TemplateError(`must not nest expressions deeper than ${maxDepth}`);
   if (expression.type === 'SubExpression') checkCall(expression, depth + 1);
 }
 
@@ -71,7 +71,7 @@ export async function parseTemplate(template: string): Promise<Program> {
 }
 
 function checkProgram(program: Program | undefined, depth: number): void {
-  if (depth > mostDepth) throw new TemplateError(alertTemplates.messages.tooDeep(mostDepth));
+  if (depth > maxDepth) throw new TemplateError(alertTemplates.messages.tooDeep(maxDepth));
   for (const statement of program?.body ?? []) {
     alertTemplates.check(statement, depth);
     if (statement.type !== 'BlockStatement') continue;

@@ -32,7 +32,7 @@ const encodings: readonly ((value: string) => Buffer | string)[] = [
   (value) => value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;'),
 ];
 
-test('no secret stays in any wrapping', { timeout: 60_000 }, async () => {
+test('no secret survives in any wrapping', { timeout: 60_000 }, async () => {
   const random = seeded(20_261_121);
   const int = (below: number): number => Math.floor(random() * below);
   const pick = <T>(list: readonly T[]): T => list[int(list.length)] as T; // never empty

@@ -50,7 +50,7 @@ const entriesOf = (zip: Buffer, name = 'zip'): Record<string, string> =>
   );
 
 describe('archives', () => {
-  test('entries, their names, and zips within zips; what had nothing to hide is byte for byte the same', async () => {
+  test('scrubs entries, their names, and zips within zips; entries without secrets are byte for byte the same', async () => {
     const inner = await makeZip([['deep.txt', `deep ${secret}`]], { stored: true });
     const zip = await makeZip([
       ['plain.txt', 'nothing '.repeat(1000)],
@@ -88,7 +88,7 @@ describe('archives', () => {
     }
   });
 
-  test('names that lead out of the folder stay in it; comments and what lies between entries are left behind', async () => {
+  test('names cannot lead out of the folder; comments and bytes between entries are dropped', async () => {
     const zip = await makeZip([
       ['xx/xx/etc/passwd', 'a'],
       ['xabs/file', 'b'],
@@ -104,7 +104,7 @@ describe('archives', () => {
     expect(Object.keys(entriesOf(bytes))).toEqual(['_/_/etc/passwd', 'abs/file']);
   });
 
-  test('an entry that cannot be read is replaced by a line, with a note; the rest comes through', async () => {
+  test('an unreadable entry is replaced by a line and noted; the rest is kept', async () => {
     const zip = await makeZip([
       ['good.txt', `good ${secret}`],
       ['encrypted.txt', 'e'.repeat(100)],
@@ -134,7 +134,7 @@ describe('archives', () => {
     expect(note).toMatch(/^5 parts were dropped because they could not be scrubbed: .*7z/);
   });
 
-  test('data that hides behind the end of a packed entry does not come along', async () => {
+  test('data behind the end of a packed entry is dropped', async () => {
     const content = Buffer.from('c'.repeat(200));
     const zip = await makeZip([['a.txt', content]]);
     // The packed data ends within its field; what follows is never unpacked.
@@ -248,7 +248,7 @@ describe('traces', () => {
     });
   });
 
-  test('only what is named by a digest keeps its name: no folder above it, no secret of its length', async () => {
+  test('only names that are digests are kept: no folder above them, no secret of the same length', async () => {
     const token = 'c0ffee'.repeat(7).slice(0, 40);
     const zip = await makeZip([
       [`of 424242/${digest}.png`, 'picture'],
@@ -269,7 +269,7 @@ describe('traces', () => {
     ]);
   });
 
-  test('a key that stands twice, and a broken line with headers, hide nothing', async () => {
+  test('a duplicate key and a broken line with headers hide no secret', async () => {
     const trace = [
       `{"type":"a","text":"pin 424242","text":"shown"}`,
       `{"type":"b","n":424242}`,
@@ -372,7 +372,7 @@ describe('traces', () => {
     ]);
   });
 
-  test('a secret that is JSON itself, lines that are no JSON, a line beyond what is read', async () => {
+  test('a secret that is JSON, lines that are not JSON, a line that is too long', async () => {
     const json = '{"private_key":"abc","id":"def"}';
     writeFileSync(
       source,
@@ -396,7 +396,7 @@ describe('traces', () => {
 });
 
 describe('reports', () => {
-  test('the archive inside an HTML report, in each way that reports hold it', async () => {
+  test('the archive inside an HTML report, in each format of such reports', async () => {
     const zip = await makeZip([
       [
         'report.json',
@@ -440,7 +440,7 @@ describe('reports', () => {
     expect(entriesOf(Buffer.from(body, 'base64'))).toEqual({ 'in.txt': mask });
   });
 
-  test('a base64 text that looks like an archive and is none is masked; a word that begins like one stays', async () => {
+  test('base64 text that only looks like an archive is masked; a word that begins like one is kept', async () => {
     const { bytes, note } = await scrub(`UEsDBAo= and UEsDBAoAAA${'A'.repeat(60)} end`, 'a.txt');
     expect(bytes.toString()).toBe(`UEsDBAo= and ${mask} end`);
     expect(note).toContain('a broken archive');
@@ -455,7 +455,7 @@ describe('reports', () => {
   });
 });
 
-test('an abort and a source that is not there leave nothing behind, and the next artifact is served', async () => {
+test('an abort and a missing source leave no file, and the next artifact is scrubbed', async () => {
   const reason = new Error('enough');
   const options = { name: 'a.txt', type: 'file', contentType: 'text/plain', secrets };
   rmSync(target, { force: true });

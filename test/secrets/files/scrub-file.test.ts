@@ -94,7 +94,7 @@ describe.each([
     expect((await next).maskedCount).toBe(1);
   });
 
-  test('an abort ends it and leaves nothing behind', async () => {
+  test('an abort stops it and leaves no file', async () => {
     const scrubFile = await load();
     writeFileSync(source, words.repeat(1_000_000));
     const reason = new Error('enough');
@@ -109,7 +109,7 @@ describe.each([
   });
 });
 
-test('the main thread goes on while a build scrubs', async () => {
+test('the main thread is not blocked while a worker scrubs', async () => {
   const scrubFile = await built();
   writeFileSync(source, words.repeat(2_000_000));
   let ticks = 0;

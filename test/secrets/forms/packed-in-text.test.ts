@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { withoutArchives } from '../../../src/secrets/forms/packed-in-text.ts';
 import { makeZip } from '../files/make-zip.ts';
 
-test('archives in the texts of a result are masked, in whatever way their base64 is written', async () => {
+test('archives in the texts of a result are masked, in each form of base64', async () => {
   const zip = (await makeZip([['a.txt', 'a secret '.repeat(50)]])).toString('base64');
   const gzip = gzipSync('a secret').toString('base64');
   const tree = {

@@ -30,7 +30,7 @@ function find(patterns: readonly string[], text: string): number[] {
   return spans;
 }
 
-test('finds what a slow search finds, in texts of few letters where everything overlaps', () => {
+test('finds the same as a slow search, in texts of few letters with many overlaps', () => {
   const random = seededRandom(3);
   const word = (letters: number, length: number): string =>
     Array.from({ length }, () => String.fromCharCode(97 + Math.floor(random() * letters))).join('');
@@ -49,14 +49,14 @@ test('finds what a slow search finds, in texts of few letters where everything o
   }
 });
 
-test('parts of what is found may stay', () => {
+test('parts of a match may be kept', () => {
   const matcher = createMatcher([{ bytes: Buffer.from('"pin"'), lead: 1, trail: 1 }]);
   const spans: number[] = [];
   matcher.find(Buffer.from('a "pin" b'), { from: 0, until: 9, end: 9 }, spans);
   expect(spans).toEqual([3, 6]);
 });
 
-test('no patterns find nothing; too short a pattern is refused', () => {
+test('without patterns, finds nothing; refuses a pattern that is too short', () => {
   expect(find([], 'some text')).toEqual([]);
   expect(() => createMatcher([{ bytes: Buffer.from('ab') }])).toThrow(RangeError);
 });
@@ -74,7 +74,7 @@ test('a text of one character against long secrets of that character', () => {
   withinSeconds(8, () => expect(find(secrets, miss)).toEqual([]));
 });
 
-test('ten thousand secrets that begin alike, in a text of nothing but their beginning', () => {
+test('ten thousand secrets with the same prefix, in a text of only that prefix', () => {
   const random = seededRandom(5);
   const prefix = 'a'.repeat(40);
   const secrets = Array.from(
@@ -91,7 +91,7 @@ test('a staircase of a thousand lengths of one character', () => {
   withinSeconds(8, () => expect(find(secrets, '.xxxxx'.repeat(10_000))).toEqual([]));
 });
 
-test('a long pattern is compared to its end, though only its beginning is kept', () => {
+test('a long pattern is compared completely, though only its prefix is indexed', () => {
   const random = seededRandom(9);
   const long = Array.from({ length: 70_000 }, () => String.fromCharCode(33 + Math.floor(random() * 90))).join(
     '',

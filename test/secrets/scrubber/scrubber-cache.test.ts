@@ -13,7 +13,7 @@ test('the same set has the same scrubber; another value, name or order another o
   expect(cache.size).toBe(4);
 });
 
-test('a set that changes after it was given is not mistaken for what it was', () => {
+test('a set that is changed afterwards is not confused with its earlier state', () => {
   const cache = createScrubberCache();
   const secrets = [{ name: 'A', value: 'walnut-tree' }];
   cache.scrubberFor(secrets);
@@ -21,7 +21,7 @@ test('a set that changes after it was given is not mistaken for what it was', ()
   expect(cache.scrubberFor(secrets).text('walnut-tree chestnut-tree')).toBe('walnut-tree *********');
 });
 
-test('the set used longest ago goes first, and clear forgets all', () => {
+test('the least recently used set is evicted first, and clear removes all', () => {
   const cache = createScrubberCache({ maxEntries: 2 });
   const first = cache.scrubberFor(set('secret-one'));
   const second = cache.scrubberFor(set('secret-two'));

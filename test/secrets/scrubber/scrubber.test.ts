@@ -155,7 +155,7 @@ test('UTF-16 in both byte orders', () => {
   );
 });
 
-test('UTF-8 that was read as Latin-1, alone and inside JSON', () => {
+test('UTF-8 that was decoded as Latin-1, plain and inside JSON', () => {
   const value = 'wälnut-"tree"';
   const misread = Buffer.from(value).toString('latin1');
   const once = JSON.stringify({ echo: misread });
@@ -186,7 +186,7 @@ test('a cut inside a percent triplet or a character', async () => {
   }
 });
 
-test('a scrubber made later does not change a stream that runs already', async () => {
+test('a scrubber created later does not change a running stream', async () => {
   const stream = scrubberOf('walnut-tree').stream();
   stream.write('walnut-tr');
   scrubberOf('chestnut-tree');
@@ -221,7 +221,7 @@ test('warnings name the variable, never the value', () => {
   ]);
 });
 
-test('counts what it does', () => {
+test('counts masked values and bytes', () => {
   const scrubber = scrubberOf('walnut-tree');
   scrubber.text('walnut-tree, walnut-tree!');
   expect([scrubber.scannedBytes, scrubber.maskedCount, scrubber.maskedBytes]).toEqual([25, 2, 22]);

@@ -38,11 +38,11 @@ test.each([
   'reauthorization: fine',
   "authorization: '*********'",
   '{"authorization":"*********"}',
-])('%s stays', (text) => {
+])('%s is kept', (text) => {
   expect(maskPrintedHeaders(text)).toBe(text);
 });
 
-test('takes a time that grows with the text alone', () => {
+test('takes time in proportion to the text', () => {
   const texts = [
     `"cookie":"${'\\'.repeat(100_000)}`,
     '"cookie",'.repeat(20_000),

@@ -11,7 +11,7 @@ const scrubber = createScrubber([
   { name: 'SHORT', value: 'abc' },
 ]);
 
-test('a tree with nothing to hide is the same reference', () => {
+test('a tree without secrets is the same reference', () => {
   const tree = {
     a: [1, 'two', { three: null }],
     b: 'walnut',
@@ -129,7 +129,7 @@ test('sensitive headers in lists of entries, also split over two, and in flat li
   });
 });
 
-test('a tree that was scrubbed before is left alone', () => {
+test('a tree that was scrubbed before is not changed', () => {
   const once = scrubber.json({
     headers: { cookie: 'a=b' },
     list: [{ name: 'cookie', value: 'c' }],
@@ -154,7 +154,7 @@ test('objects that write themselves, bytes, and __proto__ as a key', () => {
   expect(Object.getOwnPropertyDescriptor(output.parsed, '__proto__')?.value).toBe(M);
 });
 
-test('trees that refer to themselves or have no bottom end', () => {
+test('handles trees that are circular or endlessly deep', () => {
   const loop: Record<string, unknown> = { text: 'walnut-tree' };
   loop['self'] = loop;
   expect(scrubber.json(loop)).toEqual({ text: M, self: M });

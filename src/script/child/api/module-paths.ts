@@ -10,7 +10,7 @@ import { join } from 'node:path';
  * Limits the search for a package to the runtime. The process may not read the folders above it. The search there would
  * fail with an error that packages do not expect when they look for an optional package.
  */
-export function lookOnlyBelow(folder: string): void {
+export function limitPackageSearch(folder: string): void {
   const pathsOf = Reflect.get(Module, '_nodeModulePaths') as ((from: string) => string[]) | undefined; // missing in the types
   if (pathsOf === undefined) return;
   const packages = join(folder, 'node_modules');

@@ -1,6 +1,6 @@
 import { createRequire, isBuiltin } from 'node:module';
 import { posix } from 'node:path';
-import { lookOnlyBelow } from './module-paths.ts';
+import { limitPackageSearch } from './module-paths.ts';
 import * as vm from 'node:vm';
 
 /** An error that the check's author must fix: reported as SCRIPT_INVALID, not as an exception of its code. */
@@ -52,7 +52,7 @@ export function createModules(options: {
 }): ScriptModules {
   const files = new Map(options.files.map(({ path, content }) => [path, content]));
   const loaded = new Map<string, { exports: unknown }>();
-  lookOnlyBelow(options.runtimeFolder);
+  limitPackageSearch(options.runtimeFolder);
   const packages = createRequire(posix.join(options.runtimeFolder, scriptName));
 
   const requireFrom =

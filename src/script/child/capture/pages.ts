@@ -2,7 +2,7 @@ import type { AsyncLocalStorage } from 'node:async_hooks';
 import type { RecordFile } from './file.ts';
 import { bounds, type CountsRecord, type VisitRecord } from './format.ts';
 import { plainText } from './text.ts';
-import { vitalsName, vitalsQuestion, vitalsScript } from './vitals.ts';
+import { vitalsName, vitalsExpression, vitalsScript } from './vitals.ts';
 import { holderOf, watchMethod, type Methods } from './wrap.ts';
 import { withoutStep } from './playwright-step.ts';
 
@@ -38,7 +38,7 @@ type Visit = VisitRecord & { document: string | null };
 type PageState = { navigating: boolean; visits: Visit[] };
 
 /** Maximum wait for a page's last measurements before it closes, in milliseconds. */
-const lastWordMs = 250;
+const finalVitalsMs = 250;
 const writeDelayMs = 300;
 
 export type PageWatch = { storage: AsyncLocalStorage<unknown>; coreFolder: string; file: RecordFile };
@@ -76,8 +76,8 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
     changed.add(visit);
     writeSoon();
   };
-  const count = (what: 'consoleErrors' | 'networkErrors' | 'documentErrors') => {
-    counts[what] += 1;
+  const count = (counter: 'consoleErrors' | 'networkErrors' | 'documentErrors') => {
+    counts[counter] += 1;
     countsChanged = true;
     writeSoon();
   };
@@ -122,7 +122,7 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
     touch(visit);
   };
 
-  const seePage = (page: Page) => {
+  const watchPage = (page: Page) => {
     if (states.has(page)) return;
     const state: PageState = { navigating: false, visits: [] };
     states.set(page, state);
@@ -135,31 +135,31 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
     on(page, 'close', writeAll);
   };
 
-  const lastWords = async (pages: Page[]) => {
-    const asked = pages
+  const collectFinalVitals = async (pages: Page[]) => {
+    const requests = pages
       .filter((page) => (states.get(page)?.visits.length ?? 0) > 0 && !page.isClosed())
       .map((page) =>
-        withoutStep(page, () => page.evaluate(vitalsQuestion)).then(
+        withoutStep(page, () => page.evaluate(vitalsExpression)).then(
           (payload) => takeVitals(page, payload),
           () => undefined,
         ),
       );
     let timeout: NodeJS.Timeout | undefined;
     // A page that hangs or shows an alert does not answer.
-    const enough = new Promise<void>((resolve) => (timeout = setTimeout(resolve, lastWordMs)));
-    await Promise.race([Promise.all(asked), enough]);
+    const enough = new Promise<void>((resolve) => (timeout = setTimeout(resolve, finalVitalsMs)));
+    await Promise.race([Promise.all(requests), enough]);
     clearTimeout(timeout);
     writeAll();
   };
   const watchClose = (object: unknown, pagesOf: (self: object) => Page[]) =>
     watchMethod<Page[]>(holderOf(object, 'close'), 'close', coreFolder, storage, {
       begin: (self) => pagesOf(self).slice(0, 20),
-      before: (pages) => (pages.length === 0 ? null : lastWords(pages)),
+      before: (pages) => (pages.length === 0 ? null : collectFinalVitals(pages)),
       end: () => undefined,
       fail: () => undefined,
     });
 
-  const seeContext = async (context: Context) => {
+  const watchContext = async (context: Context) => {
     watchClose(context, (self) => (self as Context).pages()); // a BrowserContext
     const browser = (context as unknown as Methods)['browser'];
     const owner: unknown = typeof browser === 'function' ? browser.call(context) : null;
@@ -168,9 +168,9 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
     ); // a Browser
     on(context, 'page', (page: Page) => {
       watchClose(page, (self) => [self as Page]);
-      seePage(page);
+      watchPage(page);
     });
-    context.pages().forEach(seePage);
+    context.pages().forEach(watchPage);
     on(context, 'request', (request: Request) => {
       if (!request.isNavigationRequest()) return;
       const page = pageOf(request);
@@ -230,7 +230,7 @@ export function watchPages({ storage, coreFolder, file }: PageWatch): (context: 
   return async (context) => {
     if (typeof context !== 'object' || context === null || seen.has(context)) return;
     seen.add(context);
-    await seeContext(context as Context); // newContext resolves with it
+    await watchContext(context as Context); // newContext resolves with it
   };
 }
 

@@ -3,11 +3,11 @@
 // oxlint-disable-next-line no-control-regex -- terminal sequences are made of control characters
 const terminalSequence = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-_])/g;
 
-/** `text` without terminal sequences, cut to `longest` characters. */
-export function plainText(text: string, longest: number): string {
+/** `text` without terminal sequences, cut to `maxLength` characters. */
+export function plainText(text: string, maxLength: number): string {
   // Twice the limit leaves room for removed sequences, and limits the work on a text of many megabytes.
-  const plain = text.slice(0, longest * 2).replaceAll(terminalSequence, '');
-  return plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
+  const plain = text.slice(0, maxLength * 2).replaceAll(terminalSequence, '');
+  return plain.length > maxLength ? `${plain.slice(0, maxLength - 1)}…` : plain;
 }
 
 export type ErrorParts = {
@@ -21,7 +21,7 @@ export type ErrorParts = {
  * An error of Playwright's as one readable text: message, the script lines around it, and the script's own stack
  * frames, with paths relative to `folder`.
  */
-export function errorText(error: ErrorParts, folder: string, longest: number): string {
+export function errorText(error: ErrorParts, folder: string, maxLength: number): string {
   const message = error.message ?? error.value ?? firstLines(error.stack) ?? 'unknown error';
   const frames = (error.stack ?? '')
     .split('\n')
@@ -30,7 +30,7 @@ export function errorText(error: ErrorParts, folder: string, longest: number): s
   const parts = [message.trimEnd(), error.snippet?.trimEnd() ?? '', frames.join('\n')].filter(
     (part) => part !== '',
   );
-  const text = plainText(parts.join('\n\n'), longest);
+  const text = plainText(parts.join('\n\n'), maxLength);
   return folder === '' ? text : text.split(`${folder}/`).join('');
 }
 

@@ -7,7 +7,7 @@
 export const vitalsName = '__locationAgentVitals';
 
 /** Evaluates to the JSON of the measurements, or null. */
-export const vitalsQuestion = `globalThis[Symbol.for('${vitalsName}')]?.() ?? null`;
+export const vitalsExpression = `globalThis[Symbol.for('${vitalsName}')]?.() ?? null`;
 
 export const vitalsScript = `(() => {
   if (window !== window.top || location.href.startsWith('about:')) return;
@@ -56,12 +56,12 @@ export const vitalsScript = `(() => {
       onLoad: navigation?.loadEventEnd || null,
     });
   };
-  const tell = () => {
+  const send = () => {
     timer = 0;
     try { void window['${vitalsName}']?.(snapshot()); } catch {}
   };
-  const soon = () => { timer ||= setTimeout(tell, 50); };
+  const soon = () => { timer ||= setTimeout(send, 50); };
   Object.defineProperty(globalThis, Symbol.for('${vitalsName}'), { value: snapshot });
-  addEventListener('load', () => setTimeout(tell, 0));
-  addEventListener('pagehide', tell);
+  addEventListener('load', () => setTimeout(send, 0));
+  addEventListener('pagehide', send);
 })()`;

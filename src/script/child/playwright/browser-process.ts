@@ -5,16 +5,16 @@
  * calls it differently.
  */
 import childProcess, { type ChildProcess } from 'node:child_process';
-import type { Tell } from './tell.ts';
+import type { SendToHost } from './tell.ts';
 
 /** Reports the signal that killed a browser: a file that grew too large is the script's fault, a crash is not. */
-export function watchBrowserProcess(tell: Tell): void {
+export function watchBrowserProcess(send: SendToHost): void {
   const spawn = childProcess.spawn;
   const watched = (command: string, args: readonly string[], options: object): ChildProcess => {
     const child = spawn(command, args, options);
     if (Array.isArray(args) && args.includes('--remote-debugging-pipe')) {
       child.once('exit', (_code, signal) => {
-        if (signal !== null) tell({ type: 'browser', state: 'signal', signal });
+        if (signal !== null) send({ type: 'browser', state: 'signal', signal });
       });
     }
     return child;

@@ -61,11 +61,11 @@ function watch({ require, checkType, outputFolder, onSecret }: InstallOptions): 
   };
   captureVerdicts({ require, runnerFolder, file, currentTest, onSecret });
   const watchRequestContext = watchCalls({ storage, coreFolder, file, currentTest });
-  const watchContext = watchPages({ storage, coreFolder, file });
+  const watchPagesOf = watchPages({ storage, coreFolder, file });
 
-  const seeContext = async (context: unknown) => {
+  const watchContext = async (context: unknown) => {
     watchRequestContext((context as Methods)['request']);
-    if (scriptTypeRows[checkType].visitsPages) await watchContext(context);
+    if (scriptTypeRows[checkType].visitsPages) await watchPagesOf(context);
   };
   watchMethod(holderOf(library.request, 'newContext'), 'newContext', coreFolder, storage, {
     begin: () => ({}),
@@ -75,7 +75,7 @@ function watch({ require, checkType, outputFolder, onSecret }: InstallOptions): 
   const seeBrowser = (browser: unknown) => {
     watchMethod(holderOf(browser, 'newContext'), 'newContext', coreFolder, storage, {
       begin: () => ({}),
-      end: (_, context) => seeContext(context),
+      end: (_, context) => watchContext(context),
       fail: () => undefined,
     });
   };
@@ -83,7 +83,7 @@ function watch({ require, checkType, outputFolder, onSecret }: InstallOptions): 
     for (const name of ['launch', 'launchPersistentContext', 'connect', 'connectOverCDP']) {
       watchMethod(holderOf(library[type], name), name, coreFolder, storage, {
         begin: () => ({}),
-        end: (_, result) => (name === 'launchPersistentContext' ? seeContext(result) : seeBrowser(result)),
+        end: (_, result) => (name === 'launchPersistentContext' ? watchContext(result) : seeBrowser(result)),
         fail: () => undefined,
       });
     }

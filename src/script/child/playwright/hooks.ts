@@ -1,4 +1,4 @@
-import type { Tell } from './tell.ts';
+import type { SendToHost } from './tell.ts';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { watchBrowserProcess } from './browser-process.ts';
@@ -14,11 +14,11 @@ type BrowserTypeLike = { launch: (options?: LaunchOptions) => Promise<BrowserLik
 const secretName = /^SERVICE_SECRET_/;
 
 /** Watches the environment: a variable SERVICE_SECRET_* becomes a secret when the script sets it. */
-export function watchSecrets(tell: Tell): void {
+export function watchSecrets(send: SendToHost): void {
   const seen = (name: string | symbol, value: unknown) => {
     if (typeof name !== 'string' || !secretName.test(name)) return;
     const text = String(value);
-    if (text !== '' && text.length <= 131_072) tell({ type: 'secret', name, value: text });
+    if (text !== '' && text.length <= 131_072) send({ type: 'secret', name, value: text });
   };
   process.env = new Proxy(process.env, {
     set: (target, name, value: unknown) => {
@@ -33,11 +33,11 @@ export function watchSecrets(tell: Tell): void {
 }
 
 /** Reports when Chromium is requested, has started, failed to start, or exited although nobody closed it. */
-export function watchBrowser(runtimeFolder: string, tell: Tell): void {
+export function watchBrowser(runtimeFolder: string, send: SendToHost): void {
   const fromPlaywright = createRequire(join(runtimeFolder, 'node_modules', 'playwright', 'package.json'));
   const core = fromPlaywright('playwright-core') as { chromium: BrowserTypeLike }; // its public API
   hideFrames(fromPlaywright);
-  watchBrowserProcess(tell);
+  watchBrowserProcess(send);
   const runner = fromPlaywright('playwright/test') as { test: { info: () => unknown } }; // its public API
   const testRuns = () => {
     try {
@@ -53,10 +53,10 @@ export function watchBrowser(runtimeFolder: string, tell: Tell): void {
     const own = hasOwnSettings(this, options);
     const launching = original.call(this, options);
     if (own) return launching;
-    tell({ type: 'browser', state: 'starting' });
+    send({ type: 'browser', state: 'starting' });
     launching.then(
       (browser) => {
-        tell({ type: 'browser', state: 'started', ms: Math.round(performance.now() - started) });
+        send({ type: 'browser', state: 'started', ms: Math.round(performance.now() - started) });
         let closed = false;
         const close = browser.close;
         browser.close = function closeBrowser(this: BrowserLike, ...args: unknown[]) {
@@ -65,12 +65,12 @@ export function watchBrowser(runtimeFolder: string, tell: Tell): void {
         };
         browser.on('disconnected', () => {
           // A browser that a script leaves open exits with this process, when no test runs any more.
-          if (!closed && testRuns()) tell({ type: 'browser', state: 'gone' });
+          if (!closed && testRuns()) send({ type: 'browser', state: 'gone' });
         });
       },
       (error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
-        tell({ type: 'browser', state: 'failed', message: message.slice(0, 2000) });
+        send({ type: 'browser', state: 'failed', message: message.slice(0, 2000) });
       },
     );
     return launching;

@@ -30,7 +30,7 @@ type WorkerMessage = {
   params?: { method?: unknown; params?: { text?: unknown; buffer?: unknown } };
 };
 
-const longestLine = 8192;
+const maxLineLength = 8192;
 /** Bytes that a line counts in addition to its own: each line is a message to the agent, even an empty one. */
 const lineCost = 32;
 
@@ -80,8 +80,8 @@ function follow(worker: ChildProcess): void {
       return;
     }
     const lines = (rest[stream] + chunk.toString('utf8')).split('\n');
-    rest[stream] = (lines.pop() ?? '').slice(0, longestLine);
-    for (const line of lines) channel.send({ type: 'log', stream, line: line.slice(0, longestLine) });
+    rest[stream] = (lines.pop() ?? '').slice(0, maxLineLength);
+    for (const line of lines) channel.send({ type: 'log', stream, line: line.slice(0, maxLineLength) });
   };
   for (const stream of ['stdout', 'stderr'] as const) {
     // Output of programs that the tests start; the tests' own output arrives as messages.
@@ -126,7 +126,7 @@ const takeWorker = (file: string, args?: unknown, options?: ForkOptions): ChildP
 childProcess.fork = takeWorker as typeof fork;
 
 // The reporter runs in this process.
-Reflect.set(globalThis, Symbol.for('location-agent.tell'), (line: string) =>
+Reflect.set(globalThis, Symbol.for('location-agent.sendLine'), (line: string) =>
   channel.send({ type: 'log', stream: 'stdout', line }),
 );
 

@@ -1,8 +1,8 @@
 /** Runs a script that uses Playwright as a library, without tests, as the body of one test. */
 
 /** Milliseconds between two checks of what the script still does, and how often in a row that must be nothing. */
-const lookEveryMs = 25;
-const quietLooks = 4;
+const checkEveryMs = 25;
+const quietChecks = 4;
 
 class ScriptExit extends Error {}
 
@@ -30,8 +30,8 @@ async function finish(load: () => unknown, before: number): Promise<void> {
   // The promise is that of `import`, or of the async function around top-level await.
   await load();
   // Scripts without top-level await start work and do not signal its end.
-  for (let quiet = 0; quiet < quietLooks;) {
-    await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+  for (let quiet = 0; quiet < quietChecks;) {
+    await new Promise((resolve) => setTimeout(resolve, checkEveryMs));
     quiet = activity() <= before ? quiet + 1 : 0;
   }
 }

@@ -62,21 +62,21 @@ export default class CaptureReporter {
     const entry = this.#tests.get(test.id);
     if (entry === undefined) return;
     entry.ended = true;
-    this.#tell(`${marks[result.status] ?? 'FAILED'} ${test.title}`, result.duration);
+    this.#report(`${marks[result.status] ?? 'FAILED'} ${test.title}`, result.duration);
     this.#keepBodies(result);
   }
 
   onStepEnd(_test: TestCase, _result: TestResult, step: Step): void {
     if (step.category !== 'test.step') return;
-    this.#tell(`${step.error === undefined ? 'step' : 'FAILED step'} ${step.title}`, step.duration);
+    this.#report(`${step.error === undefined ? 'step' : 'FAILED step'} ${step.title}`, step.duration);
   }
 
   /** Sends a line to the run's log, through the process that runs the tests. */
-  #tell(what: string, ms: number): void {
+  #report(event: string, ms: number): void {
     if (++this.#reported > maxReported) return;
-    const tell: unknown = Reflect.get(globalThis, Symbol.for('location-agent.tell'));
-    const line = `${what.replaceAll(/\s+/g, ' ').slice(0, 300)} (${Math.round(ms)} ms)`;
-    if (typeof tell === 'function') (tell as (line: string) => void)(line); // set by main.ts
+    const sendLine: unknown = Reflect.get(globalThis, Symbol.for('location-agent.sendLine'));
+    const line = `${event.replaceAll(/\s+/g, ' ').slice(0, 300)} (${Math.round(ms)} ms)`;
+    if (typeof sendLine === 'function') (sendLine as (line: string) => void)(line); // set by main.ts
   }
 
   /** Saves attachments that are text or bytes as files next to the report. */

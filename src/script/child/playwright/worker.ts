@@ -4,7 +4,7 @@ import type { ScriptType } from '../../../protocol/check-types.ts';
 import { deferModules, unusedPaths } from './deferred.ts';
 import { install } from './fixtures.ts';
 import { watchBrowser, watchSecrets } from './hooks.ts';
-import { type Tell } from './tell.ts';
+import { type SendToHost } from './tell.ts';
 
 /**
  * The process in which tests run: Playwright's own worker, with its modules loaded in advance. It knows nothing of any
@@ -33,7 +33,7 @@ for (const file of ['lib/worker/workerMain.js', 'lib/index.js', 'lib/common/conf
   load(join(playwright, file));
 }
 
-const tell: Tell = (message) => {
+const send: SendToHost = (message) => {
   // Playwright's runner ignores messages that it does not know; our runner listens too.
   if (process.connected) process.send?.({ method: '__location_agent__', params: message });
 };
@@ -46,13 +46,13 @@ const begin = (message: unknown) => {
   process.chdir(start.cwd);
   for (const name of Object.keys(process.env)) if (!(name in start.env)) delete process.env[name];
   Object.assign(process.env, start.env);
-  watchSecrets(tell);
-  watchBrowser(runtimeFolder, tell);
+  watchSecrets(send);
+  watchBrowser(runtimeFolder, send);
   install({
     require: createRequire(join(runtimeFolder, 'package.json')),
     checkType: start.checkType,
     outputFolder: start.captureFolder,
-    onSecret: (value) => tell({ type: 'secret', name: 'SERVICE_SECRET', value }),
+    onSecret: (value) => send({ type: 'secret', name: 'SERVICE_SECRET', value }),
   });
   load(join(playwright, 'lib/common/process.js'));
 };

@@ -174,9 +174,9 @@ export default class SuiteReporter {
     return lines;
   }
 
-  #text(error: ErrorParts, longest: number): string {
+  #text(error: ErrorParts, maxLength: number): string {
     // The project's config has this name during the run.
-    return errorText(error, this.#rootDir, longest).replaceAll('.as-given.', '.');
+    return errorText(error, this.#rootDir, maxLength).replaceAll('.as-given.', '.');
   }
 
   #attachment({ name, path, body, contentType }: TestResult['attachments'][number]): SuiteAttachmentLine {

@@ -37,7 +37,7 @@ export const unreachable =
 /** An install refreshes its lock periodically; after this long without a refresh it is dead. */
 const lockBeatMs = 5000;
 const lockDeadMs = 30_000;
-const lockLookMs = 500;
+const lockPollMs = 500;
 /** A revision that no run has used for this long is deleted. */
 const unusedMs = 30 * 24 * 3600_000;
 
@@ -168,7 +168,7 @@ async function lock(file: string, signal: AbortSignal): Promise<() => Promise<vo
     // By the clock of the folder's own file system, which other machines may share.
     const found = await stat(file).catch(() => null);
     if (found !== null && Date.now() - found.mtimeMs > lockDeadMs) await rm(file, { force: true });
-    else await new Promise((resolve) => setTimeout(resolve, lockLookMs));
+    else await new Promise((resolve) => setTimeout(resolve, lockPollMs));
   }
   const beat = setInterval(() => {
     const time = new Date();

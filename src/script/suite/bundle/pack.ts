@@ -9,7 +9,7 @@ import { pack, type Pack } from 'tar-stream';
 import { exitCodes, FatalError, toError } from '../../../errors.ts';
 import { bundleLimits } from '../../../protocol/suite.ts';
 import { bundleFiles, unusable, type BundleFile } from './files.ts';
-import { lookedAtBytes, secretIn } from './secret-looking.ts';
+import { inspectedBytes, secretIn } from './secret-looking.ts';
 
 export type PackedBundle = {
   /** SHA-256 of the archive, in hex. */
@@ -108,7 +108,7 @@ async function addFile(archive: Pack, root: string, file: BundleFile): Promise<s
       const { bytesRead } = await handle.read(buffer, 0, buffer.length, read);
       if (bytesRead === 0) throw unusable(`${file.path} became shorter while it was packed; try again`);
       const bytes = buffer.subarray(0, bytesRead);
-      if (read === 0) beginning = bytes.subarray(0, lookedAtBytes);
+      if (read === 0) beginning = bytes.subarray(0, inspectedBytes);
       read += bytesRead;
       if (!entry.write(bytes)) await Promise.race([drained(entry), done]);
     }

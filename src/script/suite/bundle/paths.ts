@@ -4,8 +4,8 @@
  */
 
 /** Bytes of a path within a bundle, and of one name in it (Linux limits). */
-export const longestPath = 1024;
-const longestName = 255;
+export const maxPathBytes = 1024;
+const maxNameBytes = 255;
 /** Number of links that one link may go through; Linux stops at 40. */
 const maxHops = 40;
 
@@ -16,11 +16,12 @@ const maxHops = 40;
 export function plainPath(name: string): { path: string } | { wrong: string } {
   if (name.includes('\0')) return { wrong: 'has a name with a zero byte' };
   if (name.startsWith('/')) return { wrong: 'has an absolute path' };
-  if (Buffer.byteLength(name) > longestPath) return { wrong: `has a path of more than ${longestPath} bytes` };
+  if (Buffer.byteLength(name) > maxPathBytes)
+    return { wrong: `has a path of more than ${maxPathBytes} bytes` };
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.includes('..')) return { wrong: 'has a path with ".."' };
-  if (parts.some((part) => Buffer.byteLength(part) > longestName))
-    return { wrong: `has a name of more than ${longestName} bytes` };
+  if (parts.some((part) => Buffer.byteLength(part) > maxNameBytes))
+    return { wrong: `has a name of more than ${maxNameBytes} bytes` };
   return { path: parts.join('/') };
 }
 
@@ -28,7 +29,8 @@ export function plainPath(name: string): { path: string } | { wrong: string } {
 export function wrongTarget(target: string): string | null {
   if (target === '' || target.includes('\0')) return 'is a link without a usable target';
   if (target.startsWith('/')) return 'is a link to an absolute path';
-  if (Buffer.byteLength(target) > longestPath) return `is a link to a path of more than ${longestPath} bytes`;
+  if (Buffer.byteLength(target) > maxPathBytes)
+    return `is a link to a path of more than ${maxPathBytes} bytes`;
   return null;
 }
 

@@ -1,7 +1,7 @@
 /** Detects files that may contain secrets, by their names and by the beginning of their content. */
 
 /** Bytes at a file's beginning that are checked. */
-export const lookedAtBytes = 64 * 1024;
+export const inspectedBytes = 64 * 1024;
 
 const privateKey = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/;
 const tokens: readonly [RegExp, string][] = [

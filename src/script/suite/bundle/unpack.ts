@@ -9,7 +9,7 @@ import { extract, type Header } from 'tar-stream';
 import { AgentError, toError } from '../../../errors.ts';
 import { reasonOf } from '../../../protocol/reasons.ts';
 import { bundleLimits, type Suite } from '../../../protocol/suite.ts';
-import { linkJudge, longestPath, plainPath, wrongTarget } from './paths.ts';
+import { linkJudge, maxPathBytes, plainPath, wrongTarget } from './paths.ts';
 import { createFileWrites, writeNew } from './file-writes.ts';
 import { SuiteFailed } from '../place/place.ts';
 
@@ -276,7 +276,7 @@ function ownError(error: unknown): Error {
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return new AgentError('DISK_FULL', 'no room on the disk to unpack the code bundle', { cause: error });
   if (code === 'ENAMETOOLONG')
-    return invalid(`it has paths that are too long for this system (${longestPath})`);
+    return invalid(`it has paths that are too long for this system (${maxPathBytes})`);
   if (code === 'EEXIST') return invalid('two of its names are one on this file system');
   if (code?.startsWith('Z_')) return invalid(`it is damaged or not a gzip archive (${message})`);
   // The parser's own errors have no code.

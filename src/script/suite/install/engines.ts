@@ -52,7 +52,7 @@ export function findEngines(dataFolder: string, enginesFolder: string = packageE
   const before = foundBefore.get(key);
   if (before?.stamp === stamp && before.engines.every(({ bin }) => existsSync(bin))) return before.engines;
   try {
-    const engines = look(realpathSync(packages), join(dataFolder, 'engines'));
+    const engines = enginesIn(realpathSync(packages), join(dataFolder, 'engines'));
     foundBefore.set(key, { stamp, engines });
     return engines;
   } catch (error: unknown) {
@@ -134,7 +134,7 @@ function programsBelow(packages: string): InstalledEngine[] {
   return [...nodes, ...buns.flatMap((name) => own('bun', join('@oven', name))).slice(0, 1)];
 }
 
-function look(packages: string, folder: string): Engine[] {
+function enginesIn(packages: string, folder: string): Engine[] {
   const found = programsBelow(packages);
   const bun = found.find(({ name }) => name === 'bun')?.program ?? null;
   const first = found.find(({ name }) => name === 'node');

@@ -3,7 +3,7 @@ import type { PackageManager } from '../place/place.ts';
 /** Finds in an installer's output why it failed. */
 
 const maxLines = 400;
-const longestLine = 500;
+const maxLineLength = 500;
 
 /** The last lines of an output. */
 export type OutputTail = { add: (line: string) => void; lines: () => string[] };
@@ -12,7 +12,7 @@ export function outputTail(): OutputTail {
   let lines: string[] = [];
   return {
     add: (line) => {
-      lines.push(line.trimEnd().slice(0, longestLine));
+      lines.push(line.trimEnd().slice(0, maxLineLength));
       if (lines.length > 2 * maxLines) lines = lines.slice(-maxLines);
     },
     lines: () => lines.slice(-maxLines),

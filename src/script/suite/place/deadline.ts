@@ -63,4 +63,4 @@ export function startDeadline(options: {
 }
 
 /** The rejection of a run that is cut off because the agent stops. */
-export const agentEnds = () => new AgentError('INTERNAL', 'the agent is stopping');
+export const agentStops = () => new AgentError('INTERNAL', 'the agent is stopping');

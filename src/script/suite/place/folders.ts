@@ -12,7 +12,7 @@ import { SuiteFailed, type SuitePlace } from './place.ts';
 import { hourMs } from '../../../durations.ts';
 
 /** Chromium creates a socket 56 characters below its temporary files, and socket paths are limited to 107 bytes. */
-const longestTemporary = 50;
+const maxTemporaryPath = 50;
 /** The first writable one is used. Not /tmp if possible, because programs see their own folder there. */
 const temporaryParents = ['/var/tmp', tmpdir()];
 /** No suite runs this long. */
@@ -86,7 +86,7 @@ export async function removeLeftTemporary(): Promise<void> {
 
 function temporaryFolder(root: string): string {
   const below = join(root, 'tmp');
-  if (Buffer.byteLength(below) <= longestTemporary) return below;
+  if (Buffer.byteLength(below) <= maxTemporaryPath) return below;
   const parent = temporaryParents.find(isWritable) ?? tmpdir();
   return join(parent, `${outsidePrefix}${process.pid}-${randomBytes(4).toString('hex')}`);
 }

@@ -269,11 +269,11 @@ async function namesIn(folder: string, pattern: RegExp, limit: number): Promise<
  */
 async function eachLine(
   path: string,
-  longest: number,
+  maxBytes: number,
   take: (line: Fields, length: number) => void,
 ): Promise<number> {
   let bytes = 0;
-  if (longest <= 0) return 0;
+  if (maxBytes <= 0) return 0;
   try {
     // NONBLOCK: a pipe in the file's place must not block us.
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -282,7 +282,7 @@ async function eachLine(
       const reader = readLines(bounds.lineBytes, (text, cut) => {
         if (!cut && text !== '') take(fieldsOf(parsedJson(text)), text.length);
       });
-      const stream = file.createReadStream({ autoClose: false, end: longest - 1 });
+      const stream = file.createReadStream({ autoClose: false, end: maxBytes - 1 });
       for await (const chunk of stream) {
         bytes += (chunk as Buffer).length; // no encoding is set
         reader.push(chunk as Buffer);

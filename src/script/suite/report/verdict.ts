@@ -26,7 +26,7 @@ export type Verdict = {
 
 /** Number of run-level errors in the result, and characters of each. */
 const maxErrors = 50;
-const longestError = 4096;
+const maxErrorLength = 4096;
 
 /** The tests of all runs of one command: the last run that contains a test decides. */
 export function judgedTests(runs: readonly ReadRun[], marks: ReadMarks): JudgedTest[] {
@@ -127,7 +127,7 @@ export function verdictOf(options: {
   const runs = options.runs.filter(({ mode }) => mode === 'test');
   const errors = [...new Set(runs.flatMap((run) => run.errors))]
     .slice(0, maxErrors)
-    .map((text) => text.slice(0, longestError));
+    .map((text) => text.slice(0, maxErrorLength));
   const failure = failureOf({ ...options, runs, errors });
   const degraded = tests.filter((each) => each.degraded);
   const reasons = new Set(
