@@ -81,7 +81,7 @@ function isKeys(value: unknown): value is Keys {
 function unusable(path: string, why: string): FatalError {
   return new FatalError(
     'CONFIGURATION',
-    `${path} can't be used (${why}): mend it, or restore it from a backup`,
+    `${path} cannot be used (${why}): fix it or restore it from a backup`,
     { exitCode: exitCodes.configuration },
   );
 }

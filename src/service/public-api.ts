@@ -21,6 +21,7 @@ import { Asset, registerCheckResultAssets } from './results/asset-routes.ts';
 import { CheckResult, CheckResultPage, registerCheckResults } from './results/routes.ts';
 import { AnyCheck, checkSchemas } from './checks/fields/schema.ts';
 import { CheckGroup } from './checks/fields/group-schema.ts';
+import { registerGroupChecks } from './checks/group-check-routes.ts';
 import { registerCheckGroups } from './checks/group-routes.ts';
 import {
   CheckSession,
@@ -75,7 +76,8 @@ import {
   StatusPageSubscription,
   StatusPageSubscriptionPage,
 } from './public-pages/subscription-routes.ts';
-import { registerStatusPages, StatusPage, StatusPagePage } from './status-pages/routes.ts';
+import { registerStatusPages } from './status-pages/routes.ts';
+import { StatusPage, StatusPagePage } from './status-pages/schema.ts';
 import { ListedTestSession, registerTestSessions, TestSession } from './sessions/test-session-routes.ts';
 import { CheckGroupTrigger, CheckTrigger, registerTriggers } from './triggers/routes.ts';
 import { registerVariables, Variable } from './accounts/variables/routes.ts';
@@ -164,7 +166,8 @@ export function registerPublicApi(app: FastifyInstance, deps: ApiDeps): void {
     registerTriggers(api, deps);
     registerBadgeUrls(api, deps);
     await registerPlaywrightBundles(instance, api, deps);
-    registerCheckGroups(instance, api, deps);
+    registerCheckGroups(instance, deps);
+    registerGroupChecks(api, deps);
     registerSnippets(api, deps);
     registerVariables(api, deps);
     registerClientCertificates(api, deps);

@@ -70,12 +70,20 @@ async function present(db: Db, accountId: string, id: number) {
   return presentChannel(row, subscriptions, maxSubscriptions);
 }
 
+const tags = ['Alert channels'];
+const channel = Type.Ref('AlertChannel');
+
 /** Routes of alert channels. `app` is `api` without types: the body's `type` selects the schema of its `config`. */
 export function registerAlertChannels(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
-  const { db, background, now } = deps;
-  const tags = ['Alert channels'];
-  const channel = Type.Ref('AlertChannel');
+  registerList(api, deps);
+  registerCreate(app, deps);
+  registerRead(api, deps);
+  registerChange(app, deps);
+  registerDelete(api, deps);
+  registerTest(api, deps);
+}
 
+function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/alert-channels',
     {
@@ -95,6 +103,10 @@ export function registerAlertChannels(app: FastifyInstance, api: PublicApi, deps
       return rows.map((row) => presentChannel(row, subscriptions, listedSubscriptions));
     },
   );
+}
+
+function registerCreate(app: FastifyInstance, deps: ApiDeps): void {
+  const { db } = deps;
 
   app.post(
     '/v1/alert-channels',
@@ -124,7 +136,9 @@ export function registerAlertChannels(app: FastifyInstance, api: PublicApi, deps
       return reply.code(201).send(created);
     },
   );
+}
 
+function registerRead(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/alert-channels/:id',
     {
@@ -138,6 +152,10 @@ export function registerAlertChannels(app: FastifyInstance, api: PublicApi, deps
     },
     async ({ accountId, params }) => present(db, accountId, channelId(params.id)),
   );
+}
+
+function registerChange(app: FastifyInstance, deps: ApiDeps): void {
+  const { db } = deps;
 
   app.put(
     '/v1/alert-channels/:id',
@@ -166,7 +184,9 @@ export function registerAlertChannels(app: FastifyInstance, api: PublicApi, deps
       });
     },
   );
+}
 
+function registerDelete(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/alert-channels/:id',
     {
@@ -185,7 +205,9 @@ export function registerAlertChannels(app: FastifyInstance, api: PublicApi, deps
       return reply.code(204).send(null);
     },
   );
+}
 
+function registerTest(api: PublicApi, { db, now, background }: ApiDeps): void {
   api.post(
     '/v1/alert-channels/:id/test',
     {

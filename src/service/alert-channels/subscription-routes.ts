@@ -9,6 +9,7 @@ import {
   shareLockChannels,
   type SubscriptionRow,
 } from './subscription-statements.ts';
+import type { Queryable } from '../db/database.ts';
 import { badRequest, notFound } from '../http/errors.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import { SubscriptionBody } from './schema.ts';
@@ -37,18 +38,27 @@ export function channelId(text: string): number {
 const path = '/v1/alert-channels/:id/subscriptions';
 const SubscriptionParams = strict(Type.Object({ id: Type.String(), subscriptionId: Type.String() }));
 
+const tags = ['Alert channels'];
+const subscription = Type.Ref('AlertChannelSubscription');
+
+/** The id of an existing channel. Throws 404. */
+async function existingChannel(db: Queryable, accountId: string, text: string): Promise<number> {
+  const id = channelId(text);
+  if ((await findAlertChannel(db, { accountId, id })) === undefined) throw notFound('alert channel', text);
+  return id;
+}
+
+const missing = (text: string) => notFound('subscription', text, 'subscriptionId');
+
 /** Routes of a channel's subscriptions. */
-export function registerAlertChannelSubscriptions(api: PublicApi, { db }: ApiDeps): void {
-  const tags = ['Alert channels'];
-  const subscription = Type.Ref('AlertChannelSubscription');
+export function registerAlertChannelSubscriptions(api: PublicApi, deps: ApiDeps): void {
+  registerList(api, deps);
+  registerSet(api, deps);
+  registerRead(api, deps);
+  registerDelete(api, deps);
+}
 
-  async function known(accountId: string, text: string): Promise<number> {
-    const id = channelId(text);
-    if ((await findAlertChannel(db, { accountId, id })) === undefined) throw notFound('alert channel', text);
-    return id;
-  }
-  const missing = (text: string) => notFound('subscription', text, 'subscriptionId');
-
+function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     path,
     {
@@ -66,11 +76,16 @@ export function registerAlertChannelSubscriptions(api: PublicApi, { db }: ApiDep
     },
     async ({ accountId, params, query }) => {
       const page = { limit: query.limit, offset: offsetOf(query) };
-      const rows = await listSubscriptions(db, { channelId: await known(accountId, params.id), ...page });
+      const rows = await listSubscriptions(db, {
+        channelId: await existingChannel(db, accountId, params.id),
+        ...page,
+      });
       return rows.map(presentSubscription);
     },
   );
+}
 
+function registerSet(api: PublicApi, { db }: ApiDeps): void {
   api.put(
     path,
     {
@@ -99,7 +114,9 @@ export function registerAlertChannelSubscriptions(api: PublicApi, { db }: ApiDep
       });
     },
   );
+}
 
+function registerRead(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     `${path}/:subscriptionId`,
     {
@@ -112,14 +129,16 @@ export function registerAlertChannelSubscriptions(api: PublicApi, { db }: ApiDep
       },
     },
     async ({ accountId, params }) => {
-      const of = await known(accountId, params.id);
+      const of = await existingChannel(db, accountId, params.id);
       const id = numberId(params.subscriptionId);
       const row = id === null ? undefined : await findSubscription(db, { channelId: of, id });
       if (row === undefined) throw missing(params.subscriptionId);
       return presentSubscription(row);
     },
   );
+}
 
+function registerDelete(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     `${path}/:subscriptionId`,
     {
@@ -132,7 +151,7 @@ export function registerAlertChannelSubscriptions(api: PublicApi, { db }: ApiDep
       },
     },
     async ({ accountId, params }, reply) => {
-      const of = await known(accountId, params.id);
+      const of = await existingChannel(db, accountId, params.id);
       const id = numberId(params.subscriptionId);
       if (id === null || !(await db.tx((tx) => deleteSubscription(tx, { channelId: of, id })))) {
         throw missing(params.subscriptionId);

@@ -74,10 +74,10 @@ function placeOf(list: readonly Value[], index: Value): Value {
 }
 
 function replace([text, old, replacement]: readonly Value[]): string {
-  const whole = textOf(text);
-  const place = textOf(old) === '' ? -1 : whole.indexOf(textOf(old));
-  if (place === -1) return whole;
-  return whole.slice(0, place) + textOf(replacement) + whole.slice(place + textOf(old).length);
+  const source = textOf(text);
+  const place = textOf(old) === '' ? -1 : source.indexOf(textOf(old));
+  if (place === -1) return source;
+  return source.slice(0, place) + textOf(replacement) + source.slice(place + textOf(old).length);
 }
 
 const date = dateHelper((phrase) => `"${phrase.slice(0, 100)}" is not a known time`);

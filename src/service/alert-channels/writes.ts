@@ -157,14 +157,14 @@ export async function prepareChannel(
   const type = row?.type ?? body.type;
   if (type === undefined) throw badRequest({ type: ['is required'] });
   if (body.type !== undefined && body.type !== type) {
-    throw badRequest({ type: ['can not be changed: delete the channel and create another one'] });
+    throw badRequest({ type: ['cannot be changed: delete the channel and create another one'] });
   }
   const stored = row === null ? null : openConfig(type, row.config, deps.encryption);
   let config: object = stored ?? {};
   const isPartial = 'isPartial' in body && body.isPartial === true;
   if (body.config !== undefined) {
-    const whole = isPartial ? { ...stored, ...body.config } : body.config;
-    const kept = keepConfigSecrets(type, validConfig(request, type, whole), stored);
+    const given = isPartial ? { ...stored, ...body.config } : body.config;
+    const kept = keepConfigSecrets(type, validConfig(request, type, given), stored);
     for (const field of kept.missing) problems.add(`config.${field}`, 'is required');
     config = kept.config;
     await checkWebhook(type, config, problems);

@@ -11,34 +11,32 @@ import {
   type CheckGroupWrite,
 } from './storage/group-statements.ts';
 import { countOfAccount } from '../db/count-rows.ts';
-import {
-  countChecksOfGroup,
-  findCheck,
-  listChecksOfGroup,
-  namesOfGroupChecks,
-} from './storage/statements.ts';
+import { namesOfGroupChecks } from './storage/statements.ts';
 import type { Db } from '../db/database.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import { replaceSubscriptions, subscribeToAll } from '../alert-channels/subscription-statements.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
-import { checkSubscriptions, loadChannels, assignsAlerts, autoAssignAlerts } from './rules/channels.ts';
+import { checkSubscriptions, assignsAlerts, autoAssignAlerts } from './rules/channels.ts';
 import { groupSchemas, type GroupBody, type GroupChange } from './fields/group-schema.ts';
 import { groupFromRow, hasPhases, presentGroup, settleGroup, toGroupDefinition } from './storage/group.ts';
 import { createProblems } from '../http/problems.ts';
-import { keepSecretValues, presentCheck, typeOf } from './storage/check.ts';
+import { keepSecretValues } from './storage/check.ts';
 import { checkPrivateLocations, checkSnippets } from './writes.ts';
 import { ensureDataCenterRows } from '../locations/routes.ts';
 import { offsetOf, paginationFields } from '../http/fields/pagination.ts';
-import { IdParams, isUuid, numberId } from '../http/fields/path-params.ts';
-import type { ApiDeps, PublicApi } from '../http/api.ts';
-import { baseUrl } from '../http/base-url.ts';
+import { IdParams, numberId } from '../http/fields/path-params.ts';
+import type { ApiDeps } from '../http/api.ts';
 
 /** Routes of check groups. Both generations address the same groups; they differ in the defaults of a create. */
-export function registerCheckGroups(app: FastifyInstance, api: PublicApi, deps: ApiDeps): void {
-  registerGeneration(app, deps, 'v1');
-  registerGeneration(app, deps, 'v2');
-  registerGroupChecks(api, deps);
+export function registerCheckGroups(app: FastifyInstance, deps: ApiDeps): void {
+  for (const generation of ['v1', 'v2'] as const) {
+    registerList(app, deps, generation);
+    registerRead(app, deps, generation);
+    registerCreate(app, deps, generation);
+    registerChange(app, deps, generation);
+    registerDelete(app, deps, generation);
+  }
 }
 
 /** Validates a complete group and returns the row to write. */
@@ -89,34 +87,42 @@ function mergedGroup({ encryption }: ApiDeps, row: CheckGroupRow, changes: Group
   return body as GroupBody; // a stored group, every changed field validated
 }
 
-async function groupRow(db: Db, accountId: string, id: string, parameter = 'id'): Promise<CheckGroupRow> {
+/** Reads a group. `parameter` is the path parameter with its id. Throws 404. */
+export async function groupRow(
+  db: Db,
+  accountId: string,
+  id: string,
+  parameter = 'id',
+): Promise<CheckGroupRow> {
   const number = numberId(id);
   const row = number === null ? undefined : await findCheckGroup(db, { accountId, id: number });
   if (row === undefined) throw notFound('check group', id, parameter);
   return row;
 }
 
-function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1' | 'v2'): void {
-  const { db, encryption } = deps;
-  const path = `/${generation}/check-groups`;
-  const { create, change } = groupSchemas[generation];
-  const suffix = generation === 'v1' ? '' : 'V2';
-  const tags = ['Check groups'];
-  const idOf = (request: { params: unknown }) => (request.params as { id: string }).id; // IdParams
-  const group = { 200: Type.Ref('CheckGroup') };
+type Generation = 'v1' | 'v2';
 
-  async function locked(tx: Db, accountId: string, id: string): Promise<CheckGroupRow> {
-    const number = numberId(id);
-    const row = number === null ? undefined : await lockCheckGroup(tx, { accountId, id: number }, 'update');
-    if (row === undefined) throw notFound('check group', id);
-    return row;
-  }
+const tags = ['Check groups'];
+const group = { 200: Type.Ref('CheckGroup') };
+const pathOf = (generation: Generation) => `/${generation}/check-groups`;
+/** Suffix of the operation ids. */
+const suffixOf = (generation: Generation) => (generation === 'v1' ? '' : 'V2');
+const idOf = (request: { params: unknown }) => (request.params as { id: string }).id; // IdParams
 
+/** Locks a group until the transaction ends. Throws 404. */
+async function locked(tx: Db, accountId: string, id: string): Promise<CheckGroupRow> {
+  const number = numberId(id);
+  const row = number === null ? undefined : await lockCheckGroup(tx, { accountId, id: number }, 'update');
+  if (row === undefined) throw notFound('check group', id);
+  return row;
+}
+
+function registerList(api: FastifyInstance, { db, encryption }: ApiDeps, generation: Generation): void {
   api.get(
-    path,
+    pathOf(generation),
     {
       schema: {
-        operationId: `listCheckGroups${suffix}`,
+        operationId: `listCheckGroups${suffixOf(generation)}`,
         tags,
         summary: 'Check groups, oldest first',
         querystring: strict(Type.Object(paginationFields)),
@@ -130,12 +136,14 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
       return rows.map((row) => presentGroup(row, encryption));
     },
   );
+}
 
+function registerRead(api: FastifyInstance, { db, encryption }: ApiDeps, generation: Generation): void {
   api.get(
-    `${path}/:id`,
+    `${pathOf(generation)}/:id`,
     {
       schema: {
-        operationId: `getCheckGroup${suffix}`,
+        operationId: `getCheckGroup${suffixOf(generation)}`,
         tags,
         summary: 'One check group',
         params: IdParams,
@@ -144,25 +152,29 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
     },
     async (request) => presentGroup(await groupRow(db, request.accountId, idOf(request)), encryption),
   );
+}
+
+function registerCreate(api: FastifyInstance, deps: ApiDeps, generation: Generation): void {
+  const { db, encryption } = deps;
 
   api.post(
-    path,
+    pathOf(generation),
     {
       schema: {
-        operationId: `createCheckGroup${suffix}`,
+        operationId: `createCheckGroup${suffixOf(generation)}`,
         tags,
         summary:
           generation === 'v1'
             ? 'Create a check group whose runParallel, retries and alert settings take the place of its checks’'
             : 'Create a check group; a setting that is null leaves its checks alone',
         querystring: autoAssignAlerts.onDemand,
-        body: create,
+        body: groupSchemas[generation].create,
         response: { 201: Type.Ref('CheckGroup'), ...errorResponses(400, 413, 415) },
       },
     },
     async (request, reply) => {
       const { accountId } = request;
-      const given = request.body as GroupBody; // validated by `create` above
+      const given = request.body as GroupBody; // validated by the schema above
       // In the second generation, the default false leaves retries to the checks.
       const leavesRetries = generation === 'v2' && given.doubleCheck !== true;
       const body = leavesRetries ? { ...given, doubleCheck: null } : given;
@@ -175,23 +187,27 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
       return reply.code(201).send(presentGroup(row, encryption));
     },
   );
+}
+
+function registerChange(api: FastifyInstance, deps: ApiDeps, generation: Generation): void {
+  const { db, encryption } = deps;
 
   api.put(
-    `${path}/:id`,
+    `${pathOf(generation)}/:id`,
     {
       schema: {
-        operationId: `updateCheckGroup${suffix}`,
+        operationId: `updateCheckGroup${suffixOf(generation)}`,
         tags,
         summary: 'Change a check group: fields that are left out stay as they are',
         params: IdParams,
         querystring: autoAssignAlerts.onDemand,
-        body: change,
+        body: groupSchemas[generation].change,
         response: { ...group, ...errorResponses(400, 404, 413, 415) },
       },
     },
     async (request) => {
       const { accountId } = request;
-      const changes = request.body as GroupChange; // validated by `change` above
+      const changes = request.body as GroupChange; // validated by the schema above
       return db.tx(async (tx) => {
         const row = await locked(tx, accountId, idOf(request));
         const body = mergedGroup(deps, row, changes);
@@ -202,12 +218,14 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
       });
     },
   );
+}
 
+function registerDelete(api: FastifyInstance, { db }: ApiDeps, generation: Generation): void {
   api.delete(
-    `${path}/:id`,
+    `${pathOf(generation)}/:id`,
     {
       schema: {
-        operationId: `deleteCheckGroup${suffix}`,
+        operationId: `deleteCheckGroup${suffixOf(generation)}`,
         tags,
         summary: 'Delete a check group that has no checks',
         params: IdParams,
@@ -227,66 +245,6 @@ function registerGeneration(api: FastifyInstance, deps: ApiDeps, generation: 'v1
         await deleteCheckGroup(tx, { accountId, id });
       });
       return reply.code(204).send(null);
-    },
-  );
-}
-
-function registerGroupChecks(api: PublicApi, { db, encryption, publicUrl }: ApiDeps): void {
-  api.get(
-    '/v1/check-groups/:id/checks',
-    {
-      schema: {
-        operationId: 'listChecksOfGroup',
-        tags: ['Check groups'],
-        summary: "A group's checks with its settings applied, in the order of the group",
-        params: IdParams,
-        querystring: strict(Type.Object(paginationFields)),
-        response: { 200: Type.Array(Type.Ref('Check')), ...errorResponses(400, 404) },
-      },
-      config: {
-        countAll: async ({ accountId, params }) =>
-          countChecksOfGroup(db, { accountId, groupId: Number((params as { id: string }).id) }),
-      },
-    },
-    async (request) => {
-      const { accountId, params, query } = request;
-      const base = baseUrl(publicUrl, request);
-      const row = await groupRow(db, accountId, params.id);
-      const group = groupFromRow(row, encryption);
-      const { limit } = query;
-      const checks = await listChecksOfGroup(db, {
-        accountId,
-        groupId: row.id,
-        limit,
-        offset: offsetOf(query),
-      });
-      const channels = await loadChannels(db, { accountId, of: [row, ...checks], isList: true });
-      return checks
-        .filter((check) => typeOf(check) !== null)
-        .map((check) => presentCheck(check, encryption, { base, channels, group }));
-    },
-  );
-
-  api.get(
-    '/v1/check-groups/:groupId/checks/:checkId',
-    {
-      schema: {
-        operationId: 'getCheckOfGroup',
-        tags: ['Check groups'],
-        summary: "One of a group's checks with its settings applied",
-        params: strict(Type.Object({ groupId: Type.String(), checkId: Type.String() })),
-        response: { 200: Type.Ref('Check'), ...errorResponses(404) },
-      },
-    },
-    async (request) => {
-      const { accountId } = request;
-      const { groupId, checkId } = request.params;
-      const row = await groupRow(db, accountId, groupId, 'groupId');
-      const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
-      if (check === undefined || check.groupId !== row.id) throw notFound('check', checkId, 'checkId');
-      const base = baseUrl(publicUrl, request);
-      const channels = await loadChannels(db, { accountId, of: [row, check], isList: false });
-      return presentCheck(check, encryption, { base, channels, group: groupFromRow(row, encryption) });
     },
   );
 }

@@ -64,83 +64,17 @@ const stopMs = 10_000;
 
 type Queue = QueueOptions & { handler: Handler<object>; running: Set<Promise<void>> };
 
+/** What the work on an item needs. `stopping` fires when the service stops waiting for items. */
+type Parts = { db: Db; boss: PgBoss; log: Log; stopping: AbortSignal };
+
 export function createBackground({ db, log }: { db: Db; log: Log }): Background {
   const queues = new Map<string, Queue>();
-  const ending = new AbortController();
+  const stopping = new AbortController();
   const loops: Loop[] = [];
   const boss = new PgBoss({ db: adapter(db), schema, schedule: false, supervise: true });
   // The library retries by itself.
   boss.on('error', (error) => log.warn({ error: error.message }, 'background queue error'));
-
-  async function run(queue: Queue, job: PgBoss.JobWithMetadata<object>): Promise<void> {
-    // A plain AbortController, held by its timer. A timeout signal that only a combined signal refers to may be
-    // garbage-collected before it fires.
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error('it took too long')), queue.expireSeconds * 1000);
-    const item: BackgroundItem = {
-      id: job.id,
-      attempt: job.retryCount + 1,
-      isLast: job.retryCount >= job.retryLimit,
-      signal: AbortSignal.any([late.signal, ending.signal]),
-    };
-    try {
-      await queue.handler(job.data, item);
-    } catch (error) {
-      const { message } = toError(error);
-      if (item.isLast)
-        log.error({ queue: queue.name, item: job.id, error: message }, 'background work failed');
-      await boss.fail(queue.name, job.id, { message });
-      return;
-    } finally {
-      clearTimeout(timer);
-    }
-    await boss.complete(queue.name, job.id);
-  }
-
-  /** Starts items while there are free places; returns how many. */
-  async function begin(queue: Queue): Promise<number> {
-    const free = queue.concurrency - queue.running.size;
-    if (free <= 0) return 0;
-    const jobs = await boss.fetch<object>(queue.name, { batchSize: free, includeMetadata: true });
-    for (const job of jobs) {
-      const running: Promise<void> = run(queue, job)
-        // Neither completed nor failed: the item expires and is restarted.
-        .catch((error: unknown) =>
-          log.warn({ queue: queue.name, error: toError(error).message }, 'background queue error'),
-        )
-        .finally(() => queue.running.delete(running));
-      queue.running.add(running);
-    }
-    return jobs.length;
-  }
-
-  async function prepareQueue({ isKeyed, ...queue }: Queue): Promise<void> {
-    const { name, retryLimit, retryDelaySeconds, expireSeconds } = queue;
-    const options = { name, retryLimit, retryDelay: retryDelaySeconds, expireInSeconds: expireSeconds };
-    // An existing queue keeps its policy.
-    const policy = isKeyed === true ? 'short' : 'standard';
-    for (let tries = 1; ; tries++) {
-      try {
-        if ((await boss.getQueue(name)) === null) await boss.createQueue(name, { ...options, policy });
-        else await boss.updateQueue(name, options);
-        return;
-      } catch (error) {
-        // The library changes its tables while other replicas use them.
-        if (tries === 5 || sqlState(error) !== '40P01') throw error;
-      }
-    }
-  }
-
-  /**
-   * Nobody else uses this database. Items that were in progress when the process exited restart now instead of when
-   * they expire.
-   */
-  async function restartInterrupted(): Promise<void> {
-    await db.query(
-      `update ${schema}.job set started_on = now() - expire_in - interval '1 second' where state = 'active'`,
-    );
-    await boss.maintain();
-  }
+  const parts: Parts = { db, boss, log, stopping: stopping.signal };
 
   return {
     handle: (options, handler) => {
@@ -165,18 +99,18 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
     prepare: async () => {
       // The library locks neither its schema nor its queues during creation, so replicas that start together would
       // fail.
-      await alone(db, async () => {
+      await exclusively(db, async () => {
         await boss.start();
-        for (const queue of queues.values()) await prepareQueue(queue);
+        for (const queue of queues.values()) await prepareQueue(parts, queue);
       });
-      if (db.kind === 'embedded') await restartInterrupted();
+      if (db.kind === 'embedded') await restartInterrupted(parts);
     },
     start: () => {
       for (const queue of queues.values()) {
         const loop = createLoop({
           name: `background ${queue.name}`,
           log,
-          work: async () => ((await begin(queue)) > 0 ? 20 : idleMs),
+          work: async () => ((await begin(parts, queue)) > 0 ? 20 : idleMs),
         });
         loops.push(loop);
         loop.start();
@@ -185,24 +119,98 @@ export function createBackground({ db, log }: { db: Db; log: Log }): Background 
     stop: async () => {
       await Promise.all(loops.map((loop) => loop.stop()));
       const running = [...queues.values()].flatMap((queue) => [...queue.running]);
-      const timer = setTimeout(() => ending.abort(), stopMs);
+      const timer = setTimeout(() => stopping.abort(), stopMs);
       await Promise.all(running);
       clearTimeout(timer);
       await boss.stop({ graceful: false, close: false, wait: true });
     },
     tick: async () => {
       for (const queue of queues.values()) {
-        while ((await begin(queue)) > 0 || queue.running.size > 0) await Promise.all(queue.running);
+        while ((await begin(parts, queue)) > 0 || queue.running.size > 0) await Promise.all(queue.running);
       }
     },
   };
+}
+
+async function run(
+  { boss, log, stopping }: Parts,
+  queue: Queue,
+  job: PgBoss.JobWithMetadata<object>,
+): Promise<void> {
+  // A plain AbortController, held by its timer. A timeout signal that only a combined signal refers to may be
+  // garbage-collected before it fires.
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new Error('it took too long')), queue.expireSeconds * 1000);
+  const item: BackgroundItem = {
+    id: job.id,
+    attempt: job.retryCount + 1,
+    isLast: job.retryCount >= job.retryLimit,
+    signal: AbortSignal.any([late.signal, stopping]),
+  };
+  try {
+    await queue.handler(job.data, item);
+  } catch (error) {
+    const { message } = toError(error);
+    if (item.isLast) log.error({ queue: queue.name, item: job.id, error: message }, 'background work failed');
+    await boss.fail(queue.name, job.id, { message });
+    return;
+  } finally {
+    clearTimeout(timer);
+  }
+  await boss.complete(queue.name, job.id);
+}
+
+/** Starts items while there are free places; returns how many. */
+async function begin(parts: Parts, queue: Queue): Promise<number> {
+  const { boss, log } = parts;
+  const free = queue.concurrency - queue.running.size;
+  if (free <= 0) return 0;
+  const jobs = await boss.fetch<object>(queue.name, { batchSize: free, includeMetadata: true });
+  for (const job of jobs) {
+    const running: Promise<void> = run(parts, queue, job)
+      // Neither completed nor failed: the item expires and is restarted.
+      .catch((error: unknown) =>
+        log.warn({ queue: queue.name, error: toError(error).message }, 'background queue error'),
+      )
+      .finally(() => queue.running.delete(running));
+    queue.running.add(running);
+  }
+  return jobs.length;
+}
+
+async function prepareQueue({ boss }: Parts, { isKeyed, ...queue }: Queue): Promise<void> {
+  const { name, retryLimit, retryDelaySeconds, expireSeconds } = queue;
+  const options = { name, retryLimit, retryDelay: retryDelaySeconds, expireInSeconds: expireSeconds };
+  // An existing queue keeps its policy.
+  const policy = isKeyed === true ? 'short' : 'standard';
+  for (let tries = 1; ; tries++) {
+    try {
+      if ((await boss.getQueue(name)) === null) await boss.createQueue(name, { ...options, policy });
+      else await boss.updateQueue(name, options);
+      return;
+    } catch (error) {
+      // The library changes its tables while other replicas use them.
+      if (tries === 5 || sqlState(error) !== '40P01') throw error;
+    }
+  }
+}
+
+/**
+ * Nobody else uses this database. Items that were in progress when the process exited restart now instead of when
+ * they expire.
+ */
+async function restartInterrupted({ boss, db }: Parts): Promise<void> {
+  await db.query(
+    `update ${schema}.job set started_on = now() - expire_in - interval '1 second' where state = 'active'`,
+  );
+  await boss.maintain();
 }
 
 /** Arbitrary, but the same in every replica. */
 const advisoryLock = 4_400_007;
 
 /** Runs `work` in one replica at a time. The embedded database has only one. */
-async function alone<T>(db: Db, work: () => Promise<T>): Promise<T> {
+async function exclusively<T>(db: Db, work: () => Promise<T>): Promise<T> {
   if (db.kind === 'embedded') return work();
   return db.tx(async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [advisoryLock]);

@@ -1,6 +1,7 @@
 import { ChangeBody, CreateBody, masked } from './private-schema.ts';
 import Type from 'typebox';
 import type { Db, Queryable } from '../db/database.ts';
+import type { Encryption } from '../engine/encryption.ts';
 import { uuidv7 } from '../engine/ids.ts';
 import {
   deleteLocation,
@@ -49,47 +50,68 @@ export type LocationUse = {
   rename: (tx: Queryable, options: { accountId: string; from: string; to: string }) => Promise<void>;
 };
 
+const tags = ['Locations'];
+
+const sealed = (encryption: Encryption, proxyUrl: string | null) =>
+  proxyUrl === null ? null : Buffer.from(encryption.seal(proxyUrl));
+const opened = (encryption: Encryption, row: LocationRow) =>
+  row.proxyUrl === null ? null : encryption.open(row.proxyUrl.toString());
+
+async function present(db: Db, { encryption, now }: ApiDeps, rows: readonly LocationRow[]) {
+  const locationIds = rows.map(({ id }) => id);
+  const agentsOf = await agentsByLocation(db, { locationIds, now: now() });
+  const keys = await keysOfLocations(db, locationIds);
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.name,
+    slugName: row.slugName,
+    icon: row.icon,
+    proxyUrl: masked(opened(encryption, row)),
+    keys: keys.filter(({ locationId }) => locationId === row.id).map(presentKey),
+    ...agentsOf(row.id),
+    created_at: row.createdAt.toISOString(),
+    updated_at: row.updatedAt?.toISOString() ?? null,
+  }));
+}
+
+async function presentOne(db: Db, deps: ApiDeps, { accountId, id }: { accountId: string; id: string }) {
+  const row = isUuid(id) ? await findPrivateLocation(db, { accountId, id }) : undefined;
+  if (row === undefined) throw notFound('private location', id);
+  const [location] = await present(db, deps, [row]);
+  return location;
+}
+
+/** Locks a private location until the transaction ends. Throws 404. */
+async function locked(tx: Db, accountId: string, id: string): Promise<LocationRow> {
+  const row = isUuid(id) ? await lockPrivateLocation(tx, { accountId, id }) : undefined;
+  if (row === undefined) throw notFound('private location', id);
+  return row;
+}
+
 /** Registers the routes of private locations. A location that one of `uses` names cannot be deleted. */
 export function registerPrivateLocations(
   api: PublicApi,
-  { db, encryption, now }: ApiDeps,
+  deps: ApiDeps,
   { uses }: { uses: readonly LocationUse[] },
 ): void {
-  const sealed = (proxyUrl: string | null) =>
-    proxyUrl === null ? null : Buffer.from(encryption.seal(proxyUrl));
-  const opened = (row: LocationRow) =>
-    row.proxyUrl === null ? null : encryption.open(row.proxyUrl.toString());
+  registerList(api, deps);
+  registerCreate(api, deps);
+  registerRead(api, deps);
+  registerChange(api, deps, uses);
+  registerDelete(api, deps, uses);
+  registerCreateKey(api, deps);
+  registerDeleteKey(api, deps);
+}
 
-  async function present(queryable: Db, rows: readonly LocationRow[]) {
-    const locationIds = rows.map(({ id }) => id);
-    const agentsOf = await agentsByLocation(queryable, { locationIds, now: now() });
-    const keys = await keysOfLocations(queryable, locationIds);
-    return rows.map((row) => ({
-      id: row.id,
-      name: row.name,
-      slugName: row.slugName,
-      icon: row.icon,
-      proxyUrl: masked(opened(row)),
-      keys: keys.filter(({ locationId }) => locationId === row.id).map(presentKey),
-      ...agentsOf(row.id),
-      created_at: row.createdAt.toISOString(),
-      updated_at: row.updatedAt?.toISOString() ?? null,
-    }));
-  }
-
-  async function presentOne(queryable: Db, accountId: string, id: string) {
-    const row = isUuid(id) ? await findPrivateLocation(queryable, { accountId, id }) : undefined;
-    if (row === undefined) throw notFound('private location', id);
-    const [location] = await present(queryable, [row]);
-    return location;
-  }
+function registerList(api: PublicApi, deps: ApiDeps): void {
+  const { db } = deps;
 
   api.get(
     '/v1/private-locations',
     {
       schema: {
         operationId: 'listPrivateLocations',
-        tags: ['Locations'],
+        tags,
         summary: 'Private locations, oldest first',
         querystring: strict(
           Type.Object({
@@ -105,17 +127,22 @@ export function registerPrivateLocations(
       const { limit } = query;
       return present(
         db,
+        deps,
         await listLocations(db, { accountId, kind: 'private', limit, offset: offsetOf(query) }),
       );
     },
   );
+}
+
+function registerCreate(api: PublicApi, deps: ApiDeps): void {
+  const { db, now, encryption } = deps;
 
   api.post(
     '/v1/private-locations',
     {
       schema: {
         operationId: 'createPrivateLocation',
-        tags: ['Locations'],
+        tags,
         summary: 'Create a private location; its agents need a key of it',
         body: CreateBody,
         response: { 201: Type.Ref('PrivateLocation'), ...errorResponses(400, 409, 413, 415) },
@@ -128,34 +155,42 @@ export function registerPrivateLocations(
         id,
         accountId,
         ...body,
-        proxyUrl: sealed(body.proxyUrl),
+        proxyUrl: sealed(encryption, body.proxyUrl),
         now: new Date(now()),
       });
       if (!created) throw slugTaken(body.slugName);
-      return reply.code(201).send(await presentOne(db, accountId, id));
+      return reply.code(201).send(await presentOne(db, deps, { accountId, id }));
     },
   );
+}
+
+function registerRead(api: PublicApi, deps: ApiDeps): void {
+  const { db } = deps;
 
   api.get(
     '/v1/private-locations/:id',
     {
       schema: {
         operationId: 'getPrivateLocation',
-        tags: ['Locations'],
+        tags,
         summary: 'One private location',
         params: IdParams,
         response: { 200: Type.Ref('PrivateLocation'), ...errorResponses(404) },
       },
     },
-    async ({ accountId, params: { id } }) => presentOne(db, accountId, id),
+    async ({ accountId, params: { id } }) => presentOne(db, deps, { accountId, id }),
   );
+}
+
+function registerChange(api: PublicApi, deps: ApiDeps, uses: readonly LocationUse[]): void {
+  const { db, now, encryption } = deps;
 
   api.put(
     '/v1/private-locations/:id',
     {
       schema: {
         operationId: 'updatePrivateLocation',
-        tags: ['Locations'],
+        tags,
         summary: 'Change a private location: fields that are left out stay as they are',
         params: IdParams,
         body: ChangeBody,
@@ -164,9 +199,8 @@ export function registerPrivateLocations(
     },
     async ({ accountId, body, params: { id } }) =>
       db.tx(async (tx) => {
-        const row = isUuid(id) ? await lockPrivateLocation(tx, { accountId, id }) : undefined;
-        if (row === undefined) throw notFound('private location', id);
-        const before = opened(row);
+        const row = await locked(tx, accountId, id);
+        const before = opened(encryption, row);
         // A client may send back what it read: the masked form of the present URL changes nothing.
         const proxyUrl =
           body.proxyUrl === undefined || body.proxyUrl === masked(before) ? before : body.proxyUrl;
@@ -178,23 +212,25 @@ export function registerPrivateLocations(
           name: body.name ?? row.name,
           slugName,
           icon: body.icon ?? row.icon,
-          proxyUrl: sealed(proxyUrl),
+          proxyUrl: sealed(encryption, proxyUrl),
           now: new Date(now()),
         });
         if (!updated) throw slugTaken(slugName);
         if (slugName !== row.slugName) {
           for (const { rename } of uses) await rename(tx, { accountId, from: row.slugName, to: slugName });
         }
-        return presentOne(tx, accountId, id);
+        return presentOne(tx, deps, { accountId, id });
       }),
   );
+}
 
+function registerDelete(api: PublicApi, { db }: ApiDeps, uses: readonly LocationUse[]): void {
   api.delete(
     '/v1/private-locations/:id',
     {
       schema: {
         operationId: 'deletePrivateLocation',
-        tags: ['Locations'],
+        tags,
         summary: 'Delete a private location that no check uses',
         params: IdParams,
         response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404, 409) },
@@ -202,8 +238,7 @@ export function registerPrivateLocations(
     },
     async ({ accountId, params: { id } }, reply) => {
       await db.tx(async (tx) => {
-        const row = isUuid(id) ? await lockPrivateLocation(tx, { accountId, id }) : undefined;
-        if (row === undefined) throw notFound('private location', id);
+        const row = await locked(tx, accountId, id);
         for (const { resources, introduction, at } of uses) {
           const names = await at(tx, { accountId, slugName: row.slugName, limit: 3 });
           if (names.length === 0) continue;
@@ -216,13 +251,15 @@ export function registerPrivateLocations(
       return reply.code(204).send(null);
     },
   );
+}
 
+function registerCreateKey(api: PublicApi, { db, now }: ApiDeps): void {
   api.post(
     '/v1/private-locations/:id/keys',
     {
       schema: {
         operationId: 'createPrivateLocationKey',
-        tags: ['Locations'],
+        tags,
         summary: 'Add a key to a private location; a location has at most two',
         params: IdParams,
         response: { 201: Type.Ref('NewLocationKey'), ...errorResponses(404, 409) },
@@ -230,20 +267,21 @@ export function registerPrivateLocations(
     },
     async ({ accountId, params: { id } }, reply) => {
       const key = await db.tx(async (tx) => {
-        const row = isUuid(id) ? await lockPrivateLocation(tx, { accountId, id }) : undefined;
-        if (row === undefined) throw notFound('private location', id);
+        await locked(tx, accountId, id);
         return addLocationKey(tx, { locationId: id, now: now() });
       });
       return reply.code(201).send(key);
     },
   );
+}
 
+function registerDeleteKey(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/private-locations/:id/keys/:keyId',
     {
       schema: {
         operationId: 'deletePrivateLocationKey',
-        tags: ['Locations'],
+        tags,
         summary: 'Delete a key: agents that use it are refused from now on',
         params: strict(Type.Object({ id: Type.String(), keyId: Type.String() })),
         response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404) },

@@ -50,7 +50,14 @@ export async function ensureDataCenterRows(
   });
 }
 
-export function registerLocations(api: PublicApi, { db, now }: ApiDeps): void {
+export function registerLocations(api: PublicApi, deps: ApiDeps): void {
+  registerList(api, deps);
+  registerListKeys(api, deps);
+  registerCreateKey(api, deps);
+  registerDeleteKey(api, deps);
+}
+
+function registerList(api: PublicApi, { db, now }: ApiDeps): void {
   api.get(
     '/v1/locations',
     {
@@ -84,7 +91,9 @@ export function registerLocations(api: PublicApi, { db, now }: ApiDeps): void {
       });
     },
   );
+}
 
+function registerListKeys(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/locations/:code/keys',
     {
@@ -111,7 +120,9 @@ export function registerLocations(api: PublicApi, { db, now }: ApiDeps): void {
       return keys.map(presentKey);
     },
   );
+}
 
+function registerCreateKey(api: PublicApi, { db, now }: ApiDeps): void {
   api.post(
     '/v1/locations/:code/keys',
     {
@@ -134,7 +145,9 @@ export function registerLocations(api: PublicApi, { db, now }: ApiDeps): void {
       return reply.code(201).send(key);
     },
   );
+}
 
+function registerDeleteKey(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/locations/:code/keys/:keyId',
     {

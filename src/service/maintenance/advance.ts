@@ -105,7 +105,7 @@ async function doStep(
         status: 'IN_PROGRESS',
         description: 'Maintenance has started.',
         // If the service was down during the whole occurrence, no notice is sent.
-        tell: occurrence.endsAt > now ? 'as-window' : 'never',
+        notify: occurrence.endsAt > now ? 'as-window' : 'never',
       });
       return;
     case 'END':
@@ -113,7 +113,7 @@ async function doStep(
         ...change,
         status: 'COMPLETED',
         description: 'The maintenance is completed.',
-        tell: now - at <= notifyEndWithinMs ? 'as-window' : 'never',
+        notify: now - at <= notifyEndWithinMs ? 'as-window' : 'never',
       });
       return;
     case 'REMINDER': {

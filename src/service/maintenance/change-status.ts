@@ -36,12 +36,12 @@ export async function changeStatus(
     at: number;
     now: number;
     /** Whether subscribers are notified: according to the window, always, or never. */
-    tell: 'as-window' | 'always' | 'never';
+    notify: 'as-window' | 'always' | 'never';
     /** Default: the recorded status, or the one that follows from the time. */
     from?: MaintenanceStatus;
   },
 ): Promise<MaintenanceUpdate> {
-  const { window, occurrence, status, description, at, now, tell } = options;
+  const { window, occurrence, status, description, at, now, notify } = options;
   const { notifyOnStart, notifyOnEnd } = window.statusPageVisibility;
   const startsAt = new Date(occurrence.startsAt);
   const record = await findMaintenance(tx, { windowId: window.id, startsAt });
@@ -78,7 +78,7 @@ export async function changeStatus(
   const kind = eventOf(from, status);
   const asWindow =
     (kind === 'STARTED' && notifyOnStart) || (kind === 'ENDED' && notifyOnEnd && hasBegun(from));
-  if (tell === 'always' || (tell === 'as-window' && asWindow)) {
+  if (notify === 'always' || (notify === 'as-window' && asWindow)) {
     const detail = kind === 'UPDATED' ? update.id : '';
     await recordMaintenanceEvent(tx, background, {
       window,

@@ -88,6 +88,6 @@ export async function updateMaintenance(
     description,
     at: time,
     now: time,
-    tell: notifyAlways ? 'always' : 'as-window',
+    notify: notifyAlways ? 'always' : 'as-window',
   });
 }

@@ -57,11 +57,16 @@ function readStretch(
   return { from, to };
 }
 
+const tags = ['Maintenance windows'];
+
 /** The occurrences of a maintenance window ("maintenances"): list, read, cancel. */
 export function registerMaintenanceOccurrences(api: PublicApi, deps: ApiDeps): void {
-  const { db, now } = deps;
-  const tags = ['Maintenance windows'];
+  registerList(api, deps);
+  registerRead(api, deps);
+  registerCancel(api, deps);
+}
 
+function registerList(api: PublicApi, { db, now }: ApiDeps): void {
   api.get(
     '/v1/maintenance-windows/:id/occurrences',
     {
@@ -98,7 +103,9 @@ export function registerMaintenanceOccurrences(api: PublicApi, deps: ApiDeps): v
       return found.slice(offset).map(presentMaintenance);
     },
   );
+}
 
+function registerRead(api: PublicApi, { db, now }: ApiDeps): void {
   api.get(
     '/v1/maintenance-windows/:id/occurrences/:occurrenceId',
     {
@@ -118,6 +125,10 @@ export function registerMaintenanceOccurrences(api: PublicApi, deps: ApiDeps): v
       return presentMaintenance(await maintenanceOf(db, window, { id: params.occurrenceId, time: now() }));
     },
   );
+}
+
+function registerCancel(api: PublicApi, deps: ApiDeps): void {
+  const { db, now } = deps;
 
   api.post(
     '/v1/maintenance-windows/:id/occurrences/:occurrenceId/cancel',

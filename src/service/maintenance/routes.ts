@@ -67,12 +67,20 @@ export async function windowOf(
   return row;
 }
 
-export function registerMaintenanceWindows(api: PublicApi, { db, now, background }: ApiDeps): void {
-  const tags = ['Maintenance windows'];
+const tags = ['Maintenance windows'];
 
-  const present = async (queryable: Queryable, named: { accountId: string; id: string }) =>
-    presentWindow(await windowOf((by) => findMaintenanceWindow(queryable, by), named));
+const present = async (db: Queryable, named: { accountId: string; id: string }) =>
+  presentWindow(await windowOf((by) => findMaintenanceWindow(db, by), named));
 
+export function registerMaintenanceWindows(api: PublicApi, deps: ApiDeps): void {
+  registerList(api, deps);
+  registerCreate(api, deps);
+  registerRead(api, deps);
+  registerChange(api, deps);
+  registerDelete(api, deps);
+}
+
+function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/maintenance-windows',
     {
@@ -98,7 +106,9 @@ export function registerMaintenanceWindows(api: PublicApi, { db, now, background
       return rows.map(presentWindow);
     },
   );
+}
 
+function registerCreate(api: PublicApi, { db, now }: ApiDeps): void {
   api.post(
     '/v1/maintenance-windows',
     {
@@ -123,7 +133,9 @@ export function registerMaintenanceWindows(api: PublicApi, { db, now, background
       return reply.code(201).send(created);
     },
   );
+}
 
+function registerRead(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/maintenance-windows/:id',
     {
@@ -137,7 +149,9 @@ export function registerMaintenanceWindows(api: PublicApi, { db, now, background
     },
     async ({ accountId, params }) => present(db, { accountId, id: params.id }),
   );
+}
 
+function registerChange(api: PublicApi, { db, now, background }: ApiDeps): void {
   api.put(
     '/v1/maintenance-windows/:id',
     {
@@ -166,7 +180,9 @@ export function registerMaintenanceWindows(api: PublicApi, { db, now, background
         return presentWindow(changed);
       }),
   );
+}
 
+function registerDelete(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/maintenance-windows/:id',
     {

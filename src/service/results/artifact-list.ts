@@ -56,8 +56,8 @@ function presentState(
 ): Artifact {
   const { name, type, size } = artifact;
   if (found?.state === 'stored') return { name, type, size: found.size, state: 'stored', url };
-  const told = found === undefined || found.state === 'pending' ? artifact.state : found.state;
-  const state = told === 'stored' || (told === 'pending' && isLate) ? 'lost' : told;
+  const reported = found === undefined || found.state === 'pending' ? artifact.state : found.state;
+  const state = reported === 'stored' || (reported === 'pending' && isLate) ? 'lost' : reported;
   return { name, type, size, state, url: null };
 }
 

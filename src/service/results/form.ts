@@ -130,12 +130,12 @@ const browserForm = (parts: Parts): Fields => ({
 });
 
 const suiteForm = ({ details, artifacts, log }: Parts): Fields => {
-  const told = Object.fromEntries(suiteFacts.map((name) => [name, details[name] ?? null] as const));
+  const facts = Object.fromEntries(suiteFacts.map((name) => [name, details[name] ?? null] as const));
   const stored = artifacts.map(fieldsOf).filter(({ url }) => typeof url === 'string');
   const reports = (ending: RegExp) =>
     stored.filter(({ type, name }) => type === 'report' && ending.test(String(name))).map(({ url }) => url);
   return {
-    ...told,
+    ...facts,
     // First the errors of the whole run, then those of tests.
     errors: [
       ...itemsOf(details['errors']),

@@ -160,6 +160,40 @@ export type WithErrorGroups = (
   options: { accountId: string },
 ) => Promise<ResultRow[]>;
 
+type Filter = {
+  location?: string;
+  checkType?: string;
+  hasFailures?: boolean;
+  resultType: 'FINAL' | 'ATTEMPT' | 'ALL';
+  from?: number;
+  to?: number;
+};
+
+/** Reads results of a check. Throws 400 or 404. */
+async function list(
+  db: Queryable,
+  { accountId, checkId }: { accountId: string; checkId: string },
+  query: Filter,
+  page: Pick<ResultFilter, 'limit' | 'offset' | 'after'>,
+): Promise<ResultRow[]> {
+  if (query.from !== undefined && query.to !== undefined && query.from > query.to) {
+    throw badRequest({ from: ['must not be after to'] });
+  }
+  const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
+  if (check === undefined) throw notFound('check', checkId, 'checkId');
+  return listResults(db, {
+    accountId,
+    checkId,
+    runLocation: query.location ?? null,
+    checkType: query.checkType ?? null,
+    hasFailures: query.hasFailures ?? null,
+    resultType: query.resultType === 'ALL' ? null : query.resultType,
+    from: instant(query.from),
+    to: instant(query.to),
+    ...page,
+  });
+}
+
 /** Routes that list and read check results. */
 export function registerCheckResults(
   api: PublicApi,
@@ -172,38 +206,6 @@ export function registerCheckResults(
       base: baseUrl(publicUrl, request),
       now: now(),
     });
-
-  type Filter = {
-    location?: string;
-    checkType?: string;
-    hasFailures?: boolean;
-    resultType: 'FINAL' | 'ATTEMPT' | 'ALL';
-    from?: number;
-    to?: number;
-  };
-
-  async function list(
-    { accountId, checkId }: { accountId: string; checkId: string },
-    query: Filter,
-    page: Pick<ResultFilter, 'limit' | 'offset' | 'after'>,
-  ): Promise<ResultRow[]> {
-    if (query.from !== undefined && query.to !== undefined && query.from > query.to) {
-      throw badRequest({ from: ['must not be after to'] });
-    }
-    const check = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
-    if (check === undefined) throw notFound('check', checkId, 'checkId');
-    return listResults(db, {
-      accountId,
-      checkId,
-      runLocation: query.location ?? null,
-      checkType: query.checkType ?? null,
-      hasFailures: query.hasFailures ?? null,
-      resultType: query.resultType === 'ALL' ? null : query.resultType,
-      from: instant(query.from),
-      to: instant(query.to),
-      ...page,
-    });
-  }
 
   api.get(
     '/v1/check-results/:checkId',
@@ -221,7 +223,7 @@ export function registerCheckResults(
       const { accountId, query } = request;
       const { checkId } = request.params;
       const page = { limit: query.limit, offset: offsetOf(query) };
-      const rows = await list({ accountId, checkId }, { ...query, ...windowOf(query, now()) }, page);
+      const rows = await list(db, { accountId, checkId }, { ...query, ...windowOf(query, now()) }, page);
       return (await present(request, rows)).map(presentListedResult);
     },
   );
@@ -248,7 +250,7 @@ export function registerCheckResults(
       const after = nextId === undefined || time === null ? null : { id: nextId, startedAt: new Date(time) };
       // One more than shown, to find out whether there is another page.
       const page = { limit: limit + 1, offset: 0, after };
-      const rows = await list({ accountId, checkId: request.params.checkId }, query, page);
+      const rows = await list(db, { accountId, checkId: request.params.checkId }, query, page);
       const shown = rows.slice(0, limit);
       const entries = (await present(request, shown)).map(presentListedResult);
       return {
@@ -279,8 +281,8 @@ export function registerCheckResults(
           ? await findResult(db, { accountId, checkId, id, startedAt: new Date(time) })
           : undefined;
       if (row === undefined) throw notFound('result', id, 'checkResultId');
-      const [whole = row] = await present(request, [row]);
-      return presentResult(whole);
+      const [complete = row] = await present(request, [row]);
+      return presentResult(complete);
     },
   );
 }

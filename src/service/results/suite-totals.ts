@@ -33,10 +33,10 @@ const maxTests = 1_000_000;
 
 /** The totals in the details of a suite's result, as far as they are valid; null = none. */
 export function totalsOf(checkType: string, details: { [name: string]: unknown }): SuiteTotals | null {
-  const told = details['totals'];
-  if (serviceCheckType(checkType)?.hasTotals !== true || typeof told !== 'object' || told === null)
+  const totals = details['totals'];
+  if (serviceCheckType(checkType)?.hasTotals !== true || typeof totals !== 'object' || totals === null)
     return null;
-  const counts = told as { [name: string]: unknown }; // any object has fields by name
+  const counts = totals as { [name: string]: unknown }; // any object has fields by name
   const count = (name: string) => {
     const value = counts[name];
     return typeof value === 'number' && value >= 0 && value <= maxTests ? Math.trunc(value) : 0;

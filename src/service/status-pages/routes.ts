@@ -1,5 +1,4 @@
-import Type, { type Static } from 'typebox';
-import { Nullable, StringEnum } from '../../protocol/schema.ts';
+import Type from 'typebox';
 import type { Db, Queryable } from '../db/database.ts';
 import {
   cardsOfPages,
@@ -11,105 +10,21 @@ import {
   lockStatusPageCount,
   setCards,
   takenNames,
-  themes,
   updateStatusPage,
   type StatusPageRow,
   type StatusPageWrite,
 } from './statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
 import { uuidv7 } from '../engine/ids.ts';
-import { open, strict, strictPartial } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
-import { anyId, CursorQuery, pageOf, PageOf } from '../http/fields/cursor.ts';
-import { dateTime } from '../http/fields/dates.ts';
+import { CursorQuery, pageOf } from '../http/fields/cursor.ts';
 import { IdParams, isUuid } from '../http/fields/path-params.ts';
 import type { ApiDeps, PublicApi } from '../http/api.ts';
 import { checkServices } from './named-services.ts';
-import { ignored } from '../http/fields/ignored-fields.ts';
+import { ChangeBody, CreateBody, maxOnPage, type Cards } from './schema.ts';
 
 /** Limit per account. */
 export const maxPages = 100;
-/** Limit per page. */
-const maxOnPage = 500;
-
-const Link = Nullable(
-  Type.String({
-    maxLength: 2048,
-    pattern: '^https?://[^\\s"\'<>\\\\]+$',
-    description: 'a URL that begins with http:// or https://',
-  }),
-  { default: null },
-);
-
-const settable = {
-  name: Type.String({ minLength: 1, maxLength: 255 }),
-  url: Type.String({
-    pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
-    description:
-      '1 to 63 lower-case letters, digits or hyphens: the page is /status/<url>. No two pages have the same one',
-  }),
-  customDomain: Nullable(
-    Type.String({
-      maxLength: 253,
-      pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$',
-      description: 'a host name in lower-case letters: requests for its / are answered with the page',
-    }),
-    { default: null },
-  ),
-  description: Nullable(Type.String({ maxLength: 4096 }), { default: null }),
-  defaultTheme: StringEnum(themes, { default: 'AUTO', description: 'AUTO = as the reader has it.' }),
-  logo: Link,
-  favicon: Link,
-  redirectTo: {
-    ...Link,
-    description: 'a URL that begins with http:// or https://: where the logo and the name of the page lead',
-  },
-  isPrivate: Type.Boolean({ default: false, description: 'Who reads the page must have an API key.' }),
-};
-
-export const StatusPage = open(
-  Type.Object(
-    {
-      id: Type.String({ format: 'uuid' }),
-      accountId: Type.String({ format: 'uuid' }),
-      ...settable,
-      cards: Type.Array(
-        Type.Object({
-          name: Type.String(),
-          services: Type.Array(
-            Type.Object({ serviceId: Type.String({ format: 'uuid' }), name: Type.String() }),
-          ),
-        }),
-      ),
-      created_at: dateTime,
-      updated_at: Nullable(dateTime),
-    },
-    { $id: 'StatusPage', title: 'StatusPage' },
-  ),
-);
-export const StatusPagePage = PageOf('StatusPage', 'StatusPagePage');
-
-const fields = Type.Object({
-  ...settable,
-  cards: Type.Array(
-    Type.Object({
-      name: Type.String({ minLength: 1, maxLength: 255 }),
-      services: Type.Array(Type.Object({ serviceId: anyId, name: ignored }), {
-        maxItems: maxOnPage,
-        default: [],
-      }),
-    }),
-    { maxItems: 50, default: [] },
-  ),
-  id: ignored,
-  accountId: ignored,
-  created_at: ignored,
-  updated_at: ignored,
-});
-const CreateBody = strict(fields);
-const ChangeBody = strictPartial(fields);
-type Cards = Static<typeof fields>['cards'];
-
 async function presentPages(db: Queryable, rows: readonly StatusPageRow[]) {
   const cards = await cardsOfPages(
     db,
@@ -172,17 +87,25 @@ export async function statusPageOf(
   return row;
 }
 
+const tags = ['Status pages'];
+
+async function present(db: Queryable, accountId: string, id: string) {
+  const row = await statusPageOf((named) => findStatusPage(db, named), { accountId, id });
+  const [shown] = await presentPages(db, [row]);
+  if (shown === undefined) throw notFound('status page', id);
+  return shown;
+}
+
 /** Routes of status pages, as the account edits them. */
-export function registerStatusPages(api: PublicApi, { db, now }: ApiDeps): void {
-  const tags = ['Status pages'];
+export function registerStatusPages(api: PublicApi, deps: ApiDeps): void {
+  registerList(api, deps);
+  registerCreate(api, deps);
+  registerRead(api, deps);
+  registerChange(api, deps);
+  registerDelete(api, deps);
+}
 
-  async function present(queryable: Queryable, accountId: string, id: string) {
-    const row = await statusPageOf((named) => findStatusPage(queryable, named), { accountId, id });
-    const [shown] = await presentPages(queryable, [row]);
-    if (shown === undefined) throw notFound('status page', id);
-    return shown;
-  }
-
+function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages',
     {
@@ -201,7 +124,9 @@ export function registerStatusPages(api: PublicApi, { db, now }: ApiDeps): void 
         (rows) => presentPages(db, rows),
       ),
   );
+}
 
+function registerCreate(api: PublicApi, { db, now }: ApiDeps): void {
   api.post(
     '/v1/status-pages',
     {
@@ -228,7 +153,9 @@ export function registerStatusPages(api: PublicApi, { db, now }: ApiDeps): void 
       return reply.code(201).send(created);
     },
   );
+}
 
+function registerRead(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages/:id',
     {
@@ -242,7 +169,9 @@ export function registerStatusPages(api: PublicApi, { db, now }: ApiDeps): void 
     },
     async ({ accountId, params }) => present(db, accountId, params.id),
   );
+}
 
+function registerChange(api: PublicApi, { db, now }: ApiDeps): void {
   api.put(
     '/v1/status-pages/:id',
     {
@@ -271,7 +200,9 @@ export function registerStatusPages(api: PublicApi, { db, now }: ApiDeps): void 
         return present(tx, accountId, id);
       }),
   );
+}
 
+function registerDelete(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/status-pages/:id',
     {

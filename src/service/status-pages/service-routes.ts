@@ -62,16 +62,24 @@ const presentService = (row: StatusPageServiceRow) => ({
   updated_at: dayOf(row.updatedAt),
 });
 
+const tags = ['Status pages'];
+
+async function present(db: Queryable, accountId: string, id: string) {
+  const row = isUuid(id) ? await findService(db, { accountId, id }) : undefined;
+  if (row === undefined) throw notFound('service', id);
+  return presentService(row);
+}
+
 /** Routes of the services that status pages show and incidents affect. */
-export function registerStatusPageServices(api: PublicApi, { db, now }: ApiDeps): void {
-  const tags = ['Status pages'];
+export function registerStatusPageServices(api: PublicApi, deps: ApiDeps): void {
+  registerList(api, deps);
+  registerCreate(api, deps);
+  registerRead(api, deps);
+  registerChange(api, deps);
+  registerDelete(api, deps);
+}
 
-  async function present(queryable: Queryable, accountId: string, id: string) {
-    const row = isUuid(id) ? await findService(queryable, { accountId, id }) : undefined;
-    if (row === undefined) throw notFound('service', id);
-    return presentService(row);
-  }
-
+function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages/services',
     {
@@ -90,7 +98,9 @@ export function registerStatusPageServices(api: PublicApi, { db, now }: ApiDeps)
         (rows) => rows.map(presentService),
       ),
   );
+}
 
+function registerCreate(api: PublicApi, { db, now }: ApiDeps): void {
   api.post(
     '/v1/status-pages/services',
     {
@@ -113,7 +123,9 @@ export function registerStatusPageServices(api: PublicApi, { db, now }: ApiDeps)
         return present(tx, accountId, id);
       }),
   );
+}
 
+function registerRead(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages/services/:id',
     {
@@ -127,7 +139,9 @@ export function registerStatusPageServices(api: PublicApi, { db, now }: ApiDeps)
     },
     async ({ accountId, params }) => present(db, accountId, params.id),
   );
+}
 
+function registerChange(api: PublicApi, { db, now }: ApiDeps): void {
   api.put(
     '/v1/status-pages/services/:id',
     {
@@ -147,7 +161,9 @@ export function registerStatusPageServices(api: PublicApi, { db, now }: ApiDeps)
         return present(tx, accountId, id);
       }),
   );
+}
 
+function registerDelete(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/status-pages/services/:id',
     {

@@ -116,7 +116,7 @@ describe.each(databases)('what scripts share ($name)', (database) => {
       expect([twice.status, twice.body['attributes']]).toEqual([409, { key: ['is taken'] }]);
       const moved = await call('PUT', path, { key: 'OTHER' });
       expect(moved.body['attributes']).toEqual({
-        key: ['can not be changed: delete the variable and create another one'],
+        key: ['cannot be changed: delete the variable and create another one'],
       });
       expect((await call('GET', path, undefined, service.foreign.key)).status).toBe(404);
       expect((await call('DELETE', path)).status).toBe(204);

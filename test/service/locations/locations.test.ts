@@ -164,7 +164,7 @@ describe.each(databases)('locations ($name)', (database) => {
       expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([201, 409, 409, 409, 409]);
     });
 
-    test('a renamed slug stays in the checks that use it', async () => {
+    test('checks follow a renamed slug', async () => {
       const location = await create();
       const check = await service.call<{ id: string }>('POST', '/v1/checks/url', {
         body: minimalBody('URL', { privateLocations: [location.slugName] }),
@@ -358,7 +358,7 @@ describe.each(databases)('locations ($name)', (database) => {
       ['DELETE', '/v1/private-locations/x'],
       ['POST', '/v1/private-locations/x/keys'],
       ['DELETE', '/v1/private-locations/x/keys/y'],
-    ])('%s %s names nothing: 404', async (method, path) => {
+    ])('%s %s with an unknown id is 404', async (method, path) => {
       expect((await service.call(method, path)).status).toBe(404);
     });
 

@@ -12,6 +12,7 @@ import {
 } from './statements.ts';
 import { countOfAccount } from '../../db/count-rows.ts';
 import type { Db, Queryable } from '../../db/database.ts';
+import type { Encryption } from '../../engine/encryption.ts';
 import { badRequest, notFound } from '../../http/errors.ts';
 import { uuidv7 } from '../../engine/ids.ts';
 import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
@@ -122,21 +123,30 @@ async function checkTotals(
   }
 }
 
-export function registerClientCertificates(api: PublicApi, { db, encryption, now }: ApiDeps): void {
-  const tags = ['Client certificates'];
-  const path = '/v1/client-certificates';
-  const sealed = ({ key, passphrase, ...parts }: CertificateParts) => ({
-    ...parts,
-    key: encryption.seal(key),
-    passphrase: passphrase === null ? null : encryption.seal(passphrase),
-  });
+const tags = ['Client certificates'];
+const path = '/v1/client-certificates';
 
-  async function find(queryable: Queryable, accountId: string, id: string): Promise<ClientCertificateRow> {
-    const row = isUuid(id) ? await findClientCertificate(queryable, { accountId, id }) : undefined;
-    if (row === undefined) throw notFound('client certificate', id);
-    return row;
-  }
+const sealed = (encryption: Encryption, { key, passphrase, ...parts }: CertificateParts) => ({
+  ...parts,
+  key: encryption.seal(key),
+  passphrase: passphrase === null ? null : encryption.seal(passphrase),
+});
 
+async function find(db: Queryable, accountId: string, id: string): Promise<ClientCertificateRow> {
+  const row = isUuid(id) ? await findClientCertificate(db, { accountId, id }) : undefined;
+  if (row === undefined) throw notFound('client certificate', id);
+  return row;
+}
+
+export function registerClientCertificates(api: PublicApi, deps: ApiDeps): void {
+  registerList(api, deps);
+  registerCreate(api, deps);
+  registerRead(api, deps);
+  registerChange(api, deps);
+  registerDelete(api, deps);
+}
+
+function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     path,
     {
@@ -154,7 +164,9 @@ export function registerClientCertificates(api: PublicApi, { db, encryption, now
         present,
       ),
   );
+}
 
+function registerCreate(api: PublicApi, { db, now, encryption }: ApiDeps): void {
   api.post(
     path,
     {
@@ -174,14 +186,16 @@ export function registerClientCertificates(api: PublicApi, { db, encryption, now
       const id = uuidv7(time);
       const created = await db.tx(async (tx) => {
         await checkTotals(tx, { accountId, without: null, parts });
-        const row = { id, host: name.toLowerCase(), ...sealed(parts), createdAt: new Date(time) };
+        const row = { id, host: name.toLowerCase(), ...sealed(encryption, parts), createdAt: new Date(time) };
         await insertClientCertificate(tx, { accountId, row });
         return find(tx, accountId, id);
       });
       return reply.code(201).send(present(created));
     },
   );
+}
 
+function registerRead(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     `${path}/:id`,
     {
@@ -195,7 +209,9 @@ export function registerClientCertificates(api: PublicApi, { db, encryption, now
     },
     async ({ accountId, params }) => present(await find(db, accountId, params.id)),
   );
+}
 
+function registerChange(api: PublicApi, { db, now, encryption }: ApiDeps): void {
   api.put(
     `${path}/:id`,
     {
@@ -227,14 +243,16 @@ export function registerClientCertificates(api: PublicApi, { db, encryption, now
         const changed = {
           id: row.id,
           host: body.host?.toLowerCase() ?? row.host,
-          ...sealed(parts),
+          ...sealed(encryption, parts),
           updatedAt: new Date(now()),
         };
         await updateClientCertificate(tx, { accountId, row: changed });
         return present(await find(tx, accountId, row.id));
       }),
   );
+}
 
+function registerDelete(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     `${path}/:id`,
     {

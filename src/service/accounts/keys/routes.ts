@@ -12,6 +12,7 @@ import {
   type ApiKeyRow,
 } from './statements.ts';
 import { countOfAccount } from '../../db/count-rows.ts';
+import type { Queryable } from '../../db/database.ts';
 import { badRequest, conflict, notFound } from '../../http/errors.ts';
 import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import { uuidv7 } from '../../engine/ids.ts';
@@ -95,15 +96,23 @@ function requireLastingKey(keys: readonly ApiKeyRow[], id: string): void {
   });
 }
 
-export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
-  const tags = ['API keys'];
+const tags = ['API keys'];
 
-  async function keyOf(accountId: string, id: string): Promise<ApiKeyRow> {
-    const row = isUuid(id) ? await findApiKey(db, { accountId, id }) : undefined;
-    if (row === undefined) throw notFound('API key', id);
-    return row;
-  }
+async function keyOf(db: Queryable, accountId: string, id: string): Promise<ApiKeyRow> {
+  const row = isUuid(id) ? await findApiKey(db, { accountId, id }) : undefined;
+  if (row === undefined) throw notFound('API key', id);
+  return row;
+}
 
+export function registerApiKeys(api: PublicApi, deps: ApiDeps): void {
+  registerList(api, deps);
+  registerCreate(api, deps);
+  registerRead(api, deps);
+  registerChange(api, deps);
+  registerDelete(api, deps);
+}
+
+function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/api-keys',
     {
@@ -119,7 +128,9 @@ export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
     async ({ accountId, query }) =>
       (await listApiKeys(db, { accountId, limit: query.limit, offset: offsetOf(query) })).map(presentKey),
   );
+}
 
+function registerCreate(api: PublicApi, { db, now }: ApiDeps): void {
   api.post(
     '/v1/api-keys',
     {
@@ -154,7 +165,9 @@ export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
       return reply.code(201).send({ ...presentKey(row), rawKey });
     },
   );
+}
 
+function registerRead(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/api-keys/:id',
     {
@@ -166,9 +179,11 @@ export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
         response: { 200: Type.Ref('ApiKey'), ...errorResponses(404) },
       },
     },
-    async ({ accountId, params }) => presentKey(await keyOf(accountId, params.id)),
+    async ({ accountId, params }) => presentKey(await keyOf(db, accountId, params.id)),
   );
+}
 
+function registerChange(api: PublicApi, { db, now }: ApiDeps): void {
   api.put(
     '/v1/api-keys/:id',
     {
@@ -198,10 +213,12 @@ export function registerApiKeys(api: PublicApi, { db, now }: ApiDeps): void {
           updatedAt: new Date(now()),
         });
       });
-      return presentKey(await keyOf(accountId, params.id));
+      return presentKey(await keyOf(db, accountId, params.id));
     },
   );
+}
 
+function registerDelete(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/api-keys/:id',
     {

@@ -74,23 +74,31 @@ async function checkTotals(
   }
 }
 
-export function registerSnippets(api: PublicApi, { db, now }: ApiDeps): void {
-  const tags = ['Snippets'];
+const tags = ['Snippets'];
 
-  async function snippetRow(queryable: Db, accountId: string, id: string): Promise<SnippetRow> {
-    const number = numberId(id);
-    const row = number === null ? undefined : await findSnippet(queryable, { accountId, id: number });
-    if (row === undefined) throw notFound('snippet', id);
-    return row;
-  }
+async function snippetRow(db: Db, accountId: string, id: string): Promise<SnippetRow> {
+  const number = numberId(id);
+  const row = number === null ? undefined : await findSnippet(db, { accountId, id: number });
+  if (row === undefined) throw notFound('snippet', id);
+  return row;
+}
 
-  async function locked(tx: Db, accountId: string, id: string): Promise<SnippetRow> {
-    const number = numberId(id);
-    const row = number === null ? undefined : await lockSnippet(tx, { accountId, id: number });
-    if (row === undefined) throw notFound('snippet', id);
-    return row;
-  }
+async function locked(tx: Db, accountId: string, id: string): Promise<SnippetRow> {
+  const number = numberId(id);
+  const row = number === null ? undefined : await lockSnippet(tx, { accountId, id: number });
+  if (row === undefined) throw notFound('snippet', id);
+  return row;
+}
 
+export function registerSnippets(api: PublicApi, deps: ApiDeps): void {
+  registerList(api, deps);
+  registerCreate(api, deps);
+  registerRead(api, deps);
+  registerChange(api, deps);
+  registerDelete(api, deps);
+}
+
+function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/snippets',
     {
@@ -108,7 +116,9 @@ export function registerSnippets(api: PublicApi, { db, now }: ApiDeps): void {
       return (await listSnippets(db, { accountId, limit, offset: offsetOf(query) })).map(presentSnippet);
     },
   );
+}
 
+function registerCreate(api: PublicApi, { db, now }: ApiDeps): void {
   api.post(
     '/v1/snippets',
     {
@@ -130,7 +140,9 @@ export function registerSnippets(api: PublicApi, { db, now }: ApiDeps): void {
       return reply.code(201).send(presentSnippet(row));
     },
   );
+}
 
+function registerRead(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/snippets/:id',
     {
@@ -144,7 +156,9 @@ export function registerSnippets(api: PublicApi, { db, now }: ApiDeps): void {
     },
     async ({ accountId, params: { id } }) => presentSnippet(await snippetRow(db, accountId, id)),
   );
+}
 
+function registerChange(api: PublicApi, { db, now }: ApiDeps): void {
   api.put(
     '/v1/snippets/:id',
     {
@@ -169,7 +183,9 @@ export function registerSnippets(api: PublicApi, { db, now }: ApiDeps): void {
         return presentSnippet(await snippetRow(tx, accountId, params.id));
       }),
   );
+}
 
+function registerDelete(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/snippets/:id',
     {

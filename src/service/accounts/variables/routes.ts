@@ -12,7 +12,7 @@ import {
 } from './statements.ts';
 import { countOfAccount } from '../../db/count-rows.ts';
 import type { Db } from '../../db/database.ts';
-import { isSecretVariable } from '../../engine/encryption.ts';
+import { isSecretVariable, type Encryption } from '../../engine/encryption.ts';
 import { badRequest, conflict, notFound } from '../../http/errors.ts';
 import { open, strict, strictPartial } from '../../http/fields/strict-schema.ts';
 import { errorResponses } from '../../http/fields/api-errors.ts';
@@ -72,18 +72,27 @@ async function checkTotals(
   }
 }
 
+const tags = ['Variables'];
+
+const sealed = (encryption: Encryption, variable: { key: string; value: string; secret: boolean }) =>
+  isSecretVariable(variable) ? encryption.seal(variable.value) : variable.value;
+
+async function present(db: Db, accountId: string, name: string) {
+  const row = await findVariable(db, { accountId, key: name });
+  if (row === undefined) throw notFound('variable', name, 'key');
+  return presentVariable(row);
+}
+
 /** Variables of the account. Every run gets them, unless its group or check has a variable with the same key. */
-export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDeps): void {
-  const tags = ['Variables'];
-  const sealed = (variable: { key: string; value: string; secret: boolean }) =>
-    isSecretVariable(variable) ? encryption.seal(variable.value) : variable.value;
+export function registerVariables(api: PublicApi, deps: ApiDeps): void {
+  registerList(api, deps);
+  registerCreate(api, deps);
+  registerRead(api, deps);
+  registerChange(api, deps);
+  registerDelete(api, deps);
+}
 
-  async function present(queryable: Db, accountId: string, name: string) {
-    const row = await findVariable(queryable, { accountId, key: name });
-    if (row === undefined) throw notFound('variable', name, 'key');
-    return presentVariable(row);
-  }
-
+function registerList(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/variables',
     {
@@ -101,7 +110,9 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
       return (await listVariables(db, { accountId, limit, offset: offsetOf(query) })).map(presentVariable);
     },
   );
+}
 
+function registerCreate(api: PublicApi, { db, now, encryption }: ApiDeps): void {
   api.post(
     '/v1/variables',
     {
@@ -115,7 +126,7 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
     },
     async ({ accountId, body }, reply) => {
       const secret = isSecretVariable(body);
-      const value = sealed(body);
+      const value = sealed(encryption, body);
       const variable = await db.tx(async (tx) => {
         await checkTotals(tx, { accountId, without: null, value });
         const created = await insertVariable(tx, {
@@ -134,7 +145,9 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
       return reply.code(201).send(variable);
     },
   );
+}
 
+function registerRead(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/variables/:key',
     {
@@ -148,7 +161,9 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
     },
     async ({ accountId, params }) => present(db, accountId, params.key),
   );
+}
 
+function registerChange(api: PublicApi, { db, now, encryption }: ApiDeps): void {
   api.put(
     '/v1/variables/:key',
     {
@@ -164,7 +179,7 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
     async ({ accountId, body, params }) =>
       db.tx(async (tx) => {
         if (body.key !== undefined && body.key !== params.key) {
-          throw badRequest({ key: ['can not be changed: delete the variable and create another one'] });
+          throw badRequest({ key: ['cannot be changed: delete the variable and create another one'] });
         }
         const length = { accountId, without: params.key, value: body.value ?? '' };
         if (body.value !== undefined) await checkTotals(tx, length);
@@ -173,7 +188,7 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
         const wasSecret = isSecretVariable(row);
         if (wasSecret && body.secret === false) {
           throw badRequest({
-            secret: ['can not be taken back: delete the variable and create it anew with its value'],
+            secret: ['cannot be set to false: delete the variable and create it again with its value'],
           });
         }
         const secret = wasSecret || body.secret === true;
@@ -183,7 +198,7 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
         await updateVariable(tx, {
           accountId,
           key: row.key,
-          value: sealed({ key: row.key, value: plain, secret }),
+          value: sealed(encryption, { key: row.key, value: plain, secret }),
           locked: body.locked ?? row.locked,
           secret,
           now: new Date(now()),
@@ -191,7 +206,9 @@ export function registerVariables(api: PublicApi, { db, encryption, now }: ApiDe
         return present(tx, accountId, row.key);
       }),
   );
+}
 
+function registerDelete(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/variables/:key',
     {
