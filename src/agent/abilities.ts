@@ -48,8 +48,8 @@ export function createAbilities(
     announced: () => (host.carriesScripts ? [...new Set([...types(), ...withSlots(scriptTypes)])] : types()),
     lanes,
     openLanes: () => {
-      const wanted = new Set(types().map((type) => laneOf[type]));
-      const opened = allLanes.filter((lane) => wanted.has(lane) && lanes.slots[lane] === undefined);
+      const neededLanes = new Set(types().map((type) => laneOf[type]));
+      const opened = allLanes.filter((lane) => neededLanes.has(lane) && lanes.slots[lane] === undefined);
       for (const lane of opened) lanes.open(lane, slots[lane]);
       return opened;
     },

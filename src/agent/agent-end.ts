@@ -29,7 +29,7 @@ export type AgentEnd = {
 };
 
 /** Parts that have not stopped after this time are abandoned. */
-const unsettledMs = 10_000;
+const maxStopMs = 10_000;
 const lastSendMs = 3000;
 
 export function createAgentEnd(parts: {
@@ -57,23 +57,23 @@ export function createAgentEnd(parts: {
   const { graceSeconds, log, intake, claiming, runtimeWatch, leases, sender, artifacts, outbox } = parts;
   const cancelled = new AbortController();
 
-  const takeNothingMore = () => {
+  const stopIntake = () => {
     parts.onEnding();
     intake.close();
     runtimeWatch.stop();
   };
 
   const stop = async () => {
-    takeNothingMore();
+    stopIntake();
     parts.stopped.abort(new Error('the agent is stopping'));
     claiming.cut();
     leases.cancel();
-    await atMost(leases.whenIdle(), unsettledMs);
+    await maxMs(leases.whenIdle(), maxStopMs);
     leases.stop();
-    await atMost(parts.host.scripts.close(), unsettledMs);
+    await maxMs(parts.host.scripts.close(), maxStopMs);
     await parts.workDirs.close();
     await sender.stop();
-    await atMost(artifacts.stop(), unsettledMs);
+    await maxMs(artifacts.stop(), maxStopMs);
     await outbox.close();
     parts.events?.stop();
     parts.guards.stop();
@@ -86,17 +86,17 @@ export function createAgentEnd(parts: {
   const drain = async () => {
     const graceEnd = performance.now() + graceSeconds * 1000;
     log.info({ jobs: leases.size(), graceSeconds }, 'draining');
-    takeNothingMore();
-    const loopsEnded = claiming.finish();
+    stopIntake();
+    const loopsDone = claiming.finish();
     leases.drain();
     await Promise.race([leases.whenIdle(), pause(graceEnd - performance.now(), cancelled.signal)]);
     const cut = leases.cancel();
     if (cut > 0) log.warn({ jobs: cut }, 'jobs aborted at the end of the grace period and handed back');
-    await atMost(leases.whenIdle(), unsettledMs);
+    await maxMs(leases.whenIdle(), maxStopMs);
     // A claim that was still open may have brought jobs; they are handed back too.
     claiming.cut();
-    await loopsEnded;
-    await atMost(leases.whenIdle(), unsettledMs);
+    await loopsDone;
+    await maxMs(leases.whenIdle(), maxStopMs);
     await sender.flush(Math.max(graceEnd, performance.now() + lastSendMs), cancelled.signal);
     if (!outbox.isEmpty()) log.warn({ ...outbox.status() }, 'results not delivered; they stay in the outbox');
     await artifacts.flush(graceEnd, cancelled.signal);
@@ -116,7 +116,7 @@ export function createAgentEnd(parts: {
   };
 }
 
-async function atMost(work: Promise<void>, milliseconds: number): Promise<void> {
+async function maxMs(work: Promise<void>, milliseconds: number): Promise<void> {
   const done = new AbortController();
   await Promise.race([work, pause(milliseconds, done.signal)]);
   done.abort();

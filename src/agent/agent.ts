@@ -15,7 +15,7 @@ import {
 } from './agent-parts.ts';
 import { createArtifactDelivery } from './artifacts/delivery.ts';
 import { createClaiming } from './claiming/claiming.ts';
-import { uselessDataDir } from './folders/data-dir.ts';
+import { unusableDataDirError } from './folders/data-dir.ts';
 import { createFaultEvents } from './link/fault-events.ts';
 import { startHealthServer, type AgentState } from './metrics/health.ts';
 import { createIntake } from './claiming/intake.ts';
@@ -157,7 +157,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const limits = options.outboxLimits ?? outboxLimits;
   const outbox = await Outbox.open({ ...common, folder: join(dataDir, 'outbox'), limits }).catch(
     (error: unknown) => {
-      throw uselessDataDir(dataDir, error);
+      throw unusableDataDirError(dataDir, error);
     },
   );
   const sender = createResultSender({ ...common, outbox, ending: stopped.signal });
@@ -171,8 +171,8 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
   const guards = createAgentGuards({ dataDir, client, session, outbox, limits, now });
 
   // Claiming. The tools that run jobs are loaded with the first job.
-  const working = { version, lanes, leases, host, workDirs, artifacts, outbox, secrets, scrubber };
-  const tools = createToolLoader({ ...working, config, session, metrics, fault, now });
+  const jobParts = { version, lanes, leases, host, workDirs, artifacts, outbox, secrets, scrubber };
+  const tools = createToolLoader({ ...jobParts, config, session, metrics, fault, now });
   const intake = createIntake({ load: tools.load, available: abilities.types, leases, log, metrics, fault });
   const blocked = () => guards.stopClaiming() || leases.size() >= maxHeldJobs;
   const claiming = createClaiming({ ...common, lanes, blocked, accept: intake.accept });
@@ -194,7 +194,7 @@ async function startParts(options: AgentOptions, fail: (error: FatalError) => vo
       clockSkewMs: session.clockSkewMs(),
       alive: !helloWatch.isStuck() && !claiming.isStuck(),
     }),
-    metricsPage: createLazyMetricsPage({ ...working, metrics, guards, session, outboxLimits: limits, now }),
+    metricsPage: createLazyMetricsPage({ ...jobParts, metrics, guards, session, outboxLimits: limits, now }),
   }).catch(async (error: unknown) => {
     await outbox.close();
     transport.close();

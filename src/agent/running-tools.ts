@@ -122,7 +122,7 @@ export function createToolLoader(
         deliver: (json) => outbox.add(json),
         resultBytes: () =>
           Math.min(session.current()?.limits.resultBytes ?? Infinity, protocolLimits.resultBytes),
-        clockSkewMs: () => substantial(session.clockSkewMs()),
+        clockSkewMs: () => significantSkew(session.clockSkewMs()),
       });
       closeParts = close;
       if (closed) close();
@@ -136,6 +136,6 @@ export function createToolLoader(
 }
 
 /** Smaller clock differences may be caused by the duration of hello, so they count as none. Milliseconds. */
-function substantial(skewMs: number | null): number {
+function significantSkew(skewMs: number | null): number {
   return skewMs === null || Math.abs(skewMs) < 1000 ? 0 : skewMs;
 }

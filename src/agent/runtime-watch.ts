@@ -4,7 +4,7 @@ import type { Claiming } from './claiming/claiming.ts';
 import type { ScriptHost } from './script-host.ts';
 import type { Session } from './link/session.ts';
 
-const usualEveryMs = 5000;
+const defaultEveryMs = 5000;
 
 /**
  * Detects runtimes and engines that are installed or removed while the agent runs, and reports the agent's new
@@ -21,12 +21,12 @@ export function createRuntimeWatch(options: {
   /** Milliseconds between two searches. */
   everyMs?: number | undefined;
 }): RuntimeWatch {
-  const { host, abilities, session, claiming, log, everyMs = usualEveryMs } = options;
+  const { host, abilities, session, claiming, log, everyMs = defaultEveryMs } = options;
   let timer: NodeJS.Timeout | undefined;
   // A search that was in progress when the agent began to stop must neither change it nor start the next search.
   let ended = false;
 
-  const look = async () => {
+  const search = async () => {
     if (!(await host.refresh()) || ended) return;
     log.info({ runtimes: host.runtimes(), engines: host.engines() }, 'runtimes or engines have changed');
     const opened = abilities.openLanes();
@@ -36,7 +36,7 @@ export function createRuntimeWatch(options: {
   };
   const next = () => {
     if (ended) return;
-    timer = setTimeout(() => void look().finally(next), everyMs);
+    timer = setTimeout(() => void search().finally(next), everyMs);
     timer.unref();
   };
   return {

@@ -12,19 +12,19 @@ export type RetentionConfig = {
 
 export const defaultRetention: RetentionConfig = { resultDays: 30, artifactDays: 30, rollupDays: 400 };
 
-const most = 3650;
+const max = 3650;
 
 /** Throws FatalError (78). */
 export function readRetention(env: Environment): RetentionConfig {
   // At least two days, because a result may arrive up to one day late.
-  const resultDays = integer(env, 'SERVICE_RETENTION_DAYS', defaultRetention.resultDays, 2, most);
-  const artifactDays = integer(env, 'SERVICE_ARTIFACT_RETENTION_DAYS', resultDays, 1, most);
+  const resultDays = integer(env, 'SERVICE_RETENTION_DAYS', defaultRetention.resultDays, 2, max);
+  const artifactDays = integer(env, 'SERVICE_ARTIFACT_RETENTION_DAYS', resultDays, 1, max);
   const rollupDays = integer(
     env,
     'SERVICE_ROLLUP_RETENTION_DAYS',
     Math.max(defaultRetention.rollupDays, resultDays),
     2,
-    most,
+    max,
   );
   if (artifactDays > resultDays) {
     fail(

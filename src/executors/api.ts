@@ -11,7 +11,7 @@ import type { ExecutionContext, Executor, Outcome } from './interface/executor.t
 import { decodeBody, mediaTypeOf, storedBody, textOf, type DecodedBody } from './http/body.ts';
 import { HttpFailure } from './http/failures.ts';
 import type { Received } from './http/exchange.ts';
-import { commonDetails, outcomeOf, unsendable, verdictOf } from './http/outcome.ts';
+import { commonDetails, outcomeOf, unsendable, baseOutcome } from './http/outcome.ts';
 import { maxBodyBytes, performRequest, type HttpReport, type HttpRequest } from './http/request.ts';
 import { shortened } from './interface/shorten.ts';
 
@@ -83,7 +83,7 @@ async function runRequest(
     response === null || body === null || isFatal(report)
       ? []
       : evaluateAssertions(check.assertions, sourcesOf(report, response, body));
-  const base = failure === null ? verdictOf(report) : { ok: false as const, reason: failure };
+  const base = failure === null ? baseOutcome(report) : { ok: false as const, reason: failure };
   return outcomeOf(report, { base, assertions, details });
 }
 

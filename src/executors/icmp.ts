@@ -205,16 +205,16 @@ function judge(job: Job, pings: readonly Ping[]): Outcome['base'] {
   if (packetLoss >= job.maxPacketLossThreshold) {
     return {
       ok: false,
-      reason: unreachableReason(packetLoss, pings) ?? lossReason(job.maxPacketLossThreshold, pings),
+      reason: unreachableReason(packetLoss, pings) ?? packetLossReason(job.maxPacketLossThreshold, pings),
     };
   }
   if (packetLoss >= job.degradedPacketLossThreshold) {
-    return { ok: true, degraded: lossReason(job.degradedPacketLossThreshold, pings) };
+    return { ok: true, degraded: packetLossReason(job.degradedPacketLossThreshold, pings) };
   }
   return { ok: true };
 }
 
-function lossReason(limit: number, pings: readonly Ping[]): Reason {
+function packetLossReason(limit: number, pings: readonly Ping[]): Reason {
   const lost = pings.filter((ping) => !isAnswered(ping)).length;
   const percent = Number(lossPercent(pings).toFixed(2));
   return reasonOf(

@@ -111,7 +111,7 @@ async function converse(
   if (sends) socket.write(data);
   const sentAt = performance.now();
   try {
-    const enough = judged ? (soFar: Buffer) => dataAssertionsHold(request.assertions, soFar) : null;
+    const enough = judged ? (received: Buffer) => dataAssertionsHold(request.assertions, received) : null;
     const response = await readResponse(socket, { signal: context.signal, enough });
     progress.response = response;
     const { firstByteAt, lastByteAt } = response;

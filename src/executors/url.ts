@@ -8,7 +8,7 @@ import {
   proxyOf,
   unsendable,
   userAgent,
-  verdictOf,
+  baseOutcome,
 } from './http/outcome.ts';
 import { performRequest, type HttpRequest } from './http/request.ts';
 
@@ -51,7 +51,7 @@ export const executeUrl: Executor<'URL'> = async (job, context) => {
       ? []
       : evaluateAssertions(check.assertions, { STATUS_CODE: () => ({ value: response.status }) });
   return outcomeOf(report, {
-    base: verdictOf(report),
+    base: baseOutcome(report),
     assertions,
     details: commonDetails(report, request, context),
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { backoffMs, pause } from '../../src/agent/link/backoff.ts';
-import { withoutParticulars } from '../../src/agent/link/fault-events.ts';
+import { anonymised } from '../../src/agent/link/fault-events.ts';
 import { judge, type GuardSources } from '../../src/agent/metrics/guards.ts';
 import { browserSlots, machine } from '../../src/agent/link/machine.ts';
 import { serialised } from '../../src/agent/run/result.ts';
@@ -75,7 +75,7 @@ test('a clock that is set is noticed, and compared with the service again', asyn
     version: '1',
     abilities: () => ({ checkTypes: [], runtimes: [], engines: [], lanes: {} }),
     now: () => time,
-    steadyNow: () => steady,
+    monotonicNow: () => steady,
     random: () => 0,
     stopped: new AbortController().signal,
     onAccepted: () => undefined,
@@ -159,7 +159,7 @@ describe('error events contain no customer data', () => {
     ['open /var/lib/agent/outbox', 'open [path]'],
     ['    at runJob (src/agent/run-job.ts:10:5)', '    at runJob (src/agent/run-job.ts:10:5)'],
   ])('%s', (text, expected) => {
-    expect(withoutParticulars(text)).toBe(expected);
+    expect(anonymised(text)).toBe(expected);
   });
 });
 

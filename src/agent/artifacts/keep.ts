@@ -29,7 +29,7 @@ export function createArtifactKeeper(options: {
   const { place, metrics } = options;
   return async ({ job, attempt, workDir }, files, { secrets, signal, note }) => {
     const artifacts: Artifact[] = [];
-    let tooLate = 0;
+    let skipped = 0;
     for (const file of files) {
       const limit = Math.min(options.limitBytes?.() ?? Infinity, protocolLimits.artifactBytes);
       const { name, type, contentType } = file;
@@ -47,13 +47,13 @@ export function createArtifactKeeper(options: {
         const refused = error instanceof Refused;
         if (refused) metrics.artifactsRefused += 1;
         else metrics.artifactsLost += 1;
-        if (isOutOfTime(signal)) tooLate += 1;
+        if (isOutOfTime(signal)) skipped += 1;
         else note('warn', `${name} was not sent: ${toError(error).message}`);
         const size = refused ? error.size : 0;
         artifacts.push({ name, type, size, state: refused ? 'refused' : 'lost', url: null });
       }
     }
-    if (tooLate > 0) note('warn', `${tooLate} files were not sent: there was no time left to process them`);
+    if (skipped > 0) note('warn', `${skipped} files were not sent: there was no time left to process them`);
     return artifacts;
   };
 }

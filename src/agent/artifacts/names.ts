@@ -1,11 +1,11 @@
 import type { ArtifactType } from '../../protocol/result.ts';
 import type { NamedSecret } from '../../secrets/scrubber/scrubber.ts';
 
-const longestName = 200;
+const maxNameLength = 200;
 /** Shorter than any secret that is searched for, so that an extension reveals none. */
-const longestEnding = 6;
+const maxExtensionLength = 6;
 /** Shorter secrets occur in too many names by chance. */
-const shortestSecret = 6;
+const minSecretLength = 6;
 
 /**
  * Creates unique file names for one attempt, in the form that the service accepts: `[A-Za-z0-9._-]{1,200}`. Names
@@ -15,15 +15,15 @@ export function artifactNames(
   secrets: readonly NamedSecret[],
   scrub: (text: string) => string,
 ): (file: { name: string; type: ArtifactType }) => string {
-  const hidden = secrets.map(({ value }) => plain(value)).filter((value) => value.length >= shortestSecret);
-  const taken = new Set<string>();
+  const hidden = secrets.map(({ value }) => plain(value)).filter((value) => value.length >= minSecretLength);
+  const usedNames = new Set<string>();
   return ({ name, type }) => {
     const base = name.split(/[/\\]/).pop() ?? '';
     const clean = lettersOf(scrub(base)).replaceAll(/_{4,}/g, '___');
-    const tells = hidden.some((secret) => plain(base).includes(secret));
-    const wanted = tells || !/[A-Za-z0-9]/.test(clean) ? `${type}${endingOf(clean)}` : clean;
-    const unique = uniqueName(shortened(wanted), taken);
-    taken.add(unique);
+    const hasSecret = hidden.some((secret) => plain(base).includes(secret));
+    const safeName = hasSecret || !/[A-Za-z0-9]/.test(clean) ? `${type}${extensionOf(clean)}` : clean;
+    const unique = uniqueName(shortened(safeName), usedNames);
+    usedNames.add(unique);
     return unique;
   };
 }
@@ -43,24 +43,24 @@ function lettersOf(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9._-]/g, '_').replace(/^\.+/, '_');
 }
 
-function endingOf(name: string): string {
+function extensionOf(name: string): string {
   const ending = /\.[A-Za-z0-9]+$/.exec(name)?.[0] ?? '';
-  return ending.length <= longestEnding ? ending : '';
+  return ending.length <= maxExtensionLength ? ending : '';
 }
 
-function shortened(name: string, room = longestName): string {
+function shortened(name: string, room = maxNameLength): string {
   if (name.length <= room) return name;
-  const ending = endingOf(name);
+  const ending = extensionOf(name);
   return name.slice(0, room - ending.length) + ending;
 }
 
-function uniqueName(name: string, taken: ReadonlySet<string>): string {
-  const ending = endingOf(name);
+function uniqueName(name: string, usedNames: ReadonlySet<string>): string {
+  const ending = extensionOf(name);
   const stem = name.slice(0, name.length - ending.length);
   for (let count = 1; ; count += 1) {
     const candidate =
-      count === 1 ? name : `${shortened(stem, longestName - 4 - ending.length)}-${count}${ending}`;
+      count === 1 ? name : `${shortened(stem, maxNameLength - 4 - ending.length)}-${count}${ending}`;
     // Names that differ only in case are one file on some disks.
-    if (![...taken].some((other) => other.toLowerCase() === candidate.toLowerCase())) return candidate;
+    if (![...usedNames].some((other) => other.toLowerCase() === candidate.toLowerCase())) return candidate;
   }
 }

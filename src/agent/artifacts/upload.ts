@@ -19,13 +19,13 @@ export type Uploader = {
   /** Reports to the service that this file will not be sent. */
   reportLost: (artifact: StoredArtifact, state?: 'lost' | 'refused') => void;
   /** Waits until nothing is left, until `until` (performance.now), until 5 s brought nothing, or until `hurry` fires. */
-  flush: (until: number, hurry: AbortSignal) => Promise<void>;
+  flush: (until: number, urgent: AbortSignal) => Promise<void>;
   stop: () => Promise<void>;
 };
 
-const atOnce = 2;
+const maxUploads = 2;
 const giveUpAfterMs = dayMs;
-const fruitlessFlushMs = 5000;
+const maxIdleFlushMs = 5000;
 /** How often a file is sent again from its start because the service received different bytes. */
 const maxRestarts = 3;
 
@@ -53,7 +53,7 @@ export function createUploader(options: {
   let started = false;
   let progressAt = 0;
 
-  const deliveryOf = ({ id }: StoredArtifact): Delivery => {
+  const stateOf = ({ id }: StoredArtifact): Delivery => {
     const delivery = deliveries.get(id) ?? { failures: 0, restarts: 0, notBefore: 0, storedBytes: 0 };
     deliveries.set(id, delivery);
     return delivery;
@@ -67,9 +67,9 @@ export function createUploader(options: {
     let nextAt = Infinity;
     for (const artifact of store.waiting()) {
       if (running.has(artifact.id)) continue;
-      const { notBefore } = deliveryOf(artifact);
+      const { notBefore } = stateOf(artifact);
       if (notBefore > time) nextAt = Math.min(nextAt, notBefore);
-      else if (running.size < atOnce) begin(artifact);
+      else if (running.size < maxUploads) begin(artifact);
     }
     if (nextAt < Infinity) timer = setTimeout(pump, nextAt - time + 1).unref();
   };
@@ -87,7 +87,7 @@ export function createUploader(options: {
   };
 
   const upload = async (artifact: StoredArtifact): Promise<void> => {
-    const delivery = deliveryOf(artifact);
+    const delivery = stateOf(artifact);
     try {
       await session.get(stopped.signal);
       const startedAt = performance.now();
@@ -137,14 +137,14 @@ export function createUploader(options: {
       pump();
     },
     reportLost: (artifact, state = 'lost') => reports.add(artifact, state),
-    flush: async (until, hurry) => {
+    flush: async (until, urgent) => {
       progressAt = performance.now();
       for (const delivery of deliveries.values()) delivery.notBefore = 0;
       pump();
       while (store.waiting().length > 0 || !reports.isIdle()) {
         const time = performance.now();
-        if (time > until || hurry.aborted || time - progressAt > fruitlessFlushMs) break;
-        await pause(20, hurry);
+        if (time > until || urgent.aborted || time - progressAt > maxIdleFlushMs) break;
+        await pause(20, urgent);
       }
     },
     stop: async () => {

@@ -34,7 +34,7 @@ const blockedMs = 1000;
  * An empty answer that arrives sooner than this did not wait for jobs. The loop then pauses instead of asking again
  * at once.
  */
-const hastyAnswerMs = 500;
+const minAnswerMs = 500;
 
 export function createPoller(options: {
   lane: Lane;
@@ -51,7 +51,7 @@ export function createPoller(options: {
 }): Poller {
   const { lane, lanes, client, session, log, metrics, watch } = options;
   const finishing = new AbortController();
-  const cutOff = new AbortController();
+  const aborting = new AbortController();
   let running: Promise<void> = Promise.resolve();
   let maxJobs: number = protocolLimits.claimJobs;
   /** Jobs received and jobs requested in the last claim. */
@@ -63,14 +63,14 @@ export function createPoller(options: {
     const waitSeconds = protocolLimits.claimWaitSeconds;
     const timeoutMs = waitSeconds * 1000 + answerMarginMs;
     watch.turn(timeoutMs + 30_000);
-    const askedAt = performance.now();
+    const sentAt = performance.now();
     metrics.claims += 1;
     let answer;
     try {
       answer = await client.call(
         'claim',
         { agentId: hello.agentId, free: { [lane]: Math.min(free, maxJobs) }, waitSeconds },
-        { timeoutMs, answerBytes, signal: cutOff.signal },
+        { timeoutMs, answerBytes, signal: aborting.signal },
       );
     } catch (error) {
       if (error instanceof ServiceError && !error.retryable) session.forget(hello.agentId);
@@ -84,15 +84,15 @@ export function createPoller(options: {
       return;
     }
     lastClaim = 'nothing';
-    if (performance.now() - askedAt < hastyAnswerMs) {
+    if (performance.now() - sentAt < minAnswerMs) {
       await pause(backoffMs(2, options.random), finishing.signal);
     }
   };
 
   const retryLater = async (error: unknown, failures: number): Promise<void> => {
     metrics.claimsFailed += 1;
-    const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-    const waitMs = Math.max(asked, backoffMs(failures, options.random));
+    const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+    const waitMs = Math.max(retryAfterMs, backoffMs(failures, options.random));
     // The answer was too long to read; fewer jobs at a time make a shorter one.
     maxJobs = Math.max(1, Math.floor(maxJobs / 2));
     log.warn({ lane, err: toError(error), retryInMs: Math.round(waitMs) }, 'jobs not claimed');
@@ -148,7 +148,7 @@ export function createPoller(options: {
     },
     cut: () => {
       finishing.abort(new Error('the agent accepts no more jobs'));
-      cutOff.abort(new Error('the agent is stopping'));
+      aborting.abort(new Error('the agent is stopping'));
     },
   };
 }

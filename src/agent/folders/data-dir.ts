@@ -4,7 +4,7 @@ import { remedyForFolder } from '../../config/folder-remedy.ts';
 import { makeFolder } from './owner.ts';
 
 /** The error for a data directory that cannot be used. */
-export function uselessDataDir(dataDir: string, error: unknown): FatalError {
+export function unusableDataDirError(dataDir: string, error: unknown): FatalError {
   const { code, message } = toError(error) as NodeJS.ErrnoException; // the file system's errors have a code
   const text = `AGENT_DATA_DIR: cannot write in ${dataDir} (${code ?? message}): ${remedyForFolder(code, dataDir)}`;
   return new FatalError('CONFIGURATION', text, { exitCode: exitCodes.configuration, cause: error });
@@ -19,6 +19,6 @@ export function openDataDir(dataDir: string): void {
     makeFolder(dataDir);
     accessSync(dataDir, constants.W_OK);
   } catch (error: unknown) {
-    throw uselessDataDir(dataDir, error);
+    throw unusableDataDirError(dataDir, error);
   }
 }

@@ -29,7 +29,7 @@ type Owner = {
 export async function signFolder(folder: string): Promise<void> {
   makeFolder(folder);
   const lockedOn = (await holdLock(join(folder, ownerFiles.lock))) ? deviceOf(folder) : null;
-  const owner: Owner = { ...thisProcess(), lockedOn };
+  const owner: Owner = { ...currentProcess(), lockedOn };
   await fs.writeFile(join(folder, ownerFiles.owner), JSON.stringify(owner));
 }
 
@@ -60,7 +60,7 @@ export async function isOwnerGone(
     // The owner gave it up, or has just created it and not signed it yet.
     return isAbandoned(await fs.readdir(folder)) || (await silentMs(folder)) > silentOwnerMs;
   }
-  const self = thisProcess();
+  const self = currentProcess();
   if (self.boot !== '' && owner.boot === self.boot && owner.namespace === self.namespace) {
     return processStart(owner.pid) !== owner.startedAt;
   }
@@ -104,7 +104,7 @@ function readOwner(file: string): Owner | null {
   }
 }
 
-function thisProcess(): Omit<Owner, 'lockedOn'> {
+function currentProcess(): Omit<Owner, 'lockedOn'> {
   return {
     boot: readOr('/proc/sys/kernel/random/boot_id'),
     namespace: linkOr('/proc/self/ns/pid'),

@@ -1,11 +1,11 @@
 /** Random delays that grow with each failure, so that many agents do not retry at the same time. */
 
 const firstMs = 500;
-const longestMs = 15_000;
+const maxMs = 15_000;
 
 /** Milliseconds to wait after `failures` failures in a row (from 1): between half and all of 0.5 s, 1 s, 2 s … 15 s. */
 export function backoffMs(failures: number, random: () => number): number {
-  const ceiling = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 10));
+  const ceiling = Math.min(maxMs, firstMs * 2 ** Math.min(failures - 1, 10));
   return ceiling * (0.5 + random() / 2);
 }
 

@@ -41,9 +41,9 @@ type Bundle = Pick<Suite['bundle'], 'digest' | 'size'>;
 
 const maxBytes = 1024 ** 3;
 /** Longer than any download takes, so the writer of an older draft is dead. */
-const deadDraftMs = hourMs;
+const maxDraftAgeMs = hourMs;
 /** Free disk space that bundles leave to everything else. */
-const spareBytes = 64 * 1024 * 1024;
+const reserveBytes = 64 * 1024 * 1024;
 const draftName = /^\.draft-[0-9a-f-]+$/;
 const bundleName = /^[0-9a-f]{64}\.tgz$/;
 
@@ -73,7 +73,7 @@ export function createBundleShelf(options: {
 
   const makeRoom = async (bundle: Bundle) => {
     for (const { path, mtimeMs } of await entries(draftName))
-      if (now() - mtimeMs > deadDraftMs) await rm(path, { force: true });
+      if (now() - mtimeMs > maxDraftAgeMs) await rm(path, { force: true });
     const kept = await entries(bundleName);
     let bytes = kept.reduce((sum, { size }) => sum + size, bundle.size);
     for (const { path, size } of kept) {
@@ -83,7 +83,7 @@ export function createBundleShelf(options: {
     }
     // One copy here, one where the run needs it.
     const { bavail, bsize } = await statfs(folder);
-    if (bavail * bsize < 2 * bundle.size + spareBytes)
+    if (bavail * bsize < 2 * bundle.size + reserveBytes)
       throw new AgentError('DISK_FULL', `not enough disk space for a code bundle of ${bundle.size} bytes`);
   };
 

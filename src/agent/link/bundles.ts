@@ -15,7 +15,7 @@ import { codeOf } from '../../system-errors.ts';
 type Bundle = Parameters<FetchBundle>[0];
 
 /** Time limit of a download, from its request to its last byte on disk. */
-const longestMs = 5 * 60_000;
+const maxDownloadMs = 5 * 60_000;
 /** A connection without any progress for this time is closed. */
 const stalledMs = 30_000;
 const maxFailures = 8;
@@ -97,7 +97,7 @@ type DownloadOptions = BundleFetcherOptions & {
 /** Downloads a bundle to the folder, or rejects. */
 async function downloadOnce(bundle: Bundle, options: DownloadOptions): Promise<void> {
   const { shelf, random } = options;
-  const timeoutMs = options.timeoutMs ?? longestMs;
+  const timeoutMs = options.timeoutMs ?? maxDownloadMs;
   const signal = withTimeLimit(options.signal, timeoutMs);
   const draft = await shelf.openDraft(bundle);
   try {

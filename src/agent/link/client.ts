@@ -139,12 +139,12 @@ function parsedJson(body: Buffer): unknown {
   }
 }
 
-const longestRetryAfterSeconds = 60;
+const maxRetryAfterSeconds = 60;
 
 function retryAfter(answer: Answer): { retryAfterMs?: number } {
   const seconds = Number(answer.headers['retry-after']);
   return Number.isFinite(seconds) && seconds > 0
-    ? { retryAfterMs: Math.min(seconds, longestRetryAfterSeconds) * 1000 }
+    ? { retryAfterMs: Math.min(seconds, maxRetryAfterSeconds) * 1000 }
     : {};
 }
 

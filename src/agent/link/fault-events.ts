@@ -30,8 +30,8 @@ export function createFaultEvents(options: {
   const { client, session, now } = options;
   let queue: AgentEvent[] = [];
   let timer: NodeJS.Timeout | null = null;
-  let hourBegan = now();
-  let inHour = 0;
+  let hourStartedAt = now();
+  let countThisHour = 0;
 
   const flush = () => {
     timer = null;
@@ -48,13 +48,13 @@ export function createFaultEvents(options: {
 
   return {
     report: (error, message) => {
-      if (now() - hourBegan > hourMs) {
-        hourBegan = now();
-        inHour = 0;
+      if (now() - hourStartedAt > hourMs) {
+        hourStartedAt = now();
+        countThisHour = 0;
       }
-      inHour += 1;
-      if (inHour > maxPerHour || queue.length >= maxQueued) return;
-      const clean = (text: string) => withoutParticulars(options.scrub(text));
+      countThisHour += 1;
+      if (countThisHour > maxPerHour || queue.length >= maxQueued) return;
+      const clean = (text: string) => anonymised(options.scrub(text));
       queue.push({
         time: new Date(now()).toISOString(),
         message: clean(`${message}: ${error.message}`).slice(0, 4096),
@@ -82,7 +82,7 @@ function stackFrames(stack: string): string {
 }
 
 /** A text without anything that may identify a customer: URLs, quoted pieces, addresses, host names and file names. */
-export function withoutParticulars(text: string): string {
+export function anonymised(text: string): string {
   return text
     .replace(/\b[a-z][a-z0-9+.-]*:\/\/\S+/gi, '[url]')
     .replace(/"[^"]*"?|'[^'\n]*'|`[^`]*`/g, '[text]')

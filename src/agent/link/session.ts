@@ -37,7 +37,7 @@ export type Abilities = {
 };
 
 /** If the clock was set by more than this, it is compared with the service's again. */
-const toleratedStepMs = 1000;
+const maxStepMs = 1000;
 
 export function createSession(options: {
   client: ServiceClient;
@@ -49,19 +49,19 @@ export function createSession(options: {
   abilities: () => Abilities;
   now: () => number;
   /** Milliseconds of a monotonic clock. */
-  steadyNow?: () => number;
+  monotonicNow?: () => number;
   random: () => number;
   stopped: AbortSignal;
   onAccepted: (hello: Hello) => void;
 }): Session {
   const { client, log, watch, stopped } = options;
   let current: Hello | null = null;
-  const { steadyNow = () => performance.now() } = options;
+  const { monotonicNow = () => performance.now() } = options;
   let clockSkewMs: number | null = null;
   /** Our clock minus the monotonic one at the last hello. */
   let clockOffset = 0;
-  const stepMs = () => Math.round(options.now() - steadyNow() - clockOffset);
-  let asking: Promise<Hello> | null = null;
+  const stepMs = () => Math.round(options.now() - monotonicNow() - clockOffset);
+  let helloInProgress: Promise<Hello> | null = null;
 
   const request = (): RequestOf<'hello'> => ({
     instanceId: options.instanceId,
@@ -74,9 +74,9 @@ export function createSession(options: {
       nodeVersion: process.version,
       ...machine(),
     },
-    ...abilitiesNow(),
+    ...currentAbilities(),
   });
-  const abilitiesNow = () => {
+  const currentAbilities = () => {
     const { checkTypes, runtimes, engines, lanes } = options.abilities();
     return {
       checkTypes: [...checkTypes],
@@ -98,7 +98,7 @@ export function createSession(options: {
         clockSkewMs = Number.isNaN(serviceTime)
           ? null
           : Math.round((sentAt + options.now()) / 2 - serviceTime);
-        clockOffset = options.now() - steadyNow();
+        clockOffset = options.now() - monotonicNow();
         current = hello;
         log.info(
           { location: hello.location.slugName, agentId: hello.agentId },
@@ -117,8 +117,8 @@ export function createSession(options: {
   };
 
   const ask = () =>
-    (asking ??= sayHello().finally(() => {
-      asking = null;
+    (helloInProgress ??= sayHello().finally(() => {
+      helloInProgress = null;
       watch.rest();
     }));
 
@@ -126,11 +126,11 @@ export function createSession(options: {
     current: () => current,
     renew: async () => {
       // A hello that is in progress may have been sent before the change.
-      await asking?.catch(() => undefined);
+      await helloInProgress?.catch(() => undefined);
       await ask().catch(() => undefined);
     },
     get: async (signal) => {
-      if (current !== null && Math.abs(stepMs()) > toleratedStepMs) {
+      if (current !== null && Math.abs(stepMs()) > maxStepMs) {
         log.warn({ stepMs: stepMs() }, 'the clock was set; comparing it with the service clock again');
         current = null;
       }

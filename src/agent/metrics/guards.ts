@@ -31,7 +31,7 @@ export type GuardSources = {
 };
 
 const everyMs = 5000;
-const leastFreeBytes = 64 * 1024 * 1024;
+const minFreeBytes = 64 * 1024 * 1024;
 const maxMemory = 0.92;
 const lateMs = 200;
 const serviceAwayMs = 30_000;
@@ -43,7 +43,7 @@ export function createGuards(sources: GuardSources): Guards {
   let seen = { p99: 0, max: 0 };
   let timer: NodeJS.Timeout | undefined;
 
-  const look = async () => {
+  const check = async () => {
     const free = await freeBytes(sources.dataDir);
     if (delay !== null) {
       seen = { p99: delay.percentile(99) / 1e6, max: delay.max / 1e6 };
@@ -56,8 +56,8 @@ export function createGuards(sources: GuardSources): Guards {
     start: () => {
       delay = monitorEventLoopDelay({ resolution: 20 });
       delay.enable();
-      void look();
-      timer = setInterval(() => void look(), everyMs);
+      void check();
+      timer = setInterval(() => void check(), everyMs);
     },
     raised: () => raised,
     stopClaiming: () => raised.some(({ name }) => stopsClaiming.has(name)),
@@ -81,7 +81,7 @@ export function judge(
       'disk',
       `results cannot be written to disk (${outbox.diskError.message}); the agent takes no more jobs`,
     );
-  } else if (state.freeBytes !== null && state.freeBytes < leastFreeBytes) {
+  } else if (state.freeBytes !== null && state.freeBytes < minFreeBytes) {
     raise('disk', `${megabytes(state.freeBytes)} MB are free for results; the agent takes no more jobs`);
   }
   if (outbox.memoryBytes > state.outboxMemoryBytes / 2) {

@@ -55,11 +55,11 @@ export async function openOutboxHome(root: string, instanceId: string): Promise<
     const moved: string[] = [];
     for (const file of files) {
       // Another agent may adopt at the same moment; only one rename of a file succeeds.
-      const won = await fs.rename(join(other, file), join(folder, file)).then(
+      const isMoved = await fs.rename(join(other, file), join(folder, file)).then(
         () => true,
         () => false,
       );
-      if (won) moved.push(file);
+      if (isMoved) moved.push(file);
     }
     await unsignFolder(other);
     // Quarantined results and damaged files stay for inspection.

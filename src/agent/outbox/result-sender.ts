@@ -16,16 +16,16 @@ export type ResultSender = {
    * Sends without delay until the outbox is empty, until `until` (performance.now), or until 5 s passed without
    * progress. After `hurry` fires, 3 s remain.
    */
-  flush: (until: number, hurry: AbortSignal) => Promise<void>;
+  flush: (until: number, urgent: AbortSignal) => Promise<void>;
   stop: () => Promise<void>;
 };
 
 /** Results that finish within this time share one call. */
 const gatherMs = 50;
-const fruitlessFlushMs = 5000;
-const hurriedRetryMs = 500;
+const maxIdleFlushMs = 5000;
+const flushRetryMs = 500;
 /** Time that remains after a second signal. Results that were not sent are safe on disk. */
-const lastSendMs = 3000;
+const urgentFlushMs = 3000;
 /** Maximum size of a request without its results. */
 const envelopeBytes = 4096;
 
@@ -46,23 +46,23 @@ export function createResultSender(options: {
   let running: Promise<void> = Promise.resolve();
   let wake: (() => void) | null = null;
   /** Results were added since the outbox was last read. */
-  let hasNews = false;
-  let hurrying = false;
+  let hasNewResults = false;
+  let isFlushing = false;
   /** Fires when a wait must be cut short: the agent drains, or stops. */
-  const waitsEnded = new AbortController();
+  const skipWaits = new AbortController();
   let progressAt = performance.now();
 
   const filled = () =>
     new Promise<void>((resolve) => {
       wake = resolve;
-      if (hasNews || stopped.signal.aborted) resolve();
+      if (hasNewResults || stopped.signal.aborted) resolve();
     });
   outbox.onFilled(() => {
-    hasNews = true;
+    hasNewResults = true;
     wake?.();
   });
   stopped.signal.addEventListener('abort', () => {
-    waitsEnded.abort();
+    skipWaits.abort();
     wake?.();
   });
 
@@ -75,7 +75,7 @@ export function createResultSender(options: {
 
   const turn = async (failures: number): Promise<number> => {
     const hello = await session.get(stopped.signal);
-    hasNews = false;
+    hasNewResults = false;
     const batch = await outbox.nextBatch(
       Math.min(hello.limits.batchItems, protocolLimits.batchItems),
       Math.min(hello.limits.batchBytes, protocolLimits.batchBytes) - envelopeBytes,
@@ -87,21 +87,21 @@ export function createResultSender(options: {
     const sentAt = performance.now();
     const error = await handle(batch, hello.agentId);
     if (error === null) {
-      const restMs = gatherMs - (performance.now() - sentAt);
-      if (restMs > 0 && !hurrying) await pause(restMs, stopped.signal);
+      const remainingMs = gatherMs - (performance.now() - sentAt);
+      if (remainingMs > 0 && !isFlushing) await pause(remainingMs, stopped.signal);
       return 0;
     }
     if (error instanceof FatalError) throw error;
     if (error instanceof ServiceError && !error.retryable) session.forget(hello.agentId);
-    const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-    const waitMs = Math.max(asked, backoffMs(failures + 1, options.random));
+    const retryAfterMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+    const waitMs = Math.max(retryAfterMs, backoffMs(failures + 1, options.random));
     if (!stopped.signal.aborted) {
       log.warn(
         { err: toError(error), retryInMs: Math.round(waitMs) },
         'results not delivered; they stay in the outbox',
       );
     }
-    await (hurrying ? pause(hurriedRetryMs, stopped.signal) : pause(waitMs, waitsEnded.signal));
+    await (isFlushing ? pause(flushRetryMs, stopped.signal) : pause(waitMs, skipWaits.signal));
     return failures + 1;
   };
 
@@ -123,14 +123,14 @@ export function createResultSender(options: {
     start: () => {
       running = loop();
     },
-    flush: async (until, hurry) => {
-      hurrying = true;
-      waitsEnded.abort();
+    flush: async (until, urgent) => {
+      isFlushing = true;
+      skipWaits.abort();
       progressAt = performance.now();
-      let hurriedAt = Infinity;
-      while (!outbox.isEmpty() && performance.now() < Math.min(until, hurriedAt + lastSendMs)) {
-        if (hurry.aborted) hurriedAt = Math.min(hurriedAt, performance.now());
-        if (performance.now() - progressAt > fruitlessFlushMs) break;
+      let urgentSince = Infinity;
+      while (!outbox.isEmpty() && performance.now() < Math.min(until, urgentSince + urgentFlushMs)) {
+        if (urgent.aborted) urgentSince = Math.min(urgentSince, performance.now());
+        if (performance.now() - progressAt > maxIdleFlushMs) break;
         await pause(20, stopped.signal);
         if (stopped.signal.aborted) break;
       }

@@ -13,7 +13,7 @@ const magic = Buffer.from('LAOUTBX1');
 export const headerBytes = 32;
 export const frameHeaderBytes = 16;
 /** A larger length means damage. */
-export const longestPayload = 64 * 1024 * 1024;
+export const maxPayloadBytes = 64 * 1024 * 1024;
 
 export type Frame = { payload: Buffer; time: number; end: number };
 
@@ -102,7 +102,7 @@ export async function readFrames(
     // A file system may have reserved the space and never filled it.
     if (length === 0 && bytes.subarray(offset).every((byte) => byte === 0))
       return { frames, stop: { kind: 'torn' } };
-    if (length === 0 || length > longestPayload)
+    if (length === 0 || length > maxPayloadBytes)
       return { frames, stop: { kind: 'damaged', at, resumeAt: null } };
     const end = offset + frameHeaderBytes + length;
     if (from + end > to) return { frames, stop: { kind: 'torn' } };

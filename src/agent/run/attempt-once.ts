@@ -6,7 +6,7 @@ import type { JobType } from '../../protocol/check-types.ts';
 import { attemptLimitMs, type Job } from '../../protocol/job.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { Artifact, LogEntry } from '../../protocol/result.ts';
-import { maskLikelyIn, maskLikelySecrets } from './detect-secrets.ts';
+import { maskCredentialsIn, maskCredentials } from './detect-secrets.ts';
 import type { Attempted } from './attempted.ts';
 import { createAttemptLog } from './attempt-log.ts';
 import { openAttemptFiles, type AttemptFiles, type FileParts } from '../artifacts/attempt-files.ts';
@@ -54,7 +54,7 @@ export async function attemptOnce(job: Job, options: AttemptOptions): Promise<At
   try {
     const network = watch?.network ?? parts.network;
     const executed = await execution(job, options, { files, network });
-    if (parts.detectSecrets === true) maskLikelySecrets(job, executed, scrubber);
+    if (parts.detectSecrets === true) maskCredentials(job, executed, scrubber);
     const failure = (await watch?.conclude(executed.grade, hasSecret)) ?? null;
     const attempted = await withFailure(executed, failure, files?.context ?? null);
     if (files === null || files.isEmpty()) return attempted;
@@ -129,7 +129,7 @@ async function execution(
   // Users who wait for a suite want to see its progress.
   if (own.hasLiveLog) {
     hold.lines = createLiveLog((line) => {
-      if (parts.detectSecrets === true) maskLikelyIn(line, scrubber);
+      if (parts.detectSecrets === true) maskCredentialsIn(line, scrubber);
       return scrubbedLine(line, scrubber);
     });
   }

@@ -23,7 +23,7 @@ export type Grade = {
  * No request was sent to the target: the check itself or the network path is at fault, so shouldFail has nothing to
  * invert.
  */
-const neverAsked: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
+const notSent: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'INVALID_URL',
   'INVALID_REQUEST',
   'TEMPLATE_INVALID',
@@ -49,7 +49,7 @@ function inverted(base: Outcome['base']): Outcome['base'] {
     return { ok: false, reason: reasonOf('SHOULD_HAVE_FAILED', message) };
   }
   const { code, owner } = base.reason;
-  return owner === 'script' || neverAsked.has(code) ? base : { ok: true };
+  return owner === 'script' || notSent.has(code) ? base : { ok: true };
 }
 
 function assertionReason(assertions: AssertionResult[]): Reason | null {

@@ -65,10 +65,10 @@ export function createLiveLog(scrub: (line: string) => string): LiveLog {
       chars += clean.length;
       makeRoom();
     },
-    take: (most) => {
+    take: (limit) => {
       scrubbedLines = scrubbedChars = 0;
       const taken: (string | number)[] = [];
-      let left = most;
+      let left = limit;
       for (let next = kept[0]; next !== undefined && taken.length < protocolLimits.logLines; next = kept[0]) {
         if (typeof next === 'string') {
           if (next.length > left) break;
@@ -96,6 +96,6 @@ export function createLiveLog(scrub: (line: string) => string): LiveLog {
 }
 
 function shortened(line: string): string {
-  const most = protocolLimits.logLineChars;
-  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
+  const limit = protocolLimits.logLineChars;
+  return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`;
 }

@@ -57,16 +57,16 @@ const maxAddresses = 16;
 const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
-const groups = new BlockList();
-groups.addSubnet('224.0.0.0', 4, 'ipv4');
-groups.addAddress('255.255.255.255', 'ipv4');
-groups.addSubnet('ff00::', 8, 'ipv6');
+const multicast = new BlockList();
+multicast.addSubnet('224.0.0.0', 4, 'ipv4');
+multicast.addAddress('255.255.255.255', 'ipv4');
+multicast.addSubnet('ff00::', 8, 'ipv6');
 const isIn = (list: BlockList, address: string): boolean =>
   list.check(address.replace(/%.*/, ''), isIPv6(address) ? 'ipv6' : 'ipv4');
 /** Why an address and a port cannot be traced; null if they can. */
 function unreachable(subject: string, { address, port }: Endpoint): Unavailable | null {
   if (isIn(loopback, address)) return { unavailable: `${subject} is this host itself` };
-  if (isIn(groups, address)) return { unavailable: `${subject} is a multicast or broadcast address` };
+  if (isIn(multicast, address)) return { unavailable: `${subject} is a multicast or broadcast address` };
   if (port === 0) return { unavailable: 'nothing can listen on port 0' };
   return null;
 }
@@ -125,8 +125,8 @@ export function createNetworkEvidence(options: {
     watch: async (job) => {
       if (!jobTypeOf(job).hasNetworkEvidence) return null;
       const nameServers = suspects.has(job.checkId) ? await network.nameServers().catch(() => []) : [];
-      const armed = await arm(job, nameServers);
-      const capture = armed !== null && 'take' in armed ? armed : null;
+      const opened = await arm(job, nameServers);
+      const capture = opened !== null && 'take' in opened ? opened : null;
       const targets: Endpoint[] = [];
       const hostnames: string[] = [];
       /** The last target that was tried: if something failed, it is the one. */
@@ -161,8 +161,8 @@ export function createNetworkEvidence(options: {
           const hidesNames = hostnames.some((name) => hasSecret(name));
           const taken = (await capture?.take({ targets, nameServers, hostnames, hidesNames })) ?? null;
           const traceTo = await traceTargetOf(last, verdict, network);
-          if (armed === null) return { traceTo };
-          if (capture === null) return { traceTo, capture: armed as Unavailable }; // armed is one or the other
+          if (opened === null) return { traceTo };
+          if (capture === null) return { traceTo, capture: opened as Unavailable }; // armed is one or the other
           return {
             traceTo,
             capture: taken ?? { unavailable: 'the system did not return the captured packets' },

@@ -38,7 +38,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   const { leases, metrics, now } = parts;
   const claimedAt = now();
   const lane = laneOf[job.checkType];
-  const own = jobTypeOf(job);
+  const jobType = jobTypeOf(job);
   const scrubber = parts.scrubberOf(job);
   const hold = leases.hold(job);
   const deadline = Date.parse(job.deadline) + parts.clockSkewMs();
@@ -46,16 +46,16 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   let notBefore: number | null = null;
   let firstAttemptAt =
     job.firstAttemptAt === null ? null : Date.parse(job.firstAttemptAt) + parts.clockSkewMs();
-  const startedElsewhere = firstAttemptAt !== null;
+  const isContinued = firstAttemptAt !== null;
   /** Start of the first attempt on this agent. */
-  let begunAt: number | null = null;
+  let localStartAt: number | null = null;
 
-  const countWaits = (begun: number): void => {
-    countWait(metrics, 'slot_wait_seconds', lane, begun - claimedAt);
-    if (startedElsewhere) return;
+  const countWaits = (startMs: number): void => {
+    countWait(metrics, 'slot_wait_seconds', lane, startMs - claimedAt);
+    if (isContinued) return;
     const dueAt = Date.parse(job.dueAt) + parts.clockSkewMs();
     countWait(metrics, 'claim_delay_seconds', lane, claimedAt - dueAt);
-    countWait(metrics, 'start_delay_seconds', lane, begun - dueAt);
+    countWait(metrics, 'start_delay_seconds', lane, startMs - dueAt);
   };
 
   const report = async (attempted: Attempted, resultType: Result['resultType']): Promise<void> => {
@@ -67,8 +67,8 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     const withWarnings =
       warnings.length === 0 ? attempted : { ...attempted, log: [...warnings, ...attempted.log] };
     const result = resultOf(job, { attempt, attempted: withWarnings, resultType, version: parts.version });
-    const clean = await scrub[own.scrubbing](result, scrubber);
-    const { json, trimmed } = serialised(clean, parts.resultBytes(), own.shorterDetails);
+    const clean = await scrub[jobType.scrubbing](result, scrubber);
+    const { json, trimmed } = serialised(clean, parts.resultBytes(), jobType.shorterDetails);
     metrics.scrubbedResultBytes += Buffer.byteLength(json);
     if (trimmed) metrics.resultsTrimmed += 1;
     countResult(metrics, result);
@@ -78,15 +78,15 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   try {
     for (;;) {
       const attempted = await inSlot(job, hold, parts.lanes, () => {
-        if (begunAt === null) countWaits((begunAt = now()));
+        if (localStartAt === null) countWaits((localStartAt = now()));
         return attemptOnce(job, { attempt, hold, deadline, scrubber, parts });
       });
       firstAttemptAt ??= attempted.startedAt;
       countAttempt(metrics, job.checkType, {
         seconds: (attempted.stoppedAt - attempted.startedAt) / 1000,
-        bounds: own.attemptBounds,
+        bounds: jobType.attemptBounds,
       });
-      own.countDetails?.(metrics, attempted.outcome.details);
+      jobType.countDetails?.(metrics, attempted.outcome.details);
 
       const { status, reason } = attempted.grade;
       const next = nextAttempt(job.retryStrategy, {
@@ -98,7 +98,11 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
         deadline,
       });
       if (next === null) {
-        countRun(metrics, job.checkType, (attempted.stoppedAt - (begunAt ?? attempted.startedAt)) / 1000);
+        countRun(
+          metrics,
+          job.checkType,
+          (attempted.stoppedAt - (localStartAt ?? attempted.startedAt)) / 1000,
+        );
         return await report(await traced(attempted), 'FINAL');
       }
 
@@ -143,7 +147,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
     await report(unseen(verdict, { startedAt: at, stoppedAt: at }), 'FINAL');
   }
 
-  async function handBack(reason: string, more: { otherLocation?: boolean }): Promise<void> {
+  async function handBack(reason: string, options: { otherLocation?: boolean }): Promise<void> {
     await leases.release(job, {
       reason,
       nextAttempt: attempt,
@@ -151,7 +155,7 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
       ...(firstAttemptAt === null
         ? {}
         : { firstAttemptAt: new Date(firstAttemptAt - parts.clockSkewMs()).toISOString() }),
-      ...more,
+      ...options,
     });
   }
 }

@@ -21,12 +21,12 @@ export type Traces = {
   close: () => void;
 };
 
-const freshMs = 60_000;
-const atOnce = 4;
+const maxAgeMs = 60_000;
+const maxTraces = 4;
 /** Traceroutes that wait for a slot; further ones would be too late for their results. */
 const maxWaiting = 8;
 const maxKept = 500;
-const tooMany: Unavailable = { unavailable: 'too many other traces were in progress' };
+const queueFull: Unavailable = { unavailable: 'too many other traces were in progress' };
 /** Maximum time of one traceroute, including its wait for a slot and its names. */
 export const traceLimitMs = 5000;
 
@@ -47,13 +47,13 @@ export function createTraces(options: {
 
   const keyOf = ({ way, address, port }: TraceTarget) => `${way} ${port} ${address}`;
 
-  const freshOf = (target: TraceTarget): Kept | null => {
+  const recent = (target: TraceTarget): Kept | null => {
     const found = kept.get(keyOf(target));
-    return found === undefined || now() - found.at > freshMs ? null : found;
+    return found === undefined || now() - found.at > maxAgeMs ? null : found;
   };
 
   const turn = async (): Promise<void> => {
-    if (running < atOnce) running += 1;
+    if (running < maxTraces) running += 1;
     else await new Promise<void>((resolve) => waiting.push(resolve));
   };
   const passTurn = () => {
@@ -71,7 +71,7 @@ export function createTraces(options: {
       if (limit.signal.aborted) {
         // Nothing was sent, so do not remember it: the next caller may succeed.
         kept.delete(keyOf(target));
-        return tooMany;
+        return queueFull;
       }
       const options = { signal: limit.signal, now, ...(times === undefined ? {} : { times }) };
       const found = await traceroute(target, options);
@@ -101,14 +101,14 @@ export function createTraces(options: {
 
   return {
     to: (target, signal) => {
-      const known = freshOf(target);
+      const known = recent(target);
       if (known === null && waiting.length >= maxWaiting) {
-        return Promise.resolve(tooMany);
+        return Promise.resolve(queueFull);
       }
       const { trace } = known ?? begin(target);
       return Promise.race([trace, stopped(signal)]);
     },
-    has: (target) => freshOf(target)?.done === true,
+    has: (target) => recent(target)?.done === true,
     close: () => {
       for (const limit of limits) limit.abort();
       kept.clear();
@@ -118,8 +118,8 @@ export function createTraces(options: {
 
 function stopped(signal: AbortSignal): Promise<Unavailable> {
   return new Promise((resolve) => {
-    const say = () => resolve({ unavailable: 'there was no time left' });
-    if (signal.aborted) say();
-    else signal.addEventListener('abort', say, { once: true });
+    const giveUp = () => resolve({ unavailable: 'there was no time left' });
+    if (signal.aborted) giveUp();
+    else signal.addEventListener('abort', giveUp, { once: true });
   });
 }

@@ -55,11 +55,11 @@ export function jobScrubbers(own: readonly NamedSecret[], base: Scrubber): (job:
   return (job) => {
     const secrets = secretsOf(job);
     const given = secrets.length === 0 ? base : cache.scrubberFor([...own, ...secrets]);
-    return growing([...own, ...secrets], given);
+    return extendable([...own, ...secrets], given);
   };
 }
 
-function growing(given: readonly NamedSecret[], scrubber: Scrubber): JobScrubber {
+function extendable(given: readonly NamedSecret[], scrubber: Scrubber): JobScrubber {
   const added = new Map<string, NamedSecret>();
   let addedBytes = 0;
   let tooMany = false;

@@ -12,7 +12,7 @@ export const evidenceProbes: readonly Probe[] = [
 
 // Nothing listens on port 1 (tcpmux). A refusal counts as an answer.
 const itself: TraceTarget = { address: '127.0.0.1', family: 4, port: 1, way: 'tcp' };
-const times = { roundMs: 500, spacingMs: 5, patienceMs: 500 };
+const times = { roundMs: 500, spacingMs: 5, lastProbeMs: 500 };
 
 async function traces(signal: AbortSignal): Promise<Verdict> {
   const found = await traceroute(itself, { signal, now: Date.now, times });

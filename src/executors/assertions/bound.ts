@@ -1,10 +1,10 @@
 import vm from 'node:vm';
 
 /** Total time for bounded work: a budget that refills over time. */
-const stockMs = 500;
+const budgetMs = 500;
 const refillPerMs = 0.05;
 /** Fraction of a limit that applies while the budget is used up. */
-const shortShare = 0.1;
+const reducedFraction = 0.1;
 
 let bounded: { script: vm.Script; context: vm.Context } | undefined;
 let spentMs = 0;
@@ -23,7 +23,7 @@ export function runBounded<Result>(
   bounded ??= { script: new vm.Script('run()'), context: vm.createContext({}) };
   const startedAt = performance.now();
   spentMs = Math.max(0, spentMs - (startedAt - spentAt) * refillPerMs);
-  const timeout = Math.ceil(spentMs < stockMs ? limitMs : limitMs * shortShare);
+  const timeout = Math.ceil(spentMs < budgetMs ? limitMs : limitMs * reducedFraction);
   let done: { result: Result } | undefined;
   bounded.context['run'] = () => {
     done = { result: work() };

@@ -12,9 +12,9 @@ export type Compare = (actual: unknown, target: string) => boolean | string;
 type Rule = {
   holds: Compare;
   /** The comparison in words, after "expected …". */
-  says: (target: string) => string;
+  phrase: (target: string) => string;
   /** True: an array is compared as a whole. False: the comparison must hold for each of its elements. */
-  wholeArrays: boolean;
+  comparesWholeArray: boolean;
   /** The result for an empty selection: nothing is null and empty, has no key or value, and equals nothing. */
   holdsForNothing: boolean;
 };
@@ -25,86 +25,86 @@ const quoted = (target: string): string => JSON.stringify(shortened(target, 200)
 export const comparisonRules: { readonly [C in Comparison]: Rule } = {
   EQUALS: {
     holds: (actual, target) => equalsTarget(actual, target),
-    says: (target) => `to equal ${quoted(target)}`,
-    wholeArrays: false,
+    phrase: (target) => `to equal ${quoted(target)}`,
+    comparesWholeArray: false,
     holdsForNothing: false,
   },
   NOT_EQUALS: {
     holds: (actual, target) => !equalsTarget(actual, target),
-    says: (target) => `not to equal ${quoted(target)}`,
-    wholeArrays: false,
+    phrase: (target) => `not to equal ${quoted(target)}`,
+    comparesWholeArray: false,
     holdsForNothing: true,
   },
   HAS_KEY: {
     holds: (actual, target) => hasKey(actual, target),
-    says: (target) => `to have the key ${quoted(target)}`,
-    wholeArrays: false,
+    phrase: (target) => `to have the key ${quoted(target)}`,
+    comparesWholeArray: false,
     holdsForNothing: false,
   },
   NOT_HAS_KEY: {
     holds: (actual, target) => !hasKey(actual, target),
-    says: (target) => `not to have the key ${quoted(target)}`,
-    wholeArrays: false,
+    phrase: (target) => `not to have the key ${quoted(target)}`,
+    comparesWholeArray: false,
     holdsForNothing: true,
   },
   HAS_VALUE: {
     holds: (actual, target) => hasValue(actual, target),
-    says: (target) => `to have the value ${quoted(target)}`,
-    wholeArrays: true,
+    phrase: (target) => `to have the value ${quoted(target)}`,
+    comparesWholeArray: true,
     holdsForNothing: false,
   },
   NOT_HAS_VALUE: {
     holds: (actual, target) => !hasValue(actual, target),
-    says: (target) => `not to have the value ${quoted(target)}`,
-    wholeArrays: true,
+    phrase: (target) => `not to have the value ${quoted(target)}`,
+    comparesWholeArray: true,
     holdsForNothing: true,
   },
   IS_EMPTY: {
     holds: (actual) => isEmpty(actual),
-    says: () => 'to be empty',
-    wholeArrays: true,
+    phrase: () => 'to be empty',
+    comparesWholeArray: true,
     holdsForNothing: true,
   },
   NOT_EMPTY: {
     holds: (actual) => !isEmpty(actual),
-    says: () => 'not to be empty',
-    wholeArrays: true,
+    phrase: () => 'not to be empty',
+    comparesWholeArray: true,
     holdsForNothing: false,
   },
   GREATER_THAN: {
     holds: (actual, target) => ordered(actual, target, (order) => order > 0),
-    says: (target) => `to be greater than ${quoted(target)}`,
-    wholeArrays: false,
+    phrase: (target) => `to be greater than ${quoted(target)}`,
+    comparesWholeArray: false,
     holdsForNothing: false,
   },
   LESS_THAN: {
     holds: (actual, target) => ordered(actual, target, (order) => order < 0),
-    says: (target) => `to be less than ${quoted(target)}`,
-    wholeArrays: false,
+    phrase: (target) => `to be less than ${quoted(target)}`,
+    comparesWholeArray: false,
     holdsForNothing: false,
   },
   CONTAINS: {
     holds: (actual, target) => contains(actual, target),
-    says: (target) => `to contain ${quoted(target)}`,
-    wholeArrays: true,
+    phrase: (target) => `to contain ${quoted(target)}`,
+    comparesWholeArray: true,
     holdsForNothing: false,
   },
   NOT_CONTAINS: {
     holds: (actual, target) => !contains(actual, target),
-    says: (target) => `not to contain ${quoted(target)}`,
-    wholeArrays: true,
+    phrase: (target) => `not to contain ${quoted(target)}`,
+    comparesWholeArray: true,
     holdsForNothing: true,
   },
   IS_NULL: {
     holds: (actual) => actual === null || actual === undefined,
-    says: () => 'to be null',
-    wholeArrays: true,
+    phrase: () => 'to be null',
+    comparesWholeArray: true,
     holdsForNothing: true,
   },
   NOT_NULL: {
     holds: (actual) => actual !== null && actual !== undefined,
-    says: () => 'not to be null',
-    wholeArrays: true,
+    phrase: () => 'not to be null',
+    comparesWholeArray: true,
     holdsForNothing: false,
   },
 };
@@ -178,7 +178,7 @@ function compareNumbers(actual: number | bigint | string, target: string): numbe
 }
 
 /** Maximum length of a text that is read as a number. */
-const longestNumber = 1000;
+const maxNumberLength = 1000;
 
 function order(left: number | bigint, right: number | bigint): number {
   return left < right ? -1 : left > right ? 1 : 0;
@@ -188,7 +188,7 @@ function order(left: number | bigint, right: number | bigint): number {
 function readNumber(text: string): number | bigint | undefined {
   const trimmed = text.trim();
   // The time to parse digits grows with the square of their number.
-  if (trimmed.length > longestNumber) return undefined;
+  if (trimmed.length > maxNumberLength) return undefined;
   if (!/^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[\da-f]+|0o[0-7]+|0b[01]+)$/i.test(trimmed))
     return undefined;
   const value = Number(trimmed);

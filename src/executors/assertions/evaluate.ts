@@ -87,9 +87,10 @@ function judge(
   const { subject, quantifier } = selection;
   let { values } = selection;
   const [only] = values;
-  if (values.length === 1 && Array.isArray(only) && !rule.wholeArrays && !isArrayText(target)) values = only;
+  if (values.length === 1 && Array.isArray(only) && !rule.comparesWholeArray && !isArrayText(target))
+    values = only;
   if (values.length === 0) {
-    return rule.holdsForNothing ? null : `expected ${subject} ${rule.says(target)}, but nothing was found`;
+    return rule.holdsForNothing ? null : `expected ${subject} ${rule.phrase(target)}, but nothing was found`;
   }
   const verdicts = values.map((value) => rule.holds(value, target));
   const failedAt = verdicts.findIndex((verdict) => verdict !== true);
@@ -99,7 +100,7 @@ function judge(
   const value = shown(values[failedAt]);
   const which = values.length > 1 ? `value ${failedAt + 1} of ${values.length} was ${value}` : `was ${value}`;
   const why = typeof verdict === 'string' ? ` (${verdict})` : '';
-  return `expected ${subject} ${rule.says(target)}, but ${which}${why}`;
+  return `expected ${subject} ${rule.phrase(target)}, but ${which}${why}`;
 }
 
 function read(assertion: Assertion, sources: AssertionSources): Found {

@@ -19,7 +19,7 @@ function withIntegers(text: string): unknown {
   const marked = text.replace(token, (found) => {
     if (found.startsWith('"') || !/^-?\d+$/.test(found) || Number.isSafeInteger(Number(found))) return found;
     // The time to parse digits grows with the square of their number.
-    return found.length > longestInteger ? found : `"${mark}${found}"`;
+    return found.length > maxIntegerDigits ? found : `"${mark}${found}"`;
   });
   return JSON.parse(marked, (_key, value: unknown) =>
     typeof value === 'string' && value.startsWith(mark) && /^-?\d+$/.test(value.slice(mark.length))
@@ -28,7 +28,7 @@ function withIntegers(text: string): unknown {
   );
 }
 
-const longestInteger = 1000;
+const maxIntegerDigits = 1000;
 
 /** A string or a number of valid JSON. Strings are matched so that digits within them stay unchanged. */
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;

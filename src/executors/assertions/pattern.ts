@@ -69,10 +69,10 @@ export function optionalRun(source: string): number {
   let parts = source
     .replaceAll(/\\[^]/g, 'a')
     .replaceAll(/\[[^\]]*\]/g, 'a')
-    .replaceAll(/\{(\d+)(,?)(\d*)\}/g, (_range, least: string, comma: string, most: string) => {
+    .replaceAll(/\{(\d+)(,?)(\d*)\}/g, (_range, min: string, comma: string, max: string) => {
       // V8 expands short repetitions.
-      const more = comma === ',' && Number(most) <= 3 ? Number(most) - Number(least) : 0;
-      return Number(least) === 0 ? `?${'a?'.repeat(Math.max(0, more - 1))}` : 'a?'.repeat(Math.max(0, more));
+      const more = comma === ',' && Number(max) <= 3 ? Number(max) - Number(min) : 0;
+      return Number(min) === 0 ? `?${'a?'.repeat(Math.max(0, more - 1))}` : 'a?'.repeat(Math.max(0, more));
     })
     .replaceAll(/(?<!\()([?*+])\?/g, '$1')
     .replaceAll('+', '');

@@ -5,7 +5,7 @@ import type { Hop } from './trace-hops.ts';
 
 /** Time limit for all names together; they are not important enough for more. */
 const limitMs = 500;
-const longestName = 253;
+const maxNameLength = 253;
 
 /** The hops with the names that the system's name servers return in time. Never rejects. */
 export async function withNames(hops: readonly Hop[], network: Pick<Network, 'nameServers'>): Promise<Hop[]> {
@@ -34,5 +34,5 @@ export async function withNames(hops: readonly Hop[], network: Pick<Network, 'na
 
 /** The owner of an address may give it any name. */
 function isName(name: string): boolean {
-  return name.length <= longestName && /^[\w.-]+$/.test(name);
+  return name.length <= maxNameLength && /^[\w.-]+$/.test(name);
 }

@@ -162,9 +162,9 @@ function factsOf(packet: RawPacket, parsed: Parsed, { ends, servers, names }: Wa
 
 /** The length in the IP header, because short frames are padded on the wire. */
 function packetLength(bytes: Buffer, family: 4 | 6, wireLength: number): number {
-  const statedLength = family === 4 ? bytes.readUInt16BE(2) : 40 + bytes.readUInt16BE(4);
-  const isStated = statedLength > (family === 4 ? 0 : 40); // zero if segments are merged to more than 64 KiB
-  return isStated ? Math.min(statedLength, wireLength) : wireLength;
+  const headerPacketLength = family === 4 ? bytes.readUInt16BE(2) : 40 + bytes.readUInt16BE(4);
+  const hasHeaderLength = headerPacketLength > (family === 4 ? 0 : 40); // zero if segments are merged to more than 64 KiB
+  return hasHeaderLength ? Math.min(headerPacketLength, wireLength) : wireLength;
 }
 
 /** The name in a DNS message's first question, in lower case; null if there is none. */

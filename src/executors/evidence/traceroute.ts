@@ -37,20 +37,20 @@ export type TraceTimes = {
   /** Time between two probes. */
   spacingMs: number;
   /** How long to wait for the last probes. */
-  patienceMs: number;
+  lastProbeMs: number;
 };
 
-const usualTimes: TraceTimes = { roundMs: 900, spacingMs: 15, patienceMs: 1000 };
+const defaultTimes: TraceTimes = { roundMs: 900, spacingMs: 15, lastProbeMs: 1000 };
 
 const rounds = 3;
 const maxHops = 30;
 /** Silent hops after the last one that answered that are probed again and shown. */
 const silentHops = 5;
 /** Pause after a round in which all probes were answered, because routers limit their answers. */
-const breathMs = 100;
+const roundPauseMs = 100;
 
 /** A port on which usually nothing listens. */
-const usualUdpPort = 33_434;
+const defaultUdpPort = 33_434;
 
 /** Asks for the root's name servers: 17 bytes that every name server can answer. */
 const dnsQuestion = Uint8Array.from([0x4c, 0x41, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1]);
@@ -62,29 +62,29 @@ const dnsQuestion = Uint8Array.from([0x4c, 0x41, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0
  */
 export async function traceroute(
   target: TraceTarget,
-  { signal, now, times = usualTimes }: { signal: AbortSignal; now: () => number; times?: TraceTimes },
+  { signal, now, times = defaultTimes }: { signal: AbortSignal; now: () => number; times?: TraceTimes },
 ): Promise<Traceroute | Unavailable> {
   const native = loadNative();
   if (native === null) return { unavailable: nativeProblem() ?? 'the native addon is missing' };
   const startedAt = new Date(now()).toISOString();
   const began = performance.now();
-  let seen = await probeWay(native, target, { signal, times });
+  let found = await probeRoute(native, target, { signal, times });
   let { way, port } = target;
   // Before Linux 5.8, an unprivileged user cannot learn which router dropped a SYN.
-  if (way === 'tcp' && typeof seen === 'object' && seen.isMute && !signal.aborted) {
+  if (way === 'tcp' && typeof found === 'object' && found.hasHiddenSenders && !signal.aborted) {
     way = 'udp';
-    port = usualUdpPort;
-    seen = await probeWay(native, { ...target, way, port }, { signal, times });
+    port = defaultUdpPort;
+    found = await probeRoute(native, { ...target, way, port }, { signal, times });
   }
-  if (typeof seen === 'string') return { unavailable: seen };
+  if (typeof found === 'string') return { unavailable: found };
   return {
     ...target,
     way,
     port,
     startedAt,
     durationMs: Math.round(performance.now() - began),
-    reached: seen.reachedAt !== null,
-    hops: rowsOf(seen),
+    reached: found.reachedAt !== null,
+    hops: rowsOf(found),
   };
 }
 
@@ -94,20 +94,20 @@ type Seen = {
   endsAt: number | null;
   reachedAt: number | null;
   /** Errors were received without their sender. */
-  isMute: boolean;
+  hasHiddenSenders: boolean;
 };
 
 /** All rounds of one protocol; a text if no probe could be sent. */
-function probeWay(
+function probeRoute(
   native: Native,
   target: TraceTarget,
   { signal, times }: { signal: AbortSignal; times: TraceTimes },
 ): Promise<Seen | string> {
-  const seen: Seen = {
+  const found: Seen = {
     hops: Array.from({ length: maxHops }, newHop),
     endsAt: null,
     reachedAt: null,
-    isMute: false,
+    hasHiddenSenders: false,
   };
   const ttlOf: number[] = [];
   const pending = new Set<number>();
@@ -117,19 +117,19 @@ function probeWay(
     let timer: NodeJS.Timeout | undefined;
     let round = 0;
     let ttl = 0;
-    let roundBegan = 0;
+    let roundStartedAt = 0;
     let refused: string | null = null;
     const end = () => {
       clearTimeout(timer);
       signal.removeEventListener('abort', end);
       if (trace !== null) native.closeTrace(trace);
       // Probes that were unanswered when the signal fired do not count as lost.
-      if (signal.aborted) for (const index of pending) forget(seen.hops[(ttlOf[index] ?? 1) - 1]);
-      seen.isMute &&= seen.hops.every(({ answeredBy }) => answeredBy.size === 0);
-      resolve(ttlOf.length === 0 && refused !== null ? refused : seen);
+      if (signal.aborted) for (const index of pending) forget(found.hops[(ttlOf[index] ?? 1) - 1]);
+      found.hasHiddenSenders &&= found.hops.every(({ answeredBy }) => answeredBy.size === 0);
+      resolve(ttlOf.length === 0 && refused !== null ? refused : found);
     };
     const lastHop = () =>
-      seen.endsAt ?? (round === 0 ? maxHops : Math.min(maxHops, lastAnswered(seen) + silentHops));
+      found.endsAt ?? (round === 0 ? maxHops : Math.min(maxHops, lastAnswered(found) + silentHops));
     const later = (milliseconds: number) => {
       clearTimeout(timer);
       timer = setTimeout(go, Math.max(0, milliseconds));
@@ -140,16 +140,16 @@ function probeWay(
         send();
         if (ttl < lastHop()) return later(times.spacingMs);
       }
-      const waited = performance.now() - roundBegan;
+      const waited = performance.now() - roundStartedAt;
       const isLast = round === rounds - 1 || refused !== null;
-      const allowed = isLast ? Math.max(times.patienceMs, times.roundMs) : times.roundMs;
+      const allowed = isLast ? Math.max(times.lastProbeMs, times.roundMs) : times.roundMs;
       if (pending.size > 0 && waited < allowed) return later(allowed - waited);
       if (isLast) return end();
       round += 1;
       ttl = 0;
       // A late answer still counts, but nobody waits for it.
       pending.clear();
-      roundBegan = performance.now();
+      roundStartedAt = performance.now();
       later(0);
     };
     const send = () => {
@@ -162,7 +162,7 @@ function probeWay(
       }
       ttlOf.push(ttl);
       pending.add(index);
-      const hop = seen.hops[ttl - 1];
+      const hop = found.hops[ttl - 1];
       if (hop !== undefined) hop.sent += 1;
     };
     const onAnswer = (
@@ -176,12 +176,12 @@ function probeWay(
     ) => {
       pending.delete(index);
       const distance = ttlOf[index] ?? 1;
-      const hop = seen.hops[distance - 1];
+      const hop = found.hops[distance - 1];
       if (hop === undefined) return;
-      note(seen, { distance, hop, target, kind, type, code, from, rtt });
+      note(found, { distance, hop, target, kind, type, code, from, rtt });
       // Probes beyond the target carry no information.
       for (const other of pending) if ((ttlOf[other] ?? 1) > lastHop()) pending.delete(other);
-      if (pending.size === 0 && ttl >= lastHop()) later(round === rounds - 1 ? 0 : breathMs);
+      if (pending.size === 0 && ttl >= lastHop()) later(round === rounds - 1 ? 0 : roundPauseMs);
     };
     const opened = native.openTrace(
       family,
@@ -198,7 +198,7 @@ function probeWay(
     trace = opened;
     signal.addEventListener('abort', end, { once: true });
     if (signal.aborted) return end();
-    roundBegan = performance.now();
+    roundStartedAt = performance.now();
     go();
   });
 }
@@ -218,10 +218,10 @@ type Answer = {
   rtt: number;
 };
 
-function note(seen: Seen, { distance, hop, target, kind, type, code, from, rtt }: Answer): void {
+function note(found: Seen, { distance, hop, target, kind, type, code, from, rtt }: Answer): void {
   if (kind === probeAnswers.none) {
     // It was sent and refused, so it is not lost.
-    seen.isMute = true;
+    found.hasHiddenSenders = true;
     hop.sent -= 1;
     return;
   }
@@ -231,8 +231,8 @@ function note(seen: Seen, { distance, hop, target, kind, type, code, from, rtt }
   const words = kind === probeAnswers.target ? null : errorWords(target.family, type, code);
   const isTarget = kind === probeAnswers.target || (words !== null && sameAddress(sender, target.address));
   if (words !== null && !(isTarget && words === 'port unreachable')) hop.error = words;
-  if (isTarget) seen.reachedAt = Math.min(seen.reachedAt ?? distance, distance);
-  if (isTarget || words !== null) seen.endsAt = Math.min(seen.endsAt ?? distance, distance);
+  if (isTarget) found.reachedAt = Math.min(found.reachedAt ?? distance, distance);
+  if (isTarget || words !== null) found.endsAt = Math.min(found.endsAt ?? distance, distance);
 }
 
 /** One address may be written in several ways, and a link-local one may include its zone. */
@@ -244,7 +244,7 @@ function lastAnswered({ hops }: Seen): number {
   return hops.findLastIndex(({ answeredBy }) => answeredBy.size > 0) + 1;
 }
 
-function rowsOf(seen: Seen): Hop[] {
-  const end = seen.endsAt ?? Math.min(maxHops, lastAnswered(seen) + silentHops);
-  return seen.hops.slice(0, end).map((state, index) => hopRow(index + 1, state));
+function rowsOf(found: Seen): Hop[] {
+  const end = found.endsAt ?? Math.min(maxHops, lastAnswered(found) + silentHops);
+  return found.hops.slice(0, end).map((state, index) => hopRow(index + 1, state));
 }

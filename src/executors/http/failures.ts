@@ -34,7 +34,7 @@ const libraryCodes: { readonly [code: string]: ReasonCode | undefined } = {
 };
 
 /** Resource shortages of this machine, which are never the target's fault. */
-const ownShortages = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL']);
+const resourceShortages = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL']);
 
 /** The reason code of an errno or TLS code that the closed list contains under the platform's name. */
 export function platformCode(code: string): ReasonCode | null {
@@ -49,7 +49,7 @@ export function reasonOfError(error: Error & { code?: unknown }, progress: Progr
   const code = typeof error.code === 'string' ? error.code : '';
   if (error instanceof HttpFailure) return reasonOf(error.code, error.message);
   if (error instanceof ResolveError) return reasonOf(error.code, error.message);
-  if (ownShortages.has(code)) {
+  if (resourceShortages.has(code)) {
     throw new AgentError('NETWORK_UNAVAILABLE', `this machine cannot open the connection: ${error.message}`, {
       cause: error,
     });

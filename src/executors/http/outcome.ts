@@ -56,7 +56,7 @@ export async function proxyOf(
 }
 
 /** The result before assertions and limits: passed if there is a complete response with a status below 400. */
-export function verdictOf(report: HttpReport): Outcome['base'] {
+export function baseOutcome(report: HttpReport): Outcome['base'] {
   const { failure, response } = report;
   if (failure !== null) return { ok: false, reason: failure };
   if (response === null || response.status < 400) return { ok: true };

@@ -64,9 +64,9 @@ const requestTemplates: Dialect = {
   maxOutput: 2 * 1024 * 1024,
   messages: {
     syntax: (problem) => shortened(problem, 200),
-    tooMany: (things, most) => `it has more than ${most} ${things}`,
-    tooDeep: (most) => `its blocks are nested more than ${most} deep`,
-    tooLarge: (most) => `it renders to more than ${most} characters`,
+    tooMany: (noun, max) => `it has more than ${max} ${noun}`,
+    tooDeep: (max) => `its blocks are nested more than ${max} deep`,
+    tooLarge: (max) => `it renders to more than ${max} characters`,
   },
 };
 

@@ -15,7 +15,7 @@ export type SocketErrorFields = {
 const ours = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EAGAIN']);
 
 /** Platform codes that the list of reasons does not contain. */
-const standIns: { readonly [code: string]: ReasonCode } = {
+const equivalents: { readonly [code: string]: ReasonCode } = {
   EADDRNOTAVAIL: 'ENETUNREACH',
   EAFNOSUPPORT: 'ENETUNREACH',
   ENETDOWN: 'ENETUNREACH',
@@ -43,9 +43,9 @@ export function connectionReason(thrown: unknown): Reason {
     });
   }
   if (isTargetsCode(code)) return reasonOf(code, error.message);
-  const standIn = standIns[code] ?? (syscall === undefined ? null : 'EHOSTUNREACH');
-  if (standIn === null) throw thrown;
-  return reasonOf(standIn, error.message);
+  const equivalent = equivalents[code] ?? (syscall === undefined ? null : 'EHOSTUNREACH');
+  if (equivalent === null) throw thrown;
+  return reasonOf(equivalent, error.message);
 }
 
 /** The error's own fields, with the requested host name if it is about a name. */

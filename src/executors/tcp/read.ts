@@ -5,7 +5,7 @@ export const maxResponseBytes = 64 * 1024;
 /** After this time without a byte an answer counts as complete. */
 const quietMs = 50;
 /** Maximum reading time after the first byte, for an answer that is not `enough` yet or never pauses. */
-const patienceMs = 1000;
+const maxReadMs = 1000;
 
 export type TcpResponse = {
   data: Buffer;
@@ -37,10 +37,10 @@ export function readResponse(
     let firstByteAt: number | null = null;
     let lastByteAt: number | null = null;
     let quiet: NodeJS.Timeout | null = null;
-    let patience: NodeJS.Timeout | null = null;
+    let pauseMs: NodeJS.Timeout | null = null;
     const stop = () => {
       if (quiet !== null) clearTimeout(quiet);
-      if (patience !== null) clearTimeout(patience);
+      if (pauseMs !== null) clearTimeout(pauseMs);
       signal.removeEventListener('abort', onAbort);
       socket.off('data', onData);
       socket.off('end', onClosed);
@@ -79,7 +79,7 @@ export function readResponse(
       } else if (enough === null) {
         finish('enough');
       } else {
-        patience ??= setTimeout(() => finish('enough'), patienceMs);
+        pauseMs ??= setTimeout(() => finish('enough'), maxReadMs);
         if (quiet === null) quiet = setTimeout(onQuiet, quietMs);
         else quiet.refresh();
       }

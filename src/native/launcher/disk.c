@@ -11,7 +11,7 @@
 
 enum { deepest = 64, between_looks = 256, work_ms = 2 };
 
-static size_t most_files;
+static size_t max_files;
 static bool (*is_busy)(void);
 static bool stopped;
 static double rested_at;
@@ -41,7 +41,7 @@ static uint64_t bytes_below(int parent, const char *name, int depth, size_t *fil
   }
   uint64_t sum = 0;
   struct dirent *entry;
-  while (*files < most_files && (entry = readdir(folder)) != NULL) {
+  while (*files < max_files && (entry = readdir(folder)) != NULL) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
     struct stat status;
     (*files)++;
@@ -55,7 +55,7 @@ static uint64_t bytes_below(int parent, const char *name, int depth, size_t *fil
     sum += (uint64_t)status.st_blocks * 512;
     if (!S_ISDIR(status.st_mode)) continue;
     /* No legitimate program nests folders this deep. */
-    if (depth == deepest) *files = most_files;
+    if (depth == deepest) *files = max_files;
     else sum += bytes_below(fd, entry->d_name, depth + 1, files);
   }
   closedir(folder);
@@ -64,7 +64,7 @@ static uint64_t bytes_below(int parent, const char *name, int depth, size_t *fil
 
 uint64_t written_bytes(const struct plan *plan, bool (*busy)(void)) {
   uint64_t sum = 0;
-  most_files = plan->files;
+  max_files = plan->files;
   is_busy = busy;
   stopped = false;
   rested_at = processor_ms();
@@ -73,5 +73,5 @@ uint64_t written_bytes(const struct plan *plan, bool (*busy)(void)) {
     if (plan->rules[at].access == access_write) sum += bytes_below(AT_FDCWD, plan->rules[at].path, 0, &files);
   }
   if (stopped) return 0;
-  return files >= most_files ? UINT64_MAX : sum;
+  return files >= max_files ? UINT64_MAX : sum;
 }

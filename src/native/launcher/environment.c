@@ -10,7 +10,7 @@
 
 #include "launcher.h"
 
-enum { most_bytes = 8 * 1024 * 1024 };
+enum { max_bytes = 8 * 1024 * 1024 };
 
 static bool read_whole(char *into, size_t length) {
   while (length > 0) {
@@ -31,7 +31,7 @@ char **read_environment(void) {
     if (digit == '\n') break;
     if (digit < '0' || digit > '9') return NULL;
     length = length * 10 + (size_t)(digit - '0');
-    if (length > most_bytes) return NULL;
+    if (length > max_bytes) return NULL;
   }
   char *block = malloc(length + 1);
   if (block == NULL || !read_whole(block, length)) return NULL;

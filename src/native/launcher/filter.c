@@ -81,12 +81,12 @@ static const int denied[] = {
 /* Programs that have a fallback get ENOSYS, as from an older kernel. */
 static const int unknown[] = {nr_io_uring_setup, nr_io_uring_enter, nr_io_uring_register, nr_clone3};
 
-enum { most_instructions = 4000 };
-static struct sock_filter code[most_instructions];
+enum { max_instructions = 4000 };
+static struct sock_filter code[max_instructions];
 static size_t length;
 
 static void emit(uint16_t operation, uint32_t value, uint8_t when_true, uint8_t when_false) {
-  if (length < most_instructions) {
+  if (length < max_instructions) {
     code[length++] = (struct sock_filter){operation, when_true, when_false, value};
   }
 }
@@ -220,7 +220,7 @@ int install_filter(const struct plan *plan, bool in_namespaces, pid_t own) {
   filter_priorities(plan, in_namespaces);
   filter_new_processes(plan);
   answer(SECCOMP_RET_ALLOW);
-  if (length >= most_instructions) return E2BIG;
+  if (length >= max_instructions) return E2BIG;
   struct sock_fprog program = {(unsigned short)length, code};
   /* prctl works on every kernel that has filters; no_new_privs is already set. */
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0 ? 0 : errno;

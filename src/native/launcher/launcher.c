@@ -44,12 +44,12 @@ static uint64_t number_of(const char *text, const char *argument) {
 }
 
 static void add_rule(struct plan *plan, const char *path, enum access access) {
-  if (plan->rule_count == most_paths) usage_error("too many paths");
+  if (plan->rule_count == max_paths) usage_error("too many paths");
   plan->rules[plan->rule_count++] = (struct path_rule){path, access};
 }
 
 static void add_protected(struct plan *plan, const char *list) {
-  while (*list != '\0' && plan->protected_count < most_protected - 2) {
+  while (*list != '\0' && plan->protected_count < max_protected - 2) {
     char *end;
     long id = strtol(list, &end, 10);
     if (end == list) usage_error(list);

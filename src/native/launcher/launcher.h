@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { agent_line = 4, most_paths = 256, most_protected = 256 };
+enum { agent_line = 4, max_paths = 256, max_protected = 256 };
 
 /* Access rights for a folder or file. */
 enum access { access_list, access_read, access_use, access_write };
@@ -24,7 +24,7 @@ struct path_rule {
 struct plan {
   pid_t agent;
   /* Process and thread ids that must not be signalled, and groups as negative numbers. */
-  int protected[most_protected];
+  int protected[max_protected];
   size_t protected_count;
   /* Its own PID, IPC and mount namespaces. */
   bool namespaces;
@@ -33,7 +33,7 @@ struct plan {
   /* A browser's own sandbox may create user namespaces. */
   bool user_namespaces;
   bool landlock;
-  struct path_rule rules[most_paths];
+  struct path_rule rules[max_paths];
   size_t rule_count;
   /* 0 = no limit. */
   uint64_t memory_bytes;
@@ -91,10 +91,10 @@ struct usage {
 /* Set by supervise.c: the supervisor has priority over the programs that it counts. */
 extern bool has_priority;
 /*
- * Stops the descendants while it counts them if there are more than `most_running`. `in_a_crowd` = waits for no
+ * Stops the descendants while it counts them if there are more than `max_running`. `in_a_crowd` = waits for no
  * process, and omits the processor time of those that have exited.
  */
-void measure_descendants(struct usage *usage, size_t most_running, bool in_a_crowd);
+void measure_descendants(struct usage *usage, size_t max_running, bool in_a_crowd);
 void release_descendants(void);
 uint64_t proportional_bytes_of_descendants(void);
 unsigned long threads_of_machine(void);

@@ -66,11 +66,11 @@ static const char *exceeded_process_limit(bool *crowded) {
   static uint64_t processes_before;
   struct usage usage;
   const char *limit;
-  size_t most = max_running(processes_before);
+  size_t stop_above = max_running(processes_before);
   bool in_a_crowd = processes_before > sudden_threads || has_many_more_threads();
   /* Some forked before they were stopped; the next pass finds their children. */
   for (int passes_left = 8;; passes_left--) {
-    measure_descendants(&usage, most, in_a_crowd);
+    measure_descendants(&usage, stop_above, in_a_crowd);
     limit = limit_exceeded_by(&usage);
     if (limit != NULL || usage.stopped == 0 || passes_left == 0) break;
   }

@@ -96,35 +96,35 @@ static double seconds_of(pid_t pid) {
 }
 
 /* One bit per process id, so that thousands of processes cost one step each. Ids are below 2^22 on every Linux. */
-enum { most_ids = 1 << 22 };
-static unsigned char ours_bits[most_ids / 8];
+enum { max_ids = 1 << 22 };
+static unsigned char ours_bits[max_ids / 8];
 
-static bool is_ours(pid_t pid) { return pid > 0 && pid < most_ids && (ours_bits[pid / 8] & (1U << (pid % 8))) != 0; }
+static bool is_ours(pid_t pid) { return pid > 0 && pid < max_ids && (ours_bits[pid / 8] & (1U << (pid % 8))) != 0; }
 
 static bool mark(struct process *process, pid_t self) {
-  if (process->ours || process->pid >= most_ids || (process->parent != self && !is_ours(process->parent))) return false;
+  if (process->ours || process->pid >= max_ids || (process->parent != self && !is_ours(process->parent))) return false;
   ours_bits[process->pid / 8] |= (unsigned char)(1U << (process->pid % 8));
   return process->ours = true;
 }
 
 /* The descendants that a pass has stopped, until release_descendants. */
-enum { most_held = 8192 };
-static pid_t held[most_held];
+enum { max_held = 8192 };
+static pid_t held[max_held];
 static size_t held_count;
 
 static bool hold(const struct process *process) {
   /* Processes that the program stopped itself stay stopped. */
-  if (held_count == most_held || process->state == 'T' || process->state == 'Z') return false;
+  if (held_count == max_held || process->state == 'T' || process->state == 'Z') return false;
   if (kill(process->pid, SIGSTOP) != 0) return false;
   held[held_count++] = process->pid;
   return true;
 }
 
 /*
- * Reads all processes and marks the descendants. If there are more than `most_running` of them, they are stopped while the
+ * Reads all processes and marks the descendants. If there are more than `max_running` of them, they are stopped while the
  * pass is still in progress, which leaves their processor time to this pass. Returns how many were stopped.
  */
-static size_t read_table(size_t most_running) {
+static size_t read_table(size_t max_running) {
   pid_t self = getpid();
   size_t ours = 0, stopped = 0;
   table_size = 0;
@@ -144,8 +144,8 @@ static size_t read_table(size_t most_running) {
     if (!read_process(dirfd(folder), entry->d_name, &table[table_size])) continue;
     struct process *process = &table[table_size++];
     /* /proc lists by id, and most parents have a lower one. */
-    if (!mark(process, self) || ++ours <= most_running) continue;
-    for (size_t at = ours == most_running + 1 ? 0 : table_size - 1; at < table_size; at++) {
+    if (!mark(process, self) || ++ours <= max_running) continue;
+    for (size_t at = ours == max_running + 1 ? 0 : table_size - 1; at < table_size; at++) {
       if (table[at].ours) stopped += hold(&table[at]);
     }
   }
@@ -155,7 +155,7 @@ static size_t read_table(size_t most_running) {
     for (size_t at = 0; at < table_size; at++) {
       if (!mark(&table[at], self)) continue;
       grew = true;
-      if (++ours > most_running) stopped += hold(&table[at]);
+      if (++ours > max_running) stopped += hold(&table[at]);
     }
   }
   return stopped;
@@ -166,8 +166,8 @@ void release_descendants(void) {
   held_count = 0;
 }
 
-void measure_descendants(struct usage *usage, size_t most_running, bool in_a_crowd) {
-  size_t stopped = read_table(most_running);
+void measure_descendants(struct usage *usage, size_t max_running, bool in_a_crowd) {
+  size_t stopped = read_table(max_running);
   struct rusage waited;
   getrusage(RUSAGE_CHILDREN, &waited);
   double ticks_per_second = (double)sysconf(_SC_CLK_TCK);

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openDataDir, uselessDataDir } from '../../../src/agent/folders/data-dir.ts';
+import { openDataDir, unusableDataDirError } from '../../../src/agent/folders/data-dir.ts';
 
 test('creates the data directory and its parents', () => {
   const folder = mkdtempSync(join(tmpdir(), 'data-dir-'));
@@ -21,7 +21,7 @@ test.runIf(process.platform === 'linux')(
 );
 
 test.runIf(process.platform === 'linux')("one that is somebody else's is told with the remedy", () => {
-  const told = (code: string) => uselessDataDir('/data', Object.assign(new Error(code), { code })).message;
+  const told = (code: string) => unusableDataDirError('/data', Object.assign(new Error(code), { code })).message;
   const owner = `${process.getuid?.()}:${process.getgid?.()}`;
   expect(told('EACCES')).toContain(
     `(EACCES): change its owner (chown ${owner} /data, or the same on the mounted volume`,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { maskLikelySecrets } from '../../../src/agent/run/detect-secrets.ts';
+import { maskCredentials } from '../../../src/agent/run/detect-secrets.ts';
 import { jobScrubbers } from '../../../src/agent/scrubbing/own-secrets.ts';
 import type { Job } from '../../../src/protocol/job.ts';
 import { createScrubber } from '../../../src/secrets/scrubber/scrubber.ts';
@@ -10,7 +10,7 @@ const token = 'ghp_16CharsAndSomeMore1234';
 function scrubberAfter(job: Job, details: Record<string, unknown>, msg = 'nothing') {
   const scrubber = jobScrubbers([], createScrubber([]))(job);
   const outcome = { base: { ok: true as const }, responseTime: 1, timings: null, assertions: [], details };
-  maskLikelySecrets(job, { outcome, log: [{ time: 0, level: 'info', msg }] }, scrubber);
+  maskCredentials(job, { outcome, log: [{ time: 0, level: 'info', msg }] }, scrubber);
   return scrubber;
 }
 

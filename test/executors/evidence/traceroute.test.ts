@@ -16,7 +16,7 @@ import { hasIpv6Loopback } from '../../helpers/machine.ts';
 const native = loadNative();
 if (native === null) process.stderr.write('skipped here: traces, whose addon is not built\n');
 
-const times = { roundMs: 400, spacingMs: 5, patienceMs: 400 };
+const times = { roundMs: 400, spacingMs: 5, lastProbeMs: 400 };
 const signal = new AbortController().signal;
 const now = Date.now;
 
