@@ -164,10 +164,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       ['request.headers = "a: b"', 'request.headers must be an object of names and strings'],
       ['request.headers.a = { b: 1 }', 'request.headers["a"] must be a string, not an object'],
       ['request.queryParameters = [1]', 'request.queryParameters must be an object'],
-      [
-        'request.body = "x".repeat(300000)',
-        'request.body has 300000 bytes after the script; the limit is 262144',
-      ],
+      ['request.body = "x".repeat(300000)', 'body has 300000 bytes after the script; the limit is 262144'],
       ['process.env.BIG = "x".repeat(300000)', 'the variables that the script wrote to process.env has 30'],
     ])('%s is refused', async (setup, message) => {
       const { base } = await scripted.run({ setup });
@@ -308,10 +305,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       [`require('../../etc/passwd')`, /no such file/],
       [`require('/etc/passwd')`, /you can require only files of the check and packages/],
       [`require('axios/../../../package.json')`, /only files of the check and packages/],
-      [
-        `require('node:child_process')`,
-        /the module node:child_process is not available in setup and teardown/,
-      ],
+      [`require('node:child_process')`, /node:child_process is not available in setup and teardown/],
       [`require('fs')`, /the module fs is not there/],
       [`require('net')`, /the module net is not there/],
       [`require('worker_threads')`, /the module worker_threads is not there/],
