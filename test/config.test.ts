@@ -51,7 +51,7 @@ describe('a malformed value of the agent is one line and 78', () => {
   });
 });
 
-test('a file of a key that can not be read is told with the remedy', () => {
+test('an unreadable key file is reported with the remedy', () => {
   const read = (file: string) => told(() => readAgentConfig({ API_KEY_FILE: file }));
   expect(read('/nowhere')).toEqual([78, 'API_KEY_FILE: cannot read /nowhere (ENOENT)']);
   expect(read('/')).toEqual([
@@ -116,7 +116,7 @@ test('PLAYWRIGHT_BROWSERS_PATH is an absolute path; 0, which means within an ins
   expect(() => read('browsers')).toThrow('PLAYWRIGHT_BROWSERS_PATH must be an absolute path');
 });
 
-test('installers of suites are handed proxies by both names, authorities, registry and download host, and nothing else', () => {
+test('suite installers get proxies by both names, authorities, registry and download host, and nothing else', () => {
   const { installEnvironment } = readAgentSettings({
     HTTP_PROXY: 'http://upper:1',
     http_proxy: 'http://lower:1',

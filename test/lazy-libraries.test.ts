@@ -41,7 +41,7 @@ test.each([
   ['@peculiar/x509', 'targets/certificates.ts'],
   ['reflect-metadata', 'targets/certificates.ts'],
   ['picomatch', 'script/suite/bundle/ignore-rules.ts'],
-])('%s is imported by %s alone', (library, file) => {
+])('%s is imported only by %s', (library, file) => {
   expect(importersOf(library, atStart)).toEqual([file]);
   expect(importersOf(library, later)).toEqual([]);
 });

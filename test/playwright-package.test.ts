@@ -9,7 +9,7 @@ const read = (file: string) => JSON.parse(readFileSync(join(root, file), 'utf8')
 
 type Locked = { version: string; dev?: boolean; hasInstallScript?: boolean };
 
-test('is a dependency of the program, pinned, and runs nothing when it is installed', () => {
+test('is a pinned dependency of the program, and runs no install script', () => {
   const { dependencies } = read('package.json') as { dependencies: { [name: string]: string } };
   const { packages } = read('package-lock.json') as { packages: { [path: string]: Locked } };
   const locked = ['playwright', 'playwright-core'].map((name) => packages[`node_modules/${name}`]);

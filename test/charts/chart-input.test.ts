@@ -33,7 +33,7 @@ describe.skipIf(!canRender)('the chart', () => {
   });
 });
 
-describe('what the docs tell to apply', () => {
+describe('manifests of the docs', () => {
   const docs = ['docs/kubernetes.md', 'charts/agent/README.md'].map((path) =>
     readFileSync(join(chartFolder, '..', '..', path), 'utf8'),
   );
@@ -44,13 +44,13 @@ describe('what the docs tell to apply', () => {
   const plain = blocks.filter(isManifest).flatMap(parseManifests);
   const examples = blocks.filter((block) => !isManifest(block));
 
-  test('is what Kubernetes takes, and an environment that the agent takes', async () => {
+  test('is accepted by Kubernetes, and has an environment that the agent accepts', async () => {
     expect(plain.map(({ kind }) => kind)).toEqual(['Deployment', 'PodDisruptionBudget']);
     expect(await schemaFaults(plain)).toEqual([]);
     expect(unknownFields(plain)).toEqual([]);
   }, 120_000);
 
-  test.skipIf(!canRender)('is the same pod that the chart makes, without its values', () => {
+  test.skipIf(!canRender)('is the same pod that the chart renders, without its values', () => {
     const [deployment] = plain;
     const byHand = podOf(deployment as Deployment); // the first, as above
     const byChart = podOf(only(renderAll({ least: cases['the least'] ?? { values: least } }).least));

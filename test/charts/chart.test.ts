@@ -29,7 +29,7 @@ describe.skipIf(!canRender)('the chart', () => {
     all = renderAll(cases);
   }, 300_000);
 
-  test('makes manifests that Kubernetes takes, without a field that it does not know', async () => {
+  test('renders manifests that Kubernetes accepts, without unknown fields', async () => {
     const manifests = Object.values(all).flatMap((success) => success.manifests);
     expect(manifests.length).toBeGreaterThan(50);
     expect(await schemaFaults(manifests)).toEqual([]);
@@ -63,7 +63,7 @@ describe.skipIf(!canRender)('the chart', () => {
     expect(names).not.toContain(only(other.other).metadata.name);
   });
 
-  test('takes each name that Helm does: what begins with a digit, has dots, or would be cut at a dash', async () => {
+  test('accepts each name that Helm accepts: with a leading digit, dots, or a dash at the cut', async () => {
     const more = {
       ...least,
       caBundle: { pem: '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n' },
@@ -248,7 +248,7 @@ describe.skipIf(!canRender)('the chart', () => {
     expect(JSON.stringify(podOf(only(of('the least'))).volumes)).toContain('"secretName":"berlin-key"');
   });
 
-  test('gives agents the least privilege, and what pings and the browser need only where it is asked for', () => {
+  test('gives agents the least privilege, and more for pings and the browser only on request', () => {
     for (const deployment of everyDeployment()) {
       expect(podOf(deployment)['automountServiceAccountToken']).toBe(false);
       expect(podOf(deployment).securityContext['runAsNonRoot']).toBe(true);
@@ -321,7 +321,7 @@ describe.skipIf(!canRender)('the chart', () => {
     ]);
   });
 
-  test('lets a deployment differ from the others, and renders what is added', () => {
+  test('lets a deployment differ from the others, and renders its additions', () => {
     const [, , suite, uptime] = deploymentsOf(of('everything'));
     if (suite === undefined || uptime === undefined) throw new Error('deployments are missing');
     expect(podOf(uptime)).toMatchObject({ nodeSelector: { pool: 'small' } });
@@ -340,7 +340,7 @@ describe.skipIf(!canRender)('the chart', () => {
     });
   });
 
-  test('lets nobody in but for metrics, and keeps agents from the metadata of the cloud', () => {
+  test('allows inbound traffic only for metrics, and blocks the cloud metadata service', () => {
     const policy = (name: string) =>
       of(name).manifests.find(({ kind }) => kind === 'NetworkPolicy')?.['spec'];
     expect(policy('a long name, with everything that is named after it')).toMatchObject({
@@ -370,7 +370,7 @@ describe.skipIf(!canRender)('the chart', () => {
     });
   });
 
-  test('tells who installs it how to look, and what is amiss', () => {
+  test('prints notes with commands to inspect the release, and with warnings', () => {
     expect(of('the least').notes).toContain(
       'kubectl -n monitoring rollout status deployment/berlin-location-agent\n',
     );
@@ -385,7 +385,7 @@ describe.skipIf(!canRender)('the chart', () => {
     );
   });
 
-  test('gives a roll no bounds where there is none, and a label that is told twice once', () => {
+  test('sets no rollout limits without a value, and a duplicate label once', () => {
     const [alone] = deploymentsOf(of('agents that are never two, with limits as large as requests'));
     expect(alone?.spec).toMatchObject({ replicas: 1 });
     expect((alone?.spec as { strategy?: unknown } | undefined)?.strategy).toEqual({ type: 'Recreate' });

@@ -38,7 +38,7 @@ function at(path: string): unknown {
     .reduce<unknown>((value, name) => (value as { [name: string]: unknown } | undefined)?.[name], values);
 }
 
-test('every value of the schema stands in values.yaml, but those that a deployment or a probe may add', () => {
+test('every value of the schema is in values.yaml, except those that a deployment or a probe may add', () => {
   const added =
     /^(global|enabled)$|^deployments\.\w+\.(image\.\w+|resources\.\w+|data\.ephemeral\.\w+|topologySpreadConstraints|nodeSelector|tolerations|affinity|priorityClassName|pod(Annotations|Labels)|extra(Env|EnvFrom|Volumes|VolumeMounts)|seccompLocalhostProfile)$|^\w+Probe\./;
   const missing = pathsOfSchema(schema).filter((path) => at(path) === undefined && !added.test(path));
@@ -62,7 +62,7 @@ test('every value of values.yaml is in the schema, which is closed: no name is l
   expect({ unknown, open }).toEqual({ unknown: [], open: [] });
 });
 
-test("README's table is what values.yaml says, of every value", () => {
+test('the table of the README matches values.yaml', () => {
   const { status, stderr } = spawnSync(process.execPath, [join(root, 'scripts', 'chart.mjs'), '--check'], {
     encoding: 'utf8',
   });

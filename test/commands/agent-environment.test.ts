@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { agentEnvironment, readAgentConfig } from '../../src/config.ts';
 
-test('an agent beside the service gets its key and its way, and none of the secrets of the service', () => {
+test('an agent of dev gets its key and proxy, and no secret of the service', () => {
   const env = agentEnvironment(
     {
       PATH: '/bin',

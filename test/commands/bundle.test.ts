@@ -123,7 +123,7 @@ test('a key from a file, and none', async () => {
   });
 });
 
-test('a service that is busy is asked again, one that refuses is not', async () => {
+test('an upload is retried if the service is busy, and not if it refuses', async () => {
   const good = answer;
   answer = (response, body) =>
     received.length === 1
@@ -147,7 +147,7 @@ test('a service that is busy is asked again, one that refuses is not', async () 
   expect(received).toHaveLength(3);
 });
 
-test('what is typed wrong, and a folder that is no project', async () => {
+test('wrong arguments, and a folder that is not a project', async () => {
   expect(await failureOf([])).toMatchObject({ exitCode: exitCodes.usage });
   expect(await failureOf([project, project])).toMatchObject({ exitCode: exitCodes.usage });
   expect(await failureOf([project, '--nonsense'])).toMatchObject({ exitCode: exitCodes.usage });

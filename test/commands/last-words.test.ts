@@ -47,7 +47,7 @@ test.each<[string, string, number | null, NodeJS.Signals | null, string]>([
   ],
   ['a signal', "signal('SIGQUIT')", null, 'SIGQUIT', '"signal":"SIGQUIT"'],
   ['another signal', "signal('SIGUSR2')", null, 'SIGUSR2', '"signal":"SIGUSR2"'],
-])('%s leaves a line', { timeout: 30_000 }, async (_what, code, status, signal, said) => {
+])('%s logs a line', { timeout: 30_000 }, async (_what, code, status, signal, said) => {
   const ended = await end(code);
   expect(ended).toMatchObject({ status, signal });
   const line = ended.lines.find((text) => text.startsWith('{"level":"FATAL"'));
@@ -55,6 +55,6 @@ test.each<[string, string, number | null, NodeJS.Signals | null, string]>([
   expect(ended.lines.join('')).not.toContain('a-secret');
 });
 
-test('an end as it should be leaves none', { timeout: 30_000 }, async () => {
+test('a normal exit logs no line', { timeout: 30_000 }, async () => {
   expect(await end('isAsItShould(); process.exit(0)')).toEqual({ status: 0, signal: null, lines: [] });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { lineSplitter, readableLine } from '../../src/commands/readable-log.ts';
 
-test('a log line becomes readable, other text stays', () => {
+test('a log line becomes readable, other text is unchanged', () => {
   const line = JSON.stringify({
     level: 'INFO',
     time: '2026-05-06T07:08:09.123Z',
@@ -16,7 +16,7 @@ test('a log line becomes readable, other text stays', () => {
   expect(readableLine('(node:1) Warning: x', 'agent')).toBe('         -     agent    (node:1) Warning: x');
 });
 
-test('lines are cut where they end, however the chunks fall', () => {
+test('lines are split correctly, however they are chunked', () => {
   const lines: string[] = [];
   const split = lineSplitter((line) => lines.push(line));
   for (const chunk of ['a', 'b\n', '\nc\nd', '\n']) split(chunk);

@@ -72,7 +72,7 @@ test('shop', async ({ page, context, request }, info) => {
   throw new Error('failed with ' + token + ' at ${madeAtRunTime}');
 });`;
 
-describe.runIf(hasPlaywright)('what leaves an agent', { timeout: 120_000 }, () => {
+describe.runIf(hasPlaywright)('data that leaves an agent', { timeout: 120_000 }, () => {
   let bench: ScriptBench;
   let server: Server;
   let url: string;

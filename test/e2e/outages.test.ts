@@ -170,7 +170,7 @@ test('an upload and a download take as little memory whatever their size', { tim
 
 let agent: Agent;
 
-test('a refused key ends the agent with 77 and one line; an unreachable service never does', async () => {
+test('the agent exits with 77 and one line for a refused key, and never for an unreachable service', async () => {
   const refused = startAgent(`pl_${'0'.repeat(32)}`);
   expect(await refused.program.exited).toBe(77);
   const plain = refused.program
@@ -199,7 +199,7 @@ test('a refused key ends the agent with 77 and one line; an unreachable service 
   await isReady(agent);
 }, 60_000);
 
-test('results that pile up while the service is dead all arrive; a half upload leaves nothing', async () => {
+test('all results of an outage arrive; a partial upload leaves no file', async () => {
   const count = 6;
   let asked = 0;
   const target = await startTarget({

@@ -28,7 +28,7 @@ await at(process.argv[2]);
 console.log('went on');
 process.exit(0);`;
 
-describe.runIf(hasSuites)('the end of an agent with a suite', { timeout: 120_000 }, () => {
+describe.runIf(hasSuites)('agents that exit during a suite', { timeout: 120_000 }, () => {
   let bench: SuiteAgents;
   let api: Api;
   const servers: Server[] = [];

@@ -55,7 +55,7 @@ describe.runIf(runs)('a project with all of it', { timeout: 180_000 }, () => {
     'visitor | what the shop sells @smoke @catalogue | passed',
   ];
 
-  test('runs as it is, and its result tells all of it', async () => {
+  test('runs unchanged, and its result is complete', async () => {
     const started = await bench.start(shop, env());
     const run = await started.run;
     expect(run.failure, started.log.join('\n')).toBeNull();

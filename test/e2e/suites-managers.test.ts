@@ -115,7 +115,7 @@ describe.runIf(runs)('projects run as they are', { timeout: 120_000 }, () => {
     expect(bench.processes()).toEqual([]);
   });
 
-  test('a browser that can not be had is our fault, and says which', async () => {
+  test('a browser that cannot be installed is our fault and is named', async () => {
     const started = await bench.start(join(suiteFixtures, 'yarn-modules'), {
       suite: {
         projects: ['webkit'],

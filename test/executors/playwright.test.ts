@@ -134,7 +134,7 @@ test.each([
     { ok: false, reason: { code: 'INSTALL_FAILED', owner: 'script' } },
   ],
   [
-    'cut off, with what there was',
+    'cut off, with the output so far',
     { failure: reasonOf('SCRIPT_TIMEOUT', 'too long') },
     { ok: false, reason: { code: 'SCRIPT_TIMEOUT' } },
   ],

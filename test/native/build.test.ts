@@ -41,14 +41,14 @@ describe('scripts/native.mjs', () => {
   const unconfined = 'scripts run without confinement';
   const pingsOnly = 'an agent without privileges sends pings only through ping sockets';
 
-  it('says what is missing without a compiler', () => {
+  it('names what is missing without a compiler', () => {
     expect(build({ PATH: join(folder, 'nothing'), CC: '' })).toEqual({
       status: 1,
       stderr: `no C compiler for the native addon, the launcher, the raw-socket helper: install gcc and libc6-dev; until then ${pings}; ${unconfined}; ${pingsOnly}\n`,
     });
   });
 
-  it('says why it does not compile, and leaves nothing behind', () => {
+  it('reports why it does not compile, and leaves no file', () => {
     const broken = join(folder, 'broken-cc');
     writeFileSync(
       broken,

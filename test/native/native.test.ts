@@ -11,7 +11,7 @@ describe.skipIf(native === null)('native addon', () => {
   if (native === null) return;
   const nothing = (): void => undefined;
 
-  it('loads once and says no problem', () => {
+  it('loads once without a problem', () => {
     expect(loadNative()).toBe(native);
     expect(nativeProblem()).toBe(null);
   });
@@ -38,7 +38,7 @@ describe.skipIf(native === null)('native addon', () => {
     .map((raw) => native.openEcho(4, raw, new Float64Array(replyNumbers), nothing, nothing))
     .find((opened): opened is NativePort => typeof opened !== 'number');
 
-  it.skipIf(port === undefined)('answers what can not be sent with an errno', () => {
+  it.skipIf(port === undefined)('returns an errno for packets that cannot be sent', () => {
     if (port === undefined) return;
     expect(() => native.sendEcho(port, 65_536, '127.0.0.1', 56, 0)).toThrow(TypeError);
     expect(native.sendEcho(port, 1, '127.0.0.1', 56, 256)).toBe(-22);
@@ -77,13 +77,13 @@ describe.skipIf(native === null)('native addon', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it.skipIf(port === undefined)('lets the process end with a port open', () => {
+  it.skipIf(port === undefined)('lets the process exit with a port open', () => {
     const open =
       '[true, false].map((raw) => native.openEcho(4, raw, new Float64Array(384), () => {}, () => {}))';
     expect(run(`${open}; console.log("open")`)).toBe('open\n');
   });
 
-  it.skipIf(port === undefined)('lets a worker thread end with a port open, and be collected', () => {
+  it.skipIf(port === undefined)('lets a worker thread exit with a port open, and be collected', () => {
     const worker = `
       const native = require(${JSON.stringify(addon)});
       for (let i = 0; i < 20; i++) {

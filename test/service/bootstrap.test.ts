@@ -44,7 +44,7 @@ describe.each(databases)('bootstrap: $name', (database) => {
          left join location_keys lk on lk.location_id = l.id`,
       );
 
-    it('generates what the configuration leaves open, and finds it again', async () => {
+    it('generates what the configuration does not set, and finds it again', async () => {
       const config = { ...nothing, dataDir };
       const first = await bootstrap({ db, config, now });
       expect(first.keysFile).toBe(join(dataDir, 'keys.json'));
@@ -76,7 +76,7 @@ describe.each(databases)('bootstrap: $name', (database) => {
       expect((await rows(db)).length).toBe(1);
     });
 
-    it('takes what the configuration gives, and keeps a given encryption key out of the file', async () => {
+    it('uses the configured values, and does not write a configured encryption key to the file', async () => {
       const config = {
         dataDir,
         databaseUrl: null,
@@ -129,7 +129,7 @@ describe.each(databases)('bootstrap: $name', (database) => {
       expect(await rows(db)).toEqual(stored);
     });
 
-    it('says that the encryption key is gone with its file', async () => {
+    it('reports that the encryption key was lost with its file', async () => {
       await bootstrap({ db, config: { ...nothing, dataDir }, now });
       await rm(join(dataDir, 'keys.json'));
       await expect(bootstrap({ db, config: { ...nothing, dataDir }, now })).rejects.toMatchObject({

@@ -106,38 +106,42 @@ async function failOnce(checkId: string): Promise<void> {
 const results = async (checkId: string) =>
   (await call<{ id: string }[]>('GET', `/v1/check-results/${checkId}?limit=100`)).map(({ id }) => id);
 
-test('a result that was acknowledged is told, whatever ends the service', { timeout: 180_000 }, async () => {
-  await call('POST', '/v1/alert-channels', {
-    type: 'WEBHOOK',
-    config: { url: target.url, template: '{{CHECK_ID}} {{ALERT_TYPE}}' },
-  });
-  const checkId = await createCheck();
-  const agents = failing();
-  await runNow(checkId);
-  await until(() => isAcknowledged(agents), 'the acknowledgement', 60_000);
-  await kill();
-  await agents.stop();
+test(
+  'the notification for an acknowledged result survives any exit of the service',
+  { timeout: 180_000 },
+  async () => {
+    await call('POST', '/v1/alert-channels', {
+      type: 'WEBHOOK',
+      config: { url: target.url, template: '{{CHECK_ID}} {{ALERT_TYPE}}' },
+    });
+    const checkId = await createCheck();
+    const agents = failing();
+    await runNow(checkId);
+    await until(() => isAcknowledged(agents), 'the acknowledgement', 60_000);
+    await kill();
+    await agents.stop();
 
-  await start();
-  type Logged = { id: string; status: string; alertType: string };
-  const [logged, ...others] = await until(
-    async () => {
-      const log = await call<Logged[]>('GET', `/v1/alert-notifications?checkId=${checkId}`);
-      return log.length > 0 && log.every(({ status }) => status === 'SUCCESS') ? log : null;
-    },
-    'the notification',
-    60_000,
-  );
-  expect([logged?.alertType, others]).toEqual(['ALERT_FAILURE', []]);
-  // Once, or again where it was told and the service could not note it: its id is the same.
-  const received = target.received.filter(({ body }) => body.startsWith(checkId));
-  expect(received.length).toBeGreaterThan(0);
-  for (const { body, headers } of received) {
-    expect([body, headers['x-service-delivery']]).toEqual([`${checkId} ALERT_FAILURE`, logged?.id]);
-  }
-});
+    await start();
+    type Logged = { id: string; status: string; alertType: string };
+    const [logged, ...others] = await until(
+      async () => {
+        const log = await call<Logged[]>('GET', `/v1/alert-notifications?checkId=${checkId}`);
+        return log.length > 0 && log.every(({ status }) => status === 'SUCCESS') ? log : null;
+      },
+      'the notification',
+      60_000,
+    );
+    expect([logged?.alertType, others]).toEqual(['ALERT_FAILURE', []]);
+    // Once, or again where it was told and the service could not note it: its id is the same.
+    const received = target.received.filter(({ body }) => body.startsWith(checkId));
+    expect(received.length).toBeGreaterThan(0);
+    for (const { body, headers } of received) {
+      expect([body, headers['x-service-delivery']]).toEqual([`${checkId} ALERT_FAILURE`, logged?.id]);
+    }
+  },
+);
 
-test('an analysis that a model makes survives a kill of the service', { timeout: 180_000 }, async () => {
+test('an analysis by a model survives a kill of the service', { timeout: 180_000 }, async () => {
   const checkId = await createCheck();
   await failOnce(checkId);
   const group = await until(
@@ -240,7 +244,7 @@ test('a disk that fills up costs no result, and none twice', { timeout: 180_000 
   expect(after).toEqual(expect.arrayContaining(before));
 });
 
-test('it ends when it is told to', async () => {
+test('it exits on SIGTERM', async () => {
   program.kill('SIGTERM');
   expect(await program.exited).toBe(0);
   // For tests that come after this one.

@@ -136,7 +136,7 @@ describe.skipIf(binaries === null)(binaries === null ? 'no PostgreSQL binaries' 
     return expect.poll(() => acknowledged(agents), { timeout: 15_000, interval: 50 }).toBeGreaterThan(wanted);
   };
 
-  test('those that start at once on an empty database agree; a restart of the database loses and doubles nothing', async () => {
+  test('replicas that start at the same time on an empty database agree; a database restart loses or duplicates nothing', async () => {
     const replicas = await startReplicas(await newDatabase(), 2);
     expect(new Set(replicas.map(({ accountId }) => accountId)).size).toBe(1);
     expect(replicas.filter(({ keysFile }) => keysFile !== null)).toHaveLength(1);
@@ -171,7 +171,7 @@ describe.skipIf(binaries === null)(binaries === null ? 'no PostgreSQL binaries' 
     expect(agents.runs.every(({ outcome }) => outcome === 'stored' || outcome === 'duplicate')).toBe(true);
   }, 60_000);
 
-  test('a replica that is killed and one that comes back lose and double nothing', async () => {
+  test('a killed replica and a restarted one lose or duplicate nothing', async () => {
     const env = await newDatabase(`template ${migratedDatabase}`);
     const start = async () => {
       const replica = startProgram(program, ['service'], { ...env(), LOG_LEVEL: 'ERROR' });

@@ -61,7 +61,7 @@ describe('startService', () => {
     expect(await claim(service.keys?.locationKey ?? '')).toMatchObject({ status: 400 });
   });
 
-  test('a port that is taken is one clear line, and leaves nothing open', async () => {
+  test('a port in use is reported in one clear line, and nothing stays open', async () => {
     const { port } = new URL(service.url);
     const config = configOf('second', port);
     const refusal = {
@@ -79,7 +79,7 @@ describe('startService', () => {
 });
 
 describe('runService', () => {
-  test('prints the ready line without keys, and ends at SIGTERM', async () => {
+  test('prints the ready line without keys, and exits on SIGTERM', async () => {
     const lines: string[] = [];
     let ready: () => void = () => undefined;
     const isReady = new Promise<void>((resolve) => (ready = resolve));

@@ -9,7 +9,7 @@ const all: Confinement = {
   missing: [],
 };
 
-test('this host is looked at without an exception', async () => {
+test('this host is checked without an exception', async () => {
   const found = await Promise.all(isolationProbes().map(({ run }) => run(new AbortController().signal)));
   expect(found.map(({ status }) => status)).not.toContain(undefined);
 });
@@ -27,7 +27,7 @@ test('all layers: only its own files and the network', () => {
   });
 });
 
-test('a container without namespaces: the remedy, and what stays open', () => {
+test('a container without namespaces: the remedy, and the remaining risks', () => {
   const host: Confinement = {
     ...all,
     holds: { ...all.holds, namespaces: false },
@@ -43,7 +43,7 @@ test('a container without namespaces: the remedy, and what stays open', () => {
   );
 });
 
-test('an old kernel under root: files are open, and said to be', () => {
+test('an old kernel under root: files are accessible, which is reported', () => {
   const host: Confinement = {
     ...all,
     landlockVersion: 0,

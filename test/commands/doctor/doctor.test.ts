@@ -71,7 +71,7 @@ async function findings(
   return { code, byName: Object.fromEntries(report.findings.map((finding) => [finding.name, finding])) };
 }
 
-test('with a service and its key, every part is looked at', async () => {
+test('with a service and its key, every part is checked', async () => {
   skewMs = 0;
   const { byName } = await findings({ API_KEY: key });
   expect(Object.keys(byName)).toEqual([
@@ -148,7 +148,7 @@ test('a service that is not there, or is something else', async () => {
   );
 });
 
-test('the way through a proxy is named without its password', async () => {
+test('the proxy is named without its password', async () => {
   const { byName } = await findings({
     HTTP_PROXY: `http://user:secret@127.0.0.1:${portal.port}`,
     API_KEY: key,
@@ -164,28 +164,25 @@ test('a data directory that can not be written is a finding', async () => {
   expect(byName['data directory']).toMatchObject({ status: 'problem' });
 });
 
-test.skipIf(runtimesHere.length === 0)(
-  'a folder for temporary files that can not be written is told',
-  async () => {
-    const before = process.env['TMPDIR'];
-    process.env['TMPDIR'] = join(folder, 'nowhere');
-    try {
-      const { byName } = await findings({});
-      const browser = byName[`browser ${runtimesHere[0]?.name}`];
-      // Where there is no Chromium that is what it says.
-      if (browser?.status !== 'problem')
-        expect(browser).toMatchObject({
-          status: 'note',
-          remedy: expect.stringContaining('--tmpfs /tmp') as string,
-        });
-    } finally {
-      if (before === undefined) delete process.env['TMPDIR'];
-      else process.env['TMPDIR'] = before;
-    }
-  },
-);
+test.skipIf(runtimesHere.length === 0)('an unwritable folder for temporary files is reported', async () => {
+  const before = process.env['TMPDIR'];
+  process.env['TMPDIR'] = join(folder, 'nowhere');
+  try {
+    const { byName } = await findings({});
+    const browser = byName[`browser ${runtimesHere[0]?.name}`];
+    // Where there is no Chromium that is what it says.
+    if (browser?.status !== 'problem')
+      expect(browser).toMatchObject({
+        status: 'note',
+        remedy: expect.stringContaining('--tmpfs /tmp') as string,
+      });
+  } finally {
+    if (before === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = before;
+  }
+});
 
-test('probes are bounded in time, and one that throws hides no other', async () => {
+test('probes have a time limit, and one that throws does not hide the others', async () => {
   const forever = () => new Promise<never>(() => undefined);
   const found = await runProbes(
     [
@@ -202,7 +199,7 @@ test('probes are bounded in time, and one that throws hides no other', async () 
   ]);
 });
 
-test('the table is aligned and ends with the count', () => {
+test('the table is aligned and has the count in its last line', () => {
   expect(
     findingsTable([
       { name: 'a', ...ok('fine') },
@@ -221,7 +218,7 @@ test('Node before 20.19 is too old', () => {
   expect(nodeVersion('18.20.0').status).toBe('problem');
 });
 
-test('wrong arguments and malformed variables end with their code', async () => {
+test('wrong arguments and malformed variables exit with their code', async () => {
   const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
   const call = (command: Command, args: string[], env = {}) => command(args, { ...io, env });
   await expect(call(doctor, ['--nope'])).rejects.toMatchObject({ exitCode: 64 });
@@ -229,7 +226,7 @@ test('wrong arguments and malformed variables end with their code', async () => 
   await expect(call(doctor, [], { SERVICE_URL: 'nonsense' })).rejects.toMatchObject({ exitCode: 78 });
 });
 
-test('what is missing is told as this package can have it: by its scripts, or, in an image, by another image', () => {
+test('missing parts are reported with the remedy: a script, or another image', () => {
   expect([runtimeRemedy('2025.04'), enginesRemedy()]).toEqual([
     'node scripts/runtime.mjs install 2025.04',
     'node scripts/engines.mjs install',

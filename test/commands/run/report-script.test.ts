@@ -81,7 +81,7 @@ test('tests with their steps and errors, calls, pages', () => {
   ]);
 });
 
-test('errors of a script without tests, and nothing of other types', () => {
+test('errors of a script without tests, and none for other types', () => {
   expect(scriptLines({ errors: ['SyntaxError: no'], tests: [] })).toEqual(['        SyntaxError: no']);
   expect(scriptLines({ response: { status: 200 } })).toEqual([]);
 });

@@ -110,7 +110,7 @@ warn  careful
 `);
 });
 
-test('what a terminal would obey is taken out', () => {
+test('terminal control sequences are removed', () => {
   const report = resultReport('x', [{ ...passed, reason: reasonOf('INTERNAL', 'a\u001b[2Jb\r\nc') }]);
   expect(report).toContain('INTERNAL (agent): a [2Jb c\n');
 });
@@ -132,7 +132,7 @@ test('pings are counted', () => {
   );
 });
 
-test('the way and the packets of a failure of the network', () => {
+test('the traceroute and the packets of a network failure', () => {
   const times = { lastMs: 0.25, avgMs: 0.3, bestMs: 0.2, worstMs: 12.5, stddevMs: 0.1 };
   const silent = { lastMs: null, avgMs: null, bestMs: null, worstMs: null, stddevMs: null };
   const details = {

@@ -87,7 +87,7 @@ test('fields of the file reach the job', () => {
   });
 });
 
-test('several mistakes are told at once, each by its field', () => {
+test('several mistakes are reported at once, each by its field', () => {
   expect(
     errorsOf({
       checkType: 'TCP',
@@ -111,7 +111,7 @@ test('several mistakes are told at once, each by its field', () => {
   });
 });
 
-test('what no schema can say is told as well', () => {
+test('rules beyond the schema are reported too', () => {
   expect(
     errorsOf({
       checkType: 'URL',

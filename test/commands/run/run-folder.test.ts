@@ -65,7 +65,7 @@ async function failureOf(args: string[]): Promise<{ exitCode: number; message: s
   return { exitCode: error.exitCode, message: error.message };
 }
 
-test('what is typed wrong', async () => {
+test('wrong arguments', async () => {
   const bare = join(folder, 'bare');
   mkdirSync(bare);
   writeFileSync(join(bare, 'package.json'), '{}');
@@ -131,7 +131,7 @@ test('options become the fields of the job', async () => {
 });
 
 describe.runIf(hasSuites)('suites from a folder', { timeout: 240_000 }, () => {
-  test('run, as on an agent, and are told of', async ({ skip }) => {
+  test('run as on an agent, and are reported', async ({ skip }) => {
     await builtProgram();
     await layBuilds(join(folder, 'builds'));
     const project = makeProject(join(folder, 'project'), {

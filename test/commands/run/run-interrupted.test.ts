@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { run } from '../../../src/commands/run/run.ts';
 
-test('Ctrl-C ends a run, which says that it was interrupted here', { timeout: 30_000 }, async () => {
+test('Ctrl-C cancels a run, which reports that it was interrupted', { timeout: 30_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'run-interrupted-'));
   // Never answers: whoever waits for it is interrupted.
   const server = createServer(() => void process.emit('SIGINT'));

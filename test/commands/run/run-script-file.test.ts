@@ -52,7 +52,7 @@ test('a script becomes a job that an agent takes', async () => {
   expect(multi).toMatchObject({ checkType: 'MULTI_STEP', script: { runtimeId: '2025.04' } });
 });
 
-test('what it imports from its folder comes along, once, however it is named', async () => {
+test('imports from its folder are included, once each', async () => {
   const path = put(
     'main.ts',
     `import { a } from './lib/a.js';\nconst b = require("./lib/b");\nimport './lib';\nawait import('./data.json');\nimport x from './gone.ts';`,
@@ -71,7 +71,7 @@ test('what it imports from its folder comes along, once, however it is named', a
   ]);
 });
 
-describe('is refused with what to do', () => {
+describe('is refused with the remedy', () => {
   test.each([
     [{ type: 'URL' }, '--type must be one of BROWSER, MULTI_STEP'],
     [{ runtime: '1999.01' }, '--runtime must be one of 2026.04'],
@@ -83,7 +83,7 @@ describe('is refused with what to do', () => {
     });
   });
 
-  test('an import from outside its folder, also by way of a link', async () => {
+  test('an import from outside its folder, also through a link', async () => {
     const secret = put('outside.js', 'module.exports = 1');
     const path = put('in/main.ts', `import '../outside.js';`);
     await expect(read(path)).rejects.toMatchObject({ exitCode: 64 });

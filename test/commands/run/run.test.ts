@@ -155,7 +155,7 @@ test('secrets of the file and of the environment leave neither in reports nor in
   }
 });
 
-test('what can not be run says why, with its exit code', async () => {
+test('a check that cannot run reports why, with its exit code', async () => {
   const rejection = async (start: Promise<unknown>): Promise<[number, string]> => {
     const error: unknown = await start.then(
       () => new Error('it ran'),

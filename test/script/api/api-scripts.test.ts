@@ -27,7 +27,7 @@ const forged = (...messages: unknown[]) =>
      try { rest = rest.subarray(fs.writeSync(3, rest)) } catch (error) { if (error.code !== 'EAGAIN') throw error }
    }`;
 
-describe.skipIf(runtimesHere.length === 0)('a process that does not come up', () => {
+describe.skipIf(runtimesHere.length === 0)('a process that does not start', () => {
   test('is not waited for beyond the deadline, and is not the script’s fault', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'api-scripts-'));
     const node = join(folder, 'node');
@@ -68,7 +68,7 @@ describe.skipIf(runtimesHere.length === 0)('hostile setup and teardown scripts',
     scripted.seen.length = 0;
   });
 
-  test('threads that never come back and promises without end: 10 s, then the rest of the run', async () => {
+  test('blocked threads and pending promises are stopped after 10 s, then the rest of the run follows', async () => {
     // As deaf as a loop, which would take a core of the machine for all that time.
     const stuck = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);';
     const [setup, waiting, teardown] = await Promise.all([
@@ -152,7 +152,7 @@ describe.skipIf(runtimesHere.length === 0)('hostile setup and teardown scripts',
     expect(scripted.seen).toEqual([]);
   });
 
-  test('a gigabyte on the console: the first lines are kept, the run goes on', async () => {
+  test('a gigabyte on the console: the first lines are kept, and the run continues', async () => {
     const { base, lines } = await scripted.run({
       setup: `const line = 'x'.repeat(1e6); for (let i = 0; i < 1000; i++) console.log(line)`,
     });
@@ -247,7 +247,7 @@ describe.skipIf(runtimesHere.length === 0)('hostile setup and teardown scripts',
     expect(({} as { headers?: unknown }).headers).toBeUndefined();
   });
 
-  test('the bundled program is the one that runs, and nothing of it can be reached', async () => {
+  test('the bundled program runs, and scripts cannot access its internals', async () => {
     const { base, lines } = await scripted.run({
       setup: `console.log(require('path').extname(process.argv[1]), typeof process.mainModule, typeof exports.openChannel)`,
     });
@@ -264,7 +264,7 @@ describe.skipIf(runtimesHere.length === 0)('hostile setup and teardown scripts',
     expect(lines[0]).toMatch(/more than 100 secrets/);
   });
 
-  test('files are out of reach: nothing is read outside the runtime, nothing written', async () => {
+  test('files outside the runtime cannot be read, and none can be written', async () => {
     const { lines } = await scripted.run({
       setup: `
         const fs = process.getBuiltinModule('node:fs');

@@ -33,7 +33,7 @@ function put(file: string, content = '#!/bin/sh\n'): string {
 const chrome = (place: string, revision = '1200') =>
   put(join(folder, place, `chromium-${revision}`, 'chrome-linux64', 'chrome'));
 
-test('the folder of PLAYWRIGHT_BROWSERS_PATH comes before the usual ones', async () => {
+test('the folder of PLAYWRIGHT_BROWSERS_PATH takes precedence over the usual ones', async () => {
   const own = join(folder, 'own');
   expect(playwrightCaches(own)).toEqual([own, ...playwrightCaches()]);
   const usual = chrome('usual');

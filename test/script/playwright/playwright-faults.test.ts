@@ -52,7 +52,7 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
       /Cannot find .*no-such-package/,
     ],
     // Those that throw, and those with a syntax error: capture-verdicts.test.ts.
-  ])('one that %s', async (name, content, code, message) => {
+  ])('a script that %s', async (name, content, code, message) => {
     const { run } = runner!.start(content);
     const { failure, files, details } = await run;
     expect(failure).toMatchObject({ code, owner: 'script' });
@@ -62,7 +62,7 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
     expect(files.filter(({ type }) => type === 'trace' || type === 'video')).toEqual([]);
   });
 
-  test('what tests do to their own process and to its folder fails those tests, and leaves nothing', async () => {
+  test('tests that damage their own process or folder fail, and leave no file', async () => {
     const deep = `const fs = require('node:fs');
       for (let i = 0; i < 60; i++) { fs.mkdirSync('d'.repeat(200)); process.chdir('d'.repeat(200)); }
       fs.writeFileSync('last', ''); fs.mkdirSync('shut'); fs.chmodSync('shut', 0); process.chdir('/');`;
@@ -81,7 +81,7 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
     rmSync(workDir, { recursive: true });
   });
 
-  test('one that never ends is cut at the limit and keeps no files', async () => {
+  test('a script that never finishes is killed at the limit and keeps no files', async () => {
     const test = runner!.start(body('for (;;);'), { timeoutMs: 1000 });
     const { failure, files } = await test.run;
     expect(failure).toEqual({
@@ -92,7 +92,7 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
     expect(files).toEqual([]);
   });
 
-  test('one that prints without end', async () => {
+  test('a script that prints endlessly', async () => {
     const { failure } = await runner!.start(
       body(
         `for (let i = 0; i < 1e6; i++) { console.log('x'.repeat(1000)); if (i % 100 === 0) await new Promise(setImmediate); }`,
@@ -113,7 +113,7 @@ describe.runIf(hasPlaywright)('scripts that misbehave', { timeout: 60_000 }, () 
     await expect(run).rejects.toMatchObject({ code: 'cancelled' });
   });
 
-  test('one that is at the limit while a browser starts is cut at the limit', async () => {
+  test('a script that reaches the limit while a browser starts is killed', async () => {
     const hangs = program('hanging-later', 'exec sleep 600');
     const slow = startRunner({ browsers: { chromium: [hangs], installed: [] } });
     try {
@@ -228,7 +228,7 @@ describe.runIf(hasPlaywright)('pages that misbehave', { timeout: 60_000 }, () =>
     }
   });
 
-  test('many pop-ups and alerts without end come to one result', async () => {
+  test('endless pop-ups and alerts give one result', async () => {
     runner = startRunner();
     const test = runner.start(
       `${importTest}test('one', async ({ page }) => {

@@ -135,7 +135,7 @@ test('values of the wrong kind and size become small ones of the right kind', as
   expect(Number.isFinite(run?.durationMs)).toBe(true);
 });
 
-test('only files of the run are taken: no links, no way out, no second names', async () => {
+test('only files of the run are collected: no links, no paths outside, no hard links', async () => {
   const inside = join(folder, 'output', 'a-test', 'trace.zip');
   writeFileSync(inside, 'zip');
   writeFileSync(join(folder, 'script', 'shot.png'), 'png');
@@ -236,7 +236,7 @@ test('records of the capture: wrong ones are left out, links are not read, every
   expect(answer?.secrets).toEqual(['abc']);
 });
 
-test('marks of tests that are not in the report count for nothing', async () => {
+test('marks of tests that are not in the report are ignored', async () => {
   report(complete);
   capture('capture-1-2.jsonl', { kind: 'degraded', test: { testId: 'other', retry: 0 }, reason: 'x' });
   expect((await readPlaywrightReport(options))?.run.degraded).toBeNull();
@@ -257,7 +257,7 @@ test('the time limit of the run, and an error outside of tests', async () => {
   });
 });
 
-test('records without end are read up to a bound', async () => {
+test('endless records are read up to a limit', async () => {
   report(complete);
   for (const id of [1, 2, 3]) {
     writeFileSync(

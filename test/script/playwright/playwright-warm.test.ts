@@ -7,7 +7,7 @@ import { hasPlaywright, startRunner } from '../../helpers/scripts/playwright.ts'
 describe.runIf(hasPlaywright)('processes that wait for a run', { timeout: 60_000 }, () => {
   beforeAll(async () => void (await builtProgram()), 120_000);
 
-  test('none is made for runs that come more seldom than one waits, else one by each', async () => {
+  test('a process is prepared only if runs are frequent enough', async () => {
     const idleMs = 300;
     const runner = startRunner({ idleMs });
     const folders = join(runner.folder, 'playwright');

@@ -102,7 +102,7 @@ describe.runIf(hasPlaywright)('scripts on Playwright Test', { timeout: 60_000 },
     expect(types).toEqual(['file', 'file', 'report', 'screenshot', 'trace', 'trace', 'video']);
   });
 
-  test('a multi-step script makes calls, says who asks, and records no video', async () => {
+  test('a multi-step script makes calls with its user agent, and records no video', async () => {
     const { run } = runner.start(
       `import { test, expect } from '@playwright/test';
        test('calls', async ({ request }) => {
@@ -121,7 +121,7 @@ describe.runIf(hasPlaywright)('scripts on Playwright Test', { timeout: 60_000 },
     expect(files.map(({ type }) => type).toSorted()).toEqual(['report', 'trace']);
   });
 
-  test('an ES module script runs, and nothing of one run is seen by the next', async () => {
+  test('an ES module script runs, and runs share no state', async () => {
     const { run, log } = runner.start(
       `import { test, expect } from '@playwright/test';
        import { value } from './other.mjs';
@@ -134,7 +134,7 @@ describe.runIf(hasPlaywright)('scripts on Playwright Test', { timeout: 60_000 },
     expect(log).toContain('[7,null,null]');
   });
 
-  test('one process waits for the next run, and nothing else is left', async () => {
+  test('one process waits for the next run, and no other is left', async () => {
     const own = startRunner();
     const { run } = own.start(`import { test } from '@playwright/test';\ntest('nothing', () => {});`);
     expect((await run).failure).toBeNull();

@@ -106,25 +106,25 @@ describe.for([
       return child.ended;
     });
 
-  it('ends a child that takes too much memory', async ({ skip }) => {
+  it('kills a child that uses too much memory', async ({ skip }) => {
     if (host.launcher === null) skip();
     const body = `const all = []; for (;;) { all.push(Buffer.alloc(4 << 20, 1)); await new Promise((r) => setTimeout(r, 5)); }`;
     expect(await bound({ memoryBytes: 150 * megabyte }, body)).toMatchObject({ exceeded: 'memoryBytes' });
   });
 
-  it('counts the memory of what it has started, also of daemons', async ({ skip }) => {
+  it('counts the memory of its children, including daemons', async ({ skip }) => {
     if (host.launcher === null) skip();
     const grow = `const all = []; setInterval(() => all.push(Buffer.alloc(4 << 20, 1)), 5)`;
     const body = `require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(grow)}], { detached: true, stdio: 'ignore' }).unref();`;
     expect(await bound({ memoryBytes: 250 * megabyte }, body)).toMatchObject({ exceeded: 'memoryBytes' });
   });
 
-  it('ends a child that takes too much processor time', async ({ skip }) => {
+  it('kills a child that uses too much processor time', async ({ skip }) => {
     if (host.launcher === null) skip();
     expect(await bound({ cpuSeconds: 1 }, 'for (;;);')).toMatchObject({ exceeded: 'cpuSeconds' });
   });
 
-  it('ends a child that writes too much to disk', async ({ skip }) => {
+  it('kills a child that writes too much to disk', async ({ skip }) => {
     if (host.launcher === null) skip();
     const body = `const fs = require('node:fs'); for (let n = 0; ; n++) { fs.writeFileSync('big-' + n, Buffer.alloc(1 << 20)); await new Promise((r) => setTimeout(r, 20)); }`;
     const end = await bound({ diskBytes: 8 * megabyte }, body);
@@ -132,7 +132,7 @@ describe.for([
     expect(end).toMatchObject({ exceeded: 'diskBytes' });
   });
 
-  it('ends a child that prints without end, and keeps the beginning', async () => {
+  it('kills a child that prints endlessly, and keeps the first output', async () => {
     const { child, lines, ask } = await start({ limits: { outputBytes: 100_000 } }, layers());
     void ask(
       `for (;;) { process.stdout.write('0123456789'.repeat(1000)); await new Promise((r) => setImmediate(r)); }`,
@@ -142,7 +142,7 @@ describe.for([
     expect(lines[0]).toHaveLength(8192);
   });
 
-  it('ends a fork bomb', async ({ skip }) => {
+  it('kills a fork bomb', async ({ skip }) => {
     if (host.launcher === null) skip();
     const mark = `bomb-${process.pid}-${Math.floor(performance.now())}`;
     // Ten generations: enough to be one, and no danger to the machine should it not be stopped.
@@ -176,21 +176,21 @@ describe.for([
     expect(await child.kill()).toEqual({ code: null, signal: 'SIGKILL', exceeded: null });
   });
 
-  it('tells how a child ended by itself', async () => {
+  it('returns how a child exited by itself', async () => {
     const { child, ask } = await start({}, layers());
     void ask(`process.kill(process.pid, 'SIGTERM')`);
     expect(await child.ended).toEqual({ code: null, signal: 'SIGTERM', exceeded: null });
   });
 });
 
-describe('the way between agent and child', () => {
+describe('messages between agent and child', () => {
   it('gives the child the environment that was passed, and nothing else', async () => {
     const { child, ask } = await start({ env: { ONE: '1', EMPTY: '', 'ODD NAME': 'ü\n' } });
     expect(await ask('return process.env')).toEqual({ ONE: '1', EMPTY: '', 'ODD NAME': 'ü\n' });
     await child.kill();
   });
 
-  it.for([true, false])('reads through links to what it may read (programs: %s)', async (programs) => {
+  it.for([true, false])('reads through links to readable files (programs: %s)', async (programs) => {
     const other = mkdtempSync(join(tmpdir(), 'location-agent-linked-'));
     mkdirSync(join(other, 'real'));
     writeFileSync(join(other, 'real', 'file'), 'linked');
@@ -224,7 +224,7 @@ describe('the way between agent and child', () => {
     await child.kill();
   });
 
-  it('ends a child that sends messages without end', async () => {
+  it('kills a child that sends messages endlessly', async () => {
     const { child, ask } = await start({ limits: { outputBytes: 1000 } });
     void ask(`
       const fs = require('node:fs');
@@ -234,7 +234,7 @@ describe('the way between agent and child', () => {
   });
 
   it.for(['without a launcher', 'when its supervisor is killed'])(
-    'does not wait for whoever holds the pipes of a child that is gone, %s',
+    'does not wait for other processes that hold the pipes of an exited child, %s',
     async (how, { skip }) => {
       if (host.launcher === null && how !== 'without a launcher') skip();
       const layers = how === 'without a launcher' ? { ...host, launcher: null } : withoutNamespaces();
@@ -257,7 +257,7 @@ describe('the way between agent and child', () => {
     child.send({ id: 0, body: 'nobody hears this' });
   });
 
-  it('says why a child can not start', async () => {
+  it('reports why a child cannot start', async () => {
     const options = {
       node: '/nowhere/node',
       file: evaluate,
@@ -298,7 +298,7 @@ describe('the way between agent and child', () => {
   });
 });
 
-it('works without a launcher, with what is left', async () => {
+it('works without a launcher, with the remaining limits', async () => {
   const plain: Confinement = { ...host, launcher: null };
   const { child, ask } = await start({ env: { ONE: '1' }, programs: false }, plain);
   expect(await ask('return process.env')).toEqual({ ONE: '1' });

@@ -56,7 +56,7 @@ test('folders of any modes, deeper than a path may be, and links, which are not 
   await removeTree(elsewhere);
 });
 
-test('what is not there is no error, what can not be removed is one', async () => {
+test('a missing folder is no error, one that cannot be removed is', async () => {
   await removeTree(join(tmpdir(), 'never-was-there'));
   await expect(removeTree('/proc/self/fdinfo')).rejects.toThrow(/EPERM|EACCES/);
 });

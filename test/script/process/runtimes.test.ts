@@ -110,7 +110,7 @@ describe('the lists', () => {
     expect(cores).toEqual(['node_modules/playwright-core']);
   });
 
-  test.each(provided)('%s: what differs from the specified list is said with its reason', (name) => {
+  test.each(provided)('%s: differences from the specified list are documented with their reason', (name) => {
     const { dependencies } = readJson(name, 'package.json') as PackageList;
     const { replaced, unavailable, entryPoints } = readJson(name, 'runtime.json') as RuntimeFile;
     for (const [each, { listed, installed, reason }] of Object.entries(replaced)) {
@@ -248,7 +248,7 @@ describe('a small runtime', () => {
     expect(statSync(packages).ino).not.toBe(ino);
   }, 60_000);
 
-  test('an install that fails says why and leaves nothing that looks whole', async () => {
+  test('a failed install reports why and leaves no folder that looks complete', async () => {
     const { root, packages } = smallRuntimes();
     const lock = join(root, '2026.04', 'package-lock.json');
     writeFileSync(lock, readFileSync(lock, 'utf8').replaceAll('../helpers', '../nowhere'));
@@ -279,7 +279,7 @@ describe('a small runtime', () => {
     return { packages, node };
   }
 
-  test('is found when it is whole; each thing that may be wrong with it is told', async () => {
+  test('is found when it is complete; each possible fault is reported', async () => {
     const { root } = smallRuntimes();
     const { packages, node } = pretendInstalled(root);
     const found = (): { names: string[]; warnings: string[] } => {

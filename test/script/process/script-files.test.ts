@@ -17,7 +17,7 @@ describe('files of a script', () => {
   const write = (files: { path: string; content: string }[], reserved?: string[]) =>
     writeScriptFiles(folder, reserved === undefined ? { files } : { files, reserved });
 
-  test('are written below the folder, readable by us alone, beside home and temporary folder', async () => {
+  test('are written below the folder, readable only by the agent, next to home and temporary folder', async () => {
     const files = [
       { path: 'a.js', content: 'a' },
       { path: './lib/../lib/b.js', content: 'é' },

@@ -120,7 +120,7 @@ describe.runIf(runs)('suites', { timeout: 120_000 }, () => {
     expect(readdirSync(join(bench.folder)).filter((name) => name === 'outside')).toEqual([]);
   });
 
-  test('a cancelled suite ends as by Ctrl-C, and tells what it did by then', async () => {
+  test('a cancelled suite stops as by Ctrl-C, and reports its progress', async () => {
     const started = await bench.start(
       project({
         ...endless,
@@ -150,7 +150,7 @@ describe.runIf(runs)('suites', { timeout: 120_000 }, () => {
     expect(run.files.map(({ type }) => type)).toEqual(expect.arrayContaining(['log', 'report', 'trace']));
   });
 
-  test('what is deaf to all signals ends too, and nothing that it has started stays', async () => {
+  test('a suite that ignores all signals is killed with all its processes', async () => {
     const deaf = `for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => console.log('deaf to ' + name));`;
     const started = await bench.start(
       project({
@@ -196,7 +196,7 @@ describe.runIf(runs)('suites', { timeout: 120_000 }, () => {
     expect(run.files.map(({ name }) => name)).toContain('output.log');
   });
 
-  test('ends at once, without an answer, when the agent has lost its lease', async () => {
+  test('is killed at once, without a result, when the agent has lost its lease', async () => {
     const started = await bench.start(project({}), {
       suite: { testCommand: `printf 'it has %s\\n' begun; sleep 60` },
     });
@@ -206,7 +206,7 @@ describe.runIf(runs)('suites', { timeout: 120_000 }, () => {
   });
 });
 
-describe.runIf(hasSuites)('what keeps a suite from running', { timeout: 60_000 }, () => {
+describe.runIf(hasSuites)('suites that cannot run', { timeout: 60_000 }, () => {
   let bench: SuiteBench | undefined;
   afterEach(() => bench?.close());
   const start = async (
@@ -241,7 +241,7 @@ describe.runIf(hasSuites)('what keeps a suite from running', { timeout: 60_000 }
     expect((await run).failure).toMatchObject({ code: 'BUNDLE_INVALID', owner: 'script' });
   });
 
-  test('an archive that is not the one that the check has', async () => {
+  test('an archive that does not match the check', async () => {
     const digest = '0'.repeat(64);
     bench = startSuites();
     const { run } = await bench.start(makeProject(join(bench.folder, 'project'), {}), {
@@ -255,7 +255,7 @@ describe.runIf(hasSuites)('what keeps a suite from running', { timeout: 60_000 }
     await expect(run).rejects.toMatchObject({ code: 'RUNTIME_UNAVAILABLE' });
   });
 
-  test('a bundle that does not come: the stage says that it still goes on, and is named when the time is over', async () => {
+  test('a bundle that does not arrive: the stage is logged while it waits, and named at the timeout', async () => {
     const { run, log, workDir } = await start(
       {},
       { suite: { maxMinutes: 0.01 } },

@@ -30,7 +30,7 @@ test.each([
   ['(cd e2e; yarn playwright test) 2>&1 | cat', "(cd e2e; yarn playwright test --project='p') 2>&1 | cat"],
   ['playwright test "a && b" # all of it', `playwright test "a && b" --project='p' # all of it`],
   ['npx playwright@1.58.2 test 2>&1', "npx playwright@1.58.2 test 2>&1 --project='p'"],
-])('what is added to %s', (testCommand, expected) => {
+])('arguments added to %s', (testCommand, expected) => {
   const suite = { ...plain, testCommand, projects: ['p'] };
   expect(testCommandOf({ suite, manager: npm }).command).toBe(expected);
 });
@@ -43,7 +43,7 @@ test('no name leaves its quotes', () => {
   expect(printed.stdout).toBe(`--config|${name}|--project=${name}|`);
 });
 
-test('tags: any of the entries, all of an entry, none with an exclamation mark; whole words', () => {
+test('tags: any entry, all tags of an entry, exclusion with an exclamation mark; whole words', () => {
   const matching = (tags: string[]) =>
     ['one @smoke', 'two @smoke2', 'three @smoke @checkout', 'four @checkout', 'five @a.b'].filter((title) =>
       new RegExp(tagPattern(tags), 'gi').test(title),
@@ -58,7 +58,7 @@ test('tags: any of the entries, all of an entry, none with an exclamation mark; 
   expect(matching(['@axb'])).toEqual([]);
 });
 
-test('what a test command need not, or can not, do is said', () => {
+test('unsupported and redundant options of a test command are reported', () => {
   const suite = { ...plain, testCommand: 'npx playwright install chromium && npx playwright test --headed' };
   const { warnings } = testCommandOf({ suite, manager: npm });
   expect(warnings).toEqual([

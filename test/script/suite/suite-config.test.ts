@@ -27,7 +27,7 @@ const seen = (place: SuitePlace): unknown =>
   JSON.parse(readFileSync(join(place.project, 'seen.json'), 'utf8'));
 
 describe('where configs are', () => {
-  test('usual names in any folder, and what commands name', async () => {
+  test('usual names in any folder, and paths in commands', async () => {
     const place = project({
       'package.json': JSON.stringify({
         scripts: { e2e: 'playwright test -c "odd name.ts"', lint: 'eslint -c lint.js' },
@@ -64,7 +64,7 @@ describe('where configs are', () => {
     }
   });
 
-  test('what is no module fails the run, and no link leads the agent out of the project', async () => {
+  test('an invalid module fails the run, and no link leads the agent out of the project', async () => {
     const place = project({ 'config.json': '{}', 'sub/playwright.config.ts': '' });
     const outside = project({ 'playwright.config.ts': '' }).project;
     symlinkSync('sub', join(place.project, 'inside'));
@@ -85,7 +85,7 @@ describe('where configs are', () => {
     expect(await injected('inside')).toContain('sub/playwright.config.ts');
   });
 
-  test('a project without a config gets one; a taken name is left alone', async () => {
+  test('a project without a config gets one; an existing file is not overwritten', async () => {
     const place = project({ 'e2e/own.ts': '', 'e2e/own.as-given.ts': 'kept' });
     const testCommand = 'npm run e2e -- -c e2e/own.ts';
     const { configs } = await injectConfig({ place, suite: { configPath: null, testCommand } });
@@ -96,7 +96,7 @@ describe('where configs are', () => {
   });
 });
 
-describe.skipIf(runtimesHere.length === 0)('what Playwright makes of it', () => {
+describe.skipIf(runtimesHere.length === 0)('the config as Playwright loads it', () => {
   test('defaults where the project has none; a trace and no window always; its own reporters stay', async () => {
     const place = project({
       'playwright.config.ts': `import { defineConfig } from '@playwright/test';

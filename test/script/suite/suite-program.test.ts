@@ -107,7 +107,7 @@ describe.for([
   it.for([
     { how: 'alone', before: '' },
     { how: 'as the last of several commands', before: 'true && ' },
-  ])('a test runner ends as by Ctrl-C, with its report: $how', async ({ before }) => {
+  ])('a test runner stops as by Ctrl-C, with its report: $how', async ({ before }) => {
     const report = join(root, 'report');
     const runner = `process.on('SIGINT', () => { setTimeout(() => { require('fs').writeFileSync('report', 'interrupted'); process.exit(130); }, 300); })`;
     // A browser, in a group of its own: it is still there when the report is written.
@@ -125,7 +125,7 @@ describe.for([
     if (unsupervised) process.kill(Number(browserId), 'SIGKILL');
   });
 
-  it('what is deaf to SIGINT gets SIGTERM, and is killed when that does not help', async () => {
+  it('a program that ignores SIGINT gets SIGTERM, and then SIGKILL', async () => {
     const mark = `deaf-${process.pid}-${performance.now()}`;
     const deaf = server(
       `process.on('SIGINT', () => 0); process.on('SIGTERM', () => console.log('asked to end')); process.title; '${mark}'`,
@@ -146,7 +146,7 @@ describe.for([
     expect(processesWith(mark)).toEqual([]);
   });
 
-  it('takes daemons along, and servers that a program has left', async ({ skip }) => {
+  it('kills daemons and servers of the program', async ({ skip }) => {
     if (unsupervised) skip(); // a process group is all there is
     const mark = `daemon-${process.pid}-${Math.floor(performance.now())}`;
     const daemon = `${node} "process.on('SIGTERM', () => 0); process.on('SIGHUP', () => 0); process.on('SIGINT', () => 0); setInterval(() => '${mark}', 1000); console.log('ready')"`;
@@ -160,7 +160,7 @@ describe.for([
     expect(processesWith(mark)).toEqual([]);
   });
 
-  it('ends a program whose time is over', async () => {
+  it('kills a program at its timeout', async () => {
     expect(await start(layers(), 'sleep 60', { timeoutMs: 300 }).end).toMatchObject({
       timedOut: true,
       aborted: false,
@@ -174,7 +174,7 @@ describe.for([
     expect(await end).toMatchObject({ aborted: true, signal: 'SIGKILL' });
   });
 
-  it('starts nothing when the signal has fired before', async () => {
+  it('starts nothing if the signal has already fired', async () => {
     const running = new AbortController();
     running.abort(cancel);
     const { end } = start(layers(), 'touch started', { signal: running.signal });
@@ -182,12 +182,12 @@ describe.for([
     expect(existsSync(join(root, 'started'))).toBe(false);
   });
 
-  it('ends a program that prints without end', async () => {
+  it('kills a program that prints endlessly', async () => {
     const end = await start(layers(), 'yes', { limits: { outputBytes: 1_000_000 } }).end;
     expect(end).toMatchObject({ exceeded: 'outputBytes' });
   });
 
-  it('ends a program that writes more than it may, in many files or in one', async ({ skip }) => {
+  it('kills a program that writes too much, in many files or in one', async ({ skip }) => {
     if (unsupervised) skip();
     const limits = { diskBytes: 8 * 1024 ** 2 };
     const many = `i=0; while true; do head -c 1000000 /dev/zero > big-$i; i=$((i + 1)); sleep 0.02; done`;
@@ -211,7 +211,7 @@ describe.for([
     expect(lines.filter((line) => line.includes('read') && !line.includes(':'))).toEqual([]);
   });
 
-  it('keeps it away from files of others', async ({ skip }) => {
+  it('denies access to files of others', async ({ skip }) => {
     if (unsupervised || !host.holds.landlock) skip();
     const secret = mkdtempSync(join(tmpdir(), 'suite-secret-'));
     const { end, lines } = start(
@@ -251,7 +251,7 @@ it('has a /tmp of its own, where the host allows it', async ({ skip }) => {
   }
 });
 
-it('bounds the memory of a suite by what the machine has, shared among those that may run', () => {
+it('limits the memory of a suite to its share of the machine', () => {
   const one = suiteLimits(1).memoryBytes;
   expect(one).toBeLessThanOrEqual(6.8 * 1024 ** 3);
   expect(suiteLimits(1000).memoryBytes).toBe(1024 ** 3);

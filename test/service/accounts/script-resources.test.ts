@@ -9,7 +9,7 @@ import { minimalBody } from '../checks/check-bodies.ts';
 const time = Date.parse('2026-03-04T05:06:07.000Z');
 const at = new Date(time).toISOString();
 
-describe.each(databases)('what scripts share ($name)', (database) => {
+describe.each(databases)('resources of scripts ($name)', (database) => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -63,7 +63,7 @@ describe.each(databases)('what scripts share ($name)', (database) => {
       }
     });
 
-    test('a snippet that checks or groups use stays', async () => {
+    test('a snippet in use cannot be deleted', async () => {
       const { body } = await call('POST', '/v1/snippets', { name: 'used', script: 'x' });
       const check = await service.call('POST', '/v1/checks/api', {
         body: minimalBody('API', { name: 'Orders', tearDownSnippetId: body.id }),
@@ -123,7 +123,7 @@ describe.each(databases)('what scripts share ($name)', (database) => {
       expect((await call('GET', path)).status).toBe(404);
     });
 
-    test('a secret variable is written and never read, and stays secret', async () => {
+    test('a secret variable can be written but never read, and stays secret', async () => {
       const stored = async (key: string) => {
         const [row] = await service.db.query<{ value: string }>(
           'select value from account_variables where key = $1',

@@ -18,7 +18,7 @@ describe('runs of agentic checks', { timeout: 120_000 }, () => {
   const bench = agenticBench();
   const { clock, results, untilDue, run } = bench;
 
-  test('files that are being stored when the service stops are lost, and hold it up no longer', async () => {
+  test('files that are being stored when the service stops are lost, and do not delay it', async () => {
     const { db, service, stored } = bench;
     const stopping = new AbortController();
     const hanging: ArtifactFiles = {
@@ -44,7 +44,7 @@ describe('runs of agentic checks', { timeout: 120_000 }, () => {
     ]);
   });
 
-  test('without a browser the result says so', async () => {
+  test('without a browser, the result is errored with the reason', async () => {
     const { model } = bench;
     expect(existsSync('/nowhere/chromium')).toBe(false);
     bench.config = { ...bench.config, agenticBrowser: '/nowhere/chromium' };
@@ -61,13 +61,13 @@ describe('runs of agentic checks', { timeout: 120_000 }, () => {
     });
     const errored = { status: 'errored', reason: { code: 'TYPE_UNAVAILABLE', owner: 'ours' } };
 
-    test('the result says so', async () => {
+    test('the result is errored with the reason', async () => {
       const result = await run();
       expect(result).toMatchObject({ ...errored, hasErrors: true });
       expect(String(result.details['errors'])).toContain('ANALYSIS_API_URL');
     });
 
-    test('a check session runs the check now and ends with it', async () => {
+    test('a check session runs the check at once and finishes with it', async () => {
       const { service, checkId, checks } = bench;
       const triggered = await service.call<{ sessions: Fields[] }>('POST', '/v2/check-sessions/trigger', {
         body: { target: { checkId: [checkId] } },
@@ -98,7 +98,7 @@ describe('runs of agentic checks', { timeout: 120_000 }, () => {
       expect((await service.call('POST', `/v1/triggers/checks/${checkId}`)).status).toBe(201);
     });
 
-    test('a test session tries it out, switched off too, and leaves its status alone', async () => {
+    test('a test session runs it, even when deactivated, and does not change its status', async () => {
       const { db, service, checkId, checks } = bench;
       await db.query('update checks set activated = false where id = $1', [checkId]);
       const target = { checkId: [checkId], allowDeactivated: true };
@@ -116,7 +116,7 @@ describe('runs of agentic checks', { timeout: 120_000 }, () => {
       expect((await service.call('GET', `/v1/check-statuses/${checkId}`)).status).toBe(404);
     });
 
-    test('a run that waits is cancelled at once; one whose check is deleted ends its session', async () => {
+    test('a waiting run is cancelled at once; deleting the check ends its session', async () => {
       const { service, checkId, checks } = bench;
       const trigger = async () => {
         const { body } = await service.call<{ sessions: Fields[] }>('POST', '/v2/check-sessions/trigger', {
@@ -138,7 +138,7 @@ describe('runs of agentic checks', { timeout: 120_000 }, () => {
       await checks.idle();
     });
 
-    test('a replica that is gone loses no run; one that nobody begins is missed', async () => {
+    test('a run of a dead replica is taken over; a run that never starts is missed', async () => {
       const { db, checkId, checks } = bench;
       await untilDue();
       const begun = () => db.query<{ id: string }>(`select id from agentic_runs where state = 'running'`);
@@ -182,7 +182,7 @@ describe('runs of agentic checks', { timeout: 120_000 }, () => {
       expect(missed).toMatchObject({ reason: { code: 'NOT_CLAIMED' }, details: { count: 1 } });
     });
 
-    test('a check of a group runs by its own places, with the variables of the group, as long as that is on', async () => {
+    test('a check of a group runs with the group variables while the group is activated', async () => {
       const { db, service, checkId, checks } = bench;
       const { body } = await service.call<{ id: number }>('POST', '/v2/check-groups', {
         body: {
@@ -221,7 +221,7 @@ describe('runs of agentic checks', { timeout: 120_000 }, () => {
       await db.query('delete from maintenance_windows');
     });
 
-    test('a check that is switched off while it waits is not run', async () => {
+    test('a check that is deactivated while it waits is not run', async () => {
       const { db, checkId, checks } = bench;
       clock.advance(5 * 60_000);
       await db.query(

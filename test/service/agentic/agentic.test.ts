@@ -41,7 +41,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
   ];
 
   test.skipIf(!hasBrowser)(
-    'the first run finds a script, later ones replay it and heal it, and nothing secret is told',
+    'the first run records a script, later ones replay and repair it, and no secret is sent',
     async () => {
       const { db, model, service, url, checkId, stored, folder } = bench;
       model.answers.push(...does('Sign in'));
@@ -122,7 +122,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
   );
 
   test.skipIf(!hasBrowser)(
-    'an assertion that does not hold fails the check; what is lacking is suggested; addresses of clouds are not visited',
+    'a failed assertion fails the check; missing variables are suggested; cloud metadata addresses are blocked',
     async () => {
       const { db, model, url, checkId } = bench;
       await db.query(
@@ -173,7 +173,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
     },
   );
 
-  test.skipIf(!hasBrowser)('redirects are looked at too; what a page says is bounded', async () => {
+  test.skipIf(!hasBrowser)('redirects are checked too; page texts are limited', async () => {
     const { model, url } = bench;
     model.answers.push(
       [
@@ -225,7 +225,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
         reason: { code: 'TEST_FAILED', message: expect.stringContaining('3 turns') as string },
       },
     ],
-  ])('%s ends the run', async (_what, answers, expected) => {
+  ])('ends the run: %s', async (_what, answers, expected) => {
     const { model } = bench;
     model.answers.push(...answers());
     expect(await run()).toMatchObject(expected);
@@ -233,7 +233,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
   });
 
   test.skipIf(!hasBrowser)(
-    'the browser has nothing of our environment; one that dies is our own error',
+    'the browser gets none of the service environment; a crashed browser is an internal error',
     async () => {
       const { url } = bench;
       const { page, close } = await openBrowser(null);
@@ -250,7 +250,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
     },
   );
 
-  test.skipIf(!hasBrowser)('a screenshot shows no secret, wherever the page has it', async () => {
+  test.skipIf(!hasBrowser)('a screenshot masks secrets wherever they are on the page', async () => {
     const { page, close } = await openBrowser(null);
     const places = (word: string) => [
       `<p>It is ${word}.</p>`,
@@ -278,7 +278,7 @@ describe('agentic checks', { timeout: 120_000 }, () => {
   });
 
   test.skipIf(!hasBrowser)(
-    'a session that is cancelled stops the run, whose result tells what it did',
+    'a cancelled session stops the run, and its result has the steps so far',
     async () => {
       const { model, service, url, checkId, checks } = bench;
       model.answers.push([{ name: 'navigate', arguments: { url } }], { silence: true });

@@ -20,7 +20,7 @@ describe.each(databases)('results of agents: $name', (database) => {
     const bench = agentRoutesBench(database);
     const { clock, nextJobs, oneJob, results, status } = bench;
 
-    it('takes no result for a job of another account, or with a token of its own making', async () => {
+    it('rejects results for jobs of another account, or with an invented token', async () => {
       const { db, app, agent } = bench;
       const stranger = await connectAgent(
         app,
@@ -38,7 +38,7 @@ describe.each(databases)('results of agents: $name', (database) => {
       expect(await results()).toEqual([]);
     });
 
-    it('tells no stranger what has ended', async () => {
+    it('does not reveal finished jobs to agents of other locations', async () => {
       const { db, app, accountId, agent } = bench;
       const home = await connectAgent(app, await addLocation(db, { accountId, slug: 'home' }));
       const far = await addLocation(db, { accountId: await addAccount(db), slug: 'office' });
@@ -51,7 +51,7 @@ describe.each(databases)('results of agents: $name', (database) => {
     });
 
     it.each([-40 * 24 * 60, -60, 60, 400 * 24 * 60])(
-      'puts the times of an agent whose clock is %i minutes off where the run was',
+      'corrects the times of an agent whose clock is %i minutes off',
       async (minutes) => {
         const { db, agent } = bench;
         const job = await oneJob();
@@ -69,7 +69,7 @@ describe.each(databases)('results of agents: $name', (database) => {
       },
     );
 
-    it('stores a result once, however often it comes', async () => {
+    it('stores a result once, however often it is sent', async () => {
       const { db, agent } = bench;
       const job = await oneJob();
       const result = resultOf(job, clock.now());
@@ -184,7 +184,7 @@ describe.each(databases)('results of agents: $name', (database) => {
       expect(stored[2]).toMatchObject({ location: 'office', type: 'URL' });
     });
 
-    it('survives a body that is nested without end', async () => {
+    it('survives a deeply nested body', async () => {
       const { app, office } = bench;
       const text = `{"agentId":"x","results":[{"details":${'['.repeat(100_000)}${']'.repeat(100_000)}}]}`;
       const headers = { authorization: `Bearer ${office.key}`, 'content-type': 'application/json' };
@@ -192,7 +192,7 @@ describe.each(databases)('results of agents: $name', (database) => {
       expect(answer.json()).toMatchObject({ items: [{ outcome: 'rejected' }] });
     });
 
-    it('lets no depth of any field spoil the results beside it', async () => {
+    it('a deeply nested field does not affect the other results', async () => {
       const { db, app, accountId, office, agent } = bench;
       await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
       await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });

@@ -76,7 +76,7 @@ describe.each(databases)('agent protocol: $name', (database) => {
       expect(await agent.call('jobs/claim', known)).toEqual({ status: 204, body: null });
     });
 
-    it('sends an agent that the location does not know to say hello', async () => {
+    it('asks an agent that the location does not know to say hello', async () => {
       const { agent } = bench;
       for (const agentId of [uuidv7(), 'nonsense']) {
         const answer = await agent.call('jobs/claim', { agentId, free: { uptime: 1 }, waitSeconds: 0 });
@@ -87,7 +87,7 @@ describe.each(databases)('agent protocol: $name', (database) => {
       }
     });
 
-    it('hands out a job that its schema accepts, with everything the check says', async () => {
+    it('hands out a job that matches its schema, with all settings of the check', async () => {
       const { db, office, agent } = bench;
       await db.query('update locations set proxy_url = $2 where id = $1', [
         office.id,
@@ -133,7 +133,7 @@ describe.each(databases)('agent protocol: $name', (database) => {
       expect(await agent.claim()).toEqual([]);
     });
 
-    it('ends a run whose secrets cannot be opened, and hands out its neighbours', async () => {
+    it('ends a run whose secrets cannot be decrypted, and hands out the others', async () => {
       const { db, accountId } = bench;
       const broken = await addCheck(db, {
         accountId,
@@ -152,7 +152,7 @@ describe.each(databases)('agent protocol: $name', (database) => {
       });
     });
 
-    it('shows no location the jobs of another', async () => {
+    it('does not give jobs of one location to another', async () => {
       const { db, app, accountId } = bench;
       const home = await addLocation(db, { accountId, slug: 'home' });
       const other = await connectAgent(app, home);
@@ -165,7 +165,7 @@ describe.each(databases)('agent protocol: $name', (database) => {
       expect(await db.query('select run_location as at from check_results')).toEqual([{ at: 'office' }]);
     });
 
-    it('stores of an agent and its events only what the protocol has', async () => {
+    it('stores only known fields of agents and events', async () => {
       const { db, app, office } = bench;
       const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
       const post = (path: string, body: object) =>

@@ -18,7 +18,7 @@ describe.each(databases)('leases: $name', (database) => {
     const bench = agentRoutesBench(database);
     const { clock, nextJobs, oneJob, results, status } = bench;
 
-    it('renews leases; a lease that runs out goes to another agent within 35 s, and its token is lost', async () => {
+    it('renews leases; the job of an expired lease is given to another agent within 35 s, and the old token is lost', async () => {
       const { service, app, office, agent } = bench;
       const job = await oneJob();
       const other = await connectAgent(app, office);
@@ -69,7 +69,7 @@ describe.each(databases)('leases: $name', (database) => {
       ]);
     });
 
-    it('waits one lease after its start before it hands out what agents may still have', async () => {
+    it('waits for one lease after its start before it reassigns jobs that agents may still have', async () => {
       const { db, agent } = bench;
       const job = await oneJob();
       clock.advance(10 * minute); // the service was away
@@ -82,7 +82,7 @@ describe.each(databases)('leases: $name', (database) => {
       await restarted.app.close();
     });
 
-    it('gives up a run that five agents did not survive', async () => {
+    it('gives up a run after five leases have expired', async () => {
       const { db, service, agent } = bench;
       const job = await oneJob();
       await service.scheduler.tick();
@@ -101,7 +101,7 @@ describe.each(databases)('leases: $name', (database) => {
       });
     });
 
-    it('takes a job back, keeps the moment of its next attempt, and lets another agent go on', async () => {
+    it('takes a job back, keeps the time of its next attempt, and lets another agent continue', async () => {
       const { agent } = bench;
       const job = await oneJob();
       const notBefore = clock.now() + 20_000;
@@ -168,7 +168,7 @@ describe.each(databases)('leases: $name', (database) => {
       expect(await agent.claim()).toMatchObject([{ jobId: job.jobId, runLocation: 'office', attempt: 2 }]);
     });
 
-    it('tells an agent to cancel, and still takes its result', async () => {
+    it('asks an agent to cancel, and still accepts its result', async () => {
       const { db, agent } = bench;
       const job = await oneJob();
       await db.query('update jobs set cancel_requested = true');

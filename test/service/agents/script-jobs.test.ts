@@ -146,7 +146,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       );
     });
 
-    test('snippets come only to scripts that speak of them; a null script is the file that scriptPath names', async () => {
+    test('only scripts that refer to snippets get them; a null script is the file named by scriptPath', async () => {
       await create('/v1/snippets', { name: 'login', script: 'exports.login = 1;' });
       await browserCheck({
         script: null,
@@ -163,7 +163,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       });
     });
 
-    test('paths are compared by what they name', async () => {
+    test('paths are compared after normalisation', async () => {
       await create('/v1/snippets', { name: 'login', script: 'exports.login = 1;' });
       const own = "exports.login = 'own'; // snippets";
       await browserCheck({
@@ -193,7 +193,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       });
     });
 
-    test('the runtime: the check’s, else its group’s, else the account’s; agents without it get nothing', async () => {
+    test('the runtime is that of the check, its group or the account; agents without it get no job', async () => {
       const group = await create('/v2/check-groups', { name: 'Old', runtimeId: '2025.04' });
       const own = await browserCheck({ runtimeId: '2026.04', groupId: group.id });
       const grouped = await browserCheck({ groupId: group.id });
@@ -219,7 +219,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       expect(jobs.find(({ checkId }) => checkId === bare.id)).toMatchObject({ checkType: 'MULTI_STEP' });
     });
 
-    test('a runtime that no connected agent has ends the run, and the answer names those there are', async () => {
+    test('a runtime that no connected agent has ends the run with the available runtimes as reason', async () => {
       await browserCheck({ runtimeId: '2024.09' });
       await apiCheck({ runtimeId: '2024.09', localSetupScript: 'process.env.A = 1' });
       await connectAgent(agents.app, office, current);
@@ -312,7 +312,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       expect(stored).not.toContain('hidden');
     });
 
-    test('an API check without scripts needs no runtime; one whose group has scripts does', async () => {
+    test('an API check without scripts needs no runtime, unless its group has scripts', async () => {
       const plain = await create('/v2/check-groups', { name: 'Plain', runtimeId: '2024.09' });
       await apiCheck({ groupId: plain.id, runtimeId: '2024.09' });
       const [job] = await nextJobs('uptime', { ...types, runtimes: [] });
@@ -384,7 +384,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       expect.unreachable('neither location got the job');
     });
 
-    test('checks of a deactivated group do not run, and nothing counts as missed', async () => {
+    test('checks of a deactivated group do not run, and are not counted as missed', async () => {
       const group = await create('/v1/check-groups', { name: 'Off', activated: false });
       await browserCheck({ groupId: group.id });
       expect(await nextJobs('browser')).toEqual([]);
@@ -394,7 +394,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       expect(await nextJobs('browser')).toHaveLength(1);
     });
 
-    test('an answer stays bounded: what large scripts leave no room for is handed out next', async () => {
+    test('a response is limited in size: jobs that do not fit are in the next one', async () => {
       const content = 'x'.repeat(1_000_000);
       const dependencies = [1, 2, 3].map((n) => ({ path: `f${n}.js`, content }));
       for (let n = 0; n < 5; n++) await browserCheck({ name: `large ${n}`, dependencies });
@@ -406,7 +406,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       expect(await db.query('select distinct deliveries from jobs')).toEqual([{ deliveries: 1 }]);
     });
 
-    test('no statement of a claim brings more than one large text, and that of a group comes once', async () => {
+    test('no statement of a claim returns more than one large text, and a group script is read once', async () => {
       // No compression makes it small.
       const noise = Array.from({ length: 60_000 }, (_, n) => ((n * 7919) % 104_729).toString(36)).join(',');
       const group = await create('/v2/check-groups', { name: 'Large', localSetupScript: `// g ${noise}` });
@@ -429,7 +429,7 @@ describe.each(databases)('jobs of scripts: $name', (database) => {
       expect(Math.max(...sizes)).toBeLessThan(1.5 * noise.length);
     });
 
-    test('a snippet that is gone ends the run with a clear reason, and spoils no other', async () => {
+    test('a missing snippet ends the run with a clear reason, and affects no other run', async () => {
       const { id } = await create('/v1/snippets', { name: 'gone', script: 'x' });
       await apiCheck({ name: 'Broken', setupSnippetId: id });
       await apiCheck({ name: 'Sound' });

@@ -34,7 +34,7 @@ const abilities = { checkTypes: ['URL', 'PLAYWRIGHT'] };
 const validator = Compile(jobSchemas.PLAYWRIGHT);
 
 describe('splitRun', () => {
-  it('leaves out the places where the run before goes on', () => {
+  it('leaves out locations where the previous run is still running', () => {
     const [a, b] = [{ id: 'a' }, { id: 'b' }];
     expect(splitRun([a, b], (id) => id === 'b')).toEqual({ begins: [a], stillRunning: [b] });
     expect(splitRun([a, b], () => false)).toEqual({ begins: [a, b], stillRunning: [] });
@@ -146,7 +146,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
       message: 'the previous run was still in progress',
     };
 
-    it('carry what the check says, and the time that it asks for', async () => {
+    it('carry the settings and the time limit of the check', async () => {
       await suite({
         installCommand: 'npm ci --no-audit',
         testCommand: 'npx playwright test --shard=1/2',
@@ -182,7 +182,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
       expect(Date.parse(job.deadline) - clock.now()).toBe(45 * minute + suiteAfterMs + minute);
     });
 
-    it('say little where the check does', async () => {
+    it('have few fields where the check has few', async () => {
       await suite({ engineVersion: '24.13.1' });
       const job = await nextJob(await connect());
       expect(validator.Errors(job)).toEqual([]);
@@ -292,7 +292,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
       expect(nonsense.body.runs).toEqual([]);
     });
 
-    it('end where their bundle is gone, and say so', async () => {
+    it('end with a reason where their bundle is missing', async () => {
       const { id } = await suite();
       const agent = await connect();
       await db.query('delete from playwright_bundles');
@@ -316,7 +316,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
       expect(await db.query('select 1 from jobs')).toEqual([]);
     });
 
-    it('skip the runs that are due while the one before goes on, as one record', async () => {
+    it('skip runs that are due while the previous one is running, as one record', async () => {
       const { id } = await suite();
       const agent = await connect();
       const job = await nextJob(agent);
@@ -338,7 +338,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
       expect((await api.call('GET', `/v1/check-statuses/${id}`)).body).toMatchObject({ status: 'passed' });
     });
 
-    it('skip at the places where the one before goes on, and begin at the others', async () => {
+    it('skip locations where the previous run is running, and start at the others', async () => {
       await suite({ privateLocations: ['home', 'office'], runParallel: true });
       const [atOffice, atHome] = [await connect(), await connect(home)];
       const job = await nextJob(atOffice);
@@ -352,7 +352,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
       ]);
     });
 
-    it('take turns: a place whose run goes on keeps no other from its own', async () => {
+    it('take turns: a location with a running run does not block others', async () => {
       await suite({ privateLocations: ['home', 'office'] });
       const [atOffice, atHome] = [await connect(), await connect(home)];
       const job = await nextJob(atHome);
@@ -369,7 +369,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
       ]);
     });
 
-    it('skip while a run waits to be handed out again, but not for one that nobody claimed in time', async () => {
+    it('skip while a run waits for its next agent, but not for one that no agent claimed in time', async () => {
       await suite({ frequency: 2 });
       const agent = await connect();
       clock.advance(minute);

@@ -240,13 +240,13 @@ describe.each(databases)('alert channels ($name)', (database) => {
       expect([answer.status, attributes(answer)]).toEqual([400, problems]);
     });
 
-    test('the type of a channel stays', async () => {
+    test('the type of a channel cannot be changed', async () => {
       const { id } = await create();
       const answer = await call('PUT', `/v1/alert-channels/${id}`, { type: 'SMS' });
       expect([answer.status, Object.keys(attributes(answer) as Fields)]).toEqual([400, ['type']]);
     });
 
-    test('a subscription is set, read, listed, changed and ended; the check and the group show it', async () => {
+    test('a subscription is created, read, listed, changed and removed; the check and the group show it', async () => {
       await removeAll();
       const check = await createCheck();
       const group = (await call<Channel>('POST', '/v2/check-groups', { name: 'Shop' })).body;
@@ -295,7 +295,7 @@ describe.each(databases)('alert channels ($name)', (database) => {
       ).toEqual([]);
     });
 
-    test('what a subscription names must be of this account, one check or one group', async () => {
+    test('a subscription refers to one check or one group of this account', async () => {
       const { id } = await create();
       const foreign = await create({}, service.foreign.key);
       const group = (await call<Channel>('POST', '/v2/check-groups', { name: 'Theirs' }, service.foreign.key))
@@ -384,7 +384,7 @@ describe.each(databases)('alert channels ($name)', (database) => {
       ]);
     });
 
-    test('new checks are subscribed to all channels, or to those that ask for it; what a body says counts', async () => {
+    test('new checks are subscribed to all channels, or to those with autoSubscribe; the body takes precedence', async () => {
       await removeAll();
       const [a, b, c] = [await create(), await create({ autoSubscribe: true }), await create()];
       const ids = ({ alertChannelSubscriptions }: Check) =>

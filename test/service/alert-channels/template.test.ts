@@ -96,7 +96,7 @@ test('ids and numbers of chance', async () => {
   expect(Number(await render('{{$RANDOM_NUMBER}}'))).toBeLessThanOrEqual(10_000);
 });
 
-test('what two braces write is part of what is around it; three write it as it is', async () => {
+test('two braces escape a value for its context; three insert it unchanged', async () => {
   expect(JSON.parse(await render('{"title": "{{ALERT_TITLE}}"}'))).toEqual({
     title: variables['ALERT_TITLE'],
   });
@@ -132,11 +132,11 @@ test.each([
   '{{lookup TAGS "constructor"}}{{lookup this "constructor"}}',
   '{{#with TAGS as |__proto__|}}{{__proto__.constructor}}{{toString}}{{/with}}',
   '{{@root.constructor}}{{@constructor}}{{../constructor}}',
-])('nothing but variables is reached: %s', async (template) => {
+])('only variables are accessible: %s', async (template) => {
   expect(await render(template)).toBe('');
 });
 
-test('no template goes on for ever, or becomes too large', async () => {
+test('no template runs endlessly or becomes too large', async () => {
   const many: Variables = {
     LIST: Array.from({ length: 200 }, (_, index) => `tag ${index}`),
     LONG: 'x'.repeat(5000),
@@ -151,7 +151,7 @@ test('no template goes on for ever, or becomes too large', async () => {
   expect((await go(`{{eq ${doubling} ""}}`)).length).toBeLessThan(10);
 });
 
-test('no template holds the service up: not by what it searches, nor by what there is to parse', async () => {
+test('no template blocks the service, neither by searching nor by parsing', async () => {
   const LONG = 'a'.repeat(60_000);
   const many: Variables = {
     LIST: Array.from({ length: 200 }, String),

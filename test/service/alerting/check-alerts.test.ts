@@ -140,7 +140,7 @@ describe('GET /v1/check-alerts', () => {
     }
   });
 
-  test('checks of others, and texts that are no ids, are not found', async () => {
+  test('checks of other accounts, and invalid ids, are not found', async () => {
     for (const id of [ids[2], uuidv7(), 'x', '%20']) {
       expect((await service.call('GET', `/v1/check-alerts/${id}`)).status).toBe(404);
     }

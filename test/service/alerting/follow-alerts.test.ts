@@ -60,7 +60,7 @@ describe.each(databases)('alerts on $name', (database) => {
       }
     }
 
-    test('a failure and its end: a snapshot, and the channels that want it', async () => {
+    test('a failure and its recovery: an alert snapshot, and the subscribed channels', async () => {
       const { slug } = await addLocation(db(), { accountId, slug: 'harbour' });
       const id = await check({ description: 'What it is for' });
       await db().query(`update checks set tags = '{a,b}', name = 'Shop' where id = $1`, [id]);
@@ -128,7 +128,7 @@ describe.each(databases)('alerts on $name', (database) => {
       });
     });
 
-    test('degraded is told where it is wanted; who was told of a failure hears its end by way of degraded', async () => {
+    test('degraded alerts are sent to channels with sendDegraded; channels with a failure alert also get its recovery by way of degraded', async () => {
       const id = await check();
       const usual = await addChannel(db(), { accountId, checkId: id });
       const all = await addChannel(db(), { accountId, checkId: id, flags: 'FRD' });
@@ -182,7 +182,7 @@ describe.each(databases)('alerts on $name', (database) => {
       expect(await alertsOf(db(), id)).toEqual(['FAILURE_REMAIN']);
     });
 
-    test('what errored, is old or comes twice changes nothing', async () => {
+    test('errored, old and repeated results have no effect', async () => {
       const id = await check();
       await end(id, 'passed', 'errored', 'passed');
       const runId = uuidv7(start - minute);
@@ -227,7 +227,7 @@ describe.each(databases)('alerts on $name', (database) => {
       for (const id of ids) expect(await alertsOf(db(), id)).toEqual(['FAILURE_REMAIN', 'RECOVERY']);
     });
 
-    test('an escalation by time comes without a run, once, whichever replica is quicker', async () => {
+    test('an escalation by time is raised without a run, once, by any replica', async () => {
       const id = await check(
         own({ escalationType: 'TIME_BASED', timeBasedEscalation: { minutesFailingThreshold: 10 } }),
       );
@@ -244,7 +244,7 @@ describe.each(databases)('alerts on $name', (database) => {
       expect(await alertsOf(db(), id)).toEqual([`FAILURE_REMAIN to ${channel}`, `RECOVERY to ${channel}`]);
     });
 
-    test('reminders come once each from two replicas, and end with the recovery', async () => {
+    test('two replicas send each reminder once, and stop with the recovery', async () => {
       const ids = await Promise.all(Array.from({ length: 5 }, () => check(reminding(2, 5))));
       const unlimited = await check(reminding(100_000, 1));
       for (const id of [...ids, unlimited]) await end(id, 'failed');
@@ -270,7 +270,7 @@ describe.each(databases)('alerts on $name', (database) => {
       expect(row).toMatchObject({ is_reminder: true, started_at: expect.any(Date) as Date });
     });
 
-    test('nobody is told of what is muted, switched off or in a window, nor later of what began there', async () => {
+    test('no notification is sent for checks that are muted, deactivated or in a window, nor later for failures that began there', async () => {
       const muted = await check();
       await db().query('update checks set muted = true where id = $1', [muted]);
       const off = await check(reminding(5, 1));
@@ -303,7 +303,7 @@ describe.each(databases)('alerts on $name', (database) => {
       expect(await alertsOf(db(), id)).toEqual(['FAILURE', 'FAILURE_REMAIN reminder 3']);
     });
 
-    test('a group with a policy decides, and only its channels are told; one without leaves the check alone', async () => {
+    test('a group with a policy overrides the check and its channels; one without does not', async () => {
       const groupOf = async (definition: object) => {
         const rows = await db().query<{ id: number }>(
           'insert into check_groups (account_id, name, definition) values ($1, $2, $3::jsonb) returning id',
@@ -362,7 +362,7 @@ describe.each(databases)('alerts on $name', (database) => {
       expect(calls.filter((call) => !call.includes(plain))).toEqual(['opened web', `resolved ${id}`]);
     });
 
-    test('one run that can not be followed does not hold up the others, nor a timer', async () => {
+    test('a run that cannot be processed does not block other runs or timers', async () => {
       const poison = await check(own({ runBasedEscalation: null, reminders: null }));
       const other = await check(reminding(1, 1));
       const runs = [poison, other].map((checkId) => ({
@@ -388,7 +388,7 @@ describe.each(databases)('alerts on $name', (database) => {
       await db().query('delete from finished_runs');
     });
 
-    test('what is rolled back after an alert was raised is raised again, once', async () => {
+    test('an alert that is rolled back is raised again, once', async () => {
       const id = await check(reminding(1, 1));
       const channel = await addChannel(db(), { accountId, checkId: id });
       let crashes = 2;
@@ -461,7 +461,7 @@ describe.each(databases)('alerts on $name', (database) => {
       expect(row).toEqual({ ssl_domain: 'shop.example.com', ssl_days_remaining: 30 });
     });
 
-    test('an account takes its alerts with it, a check its state alone', async () => {
+    test('deleting an account deletes its alerts; deleting a check deletes only its state', async () => {
       const id = await check();
       await end(id, 'failed');
       await db().query('delete from checks where id = $1', [id]);

@@ -96,7 +96,7 @@ describe('transitions', () => {
       ? ['']
       : words(length - 1).flatMap((word) => 'pdfFPe.'.split('').map((letter) => word + letter));
 
-  test.each(every)('what holds for every story (settings %#)', (settings) => {
+  test.each(every)('invariants of every sequence of runs (settings %#)', (settings) => {
     for (const word of words(4)) {
       // So that threshold by time and reminders come too.
       const { lines, state, dueAt } = story(settings, `${word}....p`);
@@ -179,7 +179,7 @@ describe('thresholds by time', () => {
     expect(alerts(timeBased(minutes), letters)).toEqual(expected);
   });
 
-  test('a run that ends after the threshold raises the alert before the timer does', () => {
+  test('a run that finishes after the threshold raises the alert before the timer does', () => {
     const { state } = story(timeBased(5), 'f');
     const at = 7 * minute;
     const next = step(state, timeBased(5), {
@@ -217,7 +217,7 @@ describe('thresholds by time', () => {
     expect(second).toMatchObject({ alert: null, dueAt: null, state: { status: 'passing' } });
   });
 
-  test('settings that go from time to runs and back: what is due follows', () => {
+  test('the due time follows settings that change between time and runs', () => {
     const { state, dueAt } = story(timeBased(5), 'f');
     expect(dueAt).toBe(5 * minute);
     const time = { kind: 'time' as const, now: 6 * minute, silenced: false };
@@ -270,21 +270,21 @@ describe('reminders', () => {
     expect(alerts(settings as Settings, letters)).toEqual(expected);
   });
 
-  test('100000 is without end', () => {
+  test('100000 means unlimited', () => {
     const { state } = story(runBased(1, reminders(100_000, 1)), 'f');
     const time = { kind: 'time' as const, now: minute, silenced: false };
     const next = step({ ...state, reminders: 100_000 }, runBased(1, reminders(100_000, 1)), time);
     expect(next).toMatchObject({ alert: { isReminder: true, reminderSequence: 100_001 }, dueAt: 2 * minute });
   });
 
-  test('those that were slept through come once', () => {
+  test('reminders that were missed are sent once', () => {
     const settings = runBased(1, reminders(5, 1));
     const { state } = story(settings, 'f');
     const next = step(state, settings, { kind: 'time', now: 60 * minute, silenced: false });
     expect(next).toMatchObject({ alert: { reminderSequence: 1 }, dueAt: 61 * minute });
   });
 
-  test('the timer that comes too early does nothing', () => {
+  test('a timer that fires too early does nothing', () => {
     const settings = runBased(1, reminders(5, 1));
     const { state } = story(settings, 'f');
     const next = step(state, settings, { kind: 'time', now: minute - 1, silenced: false });
@@ -293,7 +293,7 @@ describe('reminders', () => {
   });
 });
 
-describe('where nobody is told', () => {
+describe('without notifications', () => {
   const reminding = { reminders: { amount: 5, interval: 1 } } as const;
   test.each([
     // It began inside and goes on: never told, not even of its end.
@@ -347,7 +347,7 @@ describe('incidents', () => {
   });
 });
 
-describe('runs that change nothing', () => {
+describe('runs without effect', () => {
   const settings = runBased(1);
   const at = 10 * minute;
   const failing = step(initialState, settings, {
@@ -369,7 +369,7 @@ describe('runs that change nothing', () => {
     expect(next.state).toEqual(failing.state);
   });
 
-  test('a clock that is set back by more than a minute silences nobody until it has caught up', () => {
+  test('a clock that is set back by more than a minute does not suppress alerts', () => {
     const earlier = { kind: 'run', runId: 'b', verdict: 'passing', silenced: false } as const;
     const at5 = step(failing.state, settings, { ...earlier, at: 5 * minute, now: 5 * minute });
     expect(at5.alert).toMatchObject({ alertType: 'ALERT_RECOVERY' });
@@ -378,7 +378,7 @@ describe('runs that change nothing', () => {
   });
 });
 
-describe('the verdict of a run', () => {
+describe('the status of a run', () => {
   const part = (status: FinishedPart['status'], index: number): FinishedPart => ({
     resultId: `result ${index}`,
     startedAt: new Date(1000 + index),

@@ -147,7 +147,7 @@ test('the context is bounded, and unknown fields are named', async () => {
   await background.tick();
 });
 
-test('a model answers, after one try to have its answer mended, and is told nothing secret', async () => {
+test('a model gives a valid analysis after one correction, and gets no secret', async () => {
   config = { ...unset, endpoint: model.endpoint };
   model.answers.push(
     'I think that it is broken.',
@@ -191,18 +191,21 @@ test.each<[string, TestModel['answers'], string, ModelEndpoint?]>([
   ['speaks another JSON', [{ raw: '{"choices": {"0": null}}' }], 'is empty'],
   ['does not stop', [{ raw: 'x'.repeat(3_000_000) }], 'is longer than'],
   ['is not there', [], 'could not be reached (ECONNREFUSED)', refused],
-])('the rules analyse when the model %s, and the log says why', async (_what, answers, why, endpoint) => {
-  config = { ...unset, endpoint: endpoint ?? model.endpoint };
-  model.answers.push(...answers);
-  const { id } = (await ask(await fail())).body;
-  await background.tick();
-  expect((await read(id)).body).toMatchObject({ status: 'COMPLETED', provider: 'builtin' });
-  expect(told.join('')).toContain(why);
-  expect(told.join('')).not.toContain(key);
-  expect(told.join('')).not.toContain(secret);
-});
+])(
+  'the rules analyse when the model %s, and the log has the reason',
+  async (_what, answers, why, endpoint) => {
+    config = { ...unset, endpoint: endpoint ?? model.endpoint };
+    model.answers.push(...answers);
+    const { id } = (await ask(await fail())).body;
+    await background.tick();
+    expect((await read(id)).body).toMatchObject({ status: 'COMPLETED', provider: 'builtin' });
+    expect(told.join('')).toContain(why);
+    expect(told.join('')).not.toContain(key);
+    expect(told.join('')).not.toContain(secret);
+  },
+);
 
-test('one whose work is lost does not stay pending', async () => {
+test('an analysis whose work is lost does not stay pending', async () => {
   const { id } = (await ask(await fail())).body;
   await endLostAnalyses(db, start + 3_599_000);
   expect((await read(id)).status).toBe(202);
@@ -212,7 +215,7 @@ test('one whose work is lost does not stay pending', async () => {
   expect((await read(id)).body).toMatchObject({ analysis: { classification: 'UNKNOWN' } });
 });
 
-test('braces without end do not hold the service up', async () => {
+test('endless braces do not block the service', async () => {
   const facts = {
     check: { name: '' },
     group: { rawErrorMessage: null, cleanedErrorMessage: '', firstSeen: new Date(), lastSeen: new Date() },

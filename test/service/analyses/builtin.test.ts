@@ -79,33 +79,33 @@ const assertion = (source: string, actual: unknown) => ({
 });
 
 test.each<[ReasonCode, object, string, RegExp]>([
-  ['ENOTFOUND', {}, 'INFRASTRUCTURE_ERROR', /can not be resolved/],
+  ['ENOTFOUND', {}, 'INFRASTRUCTURE_ERROR', /cannot be resolved/],
   ['ECONNREFUSED', {}, 'INFRASTRUCTURE_ERROR', /Nothing listens/],
   ['CERT_HAS_EXPIRED', {}, 'CONFIGURATION_ERROR', /has expired/],
-  ['ERR_TLS_CERT_ALTNAME_INVALID', {}, 'CONFIGURATION_ERROR', /other names/],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', {}, 'CONFIGURATION_ERROR', /does not contain the requested name/],
   ['HTTP_STATUS', status(503), 'INFRASTRUCTURE_ERROR', /answers 503/],
   ['HTTP_STATUS', status(500), 'APPLICATION_ERROR', /\(500\)/],
   ['HTTP_STATUS', status(401), 'CONFIGURATION_ERROR', /credentials/],
-  ['HTTP_STATUS', status(404), 'CONFIGURATION_ERROR', /not there/],
-  ['HTTP_STATUS', status(429), 'CONFIGURATION_ERROR', /limits how often/],
-  ['HTTP_STATUS', {}, 'APPLICATION_ERROR', /another status/],
+  ['HTTP_STATUS', status(404), 'CONFIGURATION_ERROR', /does not exist/],
+  ['HTTP_STATUS', status(429), 'CONFIGURATION_ERROR', /limits its request rate/],
+  ['HTTP_STATUS', {}, 'APPLICATION_ERROR', /unexpected status/],
   ['ASSERTION_FAILED', assertion('STATUS_CODE', 502), 'INFRASTRUCTURE_ERROR', /answers 502/],
   ['ASSERTION_FAILED', assertion('RESPONSE_TIME', 2000), 'PERFORMANCE_ERROR', /more slowly/],
   [
     'ASSERTION_FAILED',
     assertion('JSON_BODY', 'closed'),
     'APPLICATION_ERROR',
-    /JSON_BODY was closed where 200/,
+    /JSON_BODY was closed, compared with 200/,
   ],
   [
     'TIMEOUT',
     { timings: { dns: 5, connect: 10, firstByte: 9000, total: 9015 } },
     'APPLICATION_ERROR',
-    /takes connections/,
+    /accepts connections/,
   ],
   ['ETIMEDOUT', { timings: { dns: 5, total: 9000 } }, 'INFRASTRUCTURE_ERROR', /firewall/],
-  ['TEST_FAILED', {}, 'APPLICATION_ERROR', /something else/],
-  ['SCRIPT_THREW', {}, 'SCRIPT_ERROR', /error of its own/],
+  ['TEST_FAILED', {}, 'APPLICATION_ERROR', /a value that it does not expect/],
+  ['SCRIPT_THREW', {}, 'SCRIPT_ERROR', /script threw an error/],
   ['HEARTBEAT_MISSED', {}, 'APPLICATION_ERROR', /ping URL/],
   ['RUNTIME_UNAVAILABLE', {}, 'MONITORING_ERROR', /fault is with the agent/],
 ])('%s with %j: %s', (code, body, classification, cause) => {
@@ -167,7 +167,7 @@ describe('evidence', () => {
     expect(text).toContain('expired 2 days ago');
   });
 
-  test('the way to the target, and files by name and type', () => {
+  test('the traceroute to the target, and files by name and type', () => {
     const { evidence } = analyseByRules(
       facts('ETIMEDOUT', 'x', {
         details: {
@@ -236,14 +236,14 @@ describe('evidence', () => {
       'nothing comes back',
       'ETIMEDOUT',
       { ...trace(false, '10.0.0.1', null, null), ...capture({ syn: 3 }) },
-      /is not answered at all/,
+      /gets no answer/,
       'Captured packets: 6 packets: 3 SYNs, none of them accepted.',
     ],
     [
       'the way ends',
       'EHOSTUNREACH',
       trace(false, '10.0.0.1', '10.0.9.1', null, null, null),
-      /The way ends behind 10\.0\.9\.1 \(hop 2\)/,
+      /The path ends after 10\.0\.9\.1 \(hop 2\)/,
       'On the path to the target, hop 2 (10.0.9.1) was the last hop that answered; none of the 3 beyond did.',
     ],
     [
@@ -255,7 +255,7 @@ describe('evidence', () => {
           hops: [{ hop: 1, address: '10.0.0.1', error: 'administratively prohibited' }],
         },
       },
-      /A router on the way \(10\.0\.0\.1\) turns the packets back: administratively prohibited/,
+      /A router on the path \(10\.0\.0\.1\) rejects the packets: administratively prohibited/,
       'On the path to the target, hop 1 (10.0.0.1) rejected the probes: administratively prohibited.',
     ],
     [

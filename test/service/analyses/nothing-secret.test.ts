@@ -121,7 +121,7 @@ function factsWith(hidden: string): Facts {
 }
 
 test.each(secrets.flatMap((secret) => formsOf(secret).map((form) => [form, secret] as const)))(
-  'nothing of %j is told',
+  'no part of %j is sent',
   (form, secret) => {
     const sent = promptOf(factsWith(form), [{ name: 'PASSWORD', value: secret }]);
     expect(() => JSON.parse(sent.length < 24_000 ? sent : '{}') as unknown).not.toThrow();
@@ -135,13 +135,13 @@ test.each(secrets.flatMap((secret) => formsOf(secret).map((form) => [form, secre
   },
 );
 
-test('passwords within URLs are not told, whoever knows them', () => {
+test('passwords within URLs are not sent', () => {
   expect(promptOf(factsWith('https://ann:hunter2-unknown@shop.example/x'), [])).not.toContain(
     'hunter2-unknown',
   );
 });
 
-test('secrets of a check are its variables, what is locked, what is kept encrypted, and passwords of URLs', async () => {
+test('the secrets of a check are its variables, locked and encrypted values, and passwords in URLs', async () => {
   const encryption = createEncryption('a key for tests of secrets');
   const db: Db = await anyDatabase.open();
   try {

@@ -332,7 +332,7 @@ describe.each(databases)('analytics ($name)', (database) => {
       });
     });
 
-    test('what is asked wrongly is refused by name', async () => {
+    test('invalid queries are refused by field', async () => {
       const { service } = bench;
       const checkId = await create('MULTI_STEP');
       const path = `/v1/analytics/multistep-checks/${checkId}`;

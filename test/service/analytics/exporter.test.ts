@@ -11,7 +11,7 @@ import { startTestService, type TestService } from '../../helpers/service/servic
 import { storeRuns } from '../../helpers/service/stored-results.ts';
 import { minimalBody } from '../checks/check-bodies.ts';
 
-test('labels are escaped as the text format says', async () => {
+test('labels are escaped by the rules of the text format', async () => {
   const samples = [{ labels: { name: 'a "b" \\ c\nd' }, value: 1.5 }];
   expect(
     await prometheusText([
@@ -58,7 +58,7 @@ describe.each(databases)('locations ($name)', (database) => {
     }
     const sampling = () => createLocationSampling({ db: service.db, now: clock.now, log: silent });
 
-    test('samples are made once a minute, by whichever replica is first', async () => {
+    test('samples are created once a minute, by the first replica', async () => {
       await queue(20, 'queued');
       await queue(5, 'queued');
       await queue(100, 'leased');
@@ -93,7 +93,7 @@ describe.each(databases)('locations ($name)', (database) => {
       expect(rows).toHaveLength(1);
     });
 
-    test('the exporter tells of locations and checks, and is not made anew for each scrape', async () => {
+    test('the exporter has locations and checks, and is not rendered again for each scrape', async () => {
       clock.advance(60_000);
       await queue(42, 'queued');
       await queue(1, 'leased');

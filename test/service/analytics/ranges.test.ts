@@ -23,13 +23,13 @@ test.each<[QuickRange, string, string, string]>([
   expect(shown(quickRange(name, at(now)))).toEqual([from, to]);
 });
 
-describe('what is read from where', () => {
+describe('sources of the figures', () => {
   const now = at('2026-03-05T12:34:56Z');
   const oldestRaw = at('2026-02-03T00:00:00Z');
   const range = (from: string, to: string) => ({ from: new Date(from), to: new Date(to) });
   const hours = (from: string, to: string) => rolledUpHours(range(from, to), { now, oldestRaw });
 
-  test('whole hours that have ended come from rollups, the rest from raw results', () => {
+  test('complete hours are read from rollups, the rest from raw results', () => {
     const whole = hours('2026-03-04T10:20:00Z', '2026-03-05T12:34:56Z');
     expect(whole).toEqual(range('2026-03-04T11:00:00Z', '2026-03-05T11:00:00Z'));
     expect(spansOf(range('2026-03-04T10:20:00Z', '2026-03-05T12:34:56Z'), whole, [])).toEqual({
@@ -41,7 +41,7 @@ describe('what is read from where', () => {
     });
   });
 
-  test('hours that are due come from raw results, joined with what is beside them', () => {
+  test('hours without a rollup are read from raw results, together with adjacent ranges', () => {
     const all = range('2026-03-04T10:30:00Z', '2026-03-04T15:30:00Z');
     const due = ['2026-03-04T14:00:00Z', '2026-03-04T11:00:00Z'].map((hour) => new Date(hour));
     const { raw } = spansOf(all, hours('2026-03-04T10:30:00Z', '2026-03-04T15:30:00Z'), due);
@@ -51,7 +51,7 @@ describe('what is read from where', () => {
     ]);
   });
 
-  test('within an hour there is no rollup; without raw results there is the whole hour', () => {
+  test('ranges within an hour use no rollup; without raw results they use the whole hour', () => {
     expect(hours('2026-03-04T10:20:00Z', '2026-03-04T10:50:00Z')).toBeNull();
     expect(hours('2026-03-05T12:00:00Z', '2026-03-05T12:34:56Z')).toBeNull();
     expect(hours('2026-01-01T10:20:00Z', '2026-01-01T12:40:00Z')).toEqual(

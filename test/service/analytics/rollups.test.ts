@@ -158,7 +158,7 @@ describe.each(databases)('rollups ($name)', (database) => {
       await rollUp();
     }, 60_000);
 
-    test('a run that comes late is in the figures at once, and in the rollup made anew', async () => {
+    test('a late run is in the figures at once, and the rollup is created again', async () => {
       const checkId = await createCheck();
       const hour = Date.parse('2026-03-05T08:00:00Z');
       const at = (minutes: number) => hour + minutes * minute;
@@ -186,7 +186,7 @@ describe.each(databases)('rollups ($name)', (database) => {
       expect(await data()).toEqual(withLate);
     });
 
-    test('two replicas that roll up at once count nothing twice', async () => {
+    test('two replicas that roll up at the same time count nothing twice', async () => {
       const checkIds = [];
       const hour = Date.parse('2026-03-04T00:00:00Z');
       for (let index = 0; index < 25; index++) {
@@ -213,7 +213,7 @@ describe.each(databases)('rollups ($name)', (database) => {
       expect(rows).toEqual(Array(25).fill({ count: 5 }));
     });
 
-    test('what says nothing about the target does not count: attempts, tests, missed, cancelled and errored runs', async () => {
+    test('attempts, tests, missed, cancelled and errored runs do not count', async () => {
       const checkId = await createCheck();
       const at = Date.parse('2026-03-05T06:00:00Z');
       await store(checkId, [
@@ -242,7 +242,7 @@ describe.each(databases)('rollups ($name)', (database) => {
       }
     });
 
-    test('old months are dropped as a whole', async () => {
+    test('old months are dropped completely', async () => {
       const months = async () =>
         (
           await service.db.query<{ name: string }>(

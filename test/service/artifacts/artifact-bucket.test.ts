@@ -108,7 +108,7 @@ describe('files in a bucket', () => {
   beforeEach(() => (id = uuidv7()));
 
   test.each([0, 3, 12 * mega + 17])(
-    'of %i bytes come back as they were, whole and in ranges',
+    'of %i bytes are downloaded unchanged, completely and in ranges',
     async (size) => {
       const files = openFiles();
       const bytes = randomBytes(size);
@@ -129,7 +129,7 @@ describe('files in a bucket', () => {
     },
   );
 
-  test('an upload that breaks off goes on through another replica, from the byte at which it broke', async () => {
+  test('an interrupted upload resumes through another replica, at the byte where it stopped', async () => {
     const size = 13 * mega + 5;
     const bytes = randomBytes(size);
     const first = openFiles();
@@ -151,7 +151,7 @@ describe('files in a bucket', () => {
     await first.remove(id);
   });
 
-  test('pieces smaller than a part, a file begun anew, other bytes than expected, the list', async () => {
+  test('pieces smaller than a part, a restarted file, unexpected bytes, the list', async () => {
     const files = openFiles();
     const bytes = randomBytes(1000);
     for (let at = 0; at < 900; at += 300) {
@@ -171,7 +171,7 @@ describe('files in a bucket', () => {
     await files.remove(id);
   });
 
-  test('large downloads have a presigned URL where that is asked for', async () => {
+  test('large downloads have a presigned URL if so configured', async () => {
     const files = openFiles({ S3_PRESIGNED_DOWNLOADS: 'true' });
     const bytes = randomBytes(100);
     await files.write(id, { at: 0, size: 100, body: bodyOf(bytes), signal: never });
@@ -190,7 +190,7 @@ describe('files in a bucket', () => {
     await files.remove(id);
   });
 
-  test('keys that are refused, and a bucket that is not there, end the start with the reason', async () => {
+  test('refused keys and a missing bucket stop the start with the reason', async () => {
     const open = (more: Record<string, string>) =>
       openArtifactStore({ config: { bucket: configOf(more), dataDir: folder }, log: silent });
     await expect(open({ S3_ACCESS_KEY_ID: 'nobody' })).rejects.toMatchObject({
@@ -201,7 +201,7 @@ describe('files in a bucket', () => {
     await expect(elsewhere).rejects.toThrow('there is no such bucket');
   });
 
-  test('a wrong secret, as a store answers it: the start ends with the reason, and calls say who is refused', async () => {
+  test('a wrong secret stops the start with the reason, and errors name the refused key', async () => {
     const asked: string[] = [];
     const refusing = createServer((request, response) => {
       asked.push(`${request.method} ${request.url}`);
@@ -271,7 +271,7 @@ describe('an agent whose service has its artifacts in a bucket', () => {
   });
   afterAll(() => embedded?.close());
 
-  test('is told to come again while the bucket is away, goes on afterwards, and the file is downloaded', async () => {
+  test('gets 503 while the bucket is unreachable, resumes afterwards, and the file is downloaded', async () => {
     const clock = createClock('2026-03-04T05:06:07.000Z');
     const files = openFiles();
     const api = await startTestService(db, { now: clock.now, files });

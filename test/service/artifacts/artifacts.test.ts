@@ -132,7 +132,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       (await api.call<{ artifacts: { state: string; url: string | null; size: number }[] }>('GET', path)).body
         .artifacts;
 
-    it('comes before the result or after it, and is downloaded as it was', async () => {
+    it('is uploaded before or after the result, and downloaded unchanged', async () => {
       const [one, two] = [randomBytes(100_000), randomBytes(50)];
       expect(await send(one)).toMatchObject({ status: 201, body: { state: 'stored', size: 100_000 } });
       const path = await report([listed(), listed('page.html', { type: 'report' })]);
@@ -174,7 +174,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       expect(bodies[1]?.equals(two)).toBe(true);
     });
 
-    it('lists what is stored by type and name, for its own account alone', async () => {
+    it('lists files by type and name, only for their own account', async () => {
       for (const [name, type] of [
         ['trace.zip', 'trace'],
         ['trace-2.zip', 'trace'],
@@ -213,7 +213,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       expect(await head()).toEqual([200, '1000', '1000', 'stored']);
     });
 
-    it('goes on where a connection broke', async () => {
+    it('resumes where a connection broke', async () => {
       const bytes = randomBytes(3_000_000);
       expect(await head()).toEqual([200, '0', '0', 'pending']);
       const url = `${base}/agent/v1/jobs/${job.jobId}/attempts/1/artifacts/trace.zip`;
@@ -273,14 +273,14 @@ describe.each(databases)('artifacts: $name', (database) => {
       expect([answer.status, (await answer.arrayBuffer()).byteLength]).toEqual([200, 0]);
     });
 
-    it('refuses bytes that are not those of the digest, and begins anew', async () => {
+    it('refuses bytes that do not match the digest, and restarts', async () => {
       const bytes = randomBytes(1000);
       expect((await send(bytes, { digest: digestOf(randomBytes(3)) })).status).toBe(422);
       expect((await head())[1]).toBe('0');
       expect((await send(bytes)).status).toBe(201);
     });
 
-    it('refuses what it can not take, with the field that is wrong, and keeps nothing of it', async () => {
+    it('refuses invalid uploads with the wrong field, and stores nothing of them', async () => {
       const refused: [string, Sent, number][] = [
         ['a foreign token', { token: uuidv7() }, 404],
         ['no token', { token: '' }, 400],
@@ -304,7 +304,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       }
     });
 
-    it('takes a size at the limit, and says of one above it that it was refused', async () => {
+    it('accepts a size at the limit, and refuses one above it', async () => {
       const range = `bytes 0-2/${limit}`;
       expect(await send(Buffer.from('abc'), { name: 'largest', range })).toMatchObject({
         status: 200,
@@ -315,7 +315,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       expect((await artifactsAt(path))[0]).toMatchObject({ state: 'refused', url: null });
     });
 
-    it('takes files of an ended run from the lease that reported it, and from no other', async () => {
+    it('accepts files of a finished run only from the lease that reported it', async () => {
       const bytes = Buffer.from('abc');
       clock.advance(40_000);
       await service.scheduler.tick();
@@ -369,7 +369,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       expect((await send(Buffer.from('abd'), { name: 'grows', range })).status).toBe(413);
     });
 
-    it('ends an upload that still stands when the next one comes', async () => {
+    it('aborts a stalled upload when the next one arrives', async () => {
       const bytes = randomBytes(2000);
       const url = `${base}/agent/v1/jobs/${job.jobId}/attempts/1/artifacts/trace.zip`;
       const stuck = httpRequest(url, {
@@ -390,7 +390,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       stuck.destroy();
     });
 
-    it('goes when its results go', async () => {
+    it('is deleted with its result', async () => {
       await send(Buffer.from('abc'));
       const stored = () =>
         readdirSync(folder).flatMap((name) =>

@@ -40,7 +40,7 @@ describe('images', () => {
     expect(title(badgeSvg({ ...badge, ...fields }, flat))).toBe(expected);
   });
 
-  test('every style and theme is one element, with no script and nothing from elsewhere', () => {
+  test('every style and theme is one element, without scripts or external resources', () => {
     for (const style of badgeStyles) {
       for (const theme of badgeThemes) {
         const svg = badgeSvg({ ...badge, name: '"><image href="https://a.example"/>' }, { style, theme });
@@ -137,7 +137,7 @@ describe('routes', () => {
     };
   }
 
-  test('a check: anyone who has its id, and what is asked for', async () => {
+  test('a check badge is public by its id, and shows the requested metric', async () => {
     const path = `/v1/badges/checks/${checkId}`;
     expect((await image(path)).title).toBe('Shop &amp; more: no data');
     await store('failed', 900);

@@ -95,7 +95,7 @@ describe.each(databases)('code bundles: $name', (database) => {
         body: { name: 'Shop', codeBundlePath: key, privateLocations: ['office'], ...fields },
       });
 
-    it('is kept, listed and fetched as it was, and its file goes with it', async () => {
+    it('is stored, listed and downloaded unchanged, and its file is deleted with it', async () => {
       const bytes = gzipOf(3_000_000);
       const bundle = await stored(bytes);
       const digest = hexOf(bytes);
@@ -157,7 +157,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       expect(await part('bytes=1-2', { 'if-range': '"other"' })).toEqual([200, null, hex(0, size)]);
     });
 
-    it('is there once per account, however often it comes, and for that account alone', async () => {
+    it('is stored once per account, however often it is uploaded, and only for that account', async () => {
       const bytes = gzipOf(200_000);
       const [first, ...others] = await Promise.all([1, 2, 3, 4].map(() => stored(bytes)));
       expect(others).toEqual([first, first, first]);
@@ -179,7 +179,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       expect((await fetchBundle(key, {}, abroad.key)).status).toBe(200);
     });
 
-    it('refuses what is no bundle, and keeps nothing of it', async () => {
+    it('refuses invalid bundles, and stores nothing of them', async () => {
       const tell = ({ status, body }: { status: number; body: object }) => [status, body];
       const attributes = { body: ['must be a tar archive compressed with gzip (.tar.gz)'] };
       const notGzip = { ...statusFields(400), message: `body ${attributes.body[0]}.`, attributes };
@@ -203,7 +203,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       }
     });
 
-    it('a refused upload does not hold up what its connection is asked next', async () => {
+    it('a refused upload does not block the next request on its connection', async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const ask = (method: string, body?: Buffer) =>
         new Promise<number | string>((resolve) => {
@@ -245,7 +245,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       });
     }
 
-    it('wants a length, and one that it can keep', async () => {
+    it('requires a length within the limit', async () => {
       expect(await send({ 'transfer-encoding': 'chunked' }, gzipOf(100))).toMatchObject({
         status: 411,
         body: { attributes: { 'content-length': ['must be there'] } },
@@ -258,13 +258,13 @@ describe.each(databases)('code bundles: $name', (database) => {
       expect(filesBelow()).toEqual([]);
     });
 
-    it('leaves nothing of an upload that breaks off', async () => {
+    it('stores nothing of an interrupted upload', async () => {
       expect(await send({ 'content-length': 1_000_000 }, gzipOf(50_000), { cut: true })).toBeNull();
       await vi.waitFor(() => expect(filesBelow()).toEqual([]), { timeout: 10_000 });
       expect((await api.call('GET', path)).body).toEqual([]);
     });
 
-    it('tells of a full disk', async () => {
+    it('reports a full disk', async () => {
       isFull = true;
       const { status, body } = await upload(gzipOf(100));
       expect([status, body]).toEqual([
@@ -290,7 +290,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       expect(filesBelow()).toEqual([]);
     });
 
-    it('stays while a check uses it', async () => {
+    it('is kept while a check uses it', async () => {
       const { key } = await stored();
       const created = await check(key);
       expect(created.status).toBe(201);
@@ -317,7 +317,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       });
     });
 
-    it('is there for the check that names it while others delete it', async () => {
+    it('is kept for a check that refers to it while others delete it', async () => {
       for (let round = 0; round < 5; round++) {
         const { key } = await stored();
         const [created, deleted] = await Promise.all([check(key), api.call('DELETE', `${path}/${key}`)]);
@@ -328,7 +328,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       }
     });
 
-    it('goes once no check has used it for a week', async () => {
+    it('is deleted once no check has used it for a week', async () => {
       const [used, unused, again] = [await stored(), await stored(), await stored(gzipOf(555))];
       const created = await check(used.key);
       clock.advance(6.9 * day);
@@ -374,7 +374,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       expect(Buffer.from(await (await fetchBundle(key)).arrayBuffer()).equals(bytes)).toBe(true);
     });
 
-    it('sweeps what a service has left that did not live to end its uploads', async () => {
+    it('deletes unfinished uploads of a service that was killed', async () => {
       const { key } = await stored();
       const [half, whole] = [uuidv7(), uuidv7()];
       for (const name of [`${half}.part`, whole]) {

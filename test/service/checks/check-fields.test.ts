@@ -34,7 +34,7 @@ describe.each(databases)('fields of checks ($name)', (database) => {
     });
 
     test.each(probeTypes)(
-      '%s: what was read can be sent back, and changes nothing but updated_at',
+      '%s: a check that is read can be sent back, and only updated_at changes',
       async (type) => {
         const created = await create(type, { ...fullFields, name: 'Round trip' });
         const { status, body } = await change(created, created);
@@ -55,7 +55,7 @@ describe.each(databases)('fields of checks ($name)', (database) => {
       });
     });
 
-    test('a check of a group need not name a location, any other must', async () => {
+    test('only a check of a group may have no location', async () => {
       const { service } = bench;
       const body = { name: 'a', request: { query: 'shop.example' }, heartbeat: {}, script: '' };
       const alone = await service.call('POST', '/v1/checks/dns', { body });
@@ -176,7 +176,7 @@ describe.each(databases)('fields of checks ($name)', (database) => {
         { protocol: 'DOH', nameServer: 'https://dns.example:8443/dns-query' },
         { nameServer: 'https://dns.example:8443/dns-query', port: 8443 },
       ],
-    ])('DNS: the port that is left out is written down: %j', async (sent, stored) => {
+    ])('DNS: the default port is stored: %j', async (sent, stored) => {
       const created = await create('DNS', { request: { query: 'a.example', ...sent } });
       expect(created['request']).toMatchObject(stored);
     });

@@ -306,7 +306,7 @@ describe.each(databases)('check groups ($name)', (database) => {
       expect(await at('eu-west-1')).not.toContain(first.id);
     });
 
-    test('another account sees nothing of it', async () => {
+    test('another account cannot see it', async () => {
       const { id } = await create();
       const { key } = service.foreign;
       for (const [method, path, body] of [
@@ -328,7 +328,7 @@ describe.each(databases)('check groups ($name)', (database) => {
       }
     });
 
-    test('a private location of a group stays, and follows a new name', async () => {
+    test('a private location of a group is kept, and follows a new name', async () => {
       const { body } = await service.call('POST', '/v1/private-locations', {
         body: { name: 'Attic', slugName: 'attic' },
       });

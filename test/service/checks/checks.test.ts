@@ -12,7 +12,7 @@ describe.each(databases)('checks ($name)', (database) => {
     const bench = checksBench(database);
     const { create, change } = bench;
 
-    test('a change replaces what it names and leaves the rest', async () => {
+    test('a change replaces the given fields and keeps the rest', async () => {
       const created = await create('TCP', { tags: ['a'], description: 'before' });
       const { status, body } = await change(created, { description: null, name: 'After' });
       expect(status).toBe(200);
@@ -24,7 +24,7 @@ describe.each(databases)('checks ($name)', (database) => {
       });
     });
 
-    test('a change is judged with what is stored', async () => {
+    test('a change is validated together with the stored fields', async () => {
       const { service } = bench;
       const created = await create('URL');
       const tooHigh = await change(created, { degradedResponseTime: 6000 });
@@ -157,7 +157,7 @@ describe.each(databases)('checks ($name)', (database) => {
         });
       });
 
-      test('an edit leaves the next run alone, unless it changes the timing or switches the check on', async () => {
+      test('an edit does not change the next due time, unless it changes the schedule or activates the check', async () => {
         const created = await create('URL', { frequency: 60, frequencyOffset: 10 });
         const first = await scheduleOf(created.id);
         expect(first?.next).toEqual(new Date('2026-03-04T06:01:00.000Z'));
@@ -223,28 +223,31 @@ describe.each(databases)('checks ($name)', (database) => {
       expect(first).toEqual(a);
     });
 
-    test.skipIf(database.name === 'embedded')('a delete that meets a result in its way is done', async () => {
-      const { service } = bench;
-      const { id } = await create('URL');
-      const [job] = await service.db.query<{ id: string }>(
-        `insert into jobs (id, account_id, check_id, run_id, sequence_id, location_id, run_location, check_type, lane,
+    test.skipIf(database.name === 'embedded')(
+      'a delete succeeds at the same time as a result is stored',
+      async () => {
+        const { service } = bench;
+        const { id } = await create('URL');
+        const [job] = await service.db.query<{ id: string }>(
+          `insert into jobs (id, account_id, check_id, run_id, sequence_id, location_id, run_location, check_type, lane,
            due_at, not_before, expires_at, claim_window_seconds)
          select gen_random_uuid(), account_id, $1, gen_random_uuid(), gen_random_uuid(), id, slug_name, 'URL', 'uptime',
            now(), now(), now(), 60
          from locations where slug_name = 'office' returning id`,
-        [id],
-      );
-      // As results do: the job is locked first, then the check. The delete takes them the other way round.
-      const deleted = await service.db.tx(async (tx) => {
-        await tx.query('select 1 from jobs where id = $1 for update', [job?.id]);
-        const answer = service.call('DELETE', `/v1/checks/${id}`);
-        const waiting = () => service.db.query('select 1 from pg_locks where not granted');
-        await expect.poll(async () => (await waiting()).length, { timeout: 15_000 }).toBeGreaterThan(0);
-        await tx.query('select 1 from checks where id = $1 for key share', [id]);
-        return { answer };
-      });
-      expect((await deleted.answer).status).toBe(204);
-    });
+          [id],
+        );
+        // As results do: the job is locked first, then the check. The delete takes them the other way round.
+        const deleted = await service.db.tx(async (tx) => {
+          await tx.query('select 1 from jobs where id = $1 for update', [job?.id]);
+          const answer = service.call('DELETE', `/v1/checks/${id}`);
+          const waiting = () => service.db.query('select 1 from pg_locks where not granted');
+          await expect.poll(async () => (await waiting()).length, { timeout: 15_000 }).toBeGreaterThan(0);
+          await tx.query('select 1 from checks where id = $1 for key share', [id]);
+          return { answer };
+        });
+        expect((await deleted.answer).status).toBe(204);
+      },
+    );
 
     test('a deleted check is gone', async () => {
       const { service } = bench;
@@ -265,14 +268,14 @@ describe.each(databases)('checks ($name)', (database) => {
     });
 
     test.each(['nothing', '..%2f', '00000000-0000-0000-0000-000000000000', "' or 1=1"])(
-      'an id that names nothing is 404: %s',
+      'an unknown id is 404: %s',
       async (id) => {
         const { service } = bench;
         expect((await service.call('GET', `/v1/checks/${encodeURIComponent(id)}`)).status).toBe(404);
       },
     );
 
-    test('another account sees nothing of it', async () => {
+    test('another account cannot see it', async () => {
       const { service } = bench;
       const { id } = await create('URL', { name: 'Private' });
       const { key } = service.foreign;

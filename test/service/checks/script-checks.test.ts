@@ -54,7 +54,7 @@ describe.each(databases)('script checks ($name)', (database) => {
     );
 
     test.each(scriptTypes)(
-      '%s: every field is stored; dependencies are shown when asked for',
+      '%s: every field is stored; dependencies are returned on request',
       async (type) => {
         const fields = {
           frequency: 5,
@@ -82,7 +82,7 @@ describe.each(databases)('script checks ($name)', (database) => {
       },
     );
 
-    test('a change keeps what it does not name, and secrets that are sent back empty', async () => {
+    test('a change keeps omitted fields, and secrets that are sent back empty', async () => {
       const { id } = await create('BROWSER', {
         dependencies: [{ path: 'a.ts', content: '1' }],
         environmentVariables: [{ key: 'PASSWORD', value: 'hidden', secret: true }],
@@ -145,7 +145,7 @@ describe.each(databases)('script checks ($name)', (database) => {
   });
 });
 
-describe('what is refused', () => {
+describe('refused fields', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService(await anyDatabase.open());

@@ -124,7 +124,7 @@ describe('checks of the service itself', () => {
     localSetupScript: 'a()',
   };
 
-  test('HEARTBEAT: what only runs have is refused by name', async () => {
+  test('HEARTBEAT: fields of runs are refused by name', async () => {
     const fields = await problems('heartbeat', { ...heartbeat, ...inapplicable, locations: ['eu-west-1'] });
     expect(new Set(fields)).toEqual(new Set(['locations', ...Object.keys(inapplicable)]));
   });
@@ -158,7 +158,7 @@ describe('checks of the service itself', () => {
     ]);
   });
 
-  test('AGENTIC: what it can not have is refused by name', async () => {
+  test('AGENTIC: fields of other types are refused by name', async () => {
     const given = {
       ...inapplicable,
       triggerIncident: { serviceId: 's', name: 'n' },
@@ -173,7 +173,7 @@ describe('checks of the service itself', () => {
   });
 
   test.each(['heartbeat', 'agentic'] as const)(
-    'a check in a group keeps to itself what is for runs of agents: its locations, retries, runtime (%s)',
+    'a check in a group ignores settings for agents: locations, retries, runtime (%s)',
     async (path) => {
       const group = await service.call<{ id: number }>('POST', '/v2/check-groups', {
         body: {
@@ -204,7 +204,7 @@ describe('checks of the service itself', () => {
     },
   );
 
-  test('the scheduler makes no jobs of either, and leaves the moment of an agentic check to its executor', async () => {
+  test('the scheduler creates no jobs for either, and the executor of agentic checks moves their due times', async () => {
     await emptyTables(service.db, 'checks');
     await create('heartbeat', heartbeat);
     const { body } = await create('agentic', { ...agentic, locations: ['eu-west-1'] });

@@ -118,7 +118,7 @@ describe.each(databases)('suite checks ($name)', (database) => {
       expect(body).toEqual({ ...created, updated_at: new Date(time).toISOString() });
     });
 
-    test('a change keeps what it does not name, and takes another bundle', async () => {
+    test('a change keeps omitted fields, and accepts another bundle', async () => {
       const created = await create({ pwTags: ['@smoke'], engine: 'bun', engineVersion: '1.3' });
       const change = (body: Fields) => service.call<Check>('PUT', `${path}/${created.id}`, { body });
       const { body } = await change({ codeBundlePath: otherKey });

@@ -237,7 +237,7 @@ describe('lock of the embedded database', () => {
   });
 });
 
-it('what is no database is not taken for one, nor overwritten', async () => {
+it('a folder that is not a database is not used or overwritten', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'location-agent-no-database-'));
   const file = join(dataDir, 'database', 'notes');
   await mkdir(join(dataDir, 'database'));
@@ -250,7 +250,7 @@ it('what is no database is not taken for one, nor overwritten', async () => {
   await rm(dataDir, { recursive: true });
 });
 
-it('an embedded database that breaks down says so once', { timeout: 60_000 }, async () => {
+it('a broken embedded database is reported once', { timeout: 60_000 }, async () => {
   const broken: string[] = [];
   const db = await openDatabase({
     databaseUrl: null,

@@ -4,7 +4,7 @@ import { createSpaceCheck } from '../../../src/service/db/disk-space.ts';
 const megabyte = 1024 * 1024;
 
 describe('disk space of the embedded database', () => {
-  it('is looked at once a second, and refuses until there is some again', () => {
+  it('is checked once a second, and writes are refused until there is space again', () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     try {
       let free = 64 * megabyte;

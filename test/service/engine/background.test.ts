@@ -31,7 +31,7 @@ describe.each(databases)('work in the background on $name', (database) => {
       await Promise.all(both.map((background) => background.stop()));
     });
 
-    test('one that is sent in a transaction comes with its commit, and never when it is rolled back', async () => {
+    test('an item sent in a transaction arrives after the commit, and never after a rollback', async () => {
       const background = createBackground({ db: db(), log: silent });
       const seen: string[] = [];
       background.handle<Item>({ name: 'in-transaction', ...queue }, async ({ text }) => void seen.push(text));
@@ -47,7 +47,7 @@ describe.each(databases)('work in the background on $name', (database) => {
       await background.stop();
     });
 
-    test('one that fails is tried again, and told which try is its last', async () => {
+    test('a failed item is retried, and knows its last try', async () => {
       const background = createBackground({ db: db(), log: silent });
       const tries: Pick<BackgroundItem, 'attempt' | 'isLast'>[] = [];
       background.handle<Item>({ name: 'failing', ...queue }, async (_data, { attempt, isLast }) => {
@@ -65,7 +65,7 @@ describe.each(databases)('work in the background on $name', (database) => {
       await background.stop();
     });
 
-    test('a slow item does not hold up the others of its queue', async () => {
+    test('a slow item does not block the others of its queue', async () => {
       const background = createBackground({ db: db(), log: silent });
       const done: string[] = [];
       const gate = resolvers();
@@ -82,7 +82,7 @@ describe.each(databases)('work in the background on $name', (database) => {
       await background.stop();
     });
 
-    test('of a keyed queue one item of a key waits at a time; what is put off comes later', async () => {
+    test('a keyed queue has one waiting item per key; deferred items run later', async () => {
       const background = createBackground({ db: db(), log: silent });
       const seen: string[] = [];
       background.handle<Item>(

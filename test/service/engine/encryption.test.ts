@@ -18,7 +18,7 @@ describe('encryption at rest', () => {
     expect(encryption.seal(text)).not.toBe(sealed);
   });
 
-  it('opens what the same key sealed in another process', () => {
+  it('opens values that the same key sealed in another process', () => {
     expect(createEncryption('correct horse battery staple').open(encryption.seal('value'))).toBe('value');
   });
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { timeOfUuidv7, uuidv7 } from '../../../src/service/engine/ids.ts';
 
-it('makes UUIDv7s that sort by their time and tell it', () => {
+it('creates UUIDv7s that sort by time and contain it', () => {
   const times = [0, 1, 1_795_000_000_000, 1_795_000_000_001, 2 ** 48 - 1];
   const ids = times.map((time) => uuidv7(time));
   for (const id of ids)
@@ -10,7 +10,7 @@ it('makes UUIDv7s that sort by their time and tell it', () => {
   expect([...ids].sort()).toEqual(ids);
 });
 
-it('makes no two alike', () => {
+it('creates unique ids', () => {
   expect(new Set(Array.from({ length: 20_000 }, () => uuidv7(5))).size).toBe(20_000);
 });
 

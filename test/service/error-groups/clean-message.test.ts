@@ -98,7 +98,7 @@ describe('cleaned messages', () => {
     expect(cleanMessage(cleanMessage('order 12 at 05:06:07'))).toBe(cleanMessage('order 12 at 05:06:07'));
   });
 
-  test('what is long or hostile is bounded, and quick', () => {
+  test('long and hostile messages are shortened quickly', () => {
     const hostile = [
       'a'.repeat(100_000),
       '1.'.repeat(50_000),

@@ -80,7 +80,7 @@ describe.each(databases)('error groups on $name', (database) => {
       expect(await list('?limit=1&page=2')).toHaveLength(1);
     });
 
-    test('a result names its group; one that passed names none', async () => {
+    test('a failed result has a group; a passed one has none', async () => {
       const [failedId] = await end([failed('status 503')]);
       clock.advance(minute);
       const [passedId] = await end([{ status: 'passed' }]);
@@ -98,7 +98,7 @@ describe.each(databases)('error groups on $name', (database) => {
       ]);
     });
 
-    test('a later event brings an archived group back, unless it is archived for ever', async () => {
+    test('a later event unarchives a group, unless it is archived permanently', async () => {
       await end([failed('no button')]);
       const [group] = await list();
       const path = `/v1/error-groups/${group?.id}`;
@@ -119,7 +119,7 @@ describe.each(databases)('error groups on $name', (database) => {
       expect((await service.call('GET', path)).body).toMatchObject({ archiveForEver: true });
     });
 
-    test('a run that is followed late changes only what it can: when the error was seen first', async () => {
+    test('a run that is processed late changes only the time the error was first seen', async () => {
       clock.advance(10 * minute);
       await end([failed('took 12 ms')]);
       await end([failed('took 11 ms')], start);
@@ -149,7 +149,7 @@ describe.each(databases)('error groups on $name', (database) => {
       }
     });
 
-    test('the same error of another check is another group; one that is gone takes its groups along', async () => {
+    test('the same error of another check is another group; deleting a check deletes its groups', async () => {
       await end([failed('no button')]);
       const [own] = await list();
       const first = checkId;
@@ -163,7 +163,7 @@ describe.each(databases)('error groups on $name', (database) => {
       expect((await service.call('GET', `/v1/error-groups/${other?.id}`)).status).toBe(200);
     });
 
-    test('what is not valid is named; what is foreign is not there', async () => {
+    test('invalid fields are named; groups of other accounts are 404', async () => {
       await end([failed('no button')]);
       const [group] = await list();
       const path = `/v1/error-groups/${group?.id}`;

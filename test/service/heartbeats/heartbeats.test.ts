@@ -12,7 +12,7 @@ import { startTestService, type Fields, type TestService } from '../../helpers/s
 const second = 1000;
 const minute = 60 * second;
 
-describe('what a ping means', () => {
+describe('the meaning of a ping', () => {
   const timer = { state: 'RECEIVED' as const, timerFrom: 0, periodSeconds: 600, graceSeconds: 60 };
   const long = { ...timer, periodSeconds: 86_400 };
   test.each([
@@ -43,7 +43,7 @@ describe('what a ping means', () => {
     expect(sourceOf('GET', headers)).toBe(expected);
   });
 
-  test('user agents are bounded and hold nothing that can not be stored', () => {
+  test('user agents are shortened and contain no characters that cannot be stored', () => {
     expect(userAgentOf({})).toBe('');
     expect(userAgentOf({ 'user-agent': `a\u0000\ud800b${'x'.repeat(600)}` })).toBe(`a  b${'x'.repeat(508)}`);
   });
@@ -172,7 +172,9 @@ describe.each(databases)('heartbeats: $name', (database) => {
         reason: {
           code: 'HEARTBEAT_MISSED',
           owner: 'target',
-          message: expect.stringMatching(/within 600 s and 60 s of grace after the ping at 2026-03-05/),
+          message: expect.stringMatching(
+            /within 600 s and a grace period of 60 s after the ping at 2026-03-05/,
+          ),
         },
       });
       const followed = await db.query('select status from finished_runs order by id');
@@ -188,7 +190,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
       });
     });
 
-    it('each ping starts the time anew, early and late ones too', async () => {
+    it('each ping restarts the timer, including early and late ones', async () => {
       const heartbeat = await create();
       await ping(heartbeat);
       clock.advance(2 * minute);
@@ -239,7 +241,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
       expect(await states()).toEqual(['RECEIVED', 'FAILING']);
     });
 
-    it('a maintenance window that pauses it keeps it from failing; its time begins anew', async () => {
+    it('a heartbeat does not fail while a window pauses it, and its timer restarts', async () => {
       const heartbeat = await create({ tags: ['nightly'] });
       await ping(heartbeat);
       const id = await db.query(
@@ -258,7 +260,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
       expect(await states()).toEqual(['RECEIVED', 'FAILING']);
     });
 
-    it('many that are due at once fail once each, whoever looks', async () => {
+    it('heartbeats that are due at the same time fail once each, on any replica', async () => {
       const { id } = await create();
       await db.query(
         `with copies as (
@@ -315,7 +317,7 @@ describe.each(databases)('heartbeats: $name', (database) => {
       );
     });
 
-    it('answers a ping whose body has no end', async () => {
+    it('responds to a ping with an endless body', async () => {
       const heartbeat = await create();
       const answer = await new Promise<number | undefined>((resolve, reject) => {
         const call = httpRequest(heartbeat.url, { method: 'POST' }, (response) => {

@@ -83,7 +83,7 @@ describe('a compressed body', () => {
     ]);
   });
 
-  test('413: one that is too large when it is unpacked', async () => {
+  test('413: a body that is too large after decompression', async () => {
     // 256 MiB of spaces are 0.25 MiB of gzip.
     const bomb = Uint8Array.from(gzipSync(Buffer.alloc(256 * mebibyte, ' ')));
     expect(bomb.length).toBeLessThan(mebibyte);
@@ -95,7 +95,7 @@ describe('a compressed body', () => {
     ]);
   });
 
-  test('413: one that is too large before it is unpacked', async () => {
+  test('413: a body that is too large before decompression', async () => {
     const { status, body } = await send(new Uint8Array(5 * mebibyte));
     expect([status, body['message']]).toEqual([413, 'The body is too large.']);
   });

@@ -51,7 +51,7 @@ describe('authentication', () => {
     attributes: { authorization: ['is missing'] },
   };
 
-  test('every route wants a key, before it looks at anything else', async () => {
+  test('every route checks the key first', async () => {
     const all = await operations();
     expect(all.length).toBeGreaterThan(20);
     for (const { method, path } of all) {
@@ -235,7 +235,7 @@ describe('errors', () => {
   test.each([
     ['this is not HTTP\r\n\r\n', 400, 'The request is not valid HTTP.'],
     [`GET / HTTP/1.1\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`, 431, 'The headers are too large.'],
-  ])('what is no request at all', async (sent, status, message) => {
+  ])('malformed requests', async (sent, status, message) => {
     const answer = await rawAnswer(sent);
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect(JSON.parse(answer.slice(answer.indexOf('{')))).toEqual({
@@ -257,7 +257,7 @@ describe('errors', () => {
 });
 
 describe('the document', () => {
-  test('is what docs/openapi.json says', async () => {
+  test('matches docs/openapi.json', async () => {
     const file = readFileSync(join(import.meta.dirname, '../../../docs/openapi.json'), 'utf8');
     expect(await openApiText(), 'run `npm run build && npm run openapi`').toBe(file);
   });
@@ -280,7 +280,7 @@ describe('the document', () => {
     }
   });
 
-  test('calls required only what a client has to send', async () => {
+  test('marks only fields that a client has to send as required', async () => {
     const { paths } = JSON.parse(JSON.stringify(await document())) as {
       paths: {
         [path: string]: {
@@ -364,7 +364,7 @@ describe('health and page', () => {
     ['/', 'text/html; charset=utf-8', '<!doctype html>'],
     ['/web/style.css', 'text/css; charset=utf-8', ':root'],
     ['/web/app.js', 'text/javascript; charset=utf-8', 'sessionStorage'],
-  ])('%s comes with a strict policy, and once', async (path, type, content) => {
+  ])('%s is served with a strict policy, and only once', async (path, type, content) => {
     const { status, body, headers } = await service.call<string>('GET', path, { key: null });
     expect([status, headers.get('content-type')]).toEqual([200, type]);
     expect(body).toContain(content);
@@ -383,7 +383,7 @@ describe('health and page', () => {
     expect(again.status).toBe(304);
   });
 
-  test('what the page shows needs a key', async () => {
+  test('the data of the page needs a key', async () => {
     expect((await service.call('GET', '/web/overview', { key: null })).status).toBe(401);
   });
 });

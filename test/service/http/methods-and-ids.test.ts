@@ -25,7 +25,7 @@ const undocumented = { '/': ['GET'], '/web/overview': ['GET'], '/openapi.json': 
 const withoutHead = /^\/(checks|check-groups)\//;
 
 describe('methods that a path lacks', () => {
-  test('405 with what it has, on every path; OPTIONS tells it, too; HEAD is there with GET', async () => {
+  test('405 with the allowed methods on every path; OPTIONS returns them; HEAD is allowed with GET', async () => {
     const described = Object.entries(paths).map(([path, methods]) => ({
       pattern: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
       path,
@@ -61,7 +61,7 @@ describe('methods that a path lacks', () => {
     }
   });
 
-  test('whatever the body, the query and the end of the path are', async () => {
+  test('regardless of the body, the query and the end of the path', async () => {
     for (const [path, init] of [
       ['/v1/checks?limit=1', { body: '{"name":' }],
       ['/v1/checks/', { body: '<x/>', headers: { 'content-type': 'text/xml' } }],
@@ -143,7 +143,7 @@ describe('ids in capitals', () => {
     expect(answers[0]?.status).toBeLessThan(300);
   });
 
-  test('in a query; a name that looks like one stays as it is', async () => {
+  test('in a query; a name that looks like an id is not changed', async () => {
     const check = everything.ids['check/url'] ?? '';
     const alerts = (id: string) => service.call<Fields[]>('GET', `/v1/alert-notifications?checkId=${id}`);
     expect((await alerts(check.toUpperCase())).body).toEqual((await alerts(check)).body);

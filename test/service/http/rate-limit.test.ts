@@ -20,7 +20,7 @@ afterAll(async () => {
 beforeEach(() => service.renewAccounts());
 
 describe('rate limits', () => {
-  test('an answer says how many are left; each key has its own', async () => {
+  test('a response has the number of remaining requests; each key has its own limit', async () => {
     const { headers } = await service.call('GET', '/v1/variables');
     expect(headers.get('x-ratelimit-limit')).toBe('40');
     expect(Number(headers.get('x-ratelimit-remaining'))).toBe(39);
@@ -42,7 +42,7 @@ describe('rate limits', () => {
     expect(metrics.headers.get('x-ratelimit-limit')).toBe('300');
   });
 
-  test('429 with the reason and when to come back; wrong keys, other keys and other routes are not concerned', async () => {
+  test('429 has the reason and Retry-After; wrong keys, other keys and other routes are not affected', async () => {
     let last = await service.call('GET', '/v1/variables');
     for (let made = 0; made < 40 && last.status === 200; made++) {
       last = await service.call('GET', '/v1/variables');
@@ -66,7 +66,7 @@ describe('rate limits', () => {
     expect((await service.call('GET', '/health')).status).toBe(200);
   });
 
-  test('SERVICE_RATE_LIMIT: 600 unless told otherwise, 0 = none', () => {
+  test('SERVICE_RATE_LIMIT: 600 by default, 0 = no limit', () => {
     expect(readServiceConfig({}).rateLimit).toBe(600);
     expect(readServiceConfig({ SERVICE_RATE_LIMIT: '0' }).rateLimit).toBe(0);
     expect(() => readServiceConfig({ SERVICE_RATE_LIMIT: '-1' })).toThrow(
@@ -76,7 +76,7 @@ describe('rate limits', () => {
 });
 
 describe('/docs', () => {
-  test.each(['/docs', '/docs/'])('%s shows the document with files of the service alone', async (path) => {
+  test.each(['/docs', '/docs/'])('%s shows the document with files of the service only', async (path) => {
     const page = await service.call<string>('GET', path, { key: null });
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self';");

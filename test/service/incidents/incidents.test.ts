@@ -67,7 +67,7 @@ describe.each(databases)('status pages and incidents ($name)', (database) => {
       await service.renewAccounts();
     });
 
-    test('services: fields, changes, what was read may be sent back', async () => {
+    test('services: fields, changes, and sending back what was read', async () => {
       clock.set(start);
       const created = await addService('Shop');
       expect(created).toEqual({
@@ -97,7 +97,7 @@ describe.each(databases)('status pages and incidents ($name)', (database) => {
       expect((await service.call('GET', '/v1/status-pages/services/none')).status).toBe(404);
     });
 
-    test('a list by cursor shows each once, whatever comes and goes in between', async () => {
+    test('a list by cursor shows each item once, regardless of changes between pages', async () => {
       const names = Array.from({ length: 25 }, (_, index) => `Service ${index}`);
       const made = [];
       for (const name of names) {
@@ -130,7 +130,7 @@ describe.each(databases)('status pages and incidents ($name)', (database) => {
       }
     });
 
-    test('status pages: defaults, round trip, names that are taken, services of others', async () => {
+    test('status pages: defaults, round trip, names in use, services of other accounts', async () => {
       const [shop, search] = [await addService('Shop'), await addService('Search')];
       const created = await made('/v1/status-pages', {
         name: 'Acme',
@@ -277,7 +277,7 @@ describe.each(databases)('status pages and incidents ($name)', (database) => {
       expect((await service.call('DELETE', path)).status).toBe(404);
     });
 
-    test('incidents of services: what is refused; the last update stays', async () => {
+    test('incidents of services: refused fields; the last update is kept', async () => {
       const shop = await addService('Shop');
       const path = '/v1/status-pages/incidents';
       const body = { name: 'N', severity: 'MINOR', services: [{ id: shop.id }], incidentUpdates: [first] };
@@ -304,7 +304,7 @@ describe.each(databases)('status pages and incidents ($name)', (database) => {
       expect((await get<Page>(`${path}?nextId=${newest.nextId}`)).length).toBe(1);
     });
 
-    test('incidents of a dashboard: one update on create, the first alone by default, start and stop', async () => {
+    test('incidents of a dashboard: one update on create, only the first by default, start and stop', async () => {
       clock.set(start);
       const page = await made('/v1/status-pages', { name: 'Acme', url: 'dashboard' });
       const body = { name: 'Down', impact: 'MAJOR', dashboardId: page.id, incidentUpdates: [first] };

@@ -111,7 +111,7 @@ describe.each(databases)('triggered incidents ($name)', (database) => {
       expect(told).toEqual([]);
     });
 
-    test('severity and subscribers are as the check says, at the beginning and at the end', async () => {
+    test('severity and subscriber notifications follow the check, at the start and at the end', async () => {
       const id = await check({ severity: 'CRITICAL', notifySubscribers: true });
       await end(id, 'failed', 'passed');
       expect(await incidents()).toEqual([['Shop is down CRITICAL', 'INVESTIGATING RESOLVED', false]]);
@@ -144,7 +144,7 @@ describe.each(databases)('triggered incidents ($name)', (database) => {
       expect(await incidents()).toHaveLength(2);
     });
 
-    test('a service that is gone, or of another account, opens nothing and breaks nothing', async () => {
+    test('a missing service, or one of another account, opens no incident and causes no error', async () => {
       const foreign = await addService(await addAccount(db));
       for (const trigger of [{ serviceId: foreign }, { serviceId: uuidv7() }, { serviceId: 'shop' }]) {
         await end(await check(trigger), 'failed', 'passed');
@@ -157,7 +157,7 @@ describe.each(databases)('triggered incidents ($name)', (database) => {
       expect(await incidents()).toEqual([['Shop is down MAJOR', 'INVESTIGATING RESOLVED', false]]);
     });
 
-    test('called twice it is one; what a person resolved stays so; a check that is deleted leaves its incident', async () => {
+    test('two calls open one incident; a resolved one stays resolved; a deleted check leaves its incident', async () => {
       const id = await check();
       const trigger = { serviceId, name: 'Down' };
       const open = (alertId: string) =>

@@ -109,7 +109,7 @@ describe.each(databases)('maintenances on $name', (database) => {
       return service.call('POST', `${path}/${id}/occurrences/${first?.id}/updates`, { body: fields });
     };
 
-    test('one begins and ends by itself, and subscribers are told each once', async () => {
+    test('an occurrence starts and ends by itself, and subscribers are notified once of each', async () => {
       const id = await create({}, { reminderMinutesBefore: [60, 1440] });
       await at('09T00:30');
       expect(told).toEqual([]);
@@ -149,7 +149,7 @@ describe.each(databases)('maintenances on $name', (database) => {
       expect((await occurrences(id)).map(({ status }) => status)).toEqual(Array(3).fill('COMPLETED'));
     });
 
-    test('a service that was away tells nothing of what is over, but records it', async () => {
+    test('after an outage, past occurrences are recorded without notifications', async () => {
       const id = await create({ repeatInterval: 1, repeatUnit: 'DAY' }, { reminderMinutesBefore: [60] });
       await at('20T01:30');
       expect(told).toEqual(['STARTED 20T01:00']);
@@ -161,7 +161,7 @@ describe.each(databases)('maintenances on $name', (database) => {
       ]);
     });
 
-    test('one that is shown in its middle begins then', async () => {
+    test('an occurrence that is made visible in its middle starts then', async () => {
       const id = await create({}, { enabled: false });
       await at('10T01:20');
       expect(told).toEqual([]);
@@ -170,7 +170,7 @@ describe.each(databases)('maintenances on $name', (database) => {
       expect(told).toEqual(['STARTED 10T01:00']);
     });
 
-    test('one that does not begin by itself waits for an update', async () => {
+    test('an occurrence without automatic start waits for an update', async () => {
       const id = await create({}, { autoStart: false, autoEnd: false });
       await at('10T01:10');
       expect((await occurrences(id))[0]?.status).toBe('SCHEDULED');
@@ -187,7 +187,7 @@ describe.each(databases)('maintenances on $name', (database) => {
       });
     });
 
-    test('updates are told when they say so; what is cancelled neither reminds nor begins', async () => {
+    test('updates notify on request; a cancelled occurrence neither reminds nor starts', async () => {
       const id = await create({}, { reminderMinutesBefore: [60] });
       await update(id, { description: 'Quiet' });
       await update(id, { description: 'Soon', notifySubscribers: true });
@@ -202,7 +202,7 @@ describe.each(databases)('maintenances on $name', (database) => {
       expect((await occurrences(id))[0]?.status).toBe('CANCELLED');
     });
 
-    test('begun early, it does not begin again; completed early, it does not end again', async () => {
+    test('an occurrence that was started early does not start again; one completed early does not end again', async () => {
       const id = await create();
       clock.set('2026-03-10T00:50:00Z');
       await update(id, { status: 'IN_PROGRESS', description: 'We begin early.' });
@@ -216,7 +216,7 @@ describe.each(databases)('maintenances on $name', (database) => {
       });
     });
 
-    test('other times: what had begun is cancelled, and the new one begins', async () => {
+    test('changed times: the running occurrence is cancelled, and the new one starts', async () => {
       const id = await create();
       await at('10T01:00');
       await service.call('PUT', `${path}/${id}`, {
@@ -234,7 +234,7 @@ describe.each(databases)('maintenances on $name', (database) => {
       expect((await service.call('DELETE', `${path}/${id}`)).status).toBe(204);
     });
 
-    test('what is recorded of occurrences is forgotten in the end, unless people begin and end them', async () => {
+    test('records of old occurrences are deleted, unless they are started and ended manually', async () => {
       const repeat = { repeatInterval: 1, repeatUnit: 'WEEK' };
       const id = await create(repeat);
       const manual = await create(repeat, { autoEnd: false });

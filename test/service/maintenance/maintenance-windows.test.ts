@@ -151,7 +151,7 @@ describe('maintenance windows', () => {
     await remove(id);
   });
 
-  test('another account sees nothing of it', async () => {
+  test('another account cannot see it', async () => {
     const { id } = await create();
     const [first] = await occurrences(id);
     const of = `${path}/${id}/occurrences/${first?.id}`;
@@ -252,7 +252,7 @@ describe('maintenance windows', () => {
     expect((await call<Window[]>('GET', path)).body).toEqual([]);
   });
 
-  test('a change is checked together with what stays', async () => {
+  test('a change is validated together with the stored fields', async () => {
     const { id } = await create({ repeatInterval: 1, repeatUnit: 'DAY' });
     const refused = async (fields: Fields) =>
       Object.keys((await call('PUT', `${path}/${id}`, fields)).body.attributes ?? {});
@@ -315,7 +315,7 @@ describe('maintenance windows', () => {
     await remove(id);
   });
 
-  test('an occurrence is scheduled, goes on and is completed with its times', async () => {
+  test('an occurrence is scheduled, in progress and completed with its times', async () => {
     const { id } = await create();
     const statusAt = async (time: string) => {
       clock.set(time);

@@ -83,7 +83,7 @@ describe.each(databases)('maintenance and the scheduler: $name', (database) => {
       }
     }
 
-    it('makes no runs while all checks are paused, and misses none', async () => {
+    it('creates no runs while all checks are paused, and records none as missed', async () => {
       const id = await check();
       await window({
         startsAt: '2026-03-04T05:02:00Z',
@@ -133,7 +133,7 @@ describe.each(databases)('maintenance and the scheduler: $name', (database) => {
       expect(runs(id)).toEqual(['01:06', '04:06']);
     });
 
-    it('counts what was missed outside of the pause alone', async () => {
+    it('counts only runs that were missed outside of the pause', async () => {
       const id = await check();
       await window({
         startsAt: '2026-03-04T05:10:00Z',
@@ -170,7 +170,7 @@ describe.each(databases)('maintenance and the scheduler: $name', (database) => {
       ]);
     });
 
-    it('a window that is made while the service runs counts a second later', async () => {
+    it('a new window takes effect within a second', async () => {
       const id = await check();
       await tickFor(1);
       await window({ startsAt: start, endsAt: '2026-03-05T05:00:00Z', pauseAllChecks: true });
@@ -178,7 +178,7 @@ describe.each(databases)('maintenance and the scheduler: $name', (database) => {
       expect(runs(id)).toEqual(['01:06']);
     });
 
-    it('costs nothing where no account has windows', async () => {
+    it('needs no query if no account has windows', async () => {
       const find = createFindPauses();
       const id = await check();
       const ask = () =>
@@ -193,7 +193,7 @@ describe.each(databases)('maintenance and the scheduler: $name', (database) => {
       expect(statements).toHaveLength(1);
     });
 
-    it('says what alerts and incidents need', async () => {
+    it('returns the state for alerts and incidents', async () => {
       const at = (time: string) => maintenanceAt(db, { accountId, at: new Date(time) });
       const windowId = await window({
         startsAt: '2026-03-04T06:00:00Z',
@@ -237,7 +237,7 @@ describe.each(databases)('maintenance and the scheduler: $name', (database) => {
       expect([other.pauses(['database']), other.silences(['web'])]).toEqual([false, false]);
     });
 
-    it('silences and suppresses everything where a window says so, but no incidents where nobody sees it', async () => {
+    it('a window silences and suppresses everything, except incidents of a hidden window', async () => {
       const times = { startsAt: start, endsAt: '2026-03-05T05:00:00Z' };
       const everything = { suppressAutoIncidents: true, affectAllServices: true };
       const id = await window({ ...times, silenceAllAlerts: true, statusPageVisibility: everything });
@@ -257,7 +257,7 @@ describe.each(databases)('maintenance and the scheduler: $name', (database) => {
   });
 });
 
-describe('a plan without what is paused', () => {
+describe('a plan without paused checks', () => {
   const at = (minutes: number) => minutes * minute;
   const stretch = (from: number, to: number): Stretch => ({ from: at(from), to: at(to) });
   const plan: Plan = {

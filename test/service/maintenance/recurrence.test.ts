@@ -220,7 +220,7 @@ describe('an occurrence lasts as long in real time, whatever the clocks do', () 
   });
 });
 
-describe('which one is going on', () => {
+describe('the current occurrence', () => {
   const daily = window('2026-03-04 01:00', '2026-03-04 02:00', 'UTC', [1, 'DAY', '2026-03-20 00:00']);
   const wholeDays = window('2026-03-04 00:00', '2026-03-05 00:00', 'UTC', [1, 'DAY']);
   test.each<[name: string, recurrence: Recurrence, at: string, begins: string | null]>([
@@ -296,7 +296,7 @@ test('the number of the first one from a moment on agrees with counting', () => 
   }
 });
 
-test('what clocks show names a moment', () => {
+test('a local time names a moment', () => {
   expect(iso(momentOf(ms('2026-07-01 12:00'), 'Europe/Berlin'))).toBe('2026-07-01 10:00');
   expect(iso(momentOf(ms('2026-03-29 02:30'), 'Europe/Berlin'))).toBe('2026-03-29 01:30');
   expect(iso(momentOf(ms('2026-10-25 02:30'), 'Europe/Berlin'))).toBe('2026-10-25 00:30');

@@ -143,11 +143,11 @@ describe('statuses', () => {
     [{ ...shown, autoStart: false }, ['SCHEDULED', 'SCHEDULED', 'COMPLETED']],
     [{ ...shown, autoEnd: false }, ['SCHEDULED', 'IN_PROGRESS', 'IN_PROGRESS']],
     [{ ...shown, autoStart: false, autoEnd: false }, ['SCHEDULED', 'SCHEDULED', 'SCHEDULED']],
-  ])('of which nothing is recorded: case %#', (visibility, expected) => {
+  ])('without a record: case %#', (visibility, expected) => {
     expect(['10T00:59', '10T01:00', '10T02:00'].map((now) => at(now, null, visibility))).toEqual(expected);
   });
 
-  test('what is recorded comes first', () => {
+  test('a record takes precedence', () => {
     expect(at('10T00:10', 'IN_PROGRESS', hidden)).toBe('IN_PROGRESS');
     expect(at('10T01:10', 'VERIFYING', shown)).toBe('VERIFYING');
     expect(at('10T01:10', 'CANCELLED', shown)).toBe('CANCELLED');
@@ -156,11 +156,11 @@ describe('statuses', () => {
     expect(at('10T03:00', 'VERIFYING', { ...shown, autoEnd: false })).toBe('VERIFYING');
   });
 
-  test('what was over before the window was made is completed', () => {
+  test('an occurrence before the creation of the window is completed', () => {
     expect(at('12T00:00', null, { ...shown, autoEnd: false }, '11T00:00')).toBe('COMPLETED');
   });
 
-  test('what may follow', () => {
+  test('allowed transitions', () => {
     const following = Object.fromEntries(
       maintenanceStatuses.map((from) => [
         from,

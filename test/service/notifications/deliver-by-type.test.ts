@@ -12,7 +12,7 @@ import { bodiesOf, checkId, notificationBench, resultId } from '../../helpers/se
 const bench = notificationBench();
 const { receiver, createChannel, raise, log, allTries } = bench;
 
-test('EMAIL: a mail with text and HTML, in which nothing of the alert is markup', async () => {
+test('EMAIL: a mail with text and HTML, in which the texts of the alert are escaped', async () => {
   await raise(await createChannel('EMAIL', { address: 'ops@shop.example' }), {
     checkName: 'Shop\r\nBcc: a@b.example <i>',
   });
@@ -44,7 +44,7 @@ test('EMAIL: a mail with text and HTML, in which nothing of the alert is markup'
   expect(String(logged!['notificationResult'])).toMatch(/^250 /);
 });
 
-test('EMAIL: a mail server that says nothing, or trickles without end, is left', async () => {
+test('EMAIL: a mail server that is silent, or sends endlessly, is given up', async () => {
   const sockets = new Set<Socket>();
   const closed: Promise<unknown>[] = [];
   const trickling = createServer((socket) => {
@@ -76,7 +76,7 @@ test('EMAIL: a mail server that says nothing, or trickles without end, is left',
   trickling.close();
 });
 
-test('EMAIL: a mail server that refuses for ever, for now, or is not there', async () => {
+test('EMAIL: a mail server that refuses permanently, temporarily, or is unreachable', async () => {
   const id = await createChannel('EMAIL', { address: 'nobody@shop.example' });
   const outcome = async () => {
     await raise(id);
@@ -154,7 +154,7 @@ test('CHAT_A_APP: each room once, however many tries it takes', async () => {
   ]);
 });
 
-test('PAGING_A: an alarm of a check is raised once and ends; that of a certificate is another one', async () => {
+test('PAGING_A: an alarm of a check is raised once and resolved; that of a certificate is separate', async () => {
   const target = await receiver((_request, response) => response.writeHead(202).end('{}'));
   bench.config = readNotificationConfig({ PAGING_A_URL: `${target.url}/v2/enqueue` });
   const id = await createChannel('PAGING_A', {

@@ -13,7 +13,7 @@ import {
 const bench = notificationBench();
 const { receiver, createChannel, raise, log, allTries } = bench;
 
-test('WEBHOOK: a call by templates, signed and dated, with what is configured', async () => {
+test('WEBHOOK: a call rendered from templates, signed and dated, with the configured headers', async () => {
   const target = await receiver();
   const template =
     '{"title": "{{ALERT_TITLE}}", "error": "{{CHECK_ERROR_MESSAGE}}", "in": "{{RUN_LOCATION}} ({{REGION}})"}';
@@ -74,7 +74,7 @@ test('WEBHOOK: a call by templates, signed and dated, with what is configured', 
   );
 });
 
-test('WEBHOOK: every variable of an alert, those of the account, and of the group that tells the channel', async () => {
+test('WEBHOOK: every variable of an alert, of the account and of the group', async () => {
   const target = await receiver((request, response) => response.end(`thanks for ${request.body}`));
   const names =
     'ALERT_TITLE ALERT_TYPE CHECK_NAME CHECK_ID CHECK_TYPE CHECK_DESCRIPTION GROUP_NAME CHECK_RESULT_ID RESULT_LINK RUN_LOCATION REGION RESPONSE_TIME STARTED_AT TAGS CHECK_ERROR_MESSAGE API_CHECK_RESPONSE_STATUS_CODE API_CHECK_RESPONSE_STATUS_TEXT SSL_DAYS_REMAINING SSL_CHECK_DOMAIN IS_REMINDER REMINDER_SEQUENCE AI_ANALYSIS_CLASSIFICATION AI_ANALYSIS_ROOT_CAUSE AI_ANALYSIS_USER_IMPACT AI_ANALYSIS_CODE_FIX AI_ANALYSIS_LINK PLACE TOKEN'.split(
@@ -157,7 +157,7 @@ test('WEBHOOK: every variable of an alert, those of the account, and of the grou
   await bench.service.call('DELETE', `/v2/check-groups/${groupId}`);
 });
 
-test('WEBHOOK: a GET goes without its body, and is signed as it goes', async () => {
+test('WEBHOOK: a GET is sent without a body and signed without it', async () => {
   const target = await receiver();
   const config = { url: target.url, method: 'GET', template: 'not sent', webhookSecret: 'key' };
   await raise(await createChannel('WEBHOOK', config));
@@ -167,7 +167,7 @@ test('WEBHOOK: a GET goes without its body, and is signed as it goes', async () 
   expect(got?.headers['x-service-signature']).toBe(createHmac('sha256', 'key').update('').digest('hex'));
 });
 
-test('WEBHOOK: a type stands for a body where there is no template', async () => {
+test('WEBHOOK: a webhook type has a default body without a template', async () => {
   const bodies: { [webhookType: string]: unknown } = {};
   for (const webhookType of ['JSON', 'TEXT', 'CONTENT', 'CARD', 'OTHER']) {
     const target = await receiver();
@@ -197,7 +197,7 @@ test('WEBHOOK: a type stands for a body where there is no template', async () =>
   });
 });
 
-test('WEBHOOK: an empty template is an empty body, signed too; a template that fails is told, once', async () => {
+test('WEBHOOK: an empty template is an empty body, also signed; a failing template is logged once', async () => {
   const target = await receiver();
   await raise(await createChannel('WEBHOOK', { url: target.url, webhookSecret: 'key' }));
   await bench.background.tick();

@@ -11,7 +11,7 @@ import { checkId, limits, notificationBench, time } from '../../helpers/service/
 const bench = notificationBench();
 const { receiver, createChannel, raise, log, allTries } = bench;
 
-test('a check, or a group, that is deleted while a notification waits: the alert is told as it was', async () => {
+test('the notification of a check or group that was deleted is sent unchanged', async () => {
   const target = await receiver();
   const template = '{{CHECK_NAME}} {{GROUP_NAME}} {{ALERT_TYPE}}';
   const id = await createChannel('WEBHOOK', { url: target.url, template, headers: [] });
@@ -52,7 +52,7 @@ test('a check, or a group, that is deleted while a notification waits: the alert
   ]);
 });
 
-test('a target that refuses is tried six times, and then the log says so', async () => {
+test('a failing target is tried six times, then the failure is logged', async () => {
   const between: Fields[] = [];
   const target = await receiver((_request, response) => {
     void log().then(([row]) => {
@@ -75,7 +75,7 @@ test('a target that refuses is tried six times, and then the log says so', async
   expect(new Set(target.received.map(({ headers }) => headers['x-service-delivery'])).size).toBe(1);
 });
 
-test('one that recovers gets it at the next try', async () => {
+test('a target that recovers gets the notification at the next try', async () => {
   let answers = 0;
   const target = await receiver((_request, response) =>
     response.writeHead((answers += 1) < 3 ? 503 : 204).end(),
@@ -121,7 +121,7 @@ test('targets that hang, are down or lead inside hold up no other, and none is l
   expect(inside.received).toEqual([]);
 }, 30_000);
 
-test('a target that hangs has four tries at a time; what waits for its turn is not tried, nor lost, nor doubled', async () => {
+test('a hanging target has four concurrent tries; waiting notifications are neither lost nor duplicated', async () => {
   const held: ServerResponse[] = [];
   let isHeld = true;
   const hanging = await receiver((_request, response) => {
@@ -169,7 +169,7 @@ test('an alert of many channels takes as many statements as one of a single chan
   expect(await log('&status=FAILURE')).toHaveLength(30);
 });
 
-test('two replicas that look at once tell each channel once', async () => {
+test('two replicas at the same time notify each channel once', async () => {
   const second = bench.createQueue();
   await second.prepare();
   const target = await receiver();
@@ -188,7 +188,7 @@ test('two replicas that look at once tell each channel once', async () => {
   );
 });
 
-test('a process that ends between the call and the log: told again with the same id, logged once', async () => {
+test('after a crash between the call and the log, the notification is sent again with the same id and logged once', async () => {
   const target = await receiver();
   const id = await createChannel('WEBHOOK', { url: target.url });
   await raise(id);
@@ -212,7 +212,7 @@ test('a process that ends between the call and the log: told again with the same
   expect(await log()).toEqual([expect.objectContaining({ status: 'SUCCESS' })]);
 });
 
-test('one whose last try never ended is no success: it becomes a failure', async () => {
+test('a notification whose last try never finished becomes a failure', async () => {
   await raise(await createChannel('WEBHOOK', { url: 'http://127.0.0.1:1' }));
   const swept = (before: number) =>
     failLostNotifications(bench.db, { before: new Date(before), now: new Date(time), limit: 10 });
@@ -224,7 +224,7 @@ test('one whose last try never ended is no success: it becomes a failure', async
   await bench.background.tick();
 });
 
-test('a check that flaps does not flood a channel, and does not take it from the others', async () => {
+test('a flapping check does not flood a channel, or block other checks', async () => {
   const target = await receiver();
   const id = await createChannel('WEBHOOK', { url: target.url });
   const hourMs = 3_600_000;
@@ -254,7 +254,7 @@ test('a check that flaps does not flood a channel, and does not take it from the
   expect(await log(`&from=${later / 1000}`)).toEqual([expect.objectContaining({ status: 'SUCCESS' })]);
 });
 
-test('a channel that goes, a secret that can not be read, a channel of another account', async () => {
+test('a deleted channel, an unreadable secret, a channel of another account', async () => {
   const gone = await createChannel('WEBHOOK', { url: 'http://127.0.0.1:1' });
   await raise(gone);
   await bench.service.call('DELETE', `/v1/alert-channels/${gone}`);
@@ -270,7 +270,7 @@ test('a channel that goes, a secret that can not be read, a channel of another a
   ).toEqual(
     expect.arrayContaining([
       ['FAILURE', 'the channel was deleted'],
-      ['FAILURE', expect.stringMatching(/^its secrets can not be read: /)],
+      ['FAILURE', expect.stringMatching(/^its secrets cannot be read: /)],
     ]),
   );
   await raise(sealed, { accountId: bench.service.foreign.id });
@@ -281,7 +281,7 @@ test('a channel that goes, a secret that can not be read, a channel of another a
   expect(foreign.body).toEqual([]);
 });
 
-test('a test of a channel goes the same way', async () => {
+test('a channel test is sent in the same way', async () => {
   const target = await receiver();
   const id = await createChannel('WEBHOOK', { url: target.url, template: '{{ALERT_TITLE}}' });
   const answer = await bench.service.call('POST', `/v1/alert-channels/${id}/test`);

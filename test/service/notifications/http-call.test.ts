@@ -67,7 +67,7 @@ test.each<[address: string, kind: AddressKind]>([
   expect(kindOfAddress(address)).toBe(kind);
 });
 
-test('a call is made once, and its answer told as far as it is read', async () => {
+test('a call is made once, and returns the part of the response that was read', async () => {
   const target = await receiver((_request, response) => response.end(`yes${'x'.repeat(1_000_000)}`));
   const outcome = await go(post(`${target.url}/path?a=b`));
   expect(outcome).toEqual({ delivered: true, result: expect.stringMatching(/^HTTP 200: yesx+$/) });
@@ -82,7 +82,7 @@ test.each([400, 404, 429, 500, 503])('status %i is no delivery, and is tried aga
   expect(await go(post(target.url))).toEqual({ delivered: false, result: `HTTP ${status}: no`, retry: true });
 });
 
-test('a target that is down, unknown, or says nothing', async () => {
+test('a target that is down, unknown or silent', async () => {
   const gone = await receiver();
   await gone.close();
   expect(await go(post(gone.url))).toEqual({
@@ -127,7 +127,7 @@ test('a header that trickles does not hold up longer than the limit; a body that
   });
 });
 
-test('redirects are followed: 307 and 308 repeat what was sent, the others ask', async () => {
+test('follows redirects: 307 and 308 repeat the request, the others use GET', async () => {
   const end = await receiver();
   for (const [status, method, body] of [
     [301, 'GET', ''],
@@ -199,7 +199,7 @@ test.each(['file:///etc/passwd', 'ftp://127.0.0.1/', 'http://', 'http://a:b:c/']
   },
 );
 
-test('the own network is refused where the configuration says so, and what nobody needs always', async () => {
+test('private addresses are refused if so configured, and special addresses always', async () => {
   const inside = await receiver(undefined, '127.0.0.2');
   expect(await go(post(inside.url))).toMatchObject({ delivered: true });
   for (const url of [inside.url, `http://localhost:${inside.port}`]) {
@@ -217,7 +217,7 @@ test('the own network is refused where the configuration says so, and what nobod
   expect(inside.received).toHaveLength(1);
 });
 
-test('an end of the service is no failure of the target', async () => {
+test('a stop of the service is not a failure of the target', async () => {
   const silent = await receiver(() => undefined);
   const ending = new AbortController();
   const called = callTarget(post(silent.url), calling, ending.signal);

@@ -3,7 +3,7 @@ import { createTurns, type Turn } from '../../../src/service/notifications/turns
 
 /** Whose turn it is among notifications. */
 
-test('a channel, an account and a gateway have their share; who waits is told when to ask again', () => {
+test('a channel, an account and a gateway have limits; a deferred call gets the time of its next try', () => {
   let time = 1_000_000;
   const turns = createTurns(() => time);
   const begin = (

@@ -303,7 +303,7 @@ describe('page', () => {
     expect(downloads).toHaveLength(3);
   });
 
-  test('shows the way and the packets of a failure of the network', () => {
+  test('shows the traceroute and the packets of a network failure', () => {
     const hop = {
       sent: 3,
       lossPercent: 0,
@@ -327,7 +327,7 @@ describe('page', () => {
     const packetCapture = { packets: 2, summary: '2 packets: 1 SYN, none of them accepted, 1 reset' };
     const { text } = shown(presentResult(rowOf('URL', { details: { traceroute, packetCapture } })));
     for (const part of [
-      'Way to 10.3.0.2 port 443 by TCP: not reached',
+      'Traceroute to 10.3.0.2 port 443 by TCP: not reached',
       '  1  10.1.0.2                    0%      0.3      0.3      0.2      0.4      0.1  gateway.example  host unreachable',
       '  2  *                         100%        -',
       'Packets: 2 packets: 1 SYN, none of them accepted, 1 reset',
@@ -387,7 +387,7 @@ describe('page', () => {
     };
     const one = graphsOf([run(0), run(1, { status: 'missed', totals: null, responseTime: 0 })]);
     expect(one.text).toContain('longest 1000 ms');
-    expect(one.text).toContain('most 6 tests');
+    expect(one.text).toContain('max. 6 tests');
     expect(one.text).toContain('missed, no tests, office, lately');
     expect(one.text).toContain('2 passed, 1 degraded, 2 failed, 1 skipped, office, lately');
     // Two of performance, one of the missed run, four parts of the other.
@@ -456,7 +456,7 @@ describe('page', () => {
         apiCalls: [{}],
       },
     },
-  ])('takes nothing for granted: %j', (result) => {
+  ])('handles incomplete results: %j', (result) => {
     expect(() => shown(result)).not.toThrow();
   });
 

@@ -75,7 +75,7 @@ async function running() {
   return { job, session, tell };
 }
 
-it('tells what goes on, and how it can be cancelled', async () => {
+it('shows the progress, and how to cancel', async () => {
   const { job, session } = await running();
   const get = async (id: string, key: string | null = api.account.key) =>
     (await api.call<{ runs: object[] }>('GET', `/web/running?checkId=${id}`, { key })).body;
@@ -108,7 +108,7 @@ it.skipIf(!hasChromium)('shows it without a reload, and cancels it', { timeout: 
   await page.getByRole('button', { name: /^check / }).click();
   const part = page.locator('.running');
   await part.filter({ hasText: 'added <b>3</b> packages' }).waitFor();
-  expect(await part.innerText()).toMatch(/Running now\s+install\s+\d+ s\s+office, asked for\s+Cancel/);
+  expect(await part.innerText()).toMatch(/Running now\s+install\s+\d+ s\s+office, on demand\s+Cancel/);
   await tell(['12 tests'], 'test');
   await part.filter({ hasText: '12 tests' }).waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();

@@ -93,7 +93,7 @@ describe('a key of another account', () => {
     }
   });
 
-  test('can name nothing of another account in what it creates', async () => {
+  test('cannot refer to resources of another account', async () => {
     const before = await contents();
     const { ids } = everything;
     const at = { name: 'Mine', locations: ['eu-west-1'], request: { url: 'https://mine.example/' } };
@@ -166,7 +166,7 @@ describe('a key of another account', () => {
     expect(await contents()).toEqual(before);
   });
 
-  test('may name what it likes: names are unique in an account, not among all', async () => {
+  test('can use any name: names are unique within an account only', async () => {
     for (const path of [
       '/v1/private-locations',
       '/v1/snippets',

@@ -108,60 +108,56 @@ function makeRequest(operation: Operation, components: Components, chance: Chanc
 /** A DELETE that works would leave the others nothing to work on. */
 const spares = (operation: Operation) => operation.method === 'DELETE' || operation.path.endsWith('/cancel');
 
-test(
-  'no input makes a route fail, hang, or answer what the document does not say',
-  { timeout: 60_000 },
-  async () => {
-    const { operations, components } = await readDocument();
-    expect(operations.length).toBeGreaterThan(100);
-    const failures: string[] = [];
-    const statuses = new Map<string, Set<number>>();
-    const end = performance.now() + budgetMs;
-    let sent = 0;
+test('no input makes a route fail, hang, or send an undocumented response', { timeout: 60_000 }, async () => {
+  const { operations, components } = await readDocument();
+  expect(operations.length).toBeGreaterThan(100);
+  const failures: string[] = [];
+  const statuses = new Map<string, Set<number>>();
+  const end = performance.now() + budgetMs;
+  let sent = 0;
 
-    async function sendOne(operation: Operation, chance: Chance): Promise<void> {
-      const { path, body } = makeRequest(operation, components, chance);
-      if (spares(operation) && path.split('?', 1)[0] === everything.pathOf(operation.path)) return;
-      const begun = performance.now();
-      const shown = `${operation.method} ${path.slice(0, 300)} ${JSON.stringify(body)?.slice(0, 600) ?? ''}`;
-      try {
-        // A status without a description, or a body that is not as described, throws.
-        const { status } = await service.call(operation.method, path, {
-          ...(body === undefined ? {} : { body: chance.is(0.01) ? chance.pick(hostileTexts) : body }),
-          headers: chance.is(0.01) ? { 'x-service-account': "'" } : {},
-        });
-        if (status >= 500 && status !== 503 && status !== 507) failures.push(`${status}: ${shown}`);
-        const name = `${operation.method} ${operation.path}`;
-        statuses.set(name, (statuses.get(name) ?? new Set()).add(status));
-      } catch (error) {
-        failures.push(`${error instanceof Error ? error.message.slice(0, 1500) : String(error)}: ${shown}`);
-      }
-      const tookMs = performance.now() - begun;
-      if (tookMs > slowestMs) failures.push(`${Math.round(tookMs)} ms: ${shown}`);
-      sent += 1;
+  async function sendOne(operation: Operation, chance: Chance): Promise<void> {
+    const { path, body } = makeRequest(operation, components, chance);
+    if (spares(operation) && path.split('?', 1)[0] === everything.pathOf(operation.path)) return;
+    const begun = performance.now();
+    const shown = `${operation.method} ${path.slice(0, 300)} ${JSON.stringify(body)?.slice(0, 600) ?? ''}`;
+    try {
+      // A status without a description, or a body that is not as described, throws.
+      const { status } = await service.call(operation.method, path, {
+        ...(body === undefined ? {} : { body: chance.is(0.01) ? chance.pick(hostileTexts) : body }),
+        headers: chance.is(0.01) ? { 'x-service-account': "'" } : {},
+      });
+      if (status >= 500 && status !== 503 && status !== 507) failures.push(`${status}: ${shown}`);
+      const name = `${operation.method} ${operation.path}`;
+      statuses.set(name, (statuses.get(name) ?? new Set()).add(status));
+    } catch (error) {
+      failures.push(`${error instanceof Error ? error.message.slice(0, 1500) : String(error)}: ${shown}`);
     }
+    const tookMs = performance.now() - begun;
+    if (tookMs > slowestMs) failures.push(`${Math.round(tookMs)} ms: ${shown}`);
+    sent += 1;
+  }
 
-    // Rounds over all routes, so that a slow machine tries each at least once.
-    for (let round = 0; round === 0 || (performance.now() < end && failures.length < 20); round++) {
-      const queue = operations.entries();
-      await Promise.all(
-        Array.from({ length: atOnce }, async () => {
-          for (const [index, operation] of queue) {
-            if (round > 0 && performance.now() > end) return;
-            await sendOne(operation, createChance(seed + round * 1009 + index * 1_000_003));
-          }
-        }),
-      );
-    }
-    expect(failures, `seed ${seed}, ${sent} requests`).toEqual([]);
-    expect(sent).toBeGreaterThanOrEqual(operations.length - 40);
-    // The inputs reach what is behind the validation.
-    const worked = [...statuses.values()].filter((seen) => [...seen].some((status) => status < 300)).length;
-    expect(worked).toBeGreaterThan(40);
-  },
-);
+  // Rounds over all routes, so that a slow machine tries each at least once.
+  for (let round = 0; round === 0 || (performance.now() < end && failures.length < 20); round++) {
+    const queue = operations.entries();
+    await Promise.all(
+      Array.from({ length: atOnce }, async () => {
+        for (const [index, operation] of queue) {
+          if (round > 0 && performance.now() > end) return;
+          await sendOne(operation, createChance(seed + round * 1009 + index * 1_000_003));
+        }
+      }),
+    );
+  }
+  expect(failures, `seed ${seed}, ${sent} requests`).toEqual([]);
+  expect(sent).toBeGreaterThanOrEqual(operations.length - 40);
+  // The inputs reach what is behind the validation.
+  const worked = [...statuses.values()].filter((seen) => [...seen].some((status) => status < 300)).length;
+  expect(worked).toBeGreaterThan(40);
+});
 
-test('calls of triggers: whatever stands in their parameters, they answer at once', async () => {
+test('trigger calls respond at once, whatever their parameters contain', async () => {
   const { db } = service;
   // There is nothing to run, so that a call waits for nothing.
   await db.query('update checks set activated = false');
@@ -210,13 +206,13 @@ test('calls of triggers: whatever stands in their parameters, they answer at onc
   expect([...seen]).toEqual(expect.arrayContaining([400, 409]));
 });
 
-test('what was found: a status page that is sent back under an id that is none', async () => {
+test('regression: a status page that is sent back under an invalid id', async () => {
   const path = everything.pathOf('/v1/status-pages/{id}');
   const answer = await service.call('PUT', path, { body: { id: 'abc', url: 'shop' } });
   expect([answer.status, answer.body['id']]).toEqual([200, everything.ids['statusPage']]);
 });
 
-test('what was found: a window that ends after the year 9999', async () => {
+test('regression: a window that ends after the year 9999', async () => {
   const path = everything.pathOf('/v1/check-results/{checkId}?from=253402300799');
   expect((await service.call('GET', path)).status).toBe(200);
 });

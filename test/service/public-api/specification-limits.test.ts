@@ -29,7 +29,7 @@ test.each(limits)('%s: %s %s', async (_what, method, path, body, status, field) 
   });
 });
 
-describe('what is said of endpoints', () => {
+describe('documented limits of endpoints', () => {
   const subscribers = async (body: Fields, query: string) => {
     const answer = await service.call<{ alertChannelSubscriptions: Fields[] }>('POST', `${dnsPath}${query}`, {
       body,
@@ -37,14 +37,14 @@ describe('what is said of endpoints', () => {
     expect(answer.status).toBe(201);
     return answer.body.alertChannelSubscriptions;
   };
-  test('a new check is subscribed to all channels unless told otherwise', async () => {
+  test('a new check is subscribed to all channels by default', async () => {
     const channel = { alertChannelId: Number(everything.ids['alertChannel']), activated: true };
     expect(await subscribers(dns(), '')).toEqual([channel]);
     expect(await subscribers(dns(), '?autoAssignAlerts=true')).toEqual([channel]);
     expect(await subscribers(dns(), '?autoAssignAlerts=false')).toEqual([]);
   });
 
-  test('a DNS check keeps what it was sent, heartbeat and script, too', async () => {
+  test('a DNS check keeps all fields it was sent, including heartbeat and script', async () => {
     const request = {
       query: 'shop.example',
       nameServer: '192.0.2.53',
@@ -59,7 +59,7 @@ describe('what is said of endpoints', () => {
     expect((await service.call('GET', `/v1/checks/${made.body.id}`)).body).toMatchObject(rest);
   });
 
-  test('a check of a group is read with the settings of the group when that is asked for', async () => {
+  test('a check of a group is returned with the group settings on request', async () => {
     const group = { name: 'Slow', runParallel: true, locations: ['us-east-1'] };
     const { body: made } = await service.call('POST', '/v2/check-groups', { body: group });
     const groupId = Number(made['id']);
@@ -98,7 +98,7 @@ describe('what is said of endpoints', () => {
     await set('dns', { locations: body.map(({ code }) => code) });
   });
 
-  test('a browser check keeps what it was sent, but for what is secret', async () => {
+  test('a browser check keeps all fields it was sent, except secrets', async () => {
     const { group = '', service: serviceId = '' } = everything.ids;
     const sent = browserInFull({ groupId: Number(group), serviceId });
     const created = await service.call<Fields & { id: string }>('POST', browserPath, { body: sent });
@@ -116,7 +116,7 @@ describe('what is said of endpoints', () => {
     }
   });
 
-  test('a check shows the channels that are told of it', async () => {
+  test('a check shows its subscribed channels', async () => {
     const subscriptions: Fields[] = [];
     for (const [type, config] of Object.entries(channelConfigs)) {
       const { status, body } = await service.call('POST', '/v1/alert-channels', { body: { type, config } });
@@ -281,7 +281,7 @@ describe('what is said of endpoints', () => {
     expect(await updates('?includeAllIncidentUpdates=true')).toBe(2);
   });
 
-  test('an analysis is pending when it is asked for', async () => {
+  test('an analysis is pending after it is requested', async () => {
     const path = everything.pathOf('/v1/root-cause-analyses/error-groups/{errorGroupId}');
     for (const body of [{}, { userContext: null }, { userContext: '' }]) {
       const answer = await service.call('POST', path, { body });
@@ -301,7 +301,7 @@ describe('what is said of endpoints', () => {
   });
 });
 
-describe('what holds for every resource', () => {
+describe('rules for every resource', () => {
   type Operations = { [method: string]: { parameters?: { name: string; in: string }[]; responses: Fields } };
   let paths: { [path: string]: Operations };
   beforeAll(async () => {
@@ -309,7 +309,7 @@ describe('what holds for every resource', () => {
   });
   const ofApi = () => Object.entries(paths).filter(([path]) => /^\/v[12]\//.test(path));
 
-  test('what was read may be sent back, and changes nothing', async () => {
+  test('a resource that is read can be sent back, and nothing changes', async () => {
     const both = ofApi().filter(([, { get, put }]) => get !== undefined && put !== undefined);
     expect(both.length).toBeGreaterThan(14);
     const pairs = both.map(([path]) => [path, everything.pathOf(path)]);
@@ -336,7 +336,7 @@ describe('what holds for every resource', () => {
     }
   });
 
-  test('what can be created can be changed and deleted', () => {
+  test('every resource that can be created can be changed and deleted', () => {
     // Keys and tokens are replaced, never changed; what has happened stays as it was.
     const unchanging =
       /keys|triggers|playwright-bundles|sessions|\{id\}\/subscriptions$|alert-channels\/\{id\}\/test|heartbeats|root-cause|analytics/;

@@ -103,7 +103,7 @@ describe.each(rows)(
   },
 );
 
-test('every list has pages of 1 to 100, 10 unless told otherwise; services of status pages 20', () => {
+test('every list has pages of 1 to 100, 10 by default; services of status pages 20', () => {
   const lists = Object.entries(document.paths).flatMap(([path, methods]) =>
     (methods['get']?.parameters ?? [])
       .filter(({ name }) => name === 'limit')

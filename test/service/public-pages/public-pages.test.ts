@@ -156,7 +156,7 @@ describe('status pages in public', () => {
     }
   });
 
-  test('what people write is text, whatever it looks like', async () => {
+  test('user texts are escaped', async () => {
     const { serviceId, pageId } = await addPage(
       'hostile',
       { name: hostile, description: hostile, logo: 'https://img.example/l.png?a=1&b=2' },
@@ -188,7 +188,7 @@ describe('status pages in public', () => {
     expect(textOf(page.text)).toContain('Maintenance under way');
   });
 
-  test('maintenances show on the pages that they name, and what they affect', async () => {
+  test('maintenances are shown on their pages, with the affected services', async () => {
     const shown = await addPage('with-maintenance');
     await addPage('without');
     const window = (name: string, day: string, rest: Fields) =>
@@ -209,7 +209,7 @@ describe('status pages in public', () => {
     expect(textOf((await read('/status/without')).text)).not.toMatch(/Now In progress|Next week/);
   });
 
-  test('maintenances that are over stand in the history, with their updates', async () => {
+  test('past maintenances are in the history, with their updates', async () => {
     const { pageId } = await addPage('history');
     for (const [name, day] of [
       ['Long ago', '2026-01-10'],
@@ -320,7 +320,7 @@ describe('status pages in public', () => {
     expect(await at('other.acme.example')).toContain('<title>Checks</title>');
   });
 
-  test('who subscribes is told nothing before the address has confirmed, and nothing after the end', async () => {
+  test('subscribers get no mail before they confirm and none after they unsubscribe', async () => {
     const { serviceId, pageId } = await addPage('mail');
     const path = '/status/mail';
     const asked = await post(`${path}/subscribe`, { email: ' Ann@Example.com ' });
@@ -461,7 +461,7 @@ describe('status pages in public', () => {
     expect([statuses.filter((status) => status === 200).length, statuses.at(-1)]).toEqual([30, 429]);
   });
 
-  test('where no mail can leave nothing offers any', async () => {
+  test('without a mail server, no page offers mail', async () => {
     const { pageId } = await addPage('no-mail');
     const { db, background, encryption, account } = service;
     const app = await buildApp({ db, background, encryption, now: clock.now, canMail: false });

@@ -78,7 +78,7 @@ describe.each(databases)('check statuses ($name)', (database) => {
       expect((await service.call('GET', '/v1/check-statuses?limit=101')).status).toBe(400);
     });
 
-    test('the page gets everything in one answer', async () => {
+    test('the overview returns everything in one response', async () => {
       const { service } = bench;
       const checkId = await createCheck();
       for (const [index, status] of resultStatuses.entries()) {
@@ -115,7 +115,7 @@ describe.each(databases)('check statuses ($name)', (database) => {
       });
     });
 
-    test('the page shows a check with the settings of its group, and no script', async () => {
+    test('the overview has checks with the settings of their group, and no scripts', async () => {
       const { service } = bench;
       const group = await service.call<{ id: number }>('POST', '/v2/check-groups', {
         body: { name: 'Off', activated: false, muted: true, locations: ['eu-west-2'] },

@@ -18,7 +18,7 @@ describe.each(databases)('results ($name)', (database) => {
     };
     const idsOf = async (checkId: string, query: string) => (await list(checkId, query)).map(({ id }) => id);
 
-    test('a result is shown with our vocabulary, and whole also in the form of its type', async () => {
+    test('a result has the common fields, and by its id also the form of its type', async () => {
       const { service } = bench;
       const checkId = await createCheck('API');
       const assertion = {
@@ -150,7 +150,7 @@ describe.each(databases)('results ($name)', (database) => {
       expect(body['details']).toEqual(details);
     });
 
-    test('a missed run has no timings, and is shown all the same', async () => {
+    test('a missed run without timings is listed', async () => {
       const { service } = bench;
       const checkId = await createCheck();
       const { id } = await store(checkId, {
@@ -163,7 +163,7 @@ describe.each(databases)('results ($name)', (database) => {
       expect(body).toMatchObject({ status: 'missed', timings: null, details: { count: 3 } });
     });
 
-    test('a result too large for a list is there whole by its id', async () => {
+    test('a result that is too large for a list is complete by its id', async () => {
       const { service } = bench;
       const checkId = await createCheck();
       // Random text: it must not become small when the database compresses it.
@@ -222,7 +222,7 @@ describe.each(databases)('results ($name)', (database) => {
       expect(await pageOf(checkId, '?limit=100')).toHaveLength(3);
     });
 
-    test('the first version shows six hours at a time', async () => {
+    test('the first version returns at most six hours', async () => {
       const { service } = bench;
       const checkId = await createCheck();
       const hour = 3_600_000;
@@ -283,7 +283,7 @@ describe.each(databases)('results ($name)', (database) => {
       expect([answer.status, answer.body['attributes']]).toEqual([400, attributes]);
     });
 
-    test('what is not there is 404', async () => {
+    test('unknown results are 404', async () => {
       const { service } = bench;
       const checkId = await createCheck();
       const other = await createCheck();

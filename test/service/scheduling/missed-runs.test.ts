@@ -12,7 +12,7 @@ describe.each(databases)('missed runs: $name', (database) => {
     const bench = schedulerBench(database);
     const { clock, jobs, missed, codes } = bench;
 
-    it('records what was due while the service was down as one record, and makes no burst of it', async () => {
+    it('records runs that were due while the service was down as one record, without a burst of jobs', async () => {
       const { db, service, accountId } = bench;
       const checkId = await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
       clock.set('2026-03-04T06:06:40.000Z'); // 05:07:06 … 06:06:06 were due
@@ -44,7 +44,7 @@ describe.each(databases)('missed runs: $name', (database) => {
       ]);
     });
 
-    it('still makes a run that a short restart has delayed', async () => {
+    it('still creates a run that a short restart delayed', async () => {
       const { db, service, accountId } = bench;
       await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
       clock.set('2026-03-04T05:07:30.000Z');
@@ -86,7 +86,7 @@ describe.each(databases)('missed runs: $name', (database) => {
       expect(await codes()).toEqual(['NO_AGENT', 'NO_AGENT']);
     });
 
-    it('tells a busy location from one without agents', async () => {
+    it('distinguishes a busy location from one without agents', async () => {
       const { db, service, accountId, office } = bench;
       await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
       await service.scheduler.tick();
@@ -118,7 +118,7 @@ describe.each(databases)('missed runs: $name', (database) => {
       expect(await db.query('select status from check_statuses')).toEqual([{ status: 'passed' }]);
     });
 
-    it('ends runs that no connected agent can run, and the status says so', async () => {
+    it('ends runs that no connected agent can run, with the reason in the status', async () => {
       const { db, service, accountId, office } = bench;
       const agent = await connectAgent(service.app, office, {
         checkTypes: ['TCP', 'API'],
@@ -164,7 +164,7 @@ describe.each(databases)('missed runs: $name', (database) => {
     it.each([
       ['none', []],
       ['2025.04, 2024.09', ['2024.09', '2025.04']],
-    ])('names the runtimes that the agents have where one is what a check lacks: %s', async (named, has) => {
+    ])('names the available runtimes if the runtime of a check is missing: %s', async (named, has) => {
       const { db, service, accountId, office } = bench;
       const agent = await connectAgent(service.app, office, {
         checkTypes: ['TCP', 'BROWSER', 'MULTI_STEP'],
@@ -189,7 +189,7 @@ describe.each(databases)('missed runs: $name', (database) => {
     it.each([
       ['TCP', { runtimeId: '2022.10' }],
       ['API', { runtimeId: '2022.10', localSetupScript: null }],
-    ])('wants no runtime for a check without scripts: %s', async (checkType, definition) => {
+    ])('needs no runtime for a check without scripts: %s', async (checkType, definition) => {
       const { db, service, accountId, office } = bench;
       const options = { accountId, privateLocations: ['office'], checkType, definition, now: clock.now() };
       const checkId = await addCheck(db, options);
@@ -199,7 +199,7 @@ describe.each(databases)('missed runs: $name', (database) => {
       expect(await agent.claim()).toMatchObject([{ checkId, checkType }]);
     });
 
-    it('judges no type before agents had time to find the service again', async () => {
+    it('rejects no type before agents had time to reconnect', async () => {
       const { db, service, accountId, office } = bench;
       await connectAgent(service.app, office, { checkTypes: ['TCP'] });
       await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
@@ -214,7 +214,7 @@ describe.each(databases)('missed runs: $name', (database) => {
       await restarted.app.close();
     });
 
-    it('ends a retry that nobody takes as an error of ours', async () => {
+    it('ends a retry that no agent claims as errored', async () => {
       const { db, service, accountId, office } = bench;
       const agent = await connectAgent(service.app, office);
       await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });

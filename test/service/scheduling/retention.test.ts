@@ -10,7 +10,7 @@ describe.each(databases)('retention: $name', (database) => {
     const bench = schedulerBench(database);
     const { clock } = bench;
 
-    it('drops results by the day, and what else is old', async () => {
+    it('deletes results by day, and other old rows', async () => {
       const { db, service, accountId, office } = bench;
       await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
       const agent = await connectAgent(service.app, office);
@@ -57,7 +57,7 @@ describe.each(databases)('retention: $name', (database) => {
       await db.exec('drop table filler');
     });
 
-    it.skipIf(database.name === 'server')('has the next file of that log before it needs it', async () => {
+    it.skipIf(database.name === 'server')('creates the next log file before it is needed', async () => {
       const fresh = await database.open();
       const files = () =>
         fresh.query<{ ahead: boolean }>(

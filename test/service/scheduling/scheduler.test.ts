@@ -22,7 +22,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     const bench = schedulerBench(database);
     const { clock, jobs, missed } = bench;
 
-    it('runs a check at its moments, for ever without drift', async () => {
+    it('runs a check at its due times, without drift', async () => {
       const { db, service, accountId, office } = bench;
       await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
       const agent = await connectAgent(service.app, office);
@@ -47,7 +47,7 @@ describe.each(databases)('scheduler: $name', (database) => {
     });
 
     it.each([false, true])(
-      'a clock that was wrong and is set back keeps no check from its moments; meanwhile stopped: %s',
+      'a clock that is set back does not delay any check; service stopped in between: %s',
       async (isStopped) => {
         const { db, service, accountId } = bench;
         await addCheck(db, { accountId, privateLocations: ['office'], now: clock.now() });
@@ -69,7 +69,7 @@ describe.each(databases)('scheduler: $name', (database) => {
       },
     );
 
-    it('jobs of a clock that was wrong: those asked for, and retries, come at once; scheduled ones are made again', async () => {
+    it('after a wrong clock is set back, on-demand jobs and retries run at once; scheduled ones are created again', async () => {
       const { db, service, accountId, office } = bench;
       const future = Date.parse(start) + 86_400_000;
       const ids: string[] = [];
@@ -107,7 +107,7 @@ describe.each(databases)('scheduler: $name', (database) => {
       ).toEqual([asked ?? '', retried ?? ''].toSorted((a, b) => (a < b ? -1 : 1)));
     });
 
-    it('brings checks back some at a time, as whole intervals, and leaves the others', async () => {
+    it('moves due times back in batches, by whole intervals, and leaves other checks unchanged', async () => {
       const { db, accountId } = bench;
       const now = clock.now();
       const after = [30_000, 100_000, 150_000, 3_600_000, 86_400_000];
@@ -194,7 +194,7 @@ describe.each(databases)('scheduler: $name', (database) => {
       expect(new Set(made.map(({ run }) => run)).size).toBe(1);
     });
 
-    it('makes each run once, however many replicas schedule', async () => {
+    it('creates each run once, however many replicas schedule', async () => {
       const { db, replicas, accountId } = bench;
       const checks = 230;
       for (let n = 0; n < checks; n++) {
@@ -247,7 +247,7 @@ describe.each(databases)('scheduler: $name', (database) => {
       await Promise.all(services.map(({ app }) => app.close()));
     });
 
-    it('goes on by itself once started, wakes in time, and stops', async () => {
+    it('runs by itself once started, wakes when a run is due, and stops', async () => {
       const { db, accountId } = bench;
       const real = createScheduler({ db, now: Date.now, log: silent, random: Math.random });
       const checkId = await addCheck(db, {

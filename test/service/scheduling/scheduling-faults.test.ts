@@ -28,7 +28,7 @@ describe('on the embedded database', () => {
   });
   afterAll(() => embedded?.close());
 
-  test('after an outage of the database nothing is given away for as long as a lease', async () => {
+  test('after an outage of the database, no job is reassigned for the length of a lease', async () => {
     const clock = createClock(start);
     const service = await createAgentService(db, clock);
     const accountId = await addAccount(db);
@@ -93,7 +93,7 @@ describe('on the embedded database', () => {
     expect(await vacuumed('little')).toBe(0);
   });
 
-  test('the planner learns what is in a table once it has grown', async () => {
+  test('a table is analysed for the planner once it has grown', async () => {
     const vacuum = createVacuum({ db, log: silent });
     const expected = async (table: string) => {
       await db.query('select pg_stat_force_next_flush()');

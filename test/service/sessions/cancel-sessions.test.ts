@@ -11,7 +11,7 @@ describe.each(databases)('cancel check sessions: $name', (database) => {
     const bench = sessionBench(database);
     const { clock, suite, page, triggerOne, read, cancel, connect, claimSuite } = bench;
 
-    it('cancel: a leased run learns of it at its next renewal, and the session ends CANCELLED', async () => {
+    it('a leased run is cancelled at its next renewal, and the session becomes CANCELLED', async () => {
       const { api } = bench;
       const id = await suite();
       const agent = await connect();
@@ -37,7 +37,7 @@ describe.each(databases)('cancel check sessions: $name', (database) => {
       expect((await cancel(session.checkSessionId)).status).toBe(204);
     });
 
-    it('cancel: queued runs end at once; those that are named, or all', async () => {
+    it('queued runs are cancelled at once, the named ones or all', async () => {
       const { db, api } = bench;
       const id = await suite({ privateLocations: ['office', 'home'], runParallel: true });
       const session = await triggerOne(id);
@@ -57,7 +57,7 @@ describe.each(databases)('cancel check sessions: $name', (database) => {
       expect((await api.call('GET', `/v1/check-statuses/${id}`)).status).toBe(404);
     });
 
-    it('cancel: a passed run beside a cancelled one makes CANCELLED, and the check keeps the status of the passed one', async () => {
+    it('a passed run and a cancelled one make the session CANCELLED, and the check keeps the status of the passed one', async () => {
       const { api, home } = bench;
       const id = await suite({ privateLocations: ['office', 'home'], runParallel: true });
       const [atOffice, atHome] = [await connect(), await connect(home)];
@@ -77,7 +77,7 @@ describe.each(databases)('cancel check sessions: $name', (database) => {
       });
     });
 
-    it('cancel: an agent that is not heard of again, or hands the run back, ends it as well', async () => {
+    it('a run is also cancelled when its agent disappears or hands it back', async () => {
       const { agents } = bench;
       const id = await suite();
       const agent = await connect();
@@ -99,7 +99,7 @@ describe.each(databases)('cancel check sessions: $name', (database) => {
       expect(await read(released)).toMatchObject({ status: 'CANCELLED', results: [{ isCancelled: true }] });
     });
 
-    it('cancel only suites, only of sessions, only known runs', async () => {
+    it('only known runs of suites in sessions can be cancelled', async () => {
       const { api } = bench;
       const [suiteId, pageId] = [await suite(), await page()];
       const ofPage = await triggerOne(pageId);
@@ -146,7 +146,7 @@ describe.each(databases)('cancel check sessions: $name', (database) => {
       }
     });
 
-    it('cancel: what no agent has begun is no end of a row of missed runs', async () => {
+    it('a cancelled run that never started does not end a record of missed runs', async () => {
       const { db } = bench;
       const id = await suite();
       await db.query(
@@ -160,7 +160,7 @@ describe.each(databases)('cancel check sessions: $name', (database) => {
       expect(await db.query('select count from missed_runs')).toEqual([{ count: 1 }]);
     });
 
-    it('cancel: any number of runs', async () => {
+    it('any number of runs can be cancelled', async () => {
       const { db, api } = bench;
       const { checkSessionId } = await triggerOne(await suite());
       await db.exec(

@@ -13,7 +13,7 @@ describe.each(databases)('check sessions: $name', (database) => {
     const bench = sessionBench(database);
     const { clock, create, suite, page, trigger, triggerOne, read, cancel, connect, claimSuite } = bench;
 
-    it('run a check now: trigger, job, progress, result', async () => {
+    it('run a check on demand: trigger, job, progress, result', async () => {
       const { db, api } = bench;
       const id = await suite();
       const before = await db.query('select next_due_at, rotation from checks');
@@ -116,7 +116,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       expect(await db.query('select next_due_at, rotation from checks')).toEqual(before);
     });
 
-    it('wait for their end: 408 until it has come, 200 at once then', async () => {
+    it('completion: 408 until the session has finished, 200 at once then', async () => {
       const { api } = bench;
       const session = await triggerOne(await page());
       const completion = (seconds: number) =>
@@ -143,7 +143,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       expect((await completion(30)).status).toBe(200);
     });
 
-    it('take the checks that the target means', async () => {
+    it('select checks by the target', async () => {
       const { db, api } = bench;
       const group = await create('/v1/check-groups', { name: 'Shop', tags: ['shop'] });
       const names = async (body: Fields) => (await trigger(body)).map(({ name }) => String(name)).toSorted();
@@ -179,7 +179,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       );
     });
 
-    it('run beside a scheduled run that goes on, which a cancel leaves alone', async () => {
+    it('run next to a running scheduled run, which a cancel does not affect', async () => {
       const { agents } = bench;
       const id = await suite({ frequency: 1, frequencyOffset: 1 });
       const agent = await connect();
@@ -193,7 +193,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       expect(await agent.renew([scheduled, job])).toMatchObject({ cancel: [job.jobId] });
     });
 
-    it('end as TIMED_OUT where no agent claims them, and CANCELLED where their check is deleted', async () => {
+    it('are TIMED_OUT if no agent claims them, and CANCELLED if their check is deleted', async () => {
       const { agents, api } = bench;
       await agents.scheduler.tick();
       const session = await triggerOne(await page());
@@ -212,7 +212,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       expect((await api.call('GET', `/v1/check-statuses/${session.checkId}`)).status).toBe(404);
     });
 
-    it('leave out a location that is deleted while they are made', async () => {
+    it('omit a location that is deleted while they are created', async () => {
       const { db, api, home } = bench;
       const id = await suite({ privateLocations: ['office', 'home'], runParallel: true });
       const deps = { db, now: clock.now };
@@ -243,7 +243,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       expect(await startSessions(deps, [{ session: { ...session, id: uuidv7() }, planned }])).toEqual([]);
     });
 
-    it('tell what is wrong with an id', async () => {
+    it('report invalid ids', async () => {
       const { api } = bench;
       for (const path of ['/v2/check-sessions', '/v1/test-sessions', '/v1/playwright-bundles']) {
         for (const id of ['%00', '%ff']) {
@@ -252,7 +252,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       }
     });
 
-    it('are refused when too many wait', async () => {
+    it('are refused when too many jobs wait', async () => {
       const { db, api } = bench;
       const id = await page();
       const session = await triggerOne(id);
@@ -270,7 +270,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       expect(await read(session)).toMatchObject({ status: 'STARTED' });
     });
 
-    it('show the last lines of a log, as many as are kept, while the run goes on', async () => {
+    it('show the last lines of the log while the run is in progress', async () => {
       const { db, agents } = bench;
       const id = await suite();
       const agent = await connect();
@@ -305,7 +305,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       expect(await parts()).toBe(0);
     });
 
-    it('are forgotten after 30 days', async () => {
+    it('are deleted after 30 days', async () => {
       const { db, agents, api } = bench;
       const session = await triggerOne(await page());
       clock.advance(31 * 86_400 * second);

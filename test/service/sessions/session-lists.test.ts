@@ -170,7 +170,7 @@ describe.each(databases)('sessions: $name', (database) => {
       expect((await api.call('GET', '/v1/check-sessions?status=CANCELLED')).status).toBe(400);
     });
 
-    it('are listed by what their runs have come to', async () => {
+    it('are listed by the status of their runs', async () => {
       // Each by the statuses of its runs, or by the states of their jobs: a list must find what it shows.
       const sessions = [
         ['passed'],
@@ -276,7 +276,7 @@ describe.each(databases)('sessions: $name', (database) => {
       expect(second.body.nextId).toEqual(expect.any(String));
     });
 
-    it('have in their row what they have come to, also when all runs end at the same moment', async () => {
+    it('store their status, even when all runs finish at the same moment', async () => {
       const id = await triggerTest();
       const statusInRow = () => db.query('select status from check_sessions where id = $1', [id]);
       const runs = Array.from({ length: 12 }, () => uuidv7());
@@ -333,7 +333,7 @@ describe.each(databases)('sessions: $name', (database) => {
       expect(await db.query('select 1 from session_runs')).toEqual([]);
     });
 
-    it('retry failed attempts as their trigger says', async () => {
+    it('retry failed attempts as set in the trigger', async () => {
       const strategy = { type: 'FIXED', baseBackoffSeconds: 3, sameRegion: true, onlyOn: [] };
       const asked = { ...strategy, maxRetries: 4, maxDurationSeconds: 60 };
       const own = { type: 'LINEAR', baseBackoffSeconds: 7, maxRetries: 2, maxDurationSeconds: 600 };

@@ -59,7 +59,7 @@ describe.each(databases)('waiting for a session: $name', (database) => {
       return started;
     }
 
-    it('reads the session at first and at the end, not whenever one of its runs has ended', async () => {
+    it('reads the session at the start and at the end, not after each run', async () => {
       const { session, runs } = await startSession(20);
       const waiting = createSessionWaiting(app, db);
       let reads = 0;

@@ -101,7 +101,7 @@ describe.each(databases)('test sessions: $name', (database) => {
       (await api.call<Session>('GET', `${path}/${testSessionId}`)).body;
     const connect = (): Promise<TestAgent> => connectAgent(agents.app, office, abilities);
 
-    it('mark their runs, whose results say nothing about the check', async () => {
+    it('mark their runs, whose results do not change the check status', async () => {
       const metadata = { environment: 'staging', branchName: 'main', github: { pr: 7 } };
       const session = await trigger({
         runLocation: 'office',
@@ -174,7 +174,7 @@ describe.each(databases)('test sessions: $name', (database) => {
       expect((await api.call('GET', link)).status).toBe(200);
     });
 
-    it('take only activated checks unless told otherwise, where those would run', async () => {
+    it('take only activated checks by default, at their locations', async () => {
       const session = await trigger({});
       expect(session.inProgress.map(({ runLocation }) => runLocation)).toEqual(['office']);
       const ask = (body: Fields) =>
@@ -224,7 +224,7 @@ describe.each(databases)('test sessions: $name', (database) => {
       expect(await read(session)).toMatchObject({ status: 'PASSED', results: [{ resultType: 'FINAL' }] });
     });
 
-    it('cancel their suites alone', async () => {
+    it('cancel only their suites', async () => {
       const session = await trigger({ target: { allowDeactivated: true } });
       const cancel = (id: string) => api.call('POST', `${path}/${id}/cancel`);
       expect((await cancel(session.testSessionId)).status).toBe(204);

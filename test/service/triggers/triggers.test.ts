@@ -132,7 +132,7 @@ describe.each(databases)('triggers: $name', (database) => {
       );
     });
 
-    it('runs a group in its order, so many checks at a time, whichever replica looks', async () => {
+    it('runs a group in its order with limited concurrency, on any replica', async () => {
       const groupId = await group({ concurrency: 2 });
       const of = (name: string, groupOrder: number | null) =>
         page({ name, groupId: Number(groupId), groupOrder });
@@ -170,7 +170,7 @@ describe.each(databases)('triggers: $name', (database) => {
       expect(await db.query('select id from jobs')).toEqual([]);
     });
 
-    it('an agentic check takes its turn, and the next one waits for its end', async () => {
+    it('an agentic check takes its turn, and the next check waits until it has finished', async () => {
       const groupId = Number(await group({ concurrency: 1 }));
       await page({ name: 'first', groupId, groupOrder: 1 });
       const asks = { name: 'asks', prompt: 'Open the shop.', groupId, groupOrder: 2 };
@@ -323,7 +323,7 @@ describe.each(databases)('triggers: $name', (database) => {
 
     if (database.name === 'server') return;
 
-    it('one trigger per check and group: made, read, deleted', async () => {
+    it('one trigger per check and group: created, read, deleted', async () => {
       for (const [path, name, id] of [
         ['checks', 'checkId', await page({ activated: false })],
         ['check-groups', 'groupId', Number(await group())],
@@ -387,7 +387,7 @@ describe.each(databases)('triggers: $name', (database) => {
       expect((await fetch(url, { method: 'HEAD' })).status).toBe(405);
     });
 
-    it('what the call says about the deployment reaches the run; an API check tells its time', async () => {
+    it('the deployment in the call is passed to the run; an API check reports its time', async () => {
       const id = await create('/v1/checks/api', {
         name: 'API',
         request: { url: 'https://shop.example/' },
@@ -421,7 +421,7 @@ describe.each(databases)('triggers: $name', (database) => {
       expect(await answer).toEqual({ status: 200, body: { hasFailures: false, responseTime: 321 } });
     });
 
-    it('answers 503 when the runs have not ended in time; they go on', async () => {
+    it('responds 503 when the runs have not finished in time; they continue', async () => {
       const id = await page();
       const url = await trigger(`checks/${id}`);
       const app = fastify({ forceCloseConnections: true });

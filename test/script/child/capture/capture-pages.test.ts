@@ -118,7 +118,7 @@ describe.skipIf(!hasPlaywright)('pages and calls', () => {
     expect(first?.responseSizes.decoded).toBeGreaterThanOrEqual(page('/').length);
   });
 
-  test('console and network errors stand with their page, and are counted', () => {
+  test('console and network errors are listed with their page, and counted', () => {
     const { pages = [], traceSummary } = seen.run.details;
     expect(pages[0]?.consoleErrors).toEqual(
       expect.arrayContaining(['logged by the page', 'Uncaught Error: nobody catches this']),
@@ -168,7 +168,7 @@ describe.skipIf(!hasPlaywright)('pages and calls', () => {
     expect(fourth?.response).toMatchObject({ body: null, bodyBytes: 4 });
   });
 
-  test('nothing of the capture shows in steps or stacks, and files of the run are found', () => {
+  test('the capture is not visible in steps or stacks, and files of the run are found', () => {
     const { run } = seen;
     const told = JSON.stringify(run.details);
     expect(told).not.toMatch(

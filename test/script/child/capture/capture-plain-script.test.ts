@@ -75,7 +75,7 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
   console.log('the end');
 })();`;
 
-  test('one that nobody awaits runs to its end, as one test', async () => {
+  test('a script that is not awaited runs to its end, as one test', async () => {
     const { run, log, secrets } = runner.start(asyncMain(), { script: { path: 'login.js' } });
     const { failure, details, files } = await run;
     expect(failure).toBeNull();
@@ -92,7 +92,7 @@ describe.skipIf(!hasPlaywright)('library scripts', () => {
     ).toBe('PNG');
   }, 120_000);
 
-  test('one that throws fails, with its own line', async () => {
+  test('a script that throws fails, with its own line', async () => {
     const { run } = runner.start(
       `const { request } = require('playwright');
 (async () => {

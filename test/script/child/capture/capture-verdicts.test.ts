@@ -21,7 +21,7 @@ const cases: [name: string, body: string, ...Verdict][] = [
   ['a soft failure without a mark fails', `test('a', () => { ${soft} });`, 'TEST_FAILED', null, 'failed'],
   ['a mark alone degrades', `test('a', () => { markCheckAsDegraded('slow'); });`, null, 'slow', 'passed*'],
   [
-    'a mark before and one after soft failures, in a step, a hook, twice, one reason told once',
+    'marks before and after soft failures, in a step, a hook, twice, each reason reported once',
     `test.beforeEach(() => { if (test.info().title === 'hooked') markCheckAsDegraded('hook'); });
        test('after', async () => { ${soft} await test.step('s', async () => { ${soft} markCheckAsDegraded('one'); }); });
        test('twice', () => { markCheckAsDegraded('one'); markCheckAsDegraded('two'); ${soft} });
@@ -40,7 +40,7 @@ const cases: [name: string, body: string, ...Verdict][] = [
     'passed*',
   ],
   [
-    'a hard failure beside a soft one fails, marked or not',
+    'a hard failure next to a soft one fails, marked or not',
     `test('a', () => { markCheckAsDegraded('x'); ${soft} ${hard} });`,
     'TEST_FAILED',
     null,
@@ -62,7 +62,7 @@ const cases: [name: string, body: string, ...Verdict][] = [
     'failed timedOut',
   ],
   [
-    'a mark whose try is repeated does not count, and the last try does',
+    'the mark of a retried try does not count, the last try does',
     `test.describe.configure({ retries: 1 });
        test('a', () => { if (test.info().retry === 0) { markCheckAsDegraded('x'); ${hard} } });
        test.fail('b', () => { ${hard} }); test.skip('c', () => undefined);`,
@@ -71,7 +71,7 @@ const cases: [name: string, body: string, ...Verdict][] = [
     'passed passed skipped',
   ],
   [
-    'one that should fail and passes, fails',
+    'a test that should fail and passes, fails',
     `test.fail('b', () => undefined);`,
     'TEST_FAILED',
     null,
@@ -80,7 +80,7 @@ const cases: [name: string, body: string, ...Verdict][] = [
 ];
 const fileOf = (name: string) => `${name.replaceAll(/[^a-z]+/g, '-')}.spec.ts`;
 
-describe.skipIf(runtime === undefined)('verdicts', () => {
+describe.skipIf(runtime === undefined)('statuses', () => {
   let all: CaptureRun;
 
   // All of them in one run of Playwright, each in a file of its own.

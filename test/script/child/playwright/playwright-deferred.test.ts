@@ -16,7 +16,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('a module waits until something of it is used, and is whole then', () => {
+test('a module is loaded when one of its exports is used', () => {
   const load = createRequire(join(folder, 'any.js'));
   const path = join(folder, 'late.js');
   // As compilers write it: getters that can't be changed.

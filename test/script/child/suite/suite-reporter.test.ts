@@ -15,8 +15,8 @@ const project = (files: { [path: string]: string }): SuitePlace => {
 beforeAll(async () => void (await builtProgram()), 120_000);
 afterEach(() => places.splice(0).forEach(removeProject));
 
-describe.skipIf(runtimesHere.length === 0)('a suite tells', () => {
-  test('that it is degraded, what soft assertions found, how long answers took, what tests attach', async () => {
+describe.skipIf(runtimesHere.length === 0)('a suite reports', () => {
+  test('its degraded mark, soft assertions, response times and attachments', async () => {
     const place = project({
       'playwright.config.ts': `export default { retries: 0 };`,
       'a.spec.ts': `import { test, expect } from '@playwright/test';
@@ -77,7 +77,7 @@ for (const name of ['a', 'b', 'c', 'd']) test(name, async ({}, info) => { await 
     expect(traces.sort()).toEqual(['a-a.zip', 'a-b.zip', 'a-c.zip', 'a-d.zip']);
   }, 60_000);
 
-  test('what it did until it was killed', async () => {
+  test('its progress until it was killed', async () => {
     const place = project({
       'playwright.config.ts': `export default { workers: 1 };`,
       'a.spec.ts': `import { test } from '@playwright/test';

@@ -28,7 +28,7 @@ function put(folder: string, name: string): void {
   writeFileSync(join(folder, name, 'INSTALLATION_COMPLETE'), '');
 }
 
-test('only what was asked for is taken, and no links', async () => {
+test('only requested browsers are stored, and no links', async () => {
   const folder = folderIn('taken');
   const store = createBrowserStore(folder);
   const install = async (draft: string) => {
@@ -42,7 +42,7 @@ test('only what was asked for is taken, and no links', async () => {
   expect(readdirSync(folder).sort()).toEqual(['chromium-1', 'ffmpeg-1']);
 });
 
-test('a browser that can not be had keeps nobody from another; a host that can not be reached does', async () => {
+test('an unavailable browser does not prevent another; an unreachable host does', async () => {
   const store = createBrowserStore(folderIn('notes'));
   let tries = 0;
   const failing = (why: string) => () => Promise.resolve((tries++, why));
@@ -56,7 +56,7 @@ test('a browser that can not be had keeps nobody from another; a host that can n
   expect(tries).toBe(2);
 });
 
-test('what one release lacks keeps nobody from it by another, whatever the release is called', async () => {
+test('a browser missing in one release can be installed by another, whatever its version text', async () => {
   const store = createBrowserStore(folderIn('versions'));
   const why = (of: string) => `Playwright ${of} knows no such browser`;
   const add = (of: string) =>
@@ -64,7 +64,7 @@ test('what one release lacks keeps nobody from it by another, whatever the relea
   for (const of of ['99.0.0', '1.0.0-ECONNREFUSED', '1.58.2']) expect(await add(of)).toBe(why(of));
 });
 
-test('what a killed install has left is never used, and goes with the next install', async () => {
+test('files of a killed install are never used, and are deleted by the next install', async () => {
   const folder = folderIn('killed');
   const left = join(folder, '.new-1-1');
   mkdirSync(left, { recursive: true });
@@ -79,7 +79,7 @@ test('what a killed install has left is never used, and goes with the next insta
   expect(readdirSync(folder)).toEqual(['firefox-1']);
 });
 
-test('a run that waits for the install of another ends at once when it is cancelled', async () => {
+test('a run that waits for another install stops at once when it is cancelled', async () => {
   const folder = folderIn('waits');
   const store = createBrowserStore(folder);
   let release = () => undefined as void;

@@ -110,27 +110,31 @@ describe.runIf(engine !== undefined && runtime !== undefined)('the store of brow
       .filter((name) => !name.startsWith('.'))
       .sort();
 
-  test('builds come from the agent’s host, once for all runs and agents', { timeout: 60_000 }, async () => {
-    const before = agents.asked.length;
-    // Two at once, of two agents that share the folder: each has a store of its own.
-    const found = await Promise.all([placeOf('a'), placeOf('b')].map((place) => prepare(place)));
-    for (const { missing, playwrightVersion, program, log } of found) {
-      expect(missing, log.join('\n')).toEqual([]);
-      expect(playwrightVersion).toBe(runtime?.playwrightVersion);
-      expect(program).toContain('genuine');
-    }
-    const names = agents.asked.slice(before).map((path) => path.split('/').at(-1));
-    expect(new Set(names).size).toBe(names.length);
-    // A later run asks for nothing.
-    const after = agents.asked.length;
-    expect((await prepare(placeOf('c'))).missing).toEqual([]);
-    expect(agents.asked.length).toBe(after);
-    expect(existsSync(join(root, 'store', '.lock'))).toBe(false);
-    expect(readdirSync(join(root, 'store')).filter((name) => name.startsWith('.new-'))).toEqual([]);
-  });
+  test(
+    'browsers are downloaded from the agent’s host, once for all runs and agents',
+    { timeout: 60_000 },
+    async () => {
+      const before = agents.asked.length;
+      // Two at once, of two agents that share the folder: each has a store of its own.
+      const found = await Promise.all([placeOf('a'), placeOf('b')].map((place) => prepare(place)));
+      for (const { missing, playwrightVersion, program, log } of found) {
+        expect(missing, log.join('\n')).toEqual([]);
+        expect(playwrightVersion).toBe(runtime?.playwrightVersion);
+        expect(program).toContain('genuine');
+      }
+      const names = agents.asked.slice(before).map((path) => path.split('/').at(-1));
+      expect(new Set(names).size).toBe(names.length);
+      // A later run asks for nothing.
+      const after = agents.asked.length;
+      expect((await prepare(placeOf('c'))).missing).toEqual([]);
+      expect(agents.asked.length).toBe(after);
+      expect(existsSync(join(root, 'store', '.lock'))).toBe(false);
+      expect(readdirSync(join(root, 'store')).filter((name) => name.startsWith('.new-'))).toEqual([]);
+    },
+  );
 
   test(
-    'a project’s own Playwright has no part in what others use, nor have its variables',
+    'a project’s own Playwright and variables do not affect shared browsers',
     { timeout: 60_000 },
     async () => {
       const poison = `
@@ -165,7 +169,7 @@ ln -s /etc "$PLAYWRIGHT_BROWSERS_PATH/chromium-1"`;
   );
 
   test.runIf(holds.landlock)(
-    'programs of a suite can write neither to it nor to where an install goes on',
+    'programs of a suite can write neither to the store nor to a running install',
     { timeout: 60_000 },
     async () => {
       await prepare(placeOf('a'));

@@ -61,7 +61,7 @@ function options(place: SuitePlace, host: string, lines: Lines, more: { chromium
 }
 
 test.skipIf(runtime === null)(
-  'without a way to them, Chromium is the system’s own and others are missing',
+  'without a download host, Chromium is the system’s own and others are missing',
   async () => {
     const chromium = join(root, 'chromium');
     writeFileSync(chromium, '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
@@ -115,7 +115,7 @@ test('the browsers that a config speaks of, but not its comments', async () => {
   expect(channels).toEqual(['msedge']);
 });
 
-test.runIf(process.platform === 'linux')('a pipe in the place of a package.json keeps nobody', async () => {
+test.runIf(process.platform === 'linux')('a pipe in place of a package.json does not block', async () => {
   const place = placeOf('pipe', null);
   rmSync(join(place.working, 'node_modules'), { force: true });
   mkdirSync(join(place.working, 'node_modules', '@playwright', 'test'), { recursive: true });

@@ -40,13 +40,13 @@ test('globs are relative to the working folder, whose own name is no glob', () =
   expect(paths.filter((path) => names(path))).toEqual(paths.slice(0, 2));
 });
 
-test('folders that no glob leads to are not looked into', () => {
+test('folders that no glob matches are not read', () => {
   const { mayLeadInto } = includes(['a/*/data/**', 'b/x.json'], '');
   const folders = ['a', 'a/1', 'a/1/data', 'a/1/data/deep', 'b', 'c', 'a/1/other', 'b/deep'];
   expect(folders.filter((folder) => mayLeadInto(folder))).toEqual(folders.slice(0, 5));
 });
 
-test('without globs nothing is named', () => {
+test('without globs, nothing is matched', () => {
   const { names, mayLeadInto } = includes([], '');
   expect([names('a'), mayLeadInto('a')]).toEqual([false, false]);
 });

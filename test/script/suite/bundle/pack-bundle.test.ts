@@ -77,7 +77,7 @@ async function failureOf(work: Promise<unknown>): Promise<string> {
 
 const lock = { 'package.json': '{}', 'package-lock.json': '{"lockfileVersion":3}' };
 
-test('a project, without what tools leave and what git does not keep', async () => {
+test('packs a project without tool output and git-ignored files', async () => {
   await put({
     ...lock,
     'playwright.config.ts': 'export default {}',
@@ -150,7 +150,7 @@ test('a project, without what tools leave and what git does not keep', async () 
   ]);
 });
 
-test('globs bring back what is left out, but for node_modules and .git', async () => {
+test('globs include excluded files, except node_modules and .git', async () => {
   await put({
     ...lock,
     '.gitignore': '.env*\nsecrets/\n',
@@ -244,7 +244,7 @@ test('rules of .gitignore as git reads them', async () => {
   expect(names).not.toContain('only-here.txt');
 });
 
-test('links that stay in the tree are kept, others are left out and named', async () => {
+test('links within the tree are kept, others are omitted and named', async () => {
   await put({ ...lock, 'shared/a.ts': 'a', 'tests/x.ts': 'x' });
   await symlink('../shared', join(project, 'tests/shared'));
   await symlink(join(project, 'shared/a.ts'), join(project, 'tests/absolute.ts'));
@@ -318,7 +318,7 @@ test('files that look secret are packed, and named', async () => {
   );
 });
 
-test('without a lock file the error says what makes one', async () => {
+test('without a lock file, the error names the command that creates one', async () => {
   await put({ 'package.json': '{"packageManager":"pnpm@10.1.0"}' });
   expect(await failureOf(pack())).toMatch(/has no lock file.*pnpm install --lockfile-only$/);
   await put({ 'package.json': '{}' });
@@ -333,7 +333,7 @@ test('without a lock file the error says what makes one', async () => {
   expect(await failureOf(pack({ folder: join(project, 'a.txt') }))).toMatch(/is not a folder/);
 });
 
-test('what is too large names the largest files', async () => {
+test('a bundle that is too large is refused with its largest files', async () => {
   await put({ ...lock, 'video.mp4': randomBytes(3 * 1024 * 1024), 'small.bin': randomBytes(100_000) });
   const limits = { archiveBytes: 1024 * 1024, unpackedBytes: 10 * 1024 * 1024, entries: 10 };
   expect(await failureOf(pack({ limits }))).toMatch(
@@ -356,7 +356,7 @@ test('many files are packed in bounded memory', { timeout: 60_000 }, async () =>
   expect(names).toHaveLength(1002);
 });
 
-test('the end of the file system while it writes', async () => {
+test('a full file system during the write', async () => {
   await put(lock);
   expect(await failureOf(pack({ to: join(base, 'no', 'such', 'folder.tgz') }))).toMatch(
     /cannot be written \(ENOENT\)/,

@@ -81,7 +81,7 @@ async function taken(cache: Cache, key: string): Promise<CachedFolders | null> {
 
 const entries = () => readdirSync(folder).sort();
 
-test('an install that puts a link in the place of its folder has nothing copied from where it leads', async () => {
+test('files behind a link in place of the folder are not copied', async () => {
   const { cache, said } = cacheIn(folder);
   const folders = bundle();
   put(folders.programs, 'bin/yarn', '');
@@ -98,7 +98,7 @@ test('an install that puts a link in the place of its folder has nothing copied 
   expect(entries()).toEqual([]);
 });
 
-test('what an install has added comes back, links and modes as they were, nothing shared', async () => {
+test('the files of an install are restored with links and modes, and not shared', async () => {
   const { cache, said } = cacheIn(folder);
   expect(await taken(cache, keyOf('a'))).toBe(null);
   await installAndKeep(cache, keyOf('a'));
@@ -121,7 +121,7 @@ test('what an install has added comes back, links and modes as they were, nothin
   expect(entries()).toEqual([keyOf('a')]);
 });
 
-test('what tests leave, and runs that do not pass, are not kept', async () => {
+test('output of tests, and runs that do not pass, are not cached', async () => {
   const { cache } = cacheIn(folder);
   const folders = bundle();
   const before = await cache.before(folders);
@@ -148,7 +148,7 @@ test('what tests leave, and runs that do not pass, are not kept', async () => {
   expect(entries()).toEqual([keyOf('a')]);
 });
 
-test('two runs with one key: the first stays, a refresh replaces it', async () => {
+test('two runs with one key: the first entry is kept, a refresh replaces it', async () => {
   const { cache } = cacheIn(folder);
   await Promise.all([1, 2, 3].map(() => installAndKeep(cache, keyOf('a'), { text: 'one' })));
   await installAndKeep(cache, keyOf('a'), { text: 'two' });
@@ -160,7 +160,7 @@ test('two runs with one key: the first stays, a refresh replaces it', async () =
   expect(entries()).toEqual([keyOf('a')]);
 });
 
-test('runs that take while others replace and evict get all of it or nothing', async () => {
+test('reads during replacement and eviction get a complete entry or none', async () => {
   const { cache } = cacheIn(folder);
   await installAndKeep(cache, keyOf('a'));
   let whole = 0;
@@ -207,7 +207,7 @@ describe('an entry that can not be used', () => {
       },
       /no usable manifest/,
     ],
-  ])('%s: the run installs anew, and finds its folders as before', async (_, damage, told) => {
+  ])('%s: the run installs again in unchanged folders', async (_, damage, told) => {
     const { cache, said } = cacheIn(folder);
     await installAndKeep(cache, keyOf('a'));
     damage(join(folder, keyOf('a')));
@@ -218,7 +218,7 @@ describe('an entry that can not be used', () => {
     expect(readdirSync(join(folders.project, 'packages/cart')).sort()).toEqual(['cli.js', 'package.json']);
   });
 
-  test('a bundle whose folder is a link gets nothing written through it', async () => {
+  test('nothing is written through a folder of the bundle that is a link', async () => {
     const { cache, said } = cacheIn(folder);
     await installAndKeep(cache, keyOf('a'));
     const folders = bundle();
@@ -231,7 +231,7 @@ describe('an entry that can not be used', () => {
   });
 });
 
-test('an install that changes what came with the bundle is not kept; a lock file may change', async () => {
+test('an install that changes files of the bundle is not cached; a lock file may change', async () => {
   const { cache, said } = cacheIn(folder);
   const folders = bundle();
   put(folders.project, 'package-lock.json', '{}');
@@ -257,7 +257,7 @@ test('an install that changes what came with the bundle is not kept; a lock file
   expect(entries()).toEqual([]);
 });
 
-test('the least recently used goes first, and what was not used for 30 days', async () => {
+test('the least recently used entries are evicted first, and those unused for 30 days', async () => {
   const size = 'one'.length + 'b'.length + 'pnpm'.length;
   let now = Date.now();
   const { cache, said } = cacheIn(folder, { maxBytes: 3 * size, now: () => now });
@@ -283,7 +283,7 @@ test('the least recently used goes first, and what was not used for 30 days', as
   expect(entries()).toEqual([keyOf('c'), keyOf('e')]);
 });
 
-test('what killed processes have left is removed by the next run that keeps something', async () => {
+test('files of killed processes are deleted by the next run that stores an entry', async () => {
   const { cache } = cacheIn(folder);
   const { pid } = spawnSync('true');
   for (const name of [
@@ -300,7 +300,7 @@ test('what killed processes have left is removed by the next run that keeps some
   expect(entries()).toEqual(['.draft-1-x', keyOf('a')]);
 });
 
-test('a folder that nothing can be written to costs the cache alone', async () => {
+test('a read-only folder disables only the cache', async () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   const { cache, said } = cacheIn(join(file, 'below'));
@@ -309,7 +309,7 @@ test('a folder that nothing can be written to costs the cache alone', async () =
   expect(said.at(-1)).toMatch(/^Dependencies are not cached: ENOTDIR/);
 });
 
-test('a run that is cancelled while it copies ends with that', async () => {
+test('a run that is cancelled while it copies is cancelled', async () => {
   const { cache } = cacheIn(folder);
   await installAndKeep(cache, keyOf('a'));
   const reason = new Error('cancelled');

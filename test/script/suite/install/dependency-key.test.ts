@@ -62,7 +62,7 @@ test('records have their lengths before them', () => {
   expect(hashOf([['ab', 'c']])).not.toBe(hashOf([['a', 'bc']]));
 });
 
-test('the whole key, computed a second way', async () => {
+test('the complete key, computed independently', async () => {
   expect(await key({ installCommand: 'npm ci', working: 'packages/cart' })).toBe(
     byHand([
       ['lockfile:package-lock.json', '{}\n'],
@@ -86,7 +86,7 @@ test('a manifest is canonical: keys in order, no version, HTML escaped', () => {
   expect(text('not { json')).toBe('not { json');
 });
 
-test('what changes an install changes the key; what does not, does not', async () => {
+test('the key depends on everything that affects an install, and on nothing else', async () => {
   const first = await key();
   expect(await key()).toBe(first);
 

@@ -71,7 +71,7 @@ describe.skipIf(enginesHere.length === 0)('the engines that npm test brings', ()
     ]);
   });
 
-  test('looking again is quick, and makes nothing new', () => {
+  test('a second lookup is quick, and creates nothing', () => {
     const before = readdirSync(join(dataFolder, 'engines')).sort();
     const ms = processorMs(() => {
       for (let times = 0; times < 100; times++) expect(findEngines(dataFolder)).toBe(enginesHere);
@@ -80,7 +80,7 @@ describe.skipIf(enginesHere.length === 0)('the engines that npm test brings', ()
     expect(readdirSync(join(dataFolder, 'engines')).sort()).toEqual(before);
   });
 
-  test('a version of the run’s own goes before the engine’s', () => {
+  test('a version of the run takes precedence over the engine', () => {
     const bin = join(folder, 'home', '.package-manager', 'bin');
     mkdirSync(bin, { recursive: true });
     writeFileSync(join(bin, 'pnpm'), '#!/bin/sh\necho own "$@"\n', { mode: 0o755 });
@@ -105,7 +105,7 @@ describe('a folder of engines', () => {
   }
   const versions = (engines: readonly Engine[]) => engines.map(({ name, version }) => `${name} ${version}`);
 
-  test('the rest works where a piece is missing; without its stamp it counts for nothing', () => {
+  test('the rest works if a part is missing; without its stamp an engine is ignored', () => {
     const own = pretend('partial', ['24']);
     expect(versions(findEngines(folder, own))).toEqual(['node 24.1.0']);
     expect(existsSync(join(findEngines(folder, own)[0]?.bin ?? '', 'bun'))).toBe(false);
@@ -114,7 +114,7 @@ describe('a folder of engines', () => {
     expect(findEngines(folder, join(folder, 'none'))).toEqual([]);
   });
 
-  test('an install while the agent runs is seen; a removed bin is made again', () => {
+  test('an install while the agent runs is found; a removed bin is created again', () => {
     const own = pretend('growing', ['22']);
     expect(versions(findEngines(folder, own))).toEqual(['node 22.1.0']);
     pretend('growing', ['22', '26']);
@@ -149,7 +149,7 @@ describe('a folder of engines', () => {
   });
 });
 
-test('node scripts/engines.mjs install: once, and a stamp that tells that it is whole', () => {
+test('node scripts/engines.mjs install: once, with a stamp of completeness', () => {
   const own = join(folder, 'to-install');
   const list = { name: 'none', version: '1.0.0' };
   mkdirSync(own);
@@ -181,7 +181,7 @@ test('node scripts/engines.mjs install: once, and a stamp that tells that it is 
 describe('doctor', () => {
   const run = (enginesFolder?: string) => engineProbes(enginesFolder)[0]?.run(AbortSignal.timeout(20_000));
 
-  test.skipIf(enginesHere.length === 0)('names what is installed', async () => {
+  test.skipIf(enginesHere.length === 0)('names the installed engines', async () => {
     expect(await run()).toEqual({
       status: 'ok',
       message: enginesHere
@@ -191,7 +191,7 @@ describe('doctor', () => {
     });
   });
 
-  test('says how to get what is not, and what does not run', async () => {
+  test('reports how to install missing engines, and which do not run', async () => {
     expect(await run(join(folder, 'none'))).toEqual({
       status: 'note',
       message: 'not installed: Playwright suites do not run',
@@ -223,7 +223,7 @@ describe('the engine of a suite', () => {
     return [version, ...log];
   };
 
-  test('the default, a major, a whole version of which the major counts', () => {
+  test('the default, a major, a full version of which only the major counts', () => {
     expect(chosen(null)).toEqual(['22.23.3', 'Engine: Node 22.23.3']);
     expect(chosen({ name: 'node', version: '24' })).toEqual(['24.21.0', 'Engine: Node 24.21.0']);
     expect(chosen({ name: 'node', version: 'v24.13.1' })).toEqual([
@@ -234,7 +234,7 @@ describe('the engine of a suite', () => {
     expect(chosen({ name: 'bun', version: '1.3.2' })[0]).toBe('1.3.14');
   });
 
-  test('where the default is not there, a suite that asks for none runs on what is', () => {
+  test('without the default engine, a suite that names none runs on an installed one', () => {
     const log: string[] = [];
     const others = engines.filter(({ version }) => !version.startsWith('22.'));
     expect(chooseEngine(others, null, (_, line) => log.push(line)).version).toBe('24.21.0');
@@ -242,7 +242,7 @@ describe('the engine of a suite', () => {
     expect(() => chooseEngine(others, { name: 'node', version: '22' })).toThrow('this agent has no Node 22;');
   });
 
-  test('what is not there: the job says what is', () => {
+  test('a missing engine: the job names the installed ones', () => {
     expect(() => chosen({ name: 'node', version: '2' })).toThrow(InvalidJobError);
     expect(() => chosen({ name: 'node', version: '26.2.0' })).toThrow(
       'this agent has no Node 26.2.0; it has Node 22.23.3, Node 24.21.0, Bun 1.3.14',

@@ -64,7 +64,7 @@ describe.runIf(enginesHere.length > 0 && (await reachesRegistry()))(
   },
 );
 
-describe.skipIf(enginesHere.length === 0)('a registry that nobody answers for', () => {
+describe.skipIf(enginesHere.length === 0)('an unreachable registry', () => {
   test.each(managers)(
     '%s: is our trouble, not a failed check',
     async (name) => {
@@ -83,7 +83,7 @@ describe.skipIf(enginesHere.length === 0)('a registry that nobody answers for', 
     60_000,
   );
 
-  test('npm: one that takes connections and never answers', async () => {
+  test('npm: a registry that accepts connections and never responds', async () => {
     const server = createServer((socket) => socket.on('error', () => undefined));
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     const { port } = server.address() as { port: number }; // it listens on TCP
@@ -106,7 +106,7 @@ describe.skipIf(enginesHere.length === 0)('a registry that nobody answers for', 
     expect(stillTrying([line, '[2/4] Fetching', '[3/4] Linking', '[4/4] Building'])).toBe(null);
   });
 
-  test('what was tried again, or what a script of the project says, is not why it failed', () => {
+  test('retries, and output of project scripts, are not the reason of a failure', () => {
     const retried = [
       ' WARN  GET https://r.example/a error (ECONNREFUSED). Will retry in 1 second. 2 retries left.',
     ];
@@ -123,7 +123,7 @@ describe.skipIf(enginesHere.length === 0)('a registry that nobody answers for', 
 describe.skipIf(enginesHere.length === 0)('installCommand', () => {
   const npm = () => placeOf(join(managersFolder, 'npm'));
 
-  test('one that fails: the last lines in the reason, all of them in the log', async () => {
+  test('a failed install has the last lines in the reason, and all of them in the log', async () => {
     const installCommand = 'seq 1 40; echo "cannot find the widget" >&2; exit 7';
     const { error, log } = await failure({ place: npm(), suite: { installCommand } });
     const { message } = reasonOf(error);
@@ -134,7 +134,7 @@ describe.skipIf(enginesHere.length === 0)('installCommand', () => {
     expect(log).toEqual(expect.arrayContaining(['1', '40', 'Failed to run install command']));
   });
 
-  test('one that does not end is ended in its time', async () => {
+  test('an install that does not finish is killed at its limit', async () => {
     const { error, log } = await failure({
       place: npm(),
       suite: { installCommand: 'echo begun; sleep 60' },
@@ -146,7 +146,7 @@ describe.skipIf(enginesHere.length === 0)('installCommand', () => {
     expect(log).toEqual(expect.arrayContaining(['begun', 'Command timed out']));
   });
 
-  test('one that is cancelled ends with the reason of that', async () => {
+  test('a cancelled install has the reason of the cancellation', async () => {
     const cancel = new AbortController();
     const reason = new JobAborted('cancelled');
     setTimeout(() => cancel.abort(reason), 500);
@@ -196,7 +196,7 @@ describe.skipIf(enginesHere.length === 0)('installCommand', () => {
 });
 
 test.skipIf(enginesHere.length === 0)(
-  'an install that puts a link in the place of its home loses nothing elsewhere',
+  'an install that replaces its home by a link deletes nothing elsewhere',
   async () => {
     const other = placeOf(null);
     writeFileSync(join(other.home, '.npmrc'), 'of another');
@@ -231,7 +231,7 @@ test('the environment of installers', () => {
   });
 });
 
-test('what the agent says of registries becomes settings of the home', () => {
+test('the agent settings for registries are written to the home', () => {
   expect(
     registrySettings({
       NPM_CONFIG_REGISTRY: 'http://r.example:8080/npm/',

@@ -99,7 +99,7 @@ describe.runIf(runs)('a project that needs another version of its manager', () =
 });
 
 describe.runIf(runs)('the cache', () => {
-  test('is not read when the check asks for a fresh install, which then replaces what it has', async () => {
+  test('is not read for a fresh install, which replaces its entry', async () => {
     const { cache, said } = cacheIn(join(dataFolder, 'dependencies-refresh'));
     const from = join(managersFolder, 'bun');
     const suite = { installCommand: 'bun install --frozen-lockfile && date +%s%N > node_modules/made' };

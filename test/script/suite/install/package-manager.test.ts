@@ -83,7 +83,7 @@ test('the nearest lock file, from the working folder upwards', () => {
   });
 });
 
-test('of several lock files, packageManager says which; else a fixed order, with a line', () => {
+test('with several lock files, packageManager decides; otherwise a fixed order, with a log line', () => {
   const files = { 'package-lock.json': '{}', 'yarn.lock': classic };
   expect(choose({ ...files, ...pinned('npm@11.2.0') })).toMatchObject({ name: 'npm' });
   expect(choose(files, { installCommand: 'CI=1 npm ci' })).toMatchObject({
@@ -101,7 +101,7 @@ test('of several lock files, packageManager says which; else a fixed order, with
   ]);
 });
 
-test('without a lock file: what installCommand calls, or an error that says how to make one', () => {
+test('without a lock file: the manager of installCommand, or an error that names how to create one', () => {
   const name = (installCommand: string) => choose({ 'package.json': '{}' }, { installCommand }).name;
   expect(['pnpm i', 'cd app && yarn', 'A=1 bun install', 'npx nx build', './install.sh'].map(name)).toEqual([
     'pnpm',
@@ -139,7 +139,7 @@ test('another major than the agent has is fetched; one of the same major is not'
   expect(fetched({ ...lock, ...pinned('pnpm@9; rm -rf /') })).toEqual([null, null, null]);
 });
 
-test('Yarn 2 and newer: the one that takes the lock file as it is', () => {
+test('Yarn 2 and newer: the version that accepts the lock file unchanged', () => {
   const yarn = (files: { [path: string]: string }, installCommand?: string) => {
     const chosen = choose(files, installCommand === undefined ? {} : { installCommand });
     return [chosen.modernYarn, chosen.fetch, chosen.env['YARN_ENABLE_GLOBAL_CACHE'] ?? null];
@@ -177,7 +177,7 @@ test("Yarn: a project's own copy is used where the bundle has it", () => {
   });
 });
 
-test("a fetched version comes into the run's home, by the project's own registry", () => {
+test('a version is fetched to the home of the run, from the project registry', () => {
   const lock = { 'pnpm-lock.yaml': "lockfileVersion: '6.0'\n" };
   const command = `npm install --global --prefix "$HOME/.package-manager" --no-audit --no-fund`;
   expect(fetchCommand(choose(lock))).toBe(`${command} 'pnpm@8.15.9'`);

@@ -93,7 +93,7 @@ describe.skipIf(enginesHere.length === 0).concurrent('a private registry', { tim
   const each = ['npm', 'pnpm', 'yarn-classic', 'yarn-modules', 'bun'] as const;
 
   // First, since it mostly waits.
-  test('one that hangs, one that sends a byte a second: the stage is named, and the registry', async () => {
+  test('a registry that hangs or sends a byte a second: the stage and the registry are named', async () => {
     const [hanging, trickling] = [await startRegistry('hangs'), await startRegistry('trickles')];
     const timeoutMs = 4000;
     const failed = await Promise.all([
@@ -111,7 +111,7 @@ describe.skipIf(enginesHere.length === 0).concurrent('a private registry', { tim
       }
   });
 
-  test.each(managers)('%s: the token arrives, and stays nowhere', async (manager) => {
+  test.each(managers)('%s: the token arrives, and is stored nowhere', async (manager) => {
     const registry = await startRegistry();
     const folder = join(dataFolder, `cache-${manager}`);
     const { cache } = cacheIn(folder);
@@ -160,7 +160,7 @@ describe.skipIf(enginesHere.length === 0).concurrent('a private registry', { tim
     }
   });
 
-  test('an authority that nobody has named: our trouble, with the variable of the agent', async () => {
+  test('an unknown certificate authority is our fault, with the variable of the agent', async () => {
     const registry = await startRegistry();
     const beneath = { npm_config_fetch_retries: '0' };
     for (const { manager, error } of await failures(each, { registry, beneath, trusted: false })) {

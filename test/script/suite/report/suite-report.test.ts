@@ -169,7 +169,7 @@ test.each<[string, Line[], number, string[], object | null]>([
   else expect(report.failure).toMatchObject(failure);
 });
 
-test('degraded: only where the test says so, and nothing failed hard', async () => {
+test('degraded: only if the test is marked, and no hard failure occurred', async () => {
   const place = folders();
   const mark = (id: string) => ({
     kind: 'degraded',
@@ -269,7 +269,7 @@ test('files: failed tests first, unique names, at most so many; the rest is in t
   ]);
 });
 
-test('the JSON report: Playwright’s own with what the run came to, or one of its form when it was cut off', async () => {
+test('the JSON report: Playwright’s own with the status of the run, or one in its format when the run was killed', async () => {
   const place = folders();
   const jsonOf = ({ files }: { files: { name: string; path: string }[] }): unknown =>
     JSON.parse(readFileSync(files.find(({ name }) => name === 'test-results.json')?.path ?? '', 'utf8'));
@@ -304,7 +304,7 @@ test('the JSON report: Playwright’s own with what the run came to, or one of i
   });
 });
 
-test('a file that a later run has cleared away is kept; links to what is not the run’s own are not followed', async () => {
+test('a file that a later run deleted is kept; links to other files are not followed', async () => {
   const place = folders();
   const outside = folders();
   const path = (name: string) => join(place.project, name);
@@ -346,7 +346,7 @@ test('a file that a later run has cleared away is kept; links to what is not the
   expect((await read(place, 0)).totals.tests).toBe(0);
 });
 
-test('lines of nonsense, of another type, or without an end do no harm', async () => {
+test('invalid, unknown and endless lines are ignored', async () => {
   const place = folders();
   const text = [
     'null',

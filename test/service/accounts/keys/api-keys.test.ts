@@ -60,7 +60,7 @@ test('a key is shown once, stored as a hash, and works', async () => {
   expect((await service.call<Key[]>('GET', `${path}?limit=1&page=2`)).body).toEqual([listed[1]]);
 });
 
-test('an end that was set counts at once, and is told', async () => {
+test('an expiry takes effect at once, and is returned', async () => {
   const ends = new Date(clock.now() + 60_000).toISOString();
   const { id, rawKey } = await make({ name: 'Visitor', expiresAt: ends });
   expect(await statusWith(rawKey)).toBe(200);
@@ -86,7 +86,7 @@ test('an end that was set counts at once, and is told', async () => {
   expect((await service.call('POST', path, { body: { name: 'x', expiresAt: 'soon' } })).status).toBe(400);
 });
 
-test('a key is deleted with another one, and one that does not expire stays', async () => {
+test('a key is deleted by another key, and the last key without expiry is kept', async () => {
   const [own] = (await service.call<Key[]>('GET', path)).body;
   const ownPath = `${path}/${own?.id ?? ''}`;
   const { id, rawKey } = await make({ name: 'Second' });
@@ -119,7 +119,7 @@ test('another account neither finds nor counts them', async () => {
   expect((await service.call<Key[]>('GET', path, { key })).body).toHaveLength(1);
 });
 
-test('of two keys that delete each other at once one stays', async () => {
+test('if two keys delete each other at the same time, one is kept', async () => {
   const first = service.foreign.key;
   const made = await service.call<Key>('POST', path, { key: first, body: { name: 'Second' } });
   const second = made.body.rawKey;

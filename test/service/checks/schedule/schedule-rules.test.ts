@@ -59,7 +59,7 @@ describe('frequencyOffset', () => {
     ).toBe('must be 10, 20 or 30 (seconds between runs) when frequency is 0');
   });
 
-  it('spreads checks without one evenly, the same way each time', () => {
+  it('spreads checks without an offset evenly and deterministically', () => {
     const ids = Array.from({ length: 6_000 }, (_, n) => `check-${n}`);
     const offsets = ids.map((checkId) => offsetSeconds({ frequency: 1 }, checkId));
     expect(ids.map((checkId) => offsetSeconds({ frequency: 1 }, checkId))).toEqual(offsets);

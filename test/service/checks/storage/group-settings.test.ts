@@ -175,7 +175,7 @@ describe('a check with its group', () => {
   const apply = (group: Partial<GroupSettings>, fields: Partial<typeof check> = {}, type = 'API') =>
     withGroupSettings(type, { ...check, ...fields }, { ...silent, ...group });
 
-  test('a group that says nothing changes nothing', () => {
+  test('a group without settings changes nothing', () => {
     expect(apply({})).toEqual(check);
   });
 
@@ -221,7 +221,7 @@ describe('a check with its group', () => {
   test("the check's own runtime wins", () => {
     expect(apply({ runtimeId: '2025.04' }, { runtimeId: '2024.09' }).runtimeId).toBe('2024.09');
   });
-  test('of a heartbeat, that the service runs itself, only what is not about runs is replaced', () => {
+  test('a group replaces only settings of a heartbeat that do not concern runs', () => {
     const own = { locations: [], privateLocations: [], retryStrategy: null, doubleCheck: false };
     const group = {
       locations: ['us-east-1'],
@@ -251,7 +251,7 @@ describe('a check with its group', () => {
   test('limits of response times stay with the check', () => {
     expect(apply({ apiCheckDefaults: defaults }).degradedResponseTime).toBe(100);
   });
-  test('defaults of API checks reach API checks alone', () => {
+  test('defaults for API checks apply only to API checks', () => {
     expect(apply({ apiCheckDefaults: defaults }).request).toEqual(mergedRequest(request, defaults));
     expect(apply({ apiCheckDefaults: defaults }, {}, 'URL').request).toEqual(request);
   });
