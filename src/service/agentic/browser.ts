@@ -118,7 +118,7 @@ async function startBrowserProcess(folder: string, readable: readonly string[]):
   });
   void child.ended.then(({ exceeded }) => {
     gone = new BrowserGone(
-      exceeded === null ? 'the browser exited' : `the browser exceeded a limit: ${bounds[exceeded]}`,
+      exceeded === null ? 'the browser exited' : `the browser exceeded a limit: ${limitTexts[exceeded]}`,
     );
     for (const { reject } of waiting.values()) reject(gone);
   });
@@ -145,7 +145,7 @@ async function startBrowserProcess(folder: string, readable: readonly string[]):
   };
 }
 
-const bounds: { readonly [bound in keyof typeof limits]: string } = {
+const limitTexts: { readonly [limit in keyof typeof limits]: string } = {
   memoryBytes: `${limits.memoryBytes / 1024 ** 2} MB of memory`,
   cpuSeconds: `${limits.cpuSeconds} s of CPU time`,
   outputBytes: 'its output',
@@ -163,7 +163,7 @@ function pageOf({ ask }: BrowserProcess): Page {
     fill: (selector, text) => done(call('fill', selector, text)),
     url: () => call('url'),
     title: () => call('title'),
-    visibleText: async (most) => (await call('visibleText', most)).slice(0, most),
+    visibleText: async (max) => (await call('visibleText', max)).slice(0, max),
     screenshot: (secrets) => call('screenshot', ...secrets),
   };
 }

@@ -90,7 +90,8 @@ export function createCourse({
     },
 
     /** The first line of an error message, masked. */
-    told: (error: unknown) => scrubber.text((toError(error).message.split('\n', 1)[0] ?? '').slice(0, 500)),
+    firstLine: (error: unknown) =>
+      scrubber.text((toError(error).message.split('\n', 1)[0] ?? '').slice(0, 500)),
 
     brokenAssertion: () => assertions.find(({ passed }) => !passed),
     assertionCount: () => assertions.length,
@@ -101,7 +102,7 @@ export function createCourse({
       replayed = true;
     },
     /** Discards the outcome of the replay, because the model now decides. */
-    beginAnew: () => {
+    discardReplay: () => {
       replayed = false;
       assertions = [];
       summary = '';

@@ -79,7 +79,7 @@ export async function explore(
       return output;
     } catch (error) {
       if (signal.aborted || error instanceof BrowserGone) throw error;
-      const output = `failed: ${course.told(error)}`;
+      const output = `failed: ${course.firstLine(error)}`;
       course.note('tool_result', call.name, null, output);
       return output;
     }
@@ -94,11 +94,11 @@ export async function explore(
   }
 
   function tooLong(): Ended {
-    const bound =
+    const limit =
       tokens > limits.tokens
         ? `${limits.tokens} tokens`
         : `${limits.turns} turns of the model and ${limits.actions} actions`;
-    const message = `the agent did not finish within ${bound}`;
+    const message = `the agent did not finish within ${limit}`;
     return course.ended('failed', reasonOf('TEST_FAILED', message));
   }
 }

@@ -12,7 +12,7 @@ import { checkedLookup, checkLiteral, kindOfAddress, type AddressRule } from '..
 export type GuardingProxy = { url: string; close: () => Promise<void> };
 
 /** Connections of one browser. */
-const most = { connections: 256, connectMs: 15_000 };
+const max = { connections: 256, connectMs: 15_000 };
 
 const rule: AddressRule = {
   allowPrivate: true,
@@ -36,14 +36,14 @@ export async function startGuardingProxy(): Promise<GuardingProxy> {
       outgoing.writeHead(502, { connection: 'close' }).end();
     }
   });
-  server.maxConnections = most.connections;
+  server.maxConnections = max.connections;
   server.on('connection', keep);
   server.on('clientError', (_error, socket) => socket.destroy());
   server.on('connect', (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
     const target = dial(incoming.url ?? '');
     if (target === null) return void client.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
     keep(target);
-    target.setTimeout(most.connectMs, () => target.destroy());
+    target.setTimeout(max.connectMs, () => target.destroy());
     target.once('connect', () => {
       target.setTimeout(0);
       client.write('HTTP/1.1 200 OK\r\n\r\n');

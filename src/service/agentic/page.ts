@@ -11,7 +11,7 @@ export type Page = {
   url(): Promise<string>;
   title(): Promise<string>;
   /** The visible text, at most `max` characters; the rest stays in the browser process. */
-  visibleText(most: number): Promise<string>;
+  visibleText(max: number): Promise<string>;
   /**
    * The visible page as a JPEG in base64. With `secrets`, all fields, frames and texts that contain a secret are
    * covered.
@@ -39,7 +39,7 @@ export type BrowserAnswer = { id: number; value: string } | { id: number; error:
 export const actionMs = 15_000;
 export const launchMs = 30_000;
 /** Bytes of a screenshot; a larger one is discarded. */
-export const mostScreenshot = 2 * 1024 ** 2;
+export const maxScreenshotBytes = 2 * 1024 ** 2;
 
 /** Returns the host of a web URL; empty for URLs that need no network, null for other URLs. */
 export function hostOf(url: string): string | null {

@@ -7,7 +7,7 @@ import type { Variable } from '../checks/storage/settings.ts';
 import { BrowserGone, NoBrowser, openBrowser, type OpenBrowser } from './browser.ts';
 import { createCourse, type Course, type Ended } from './course.ts';
 import { explore, type ExploringLimits } from './explore.ts';
-import { mostScreenshot, type Page } from './page.ts';
+import { maxScreenshotBytes, type Page } from './page.ts';
 import type { RunFile } from './run-files.ts';
 
 /** Performs one run of an agentic check: replays its script, or lets a model find one. */
@@ -44,23 +44,23 @@ export type Task = {
 };
 
 /** Time limit for the screenshot after a timeout, because the browser may be the cause of the timeout. */
-const lastLookMs = 5_000;
+const lastCaptureMs = 5_000;
 
 /** Abort reason of a run that a user cancelled. */
 export class Cancelled extends Error {}
 
 /** Rejects only for an internal error, or when `signal` fires with a reason other than Cancelled. */
 export async function perform(task: Task): Promise<Performed> {
-  const looked: Looked = { picture: null };
-  const ended = await endOf(task, looked);
+  const captured: Captured = { picture: null };
+  const ended = await endOf(task, captured);
   const script = ended.status !== 'passed' ? null : ended.details.replayed ? task.script : ended.actions;
   const files: RunFile[] = [];
-  if (looked.picture !== null) {
+  if (captured.picture !== null) {
     files.push({
       name: 'screenshot.jpg',
       type: 'screenshot',
       contentType: 'image/jpeg',
-      bytes: looked.picture,
+      bytes: captured.picture,
     });
   }
   if (script !== null) {
@@ -71,9 +71,9 @@ export async function perform(task: Task): Promise<Performed> {
 }
 
 /** The screenshot of the page at the end of the run; null if none could be taken. */
-type Looked = { picture: Buffer | null };
+type Captured = { picture: Buffer | null };
 
-async function endOf(task: Task, looked: Looked): Promise<Ended> {
+async function endOf(task: Task, captured: Captured): Promise<Ended> {
   const { prompt, variables, now, skills, limits = usualLimits } = task;
   const course = createCourse({ prompt, variables, now });
   if (task.endpoint === null) {
@@ -85,27 +85,27 @@ async function endOf(task: Task, looked: Looked): Promise<Ended> {
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), limits.runMs);
   const ending = AbortSignal.any([task.signal, late.signal]);
-  const look = async (page: Page) => {
-    if (!ending.aborted) looked.picture = await pictureOf(page, course);
+  const capture = async (page: Page) => {
+    if (!ending.aborted) captured.picture = await pictureOf(page, course);
   };
   // No screenshot after a cancellation or a shutdown, which must not be delayed.
-  const lookOnceMore = async (page: Page) => {
-    if (!task.signal.aborted) looked.picture = await within(lastLookMs, pictureOf(page, course));
+  const captureLast = async (page: Page) => {
+    if (!task.signal.aborted) captured.picture = await within(lastCaptureMs, pictureOf(page, course));
   };
   try {
     if (task.script !== null && task.script.length > 0) {
       const { script } = task;
-      const isDone = await withBrowser(task.browser, { signal: ending, lookOnceMore }, async ({ page }) => {
+      const isDone = await withBrowser(task.browser, { signal: ending, captureLast }, async ({ page }) => {
         const holds = await replay(course, page, script);
-        if (holds) await look(page);
+        if (holds) await capture(page);
         return holds;
       });
       if (isDone) return course.ended('passed', null);
     }
     // A new browser, so that the model does not see the state that the script left behind.
     const { endpoint } = task;
-    return await withBrowser(task.browser, { signal: ending, lookOnceMore }, ({ page }) =>
-      explore(course, { page, endpoint, skills, limits, signal: ending }).finally(() => look(page)),
+    return await withBrowser(task.browser, { signal: ending, captureLast }, ({ page }) =>
+      explore(course, { page, endpoint, skills, limits, signal: ending }).finally(() => capture(page)),
     );
   } catch (error) {
     if (task.signal.aborted) {
@@ -132,7 +132,7 @@ async function pictureOf(page: Page, { usedSecrets }: Course): Promise<Buffer | 
   const base64 = await page.screenshot(usedSecrets).catch(() => '');
   const bytes = Buffer.from(base64, 'base64');
   // The bytes come from the process that runs pages, so only a JPEG is accepted.
-  const isPicture = bytes.length <= mostScreenshot && bytes[0] === 0xff && bytes[1] === 0xd8;
+  const isPicture = bytes.length <= maxScreenshotBytes && bytes[0] === 0xff && bytes[1] === 0xd8;
   return isPicture ? bytes : null;
 }
 
@@ -151,7 +151,7 @@ async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | nu
  */
 async function withBrowser<T>(
   program: string | null,
-  { signal, lookOnceMore }: { signal: AbortSignal; lookOnceMore: (page: Page) => Promise<void> },
+  { signal, captureLast }: { signal: AbortSignal; captureLast: (page: Page) => Promise<void> },
   work: (browser: OpenBrowser) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
@@ -165,7 +165,7 @@ async function withBrowser<T>(
   const close = () => browser.close().catch(() => undefined);
   let closed: Promise<void> | null = null;
   const end = () => {
-    closed = lookOnceMore(browser.page).then(close, close);
+    closed = captureLast(browser.page).then(close, close);
   };
   signal.addEventListener('abort', end, { once: true });
   try {
@@ -180,19 +180,19 @@ async function withBrowser<T>(
 /** Replays a script. Returns whether every action was possible and every assertion held. */
 async function replay(course: Course, page: Page, script: readonly AgenticAction[]): Promise<boolean> {
   course.beginReplay();
-  let isWhole = true;
+  let isComplete = true;
   try {
     for (const action of script) await course.take(page, action);
   } catch (error) {
     // Without a browser the run cannot continue with the model either.
     if (error instanceof BrowserGone) throw error;
-    course.note('message', 'replay', null, course.told(error));
-    isWhole = false;
+    course.note('message', 'replay', null, course.firstLine(error));
+    isComplete = false;
   }
-  if (isWhole && course.brokenAssertion() === undefined) {
+  if (isComplete && course.brokenAssertion() === undefined) {
     course.summarise('The script of an earlier run was replayed.');
     return true;
   }
-  course.beginAnew();
+  course.discardReplay();
   return false;
 }

@@ -24,7 +24,7 @@ const batch = 50;
 /** On-demand runs wait longer than scheduled ones, because several of them run one after the other and take minutes. */
 const sessionWaitMs = 30 * 60_000;
 /** How often a run is started before it fails, if each replica dies during the run. */
-const mostTries = 3;
+const maxTries = 3;
 
 type Deps = { db: Db; now: () => number; partitions: Partitions };
 
@@ -115,7 +115,7 @@ async function clearUpSome(tx: Db, { now, partitions }: Deps): Promise<number> {
   const at = now();
   const stale = await lockStaleAgenticRuns(tx, { now: new Date(at), limit: batch });
   if (stale.length === 0) return 0;
-  const isAgain = (run: StaleRun) => run.state === 'running' && !run.cancelRequested && run.tries < mostTries;
+  const isAgain = (run: StaleRun) => run.state === 'running' && !run.cancelRequested && run.tries < maxTries;
   const again = stale.filter(isAgain);
   await requeueAgenticRuns(tx, { ids: again.map(({ id }) => id), expiresAt: sessionExpiry(at) });
   const over = stale.filter((run) => !isAgain(run));
@@ -155,7 +155,7 @@ function endOfStale(run: StaleRun, now: number) {
     const message = `the service was busy with other agentic checks for ${sessionWaitMs / 60_000} minutes`;
     return unperformed(run, { status: 'missed', code: 'NOT_CLAIMED', message, now });
   }
-  const message = `the service stopped ${mostTries} times during this run`;
+  const message = `the service stopped ${maxTries} times during this run`;
   return unperformed(run, { status: 'errored', code: 'LEASE_EXPIRED', message, now });
 }
 

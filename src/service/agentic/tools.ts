@@ -54,7 +54,7 @@ export const tools: readonly Tool[] = [
 ];
 
 /** Limits in characters; `text` applies to the page text that assertions search. */
-const most = { input: 2_000, title: 300, page: 8_000, text: 1_000_000, actual: 300 };
+const max = { input: 2_000, title: 300, page: 8_000, text: 1_000_000, actual: 300 };
 
 const assertMs = 3_000;
 const assertEveryMs = 200;
@@ -73,7 +73,7 @@ export function inputOf(name: string, json: string): AgenticAction['input'] | nu
   if (typeof value !== 'object' || value === null) return null;
   const given = value as { [name: string]: unknown }; // any object has these properties
   const entries = properties.required.map((key) => [key, given[key]] as const);
-  if (!entries.every(([, item]) => typeof item === 'string' && item.length <= most.input)) return null;
+  if (!entries.every(([, item]) => typeof item === 'string' && item.length <= max.input)) return null;
   return Object.fromEntries(entries) as AgenticAction['input']; // strings, as checked above
 }
 
@@ -94,7 +94,7 @@ export function suggestionOf(input: AgenticAction['input'], taskPrompt: string):
   };
 }
 
-const textOf = async (page: Page) => (await page.visibleText(most.text)).replace(/\s+/g, ' ').trim();
+const textOf = async (page: Page) => (await page.visibleText(max.text)).replace(/\s+/g, ' ').trim();
 /**
  * Returns the visible text as soon as it contains `expected`, or after a timeout, because the page may still be
  * loading.
@@ -108,7 +108,7 @@ async function shownWith(page: Page, expected: string): Promise<string> {
   }
 }
 
-const titleOf = async (page: Page) => (await page.title()).slice(0, most.title);
+const titleOf = async (page: Page) => (await page.title()).slice(0, max.title);
 
 /** Performs an action; rejects when the page does not allow it. `fill` replaces variables by their values. */
 export async function act(
@@ -130,15 +130,15 @@ export async function act(
       await page.fill(of('selector'), of('text'));
       return done;
     case 'read': {
-      const shown = `${(await page.url()).slice(0, most.input)}\n${await titleOf(page)}\n${await textOf(page)}`;
-      return { output: shown.slice(0, most.page), assertion: null };
+      const shown = `${(await page.url()).slice(0, max.input)}\n${await titleOf(page)}\n${await textOf(page)}`;
+      return { output: shown.slice(0, max.page), assertion: null };
     }
     case 'assert': {
       const expected = of('expected').replace(/\s+/g, ' ').trim();
       const shown = await shownWith(page, expected);
       const at = shown.indexOf(expected);
       const passed = expected !== '' && at >= 0;
-      const actual = shown.slice(Math.max(0, at), Math.max(0, at) + most.actual);
+      const actual = shown.slice(Math.max(0, at), Math.max(0, at) + max.actual);
       const assertion = {
         condition: input['condition'] ?? '',
         passed,

@@ -78,7 +78,7 @@ function readRange(request: FastifyRequest): { size: number; from: number; to: n
         },
       );
     }
-    return bounded({ size: length, from: 0, to: length });
+    return withinLimit({ size: length, from: 0, to: length });
   }
   const [, first, last, empty, total] =
     /^bytes (?:(\d{1,12})-(\d{1,12})|(\*))\/(\d{1,12})$/.exec(header) ?? [];
@@ -96,14 +96,14 @@ function readRange(request: FastifyRequest): { size: number; from: number; to: n
       'content-range': ['must be bytes <first>-<last>/<size>, or bytes */0 for an empty file'],
     });
   }
-  bounded({ size, from, to });
+  withinLimit({ size, from, to });
   if (length !== null && length !== to - from) {
     throw badRequest({ 'content-length': ['does not match the length of the content-range'] });
   }
   return { size, from, to };
 }
 
-function bounded<R extends { size: number }>(range: R): R {
+function withinLimit<R extends { size: number }>(range: R): R {
   if (range.size > protocolLimits.artifactBytes) {
     const limit = protocolLimits.artifactBytes;
     throw new HttpError(413, `The artifact has ${range.size} bytes. The limit is ${limit} bytes.`, {

@@ -12,7 +12,7 @@ import type { Queryable } from '../db/database.ts';
 import type { Variable } from '../checks/storage/settings.ts';
 
 /** A leased job with everything that is stored for its check and its group. */
-export type WholeJob = Omit<ClaimedJob, 'definition' | 'group'> & {
+export type CompleteJob = Omit<ClaimedJob, 'definition' | 'group'> & {
   definition: Definition;
   group: (ClaimedGroup & { definition: Definition }) | null;
   code: Definition | null;
@@ -30,7 +30,7 @@ type Definition = Record<string, unknown>;
  * Reads the large parts that a claim omits, each with its own statement, and each group definition only once.
  * Null = the check was deleted, and its job with it.
  */
-export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<WholeJob | null> {
+export function createPartsReader(db: Queryable): (job: ClaimedJob) => Promise<CompleteJob | null> {
   const groups = new Map<number, Promise<Definition | null>>();
   const groupDefinition = ({ id, definition }: ClaimedGroup) => {
     const read =

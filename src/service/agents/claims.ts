@@ -7,7 +7,7 @@ import { serviceCheckType } from '../checks/types/table.ts';
 import { buildJob, type AccountScope } from './job.ts';
 import type { QueueWaits } from '../locations/sampling.ts';
 import type { Waiting } from '../scheduling/waiting-agents.ts';
-import { createPartsReader, type WholeJob } from './claimed-parts.ts';
+import { createPartsReader, type CompleteJob } from './claimed-parts.ts';
 import { allClientCertificates } from '../accounts/client-certificates/statements.ts';
 import { allVariables } from '../accounts/variables/statements.ts';
 import { findProxyUrl, touchAgent, type AgentLocation } from '../locations/agent-statements.ts';
@@ -96,13 +96,13 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
   let bytes = 0;
   const proxy = proxyOf(deps, step.location);
   const scope = scopeOf(deps, step.location);
-  const wholeOf = createPartsReader(deps.db);
+  const completeJob = createPartsReader(deps.db);
   // Lane by lane, so that a full lane does not take the place of another in the response.
   for (const { lane, slots } of step.free) {
     let left = Math.min(slots, protocolLimits.claimJobs - jobs.length);
     while (left > 0 && bytes < answerBytes) {
-      const wanted = Math.min(left, stepJobs);
-      const claimed = await claimStep(deps, step, { lane, slots: wanted });
+      const requested = Math.min(left, stepJobs);
+      const claimed = await claimStep(deps, step, { lane, slots: requested });
       if (claimed.length === 0) break;
       if (step.signal.aborted) {
         await unclaimJobs(deps.db, claimed);
@@ -112,10 +112,10 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
       const shared = {
         proxyUrl: await proxy(),
         account: await scope(claimed),
-        wholeOf,
+        completeJob,
         runtimes: step.agent.runtimes,
       };
-      const { built, rest } = await buildSome(deps, claimed, { ...shared, mostBytes: answerBytes - bytes });
+      const { built, rest } = await buildSome(deps, claimed, { ...shared, maxBytes: answerBytes - bytes });
       for (const job of built) bytes += job.length;
       jobs.push(...built);
       if (rest.length > 0) {
@@ -128,7 +128,7 @@ async function claimSteps(deps: Deps, step: Step): Promise<{ jobs: string[]; mor
         deps.waits?.record({ locationId: step.location.locationId, lane, milliseconds });
       }
       left -= claimed.length;
-      if (claimed.length < wanted) break;
+      if (claimed.length < requested) break;
       more = true;
     }
   }
@@ -172,13 +172,13 @@ function scopeOf(
   let certificates: ReturnType<typeof allClientCertificates> | undefined;
   return async (claimed) => {
     variables ??= allVariables(db, accountId);
-    const wanted = claimed.some(
+    const isNeeded = claimed.some(
       ({ checkType, definition, group }) =>
         definition === null ||
         group?.definition === null ||
         needsCode(checkType, definition, group?.definition ?? null),
     );
-    if (wanted) snippets ??= allSnippets(db, accountId);
+    if (isNeeded) snippets ??= allSnippets(db, accountId);
     if (claimed.some(({ checkType }) => serviceCheckType(checkType)?.hasHttpDefaults === true)) {
       certificates ??= allClientCertificates(db, accountId);
     }
@@ -214,23 +214,23 @@ async function buildSome(
   shared: {
     proxyUrl: string | null;
     account: AccountScope;
-    wholeOf: (job: ClaimedJob) => Promise<WholeJob | null>;
+    completeJob: (job: ClaimedJob) => Promise<CompleteJob | null>;
     runtimes: readonly string[];
-    mostBytes: number;
+    maxBytes: number;
   },
 ): Promise<{ built: string[]; rest: ClaimedJob[] }> {
   const built: string[] = [];
   let bytes = 0;
   let next = 0;
   const broken: { jobId: string; code: ReasonCode; message: string }[] = [];
-  for (; next < claimed.length && bytes < shared.mostBytes; next++) {
+  for (; next < claimed.length && bytes < shared.maxBytes; next++) {
     const job = claimed[next];
     if (job === undefined) break;
     try {
-      const whole = await shared.wholeOf(job);
-      if (whole === null) continue;
+      const complete = await shared.completeJob(job);
+      if (complete === null) continue;
       const context = { encryption: deps.encryption, ...shared, now: deps.now() };
-      const fields = buildJob(whole, context);
+      const fields = buildJob(complete, context);
       const runtimeId = lackingRuntime(job, fields, shared.runtimes);
       if (runtimeId !== null) {
         await unclaimForRuntime(deps.db, { ...job, runtimeId });

@@ -37,12 +37,12 @@ export function needsCode(
 ): boolean {
   const code = serviceCheckType(checkType)?.code ?? 'none';
   if (code !== 'phases') return code === 'script';
-  const { setup, teardown } = phaseSources(whole(check), group === null ? null : whole(group));
+  const { setup, teardown } = phaseSources(completed(check), group === null ? null : completed(group));
   return setup.length + teardown.length > 0;
 }
 
 /** The stored definition may be older than these fields. */
-const whole = (phases: Partial<PhaseSources>): PhaseSources => ({
+const completed = (phases: Partial<PhaseSources>): PhaseSources => ({
   localSetupScript: phases.localSetupScript ?? null,
   setupSnippetId: phases.setupSnippetId ?? null,
   localTearDownScript: phases.localTearDownScript ?? null,
@@ -79,7 +79,7 @@ export function apiScriptsOf(options: {
   snippets: readonly Snippet[];
 }): ApiScripts | undefined {
   const { check, group, snippets } = options;
-  const { setup, teardown } = phaseSources(whole(check), group === null ? null : whole(group));
+  const { setup, teardown } = phaseSources(completed(check), group === null ? null : completed(group));
   if (setup.length + teardown.length === 0) return undefined;
   const phase = (sources: readonly PhaseSource[]): PhaseScript[] =>
     sources.map(({ origin, local, snippetId }) => {

@@ -8,7 +8,7 @@ import { openRequest } from '../checks/storage/check.ts';
 import { serviceCheckType } from '../checks/types/table.ts';
 import { certificatesFor } from '../accounts/client-certificates/rules.ts';
 import type { ClientCertificateRow } from '../accounts/client-certificates/statements.ts';
-import type { WholeJob } from './claimed-parts.ts';
+import type { CompleteJob } from './claimed-parts.ts';
 import { openVariables, type Encryption } from '../engine/encryption.ts';
 import {
   mergedRequest,
@@ -56,7 +56,7 @@ type Context = { encryption: Encryption; proxyUrl: string | null; now: number; a
 /**
  * Throws EncryptionError when a secret was encrypted with another key, UnbuildableJobError when something is missing.
  */
-export function buildJob(claimed: WholeJob, context: Context): Record<string, unknown> {
+export function buildJob(claimed: CompleteJob, context: Context): Record<string, unknown> {
   const { encryption, proxyUrl, now, account } = context;
   const definition = claimed.definition as Definition; // written by check-storage.ts
   const group = claimed.group === null ? null : openGroupDefinition(claimed.group.definition, encryption);
@@ -97,7 +97,7 @@ export function buildJob(claimed: WholeJob, context: Context): Record<string, un
 type Group = ReturnType<typeof openGroupDefinition> | null;
 
 type Parts = {
-  claimed: WholeJob;
+  claimed: CompleteJob;
   encryption: Encryption;
   account: AccountScope;
   definition: Definition;
@@ -136,17 +136,17 @@ function apiFields({ claimed, encryption, account, definition, group, runtimeId 
   const defaults = group?.apiCheckDefaults ?? null;
   const { snippets } = account;
   const scripts = apiScriptsOf({ runtimeId, check: definition, group, code: claimed.code, snippets });
-  const whole = defaults === null ? request : mergedRequest(request, defaults);
+  const merged = defaults === null ? request : mergedRequest(request, defaults);
   return {
-    request: whole,
-    clientCertificates: certificatesFor(account.clientCertificates, { url: whole.url, encryption }),
+    request: merged,
+    clientCertificates: certificatesFor(account.clientCertificates, { url: merged.url, encryption }),
     ...(scripts === undefined ? {} : { scripts }),
     ...(defaults === null || defaults.url === '' ? {} : { groupBaseUrl: defaults.url }),
   };
 }
 
 function typeFields(
-  claimed: WholeJob,
+  claimed: CompleteJob,
   { encryption, account }: Context,
   { definition, group }: { definition: Definition; group: Group },
 ): Record<string, unknown> {
@@ -159,12 +159,12 @@ function typeFields(
 }
 
 /** Undefined for a type of a newer version. */
-const jobTypeOf = ({ checkType }: Pick<WholeJob, 'checkType'>): JobType | undefined =>
+const jobTypeOf = ({ checkType }: Pick<CompleteJob, 'checkType'>): JobType | undefined =>
   jobTypes.find((candidate) => candidate === checkType);
 
 /** The retry strategy: from the session, the group or the check itself. */
 function retriesOf(
-  claimed: WholeJob,
+  claimed: CompleteJob,
   { definition, group }: { definition: Definition; group: Group },
 ): RetryStrategy | null {
   if (serviceCheckType(claimed.checkType)?.isRetried === false) return null;
@@ -213,7 +213,10 @@ export function retryStrategyOf(
   };
 }
 
-function attemptMsOf(claimed: WholeJob, { scripts, suite }: { scripts?: ApiScripts; suite?: Suite }): number {
+function attemptMsOf(
+  claimed: CompleteJob,
+  { scripts, suite }: { scripts?: ApiScripts; suite?: Suite },
+): number {
   const checkType = jobTypeOf(claimed);
   if (checkType === undefined) return 60_000;
   return attemptLimitMs({

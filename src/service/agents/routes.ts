@@ -14,7 +14,7 @@ import type { ArtifactFiles } from '../artifacts/files.ts';
 import { createKeyCheck } from './keys.ts';
 import { releaseJob } from './release.ts';
 import { storeResults } from './results.ts';
-import { createWaiting } from '../scheduling/waiting-agents.ts';
+import { createWaiting, type Waiting } from '../scheduling/waiting-agents.ts';
 import {
   insertAgentEvents,
   saveAgent,
@@ -23,7 +23,7 @@ import {
 } from '../locations/agent-statements.ts';
 import type { Db } from '../db/database.ts';
 import { findOvertakenLeases, renewLeases } from '../scheduling/jobs-lease.ts';
-import { createPartitions } from '../db/partitions.ts';
+import { createPartitions, type Partitions } from '../db/partitions.ts';
 import { appendRunLogs, runLogLimits } from '../results/log-statements.ts';
 import type { Encryption } from '../engine/encryption.ts';
 import { badRequest, HttpError } from '../http/errors.ts';
@@ -55,10 +55,16 @@ const renewStep = 200;
 
 type Call = { location: AgentLocation; request: FastifyRequest; reply: FastifyReply };
 
+type Parts = AgentRoutesDeps & {
+  partitions: Partitions;
+  waiting: Waiting;
+  /** Fires before the server closes. */
+  stopping: AbortSignal;
+};
+
 /** Adds the agent routes in a separate scope, where unknown fields are ignored, unlike in the public API. */
 export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): Promise<void> {
   const { db, now, log } = deps;
-  const partitions = createPartitions(db);
   const waiting = createWaiting(db);
   const locationOf = createKeyCheck(deps);
   const stopping = new AbortController();
@@ -66,167 +72,183 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: AgentRoute
   // Runs before the server waits for active requests, because long polls would delay it.
   app.addHook('preClose', async () => stopping.abort());
   app.addHook('onClose', () => waiting.stop());
+  const parts = { ...deps, partitions: createPartitions(db), waiting, stopping: stopping.signal };
 
   await app.register(async (scope) => {
     acceptGzip(scope);
-    /** Adds one route of the protocol: checks the key and the body, then calls `answer`; undefined = 204. */
-    const route = <R extends AgentRoute>(
-      name: R,
-      answer: (body: RequestOf<R>, call: Call) => Promise<ResponseOf<R> | string | undefined>,
-    ) => {
-      const { method, path, request: schema } = agentRoutes[name];
-      const parse = bodyParser<RequestOf<R>>(schema);
-      scope.route({
-        method,
-        url: path,
-        // Enough for the largest batch of the protocol and its JSON envelope.
-        bodyLimit: protocolLimits.batchBytes + 1024 * 1024,
-        onRequest: async (request) => {
-          // The key is checked before the body is read, so bodies of unknown clients are not read.
-          locations.set(request, await locationOf(request));
-        },
-        handler: async (request, reply) => {
-          const location = locations.get(request);
-          if (location === undefined) throw new Error('the onRequest hook has not run');
-          const value = await answer(parse(request.body), { location, request, reply });
-          if (value === undefined) return reply.code(204).send();
-          return reply
-            .type('application/json; charset=utf-8')
-            .send(typeof value === 'string' ? value : JSON.stringify(value));
-        },
-      });
-    };
-
-    route('hello', async (hello, { location }) => {
-      const { instanceId, version, host, lanes } = hello;
-      const agentId = await saveAgent(db, {
-        id: uuidv7(now()),
-        locationId: location.locationId,
-        instanceId: textOf(instanceId),
-        version: textOf(version),
-        host,
-        checkTypes: hello.checkTypes.map(textOf),
-        runtimes: hello.runtimes.map(textOf),
-        lanes,
-        now: new Date(now()),
-      });
-      log.info({ agentId, location: location.slugName, version }, 'agent connected');
-      return {
-        agentId,
-        location: { id: location.locationId, name: location.name, slugName: location.slugName },
-        leaseSeconds: protocolLimits.leaseSeconds,
-        renewSeconds: protocolLimits.renewSeconds,
-        limits: {
-          resultBytes: protocolLimits.resultBytes,
-          batchBytes: protocolLimits.batchBytes,
-          batchItems: protocolLimits.batchItems,
-          artifactBytes: protocolLimits.artifactBytes,
-        },
-        protocolMinor,
-        time: new Date(now()).toISOString(),
-      };
-    });
-
-    route('claim', async (body, { location, request }) => {
-      const { agentId, free, waitSeconds } = body;
-      const gone = new AbortController();
-      const onClose = () => gone.abort();
-      request.raw.socket.once('close', onClose);
-      try {
-        const signal = AbortSignal.any([gone.signal, stopping.signal]);
-        const jobs = uuidPattern.test(agentId)
-          ? await claim({ ...deps, partitions, waiting }, { location, agentId, free, waitSeconds, signal })
-          : null;
-        if (jobs === null) {
-          throw new HttpError(409, 'The location has no such agent. Send hello first.', {
-            agentId: ['names no agent of this location'],
-          });
-        }
-        // Assembled from texts, because each job was serialised once, to measure its size.
-        return jobs.length === 0 ? undefined : `{"jobs":[${jobs.join(',')}]}`;
-      } finally {
-        request.raw.socket.off('close', onClose);
-      }
-    });
-
-    route('renew', async ({ agentId, leases }, { location }) => {
-      const time = now();
-      const leaseExpiresAt = new Date(time + protocolLimits.leaseSeconds * 1000);
-      const { locationId } = location;
-      if (uuidPattern.test(agentId)) await touchAgent(db, { id: agentId, locationId, now: new Date(time) });
-      const known = leases
-        .filter(({ jobId, leaseToken }) => uuidPattern.test(jobId) && uuidPattern.test(leaseToken))
-        .map(({ jobId, leaseToken, stage, log: lines = [] }) => ({
-          jobId,
-          leaseToken,
-          stage: stage === undefined ? null : textOf(stage),
-          lines,
-        }));
-      const renewed = new Set<string>();
-      const cancel = new Set<string>();
-      for (let from = 0; from < known.length; from += renewStep) {
-        const some = known.slice(from, from + renewStep);
-        for (const row of await renewLeases(db, { locationId, leases: some, leaseExpiresAt })) {
-          renewed.add(row.id);
-          if (row.cancelRequested) cancel.add(row.id);
-        }
-        const told = some
-          .filter(({ jobId, lines }) => lines.length > 0 && renewed.has(jobId))
-          .map(({ jobId, lines }) => ({ jobId, lines: lastLines(lines, runLogLimits) }));
-        // Leases and cancellations matter more than log lines, so an error here is only logged.
-        await appendRunLogs(db, told).catch((error: unknown) =>
-          log.warn({ error: toError(error).message }, 'log lines of running suites could not be stored'),
-        );
-        const others = some.filter(({ jobId }) => !renewed.has(jobId));
-        if (others.length === 0) continue;
-        for (const id of await findOvertakenLeases(db, { locationId, leases: others })) cancel.add(id);
-      }
-      return {
-        renewed: [...renewed],
-        lost: leases.map(({ jobId }) => jobId).filter((id) => !renewed.has(id) && !cancel.has(id)),
-        cancel: [...cancel],
-        leaseExpiresAt: leaseExpiresAt.toISOString(),
-      };
-    });
-
-    route('results', async ({ results }, { location }) => {
-      return {
-        items: await storeResults(
-          { db, partitions, now, log, resultDays: deps.resultDays },
-          location,
-          results,
-        ),
-      };
-    });
-
+    const route = createRoute(scope, locationOf);
+    route('hello', (body, { location }) => hello(parts, location, body));
+    route('claim', (body, call) => claimJobs(parts, call, body));
+    route('renew', (body, { location }) => renew(parts, location, body));
+    route('results', async ({ results }, { location }) => ({
+      items: await storeResults(parts, location, results),
+    }));
     route('release', async (release, { location, request }) => {
       const { jobId } = request.params as { jobId: string }; // the path has this parameter
       if (!uuidPattern.test(jobId) || !uuidPattern.test(release.leaseToken)) return { outcome: 'lost' };
-      return { outcome: await releaseJob({ ...deps, partitions }, { location, jobId, release }) };
+      return { outcome: await releaseJob(parts, { location, jobId, release }) };
     });
-
-    route('artifactStates', async ({ artifacts }, { location }) => {
-      return { accepted: await noteArtifactStates(deps, location, artifacts) };
-    });
-
-    route('events', async ({ agentId, events }, { location }) => {
-      const time = now();
-      await insertAgentEvents(
-        db,
-        events.map((event) => ({
-          id: uuidv7(time),
-          locationId: location.locationId,
-          agentId: uuidPattern.test(agentId) ? agentId : null,
-          event: toJsonb(event),
-          now: new Date(time),
-        })),
-      );
-      return { accepted: events.length };
-    });
+    route('artifactStates', async ({ artifacts }, { location }) => ({
+      accepted: await noteArtifactStates(deps, location, artifacts),
+    }));
+    route('events', (body, { location }) => storeEvents(parts, location, body));
   });
   const { files } = deps;
   if (files !== null) await registerAgentArtifacts(app, { db, files, now, log, locationOf });
   if (deps.bundles !== undefined) registerAgentBundles(app, { db, bundles: deps.bundles, locationOf });
+}
+
+/** Adds routes of the protocol: each checks the key and the body, then calls `answer`; undefined = 204. */
+function createRoute(scope: FastifyInstance, locationOf: ReturnType<typeof createKeyCheck>) {
+  return <R extends AgentRoute>(
+    name: R,
+    answer: (body: RequestOf<R>, call: Call) => Promise<ResponseOf<R> | string | undefined>,
+  ) => {
+    const { method, path, request: schema } = agentRoutes[name];
+    const parse = bodyParser<RequestOf<R>>(schema);
+    scope.route({
+      method,
+      url: path,
+      // Enough for the largest batch of the protocol and its JSON envelope.
+      bodyLimit: protocolLimits.batchBytes + 1024 * 1024,
+      onRequest: async (request) => {
+        // The key is checked before the body is read, so bodies of unknown clients are not read.
+        locations.set(request, await locationOf(request));
+      },
+      handler: async (request, reply) => {
+        const location = locations.get(request);
+        if (location === undefined) throw new Error('the onRequest hook has not run');
+        const value = await answer(parse(request.body), { location, request, reply });
+        if (value === undefined) return reply.code(204).send();
+        return reply
+          .type('application/json; charset=utf-8')
+          .send(typeof value === 'string' ? value : JSON.stringify(value));
+      },
+    });
+  };
+}
+
+async function hello(
+  { db, now, log }: Parts,
+  location: AgentLocation,
+  body: RequestOf<'hello'>,
+): Promise<ResponseOf<'hello'>> {
+  const { instanceId, version, host, lanes } = body;
+  const agentId = await saveAgent(db, {
+    id: uuidv7(now()),
+    locationId: location.locationId,
+    instanceId: textOf(instanceId),
+    version: textOf(version),
+    host,
+    checkTypes: body.checkTypes.map(textOf),
+    runtimes: body.runtimes.map(textOf),
+    lanes,
+    now: new Date(now()),
+  });
+  log.info({ agentId, location: location.slugName, version }, 'agent connected');
+  return {
+    agentId,
+    location: { id: location.locationId, name: location.name, slugName: location.slugName },
+    leaseSeconds: protocolLimits.leaseSeconds,
+    renewSeconds: protocolLimits.renewSeconds,
+    limits: {
+      resultBytes: protocolLimits.resultBytes,
+      batchBytes: protocolLimits.batchBytes,
+      batchItems: protocolLimits.batchItems,
+      artifactBytes: protocolLimits.artifactBytes,
+    },
+    protocolMinor,
+    time: new Date(now()).toISOString(),
+  };
+}
+
+/** Waits for jobs and returns them as JSON; undefined = none within the time. */
+async function claimJobs(
+  parts: Parts,
+  { location, request }: Call,
+  { agentId, free, waitSeconds }: RequestOf<'claim'>,
+): Promise<string | undefined> {
+  const gone = new AbortController();
+  const onClose = () => gone.abort();
+  request.raw.socket.once('close', onClose);
+  try {
+    const signal = AbortSignal.any([gone.signal, parts.stopping]);
+    const jobs = uuidPattern.test(agentId)
+      ? await claim(parts, { location, agentId, free, waitSeconds, signal })
+      : null;
+    if (jobs === null) {
+      throw new HttpError(409, 'The location has no such agent. Send hello first.', {
+        agentId: ['names no agent of this location'],
+      });
+    }
+    // Assembled from texts, because each job was serialised once, to measure its size.
+    return jobs.length === 0 ? undefined : `{"jobs":[${jobs.join(',')}]}`;
+  } finally {
+    request.raw.socket.off('close', onClose);
+  }
+}
+
+async function renew(
+  { db, now, log }: Parts,
+  location: AgentLocation,
+  { agentId, leases }: RequestOf<'renew'>,
+): Promise<ResponseOf<'renew'>> {
+  const time = now();
+  const leaseExpiresAt = new Date(time + protocolLimits.leaseSeconds * 1000);
+  const { locationId } = location;
+  if (uuidPattern.test(agentId)) await touchAgent(db, { id: agentId, locationId, now: new Date(time) });
+  const known = leases
+    .filter(({ jobId, leaseToken }) => uuidPattern.test(jobId) && uuidPattern.test(leaseToken))
+    .map(({ jobId, leaseToken, stage, log: lines = [] }) => ({
+      jobId,
+      leaseToken,
+      stage: stage === undefined ? null : textOf(stage),
+      lines,
+    }));
+  const renewed = new Set<string>();
+  const cancel = new Set<string>();
+  for (let from = 0; from < known.length; from += renewStep) {
+    const some = known.slice(from, from + renewStep);
+    for (const row of await renewLeases(db, { locationId, leases: some, leaseExpiresAt })) {
+      renewed.add(row.id);
+      if (row.cancelRequested) cancel.add(row.id);
+    }
+    const logLines = some
+      .filter(({ jobId, lines }) => lines.length > 0 && renewed.has(jobId))
+      .map(({ jobId, lines }) => ({ jobId, lines: lastLines(lines, runLogLimits) }));
+    // Leases and cancellations matter more than log lines, so an error here is only logged.
+    await appendRunLogs(db, logLines).catch((error: unknown) =>
+      log.warn({ error: toError(error).message }, 'log lines of running suites could not be stored'),
+    );
+    const others = some.filter(({ jobId }) => !renewed.has(jobId));
+    if (others.length === 0) continue;
+    for (const id of await findOvertakenLeases(db, { locationId, leases: others })) cancel.add(id);
+  }
+  return {
+    renewed: [...renewed],
+    lost: leases.map(({ jobId }) => jobId).filter((id) => !renewed.has(id) && !cancel.has(id)),
+    cancel: [...cancel],
+    leaseExpiresAt: leaseExpiresAt.toISOString(),
+  };
+}
+
+async function storeEvents(
+  { db, now }: Parts,
+  location: AgentLocation,
+  { agentId, events }: RequestOf<'events'>,
+): Promise<ResponseOf<'events'>> {
+  const time = now();
+  await insertAgentEvents(
+    db,
+    events.map((event) => ({
+      id: uuidv7(time),
+      locationId: location.locationId,
+      agentId: uuidPattern.test(agentId) ? agentId : null,
+      event: toJsonb(event),
+      now: new Date(time),
+    })),
+  );
+  return { accepted: events.length };
 }
 
 /** The location of each active request, between its hook and its handler. */

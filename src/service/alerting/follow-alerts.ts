@@ -55,7 +55,7 @@ export function createAlertFollower(deps: AlertingDeps & { now: () => number }):
         const followed = await followRuns(tx, { subject, policy, runs: check.runs, raising });
         states.push(followed.state);
         consequences.push(...followed.consequences);
-        if (subject.looksAtSsl) certificates.push({ ...seenBy(check), subject });
+        if (subject.isSslDue) certificates.push({ ...seenBy(check), subject });
       }
       await saveStates(tx, states);
       if (consequences.length > 0) await raiseAlerts(tx, raising, consequences);
@@ -98,7 +98,7 @@ async function followQuiet(tx: Db, checks: readonly CheckRuns[], now: number): P
   });
   if (newest.length === 0) return new Map();
   const followed = await followQuietChecks(tx, { runs: newest, now: new Date(now) });
-  return new Map(followed.map(({ checkId, looksAtSsl }) => [checkId, looksAtSsl]));
+  return new Map(followed.map(({ checkId, isSslDue }) => [checkId, isSslDue]));
 }
 
 /** Same definition as in verdictOf. */

@@ -1,5 +1,5 @@
 import { filledAlertSettings, type AlertSettings } from '../accounts/alert-settings.ts';
-import type { ToldChannel } from '../alert-channels/subscription-statements.ts';
+import type { NotifiedChannel } from '../alert-channels/subscription-statements.ts';
 import { mergedAlerts } from '../checks/storage/settings.ts';
 import type { RaisedAlert } from './state-machine.ts';
 
@@ -42,11 +42,11 @@ export function policyOf({ own, useGlobal, group, account }: StoredPolicy): Poli
   };
 }
 
-type Flags = Pick<ToldChannel, 'sendFailure' | 'sendRecovery' | 'sendDegraded'>;
+type Flags = Pick<NotifiedChannel, 'sendFailure' | 'sendRecovery' | 'sendDegraded'>;
 
 /** Whether a channel with these flags receives an alert. */
-export function isWanted(
-  { alertType, toldFailure }: Pick<RaisedAlert, 'alertType' | 'toldFailure'>,
+export function receivesAlert(
+  { alertType, notifiedOfFailure }: Pick<RaisedAlert, 'alertType' | 'notifiedOfFailure'>,
   { sendFailure, sendRecovery, sendDegraded }: Flags,
 ): boolean {
   switch (alertType) {
@@ -62,7 +62,7 @@ export function isWanted(
     case 'ALERT_DEGRADED_RECOVERY':
       // A channel that was notified of a failure is notified of its recovery, even if the check was degraded in
       // between.
-      return sendRecovery && (sendDegraded || toldFailure);
+      return sendRecovery && (sendDegraded || notifiedOfFailure);
     default:
       return false;
   }

@@ -6,7 +6,7 @@ import { insertAlerts, type AlertRow } from './statements.ts';
 import type { Db } from '../db/database.ts';
 import { queueNotifications } from '../alert-channels/queue.ts';
 import { uuidv7Series } from '../engine/ids.ts';
-import { isWanted, type Policy } from './policy.ts';
+import { receivesAlert, type Policy } from './policy.ts';
 import { createSilence, type Silence } from './silence.ts';
 import type { RaisedAlert, Step } from './state-machine.ts';
 
@@ -103,7 +103,7 @@ async function notify(
 ): Promise<void> {
   const { groupId, accountId } = subject;
   const channels = await channelsOf(tx, { ...named(subject), groupId, ofGroup: policy.ofGroup });
-  const channelIds = channels.filter((channel) => isWanted(alert, channel)).map(({ id }) => id);
+  const channelIds = channels.filter((channel) => receivesAlert(alert, channel)).map(({ id }) => id);
   await queueNotifications(tx, background, { accountId, channelIds, alertId: row.id });
 }
 

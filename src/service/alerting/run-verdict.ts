@@ -33,15 +33,15 @@ export function verdictOf(
     ...(measured.length > 0 ? measured : parts).map(({ startedAt }) => startedAt.getTime()),
   );
   if (measured.length === 0) return { verdict: null, at, resultId: null, locations: [] };
-  const say = (verdict: CheckStatus, telling: readonly FinishedPart[]): RunVerdict => ({
+  const verdictFrom = (verdict: CheckStatus, matching: readonly FinishedPart[]): RunVerdict => ({
     verdict,
     at,
-    resultId: telling[0]?.resultId ?? null,
-    locations: [...new Set(telling.map(({ runLocation }) => runLocation))],
+    resultId: matching[0]?.resultId ?? null,
+    locations: [...new Set(matching.map(({ runLocation }) => runLocation))],
   });
-  if (failed.length > 0 && isEnough) return say('failing', failed);
-  if (degraded.length > 0) return say('degraded', degraded);
+  if (failed.length > 0 && isEnough) return verdictFrom('failing', failed);
+  if (degraded.length > 0) return verdictFrom('degraded', degraded);
   const passed = of('passed');
   // Fewer locations failed than the threshold requires.
-  return say('passing', passed.length > 0 ? passed : measured);
+  return verdictFrom('passing', passed.length > 0 ? passed : measured);
 }

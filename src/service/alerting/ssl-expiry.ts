@@ -3,7 +3,7 @@ import { lockSubjects, type AlertSubject } from './state-statements.ts';
 import { channelsOf } from '../alert-channels/subscription-statements.ts';
 import { insertAlerts } from './statements.ts';
 import type { Db } from '../db/database.ts';
-import { insertSslNotices, noteSslLook } from './ssl-notice-statements.ts';
+import { insertSslNotices, recordSslCheck } from './ssl-notice-statements.ts';
 import { queueNotifications } from '../alert-channels/queue.ts';
 import { policyOf } from './policy.ts';
 import { snapshotOf, type Raising } from './raise-alerts.ts';
@@ -42,7 +42,7 @@ export async function followCertificates(
     const own = resultIds.flatMap((id) => results.get(id) ?? []);
     for (const result of distinct(own)) await followCertificate(tx, raising, { subject, result });
   }
-  await noteSslLook(tx, { checkIds: seen.map(({ subject }) => subject.checkId), now: new Date(now) });
+  await recordSslCheck(tx, { checkIds: seen.map(({ subject }) => subject.checkId), now: new Date(now) });
 }
 
 /** Keeps one result for each distinct expiry time. */
@@ -66,21 +66,21 @@ async function followCertificate(
   if (certificate === null || certificate.expiresAt === null) return;
   const { daysRemaining, expiresAt } = certificate;
   const { ofGroup } = policyOf(storedPolicy(subject));
-  const wanting = (await channelsOf(tx, { accountId, checkId, groupId, ofGroup })).filter(
+  const subscribed = (await channelsOf(tx, { accountId, checkId, groupId, ofGroup })).filter(
     ({ sslExpiry, sslExpiryThreshold }) => sslExpiry && daysRemaining <= sslExpiryThreshold,
   );
-  const untold = await insertSslNotices(tx, {
+  const unnotified = await insertSslNotices(tx, {
     checkId,
-    channelIds: wanting.map(({ id }) => id),
+    channelIds: subscribed.map(({ id }) => id),
     expiresAt,
     now: new Date(now),
   });
-  if (untold.length === 0) return;
+  if (unnotified.length === 0) return;
   const about = { subject, resultId: result.id, runLocations: [result.runLocation], at: now };
   const snapshot = snapshotOf(raising, about, result);
   const sslDomain = snapshot.sslDomain ?? subject.sslCheckDomain;
-  const ofNoReminder = { isReminder: false, reminderSequence: 0, silenced: false };
+  const noReminder = { isReminder: false, reminderSequence: 0, silenced: false };
   // The alert is about the certificate, not about the outcome of the run.
-  await insertAlerts(tx, [{ ...snapshot, ...ofNoReminder, alertType: 'ALERT_SSL', error: null, sslDomain }]);
-  await queueNotifications(tx, background, { accountId, channelIds: untold, alertId: snapshot.id });
+  await insertAlerts(tx, [{ ...snapshot, ...noReminder, alertType: 'ALERT_SSL', error: null, sslDomain }]);
+  await queueNotifications(tx, background, { accountId, channelIds: unnotified, alertId: snapshot.id });
 }

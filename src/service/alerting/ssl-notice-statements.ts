@@ -22,7 +22,7 @@ export async function insertSslNotices(
 }
 
 /** Records when the certificates of these checks were examined, and how many days they had left. */
-export async function noteSslLook(
+export async function recordSslCheck(
   tx: Queryable,
   { checkIds, now }: { checkIds: readonly string[]; now: Date },
 ): Promise<void> {

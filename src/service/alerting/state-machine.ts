@@ -26,8 +26,8 @@ export type AlertState = {
   /** When the last alert or reminder of this status was raised. */
   alertedAt: number | null;
   /** Whether somebody was notified since the check last passed: of any alert, and of a failure. */
-  told: boolean;
-  toldFailure: boolean;
+  notified: boolean;
+  notifiedOfFailure: boolean;
   /** Whether an alert opened an incident since the check last passed. */
   hasIncident: boolean;
   /** The last run that counted. */
@@ -43,8 +43,8 @@ export const initialState: AlertState = {
   silent: false,
   reminders: 0,
   alertedAt: null,
-  told: false,
-  toldFailure: false,
+  notified: false,
+  notifiedOfFailure: false,
   hasIncident: false,
   lastRunAt: null,
   lastRunId: null,
@@ -76,7 +76,7 @@ export type RaisedAlert = {
    * Whether a notification of a failure was sent (before or now).
    * If so, the recovery also goes to channels that receive only failures and recoveries.
    */
-  toldFailure: boolean;
+  notifiedOfFailure: boolean;
 };
 
 export type Step = {
@@ -127,11 +127,11 @@ function run(state: AlertState, settings: AlertSettings, event: AlertEvent & { k
   const followed = { ...state, lastRunAt: at, lastRunId: runId };
   if (verdict === 'passing') return passed(followed, silenced);
   if (from === verdict) {
-    const goesOn = { ...followed, runs: state.runs + 1 };
-    const isDue = !state.alerted && isThresholdMet(goesOn, settings, at);
+    const continued = { ...followed, runs: state.runs + 1 };
+    const isDue = !state.alerted && isThresholdMet(continued, settings, at);
     return isDue
-      ? raised(goesOn, { alertType: transitions[from][verdict], silenced, now })
-      : unchanged(goesOn);
+      ? raised(continued, { alertType: transitions[from][verdict], silenced, now })
+      : unchanged(continued);
   }
   const begun: AlertState = {
     ...followed,
@@ -156,12 +156,14 @@ const isKnown = ({ lastRunId, lastRunAt }: AlertState, { at, runId, now }: Alert
   runId === lastRunId || (lastRunAt !== null && at < lastRunAt && lastRunAt <= now + clockSkewMs);
 
 function passed(state: AlertState, silenced: boolean): Changed {
-  const { status: from, told, toldFailure, hasIncident, lastRunAt, lastRunId } = state;
+  const { status: from, notified, notifiedOfFailure, hasIncident, lastRunAt, lastRunId } = state;
   if (from === 'passing') return unchanged(state);
   return {
     state: { ...initialState, lastRunAt, lastRunId },
     // Without an earlier notification, no recovery is sent.
-    alert: told ? { ...noReminder, alertType: transitions[from].passing, silenced, toldFailure } : null,
+    alert: notified
+      ? { ...noReminder, alertType: transitions[from].passing, silenced, notifiedOfFailure }
+      : null,
     incident: hasIncident ? 'resolve' : null,
   };
 }
@@ -174,7 +176,7 @@ function raised(
 ): Changed {
   const silenced = isSilencedNow || state.silent;
   const isFailure = state.status === 'failing';
-  const toldFailure = state.toldFailure || (isFailure && !silenced);
+  const notifiedOfFailure = state.notifiedOfFailure || (isFailure && !silenced);
   const opens = isFailure && !state.hasIncident;
   return {
     state: {
@@ -182,11 +184,11 @@ function raised(
       alerted: true,
       alertedAt: now,
       silent: silenced,
-      told: state.told || !silenced,
-      toldFailure,
+      notified: state.notified || !silenced,
+      notifiedOfFailure,
       hasIncident: state.hasIncident || isFailure,
     },
-    alert: { ...noReminder, alertType, silenced, toldFailure },
+    alert: { ...noReminder, alertType, silenced, notifiedOfFailure },
     incident: opens ? 'open' : null,
   };
 }
@@ -206,10 +208,10 @@ function time(state: AlertState, settings: AlertSettings, { now, silenced }: Ale
   const alertType = transitions[state.status][state.status];
   if (!state.alerted) return raised(state, { alertType, silenced, now });
   const reminders = state.reminders + 1;
-  const { toldFailure } = state;
+  const { notifiedOfFailure } = state;
   return {
     state: { ...state, reminders, alertedAt: now },
-    alert: { alertType, silenced, isReminder: true, reminderSequence: reminders, toldFailure },
+    alert: { alertType, silenced, isReminder: true, reminderSequence: reminders, notifiedOfFailure },
     incident: null,
   };
 }

@@ -35,7 +35,7 @@ export type AlertSubject = {
   /** Domain of an SSL check; null for other checks. */
   sslCheckDomain: string | null;
   /** Whether its certificate expires soon and has not been examined recently. */
-  looksAtSsl: boolean;
+  isSslDue: boolean;
 };
 
 type Run = { checkId: string; at: number; runId: string };
@@ -47,7 +47,7 @@ type Row = Omit<AlertSubject, 'state'> & Omit<AlertState, keyof Instants> & Inst
  */
 const sslDays = 30;
 const sslEvery = `interval '1 hour'`;
-const looksAtSsl = (now: string) => `coalesce(st.ssl_days_remaining <= ${sslDays} and (
+const isSslDue = (now: string) => `coalesce(st.ssl_days_remaining <= ${sslDays} and (
   s.ssl_looked_at is null or s.ssl_looked_at <= ${now}::timestamptz - ${sslEvery} or s.ssl_days is distinct from st.ssl_days_remaining),
   false)`;
 
@@ -58,14 +58,14 @@ const looksAtSsl = (now: string) => `coalesce(st.ssl_days_remaining <= ${sslDays
 export async function followQuietChecks(
   tx: Queryable,
   { runs, now }: { runs: readonly Run[]; now: Date },
-): Promise<{ checkId: string; looksAtSsl: boolean }[]> {
+): Promise<{ checkId: string; isSslDue: boolean }[]> {
   return tx.query(
     `update alert_states s set last_run_at = r.at, last_run_id = r.run_id
      from unnest($1::uuid[], $2::timestamptz[], $3::uuid[]) as r (check_id, at, run_id)
      left join check_statuses st on st.check_id = r.check_id
      where s.check_id = r.check_id and s.status = 'passing' and (s.last_run_at is null or s.last_run_at <= r.at
        or s.last_run_at > $4::timestamptz + ${clockSkewSql})
-     returning s.check_id as "checkId", ${looksAtSsl('$4')} as "looksAtSsl"`,
+     returning s.check_id as "checkId", ${isSslDue('$4')} as "isSslDue"`,
     [
       runs.map(({ checkId }) => checkId),
       runs.map(({ at }) => new Date(at)),
@@ -87,7 +87,7 @@ export async function ensureStates(tx: Queryable, checkIds: readonly string[]): 
 const subject = (
   now: string,
 ) => `select s.check_id as "checkId", s.account_id as "accountId", s.status, s.since, s.runs,
-  s.alerted, s.silent, s.reminders, s.alerted_at as "alertedAt", s.told, s.told_failure as "toldFailure",
+  s.alerted, s.silent, s.reminders, s.alerted_at as "alertedAt", s.told as "notified", s.told_failure as "notifiedOfFailure",
   s.has_incident as "hasIncident", s.last_run_at as "lastRunAt", s.last_run_id as "lastRunId",
   s.result_id as "resultId", s.run_locations as "runLocations", c.name, c.check_type as "checkType",
   c.definition->>'description' as description, c.tags || coalesce(g.tags, '{}') as tags, c.group_id::float8 as "groupId",
@@ -96,7 +96,7 @@ const subject = (
   (c.definition->>'useGlobalAlertSettings')::boolean as "useGlobal", c.definition->'alertSettings' as own,
   (g.definition->>'useGlobalAlertSettings')::boolean as "groupUseGlobal", g.definition->'alertSettings' as "groupOwn",
   a.alert_settings as account, c.definition->'triggerIncident' as trigger,
-  nullif(c.definition->>'sslCheckDomain', '') as "sslCheckDomain", ${looksAtSsl(now)} as "looksAtSsl"
+  nullif(c.definition->>'sslCheckDomain', '') as "sslCheckDomain", ${isSslDue(now)} as "isSslDue"
   from alert_states s
   join checks c on c.id = s.check_id
   join accounts a on a.id = c.account_id
@@ -128,7 +128,18 @@ export async function lockDueSubjects(
 }
 
 function subjectOf(row: Row): AlertSubject {
-  const { status, since, runs, alerted, silent, reminders, alertedAt, told, toldFailure, ...others } = row;
+  const {
+    status,
+    since,
+    runs,
+    alerted,
+    silent,
+    reminders,
+    alertedAt,
+    notified,
+    notifiedOfFailure,
+    ...others
+  } = row;
   const { hasIncident, lastRunAt, lastRunId, ...rest } = others;
   const state: AlertState = {
     status,
@@ -138,8 +149,8 @@ function subjectOf(row: Row): AlertSubject {
     silent,
     reminders,
     alertedAt: alertedAt?.getTime() ?? null,
-    told,
-    toldFailure,
+    notified,
+    notifiedOfFailure,
     hasIncident,
     lastRunAt: lastRunAt?.getTime() ?? null,
     lastRunId,
@@ -158,12 +169,12 @@ export async function saveStates(tx: Queryable, states: readonly StateToStore[])
   if (states.length === 0) return;
   await tx.query(
     `update alert_states s set status = r."status", since = r."since", runs = r."runs", alerted = r."alerted",
-       silent = r."silent", reminders = r."reminders", alerted_at = r."alertedAt", told = r."told",
-       told_failure = r."toldFailure", has_incident = r."hasIncident", last_run_at = r."lastRunAt",
+       silent = r."silent", reminders = r."reminders", alerted_at = r."alertedAt", told = r."notified",
+       told_failure = r."notifiedOfFailure", has_incident = r."hasIncident", last_run_at = r."lastRunAt",
        last_run_id = r."lastRunId", result_id = r."resultId", run_locations = r."runLocations", due_at = r."dueAt"
      from jsonb_to_recordset($1::jsonb) as r ("checkId" uuid, "status" text, "since" timestamptz, "runs" integer,
-       "alerted" boolean, "silent" boolean, "reminders" integer, "alertedAt" timestamptz, "told" boolean,
-       "toldFailure" boolean, "hasIncident" boolean, "lastRunAt" timestamptz, "lastRunId" uuid, "resultId" uuid,
+       "alerted" boolean, "silent" boolean, "reminders" integer, "alertedAt" timestamptz, "notified" boolean,
+       "notifiedOfFailure" boolean, "hasIncident" boolean, "lastRunAt" timestamptz, "lastRunId" uuid, "resultId" uuid,
        "runLocations" text[], "dueAt" timestamptz)
      where s.check_id = r."checkId"`,
     [

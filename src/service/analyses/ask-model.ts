@@ -62,7 +62,7 @@ export async function analyseByModel(
   for (let tries = 0; tries < 2; tries++) {
     const { content } = await chat(endpoint, { messages, maxTokens, timeoutMs, signal, json: true });
     const answer = parse(content);
-    if (typeof answer !== 'string') return bounded(answer, facts);
+    if (typeof answer !== 'string') return shortened(answer, facts);
     problem = answer;
     messages.push(
       { role: 'assistant', content: content.slice(0, promptCharacters) },
@@ -88,7 +88,7 @@ export function promptOf(given: Facts, secrets: readonly NamedSecret[]): string 
       code,
       timings: phases,
     }));
-  const whole = {
+  const input = {
     check: { name: check.name, type: check.checkType },
     error: group.rawErrorMessage,
     firstSeen: group.firstSeen,
@@ -110,7 +110,7 @@ export function promptOf(given: Facts, secrets: readonly NamedSecret[]): string 
   };
   // Masks the complete text again before it is sent.
   return scrubber
-    .text(JSON.stringify(scrubber.json(JSON.parse(JSON.stringify(whole)) as unknown)))
+    .text(JSON.stringify(scrubber.json(JSON.parse(JSON.stringify(input)) as unknown)))
     .replace(/(:\/\/)[^\s"'<>/@\\]{1,300}@/g, '$1*********@')
     .slice(0, promptCharacters);
 }
@@ -155,7 +155,7 @@ function parse(content: string): Answered | string {
 }
 
 /** Removes artifacts that do not exist. */
-function bounded(answer: Answered, facts: Facts): Analysis {
+function shortened(answer: Answered, facts: Facts): Analysis {
   const names = new Set(evidenceOf(facts).flatMap(({ artifacts }) => artifacts.map(({ name }) => name)));
   return {
     classification: answer.classification,

@@ -40,8 +40,8 @@ export function analyseByRules(facts: Facts): Analysis {
 /** Explains connection failures from the network evidence. */
 function brokenAt({ latest }: Facts, classification: string, code: string | null): string[] {
   if (classification !== 'INFRASTRUCTURE_ERROR' || code === 'HTTP_STATUS') return [];
-  const said = whereItBroke(fieldsOf(fieldsOf(latest?.body)['details']));
-  return said === null ? [] : [said];
+  const explanation = whereItBroke(fieldsOf(fieldsOf(latest?.body)['details']));
+  return explanation === null ? [] : [explanation];
 }
 
 function causeOf(code: string | null, facts: Facts): Cause {

@@ -68,7 +68,7 @@ export async function chat(
       signal: AbortSignal.any([timeout, signal]),
     });
     status = response.statusCode;
-    text = await bounded(response.body);
+    text = await readLimited(response.body);
   } catch (error) {
     if (error instanceof ChatError) throw error;
     if (timeout.aborted)
@@ -86,7 +86,7 @@ export async function chat(
   return parseAnswer(text, body.length);
 }
 
-async function bounded(body: AsyncIterable<Buffer>): Promise<string> {
+async function readLimited(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {

@@ -6,13 +6,13 @@ import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
 
 /** Evidence from the results of an error group, one sentence each. Pure. */
 
-export const textOf = (value: unknown, most = 200): string => {
+export const textOf = (value: unknown, max = 200): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing');
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  return text.length > max ? `${text.slice(0, max - 1)}…` : text;
 };
 
 type Evidence = Analysis['evidence'][number];
-const said = (description: string): Evidence => ({ artifacts: [], description });
+const statement = (description: string): Evidence => ({ artifacts: [], description });
 
 /** Names of the phases, for people. */
 export const phases: { readonly [phase: string]: string } = {
@@ -44,16 +44,16 @@ const valuesOf = (results: readonly ShortResult[], phase: string) =>
 
 /** Finds the phase that grew most against passed results, if it takes at least twice as long. */
 export function grownPhase({ inGroup, passed }: Facts): GrownPhase | null {
-  let most: GrownPhase | null = null;
+  let max: GrownPhase | null = null;
   for (const phase of Object.keys(phases)) {
     const earlier = valuesOf(passed, phase);
     const before = median(earlier);
     const now = median(valuesOf(inGroup, phase));
     if (before === null || now === null || earlier.length < fewest) continue;
     if (now < before * 2 || now - before < smallestGrowthMs) continue;
-    if (most === null || now - before > most.now - most.before) most = { phase, before, now };
+    if (max === null || now - before > max.now - max.before) max = { phase, before, now };
   }
-  return most;
+  return max;
 }
 
 const ms = (value: number) => `${Math.round(value)} ms`;
@@ -72,9 +72,9 @@ function whereItFails(facts: Facts): Evidence | null {
   const { failing, passing } = placesOf(facts);
   if (failing.length === 0) return null;
   if (passing.length > 0) {
-    return said(`It fails at ${failing.join(', ')}, while the check passes at ${passing.join(', ')}.`);
+    return statement(`It fails at ${failing.join(', ')}, while the check passes at ${passing.join(', ')}.`);
   }
-  return said(
+  return statement(
     failing.length === 1
       ? `It fails at ${failing[0]}; no other location has run the check since.`
       : `It fails at all locations that ran the check: ${failing.join(', ')}.`,
@@ -91,7 +91,7 @@ function sinceWhen({ group, inGroup, passed, otherFailed }: Facts): Evidence {
     since > 0
       ? `${since} results in between passed, so the error is intermittent.`
       : 'None has passed since.';
-  return said(
+  return statement(
     `First seen ${first}, last seen ${last}, in ${inGroup.length} of the examined results. ${between}` +
       `${latest === undefined ? '' : ` The latest passed result started ${latest}.`}${others}`,
   );
@@ -105,21 +105,21 @@ export function evidenceOf(facts: Facts): Evidence[] {
   const found: (Evidence | null)[] = [];
   const reason = fieldsOf(latest?.reason);
   if (typeof reason['code'] === 'string') {
-    found.push(said(`Latest result: ${reason['code']}: ${textOf(reason['message'], 500)}`));
+    found.push(statement(`Latest result: ${reason['code']}: ${textOf(reason['message'], 500)}`));
   }
   for (const assertion of itemsOf(body['assertions']).map(fieldsOf)) {
     const { source, property, comparison, target, actual, error } = assertion;
     if (typeof error !== 'string') continue;
     const subject = [source, property].filter((part) => part !== '').join(' ');
     found.push(
-      said(`${subject} should be ${String(comparison)} ${textOf(target)}, but was ${textOf(actual)}.`),
+      statement(`${subject} should be ${String(comparison)} ${textOf(target)}, but was ${textOf(actual)}.`),
     );
   }
   const { status, statusText, href } = fieldsOf(details['response']);
   if (typeof status === 'number') {
     const from = typeof href === 'string' ? ` from ${href.split(/[?#]/, 1)[0]}` : '';
     found.push(
-      said(
+      statement(
         `The response was ${status} ${typeof statusText === 'string' ? statusText : ''}`.trim() + `${from}.`,
       ),
     );
@@ -128,7 +128,7 @@ export function evidenceOf(facts: Facts): Evidence[] {
   const grown = grownPhase(facts);
   if (grown !== null) {
     found.push(
-      said(
+      statement(
         `Before, ${phases[grown.phase]} took ${ms(grown.before)} (median); now it takes ${ms(grown.now)}.`,
       ),
     );
@@ -157,5 +157,5 @@ function certificate(details: Readonly<Fields>): Evidence | null {
   if (typeof validTo !== 'string' || typeof daysRemaining !== 'number') return null;
   const left = Math.trunc(daysRemaining);
   const when = left < 0 ? `expired ${-left} days ago` : `is valid for another ${left} days`;
-  return said(`The certificate ${when} (until ${textOf(validTo, 40)}).`);
+  return statement(`The certificate ${when} (until ${textOf(validTo, 40)}).`);
 }

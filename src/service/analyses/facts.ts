@@ -24,8 +24,8 @@ export type Facts = {
 };
 
 /** Number of results that are read. */
-const most = 200;
-const mostPassed = 50;
+const max = 200;
+const maxPassed = 50;
 const backMs = 7 * dayMs;
 
 /** Null when the check or the group was deleted. */
@@ -45,7 +45,7 @@ export async function gatherFacts(
       : await findResult(db, { accountId, checkId, id: lastResultId, startedAt: new Date(time) });
   const of = { accountId, checkId, to: lastSeen };
   const from = new Date(lastSeen.getTime() - backMs);
-  const recent = await earlierResults(db, { ...of, from, onlyPassed: false, limit: most });
+  const recent = await earlierResults(db, { ...of, from, onlyPassed: false, limit: max });
   // Passed results are read from before the error began: a check that has failed for long has none among its latest
   // results.
   const start = new Date(Math.max(firstSeen.getTime(), from.getTime()));
@@ -53,7 +53,7 @@ export async function gatherFacts(
     ...of,
     from: new Date(start.getTime() - backMs),
     onlyPassed: true,
-    limit: mostPassed,
+    limit: maxPassed,
   });
   const failed = recent.filter(({ status }) => isGrouped(status));
   const isOfGroup = ({ message }: ShortResult) => hashOfMessage(cleanMessage(message)) === group.errorHash;

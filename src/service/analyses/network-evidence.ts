@@ -5,8 +5,8 @@ import { fieldsOf, itemsOf, type Fields } from '../../json-values.ts';
  * Pure. Agents of other versions may write more or less, so nothing is assumed.
  */
 
-const text = (value: unknown, most: number): string | null =>
-  typeof value === 'string' && value !== '' ? value.slice(0, most) : null;
+const text = (value: unknown, max: number): string | null =>
+  typeof value === 'string' && value !== '' ? value.slice(0, max) : null;
 const number = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? value : null;
 

@@ -11,9 +11,9 @@ export const analysesQueue = 'root-cause-analyses';
 export type AnalysisItem = { analysisId: string };
 
 /** Pending analyses that an account may have at once. */
-export const mostPending = 50;
+export const maxPending = 50;
 /** Analyses kept for one group; older ones are deleted. */
-const mostOfGroup = 20;
+const maxOfGroup = 20;
 
 /** Creates a pending analysis and queues its work, both with the commit of `tx`. Returns its id. */
 export async function queueAnalysis(
@@ -30,7 +30,7 @@ export async function queueAnalysis(
   },
 ): Promise<string> {
   const id = uuidv7(options.now);
-  await trimAnalyses(tx, { errorGroupId: options.errorGroupId, most: mostOfGroup - 1 });
+  await trimAnalyses(tx, { errorGroupId: options.errorGroupId, max: maxOfGroup - 1 });
   await insertAnalysis(tx, { ...options, id, now: new Date(options.now) });
   await background.send(tx, analysesQueue, { analysisId: id } satisfies AnalysisItem);
   return id;
@@ -44,7 +44,7 @@ export function analyseNewGroups(
   return async (tx, groups) => {
     for (const { id, accountId, checkId } of groups) {
       const check = await findCheck(tx, { accountId, id: checkId });
-      if (check === undefined || (await lockPendingAnalyses(tx, accountId)) >= mostPending) continue;
+      if (check === undefined || (await lockPendingAnalyses(tx, accountId)) >= maxPending) continue;
       const { checkType } = check;
       const of = { accountId, checkId, errorGroupId: id, checkType };
       await queueAnalysis(tx, background, { ...of, userContext: '', now: now() });

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { Nullable, StringEnum } from '../../protocol/schema.ts';
-import { mostPending, queueAnalysis } from './queue.ts';
+import { maxPending, queueAnalysis } from './queue.ts';
 import { findAnalysis, lockPendingAnalyses, type AnalysisRow } from './statements.ts';
 import { findCheck } from '../checks/storage/statements.ts';
 import { findErrorGroup } from '../error-groups/statements.ts';
@@ -101,10 +101,10 @@ export function registerRootCauseAnalyses(api: PublicApi, { db, background, now 
           : undefined;
         const check = group === undefined ? undefined : await findCheck(tx, { accountId, id: group.checkId });
         if (check === undefined) throw notFound('error group', errorGroupId, 'errorGroupId');
-        if ((await lockPendingAnalyses(tx, accountId)) >= mostPending) {
+        if ((await lockPendingAnalyses(tx, accountId)) >= maxPending) {
           throw new HttpError(
             429,
-            `${mostPending} analyses are already pending. Try again when some have finished.`,
+            `${maxPending} analyses are already pending. Try again when some have finished.`,
           );
         }
         return queueAnalysis(tx, background, {

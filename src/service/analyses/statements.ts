@@ -124,13 +124,13 @@ export async function lockPendingAnalyses(tx: Queryable, accountId: string): Pro
 /** Keeps the newest analyses of a group, up to `max`. */
 export async function trimAnalyses(
   tx: Queryable,
-  { errorGroupId, most }: { errorGroupId: string; most: number },
+  { errorGroupId, max }: { errorGroupId: string; max: number },
 ): Promise<void> {
   await tx.query(
     `delete from root_cause_analyses where id in (
        select id from root_cause_analyses where error_group_id = $1 and status = 'COMPLETED'
        order by created_at desc, id desc offset $2)`,
-    [errorGroupId, most],
+    [errorGroupId, max],
   );
 }
 

@@ -18,9 +18,9 @@ import type { ApiDeps, PublicApi } from '../http/api.ts';
 const waitsMs = 2 * 60_000;
 /** Metrics are computed at most this often per account, however many clients scrape them. */
 const cachedMs = 10_000;
-const mostCached = 1_000;
+const maxCached = 1_000;
 /** Limit of checks in one response; larger accounts should use the API. */
-const mostChecks = 20_000;
+const maxChecks = 20_000;
 
 export function registerExporter(api: PublicApi, { db, now }: Pick<ApiDeps, 'db' | 'now'>): void {
   const pages = new Map<string, { until: number; page: Promise<string> }>();
@@ -44,7 +44,7 @@ export function registerExporter(api: PublicApi, { db, now }: Pick<ApiDeps, 'db'
       const time = now();
       let known = pages.get(accountId);
       if (known === undefined || known.until <= time) {
-        if (pages.size >= mostCached) pages.clear();
+        if (pages.size >= maxCached) pages.clear();
         known = { until: time + cachedMs, page: pageOf(db, accountId, time) };
         // A failed response is not cached.
         known.page.catch(() => pages.delete(accountId));
@@ -60,7 +60,7 @@ async function pageOf(db: Db, accountId: string, time: number): Promise<string> 
   const locations = await locationFigures(db, { accountId, now: new Date(time) });
   const agentsOf = await agentsByLocation(db, { locationIds: locations.map(({ id }) => id), now: time });
   const waits = await queueWaits(db, { accountId, since: new Date(time - waitsMs) });
-  const checks = await checkFigures(db, { accountId, limit: mostChecks });
+  const checks = await checkFigures(db, { accountId, limit: maxChecks });
   const labels = ({ id, name, slugName }: LocationFigures) => ({
     private_location_id: id,
     private_location_name: name,

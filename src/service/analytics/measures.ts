@@ -142,7 +142,7 @@ export const measured: { readonly [T in CheckType]: Measured } = {
 };
 
 /** Maximum number of measured pages per run. */
-const mostPages = 20;
+const maxPages = 20;
 
 /**
  * SQL that joins to `check_results r` the rows `m (metric, group_key, value)` of these metrics; missing values are
@@ -151,9 +151,9 @@ const mostPages = 20;
  */
 export function measuresSql(type: CheckType, metrics: readonly string[]): string {
   const { measures, pieces, groupOfRun: key } = measured[type];
-  const wanted = measures.filter(({ name }) => metrics.includes(name));
-  const ofRun = wanted.filter(({ ofPage }) => ofPage !== true);
-  const ofPage = wanted.filter((measure) => measure.ofPage === true);
+  const selected = measures.filter(({ name }) => metrics.includes(name));
+  const ofRun = selected.filter(({ ofPage }) => ofPage !== true);
+  const ofPage = selected.filter((measure) => measure.ofPage === true);
   const rows = ofRun.map(({ name, sql }) => `('${name}', ${key}, ${sql})`);
   if (metrics.includes('retries')) rows.push(`('retries', ${key}, r.attempts::float8)`);
   const selects: string[] = [];
@@ -163,7 +163,7 @@ export function measuresSql(type: CheckType, metrics: readonly string[]): string
     const values = ofPage.map(({ name, sql }) => `('${name}', ${sql})`).join(', ');
     selects.push(`select w.metric, (page.position - 1)::text, w.value
       from (select * from jsonb_array_elements(case jsonb_typeof(part.pages) when 'array' then part.pages else '[]' end)
-        with ordinality as e (page, position) limit ${mostPages}) as page
+        with ordinality as e (page, position) limit ${maxPages}) as page
       cross join lateral (values ${values}) as w (metric, value)`);
   }
   const sql = selects.join(' union all ');

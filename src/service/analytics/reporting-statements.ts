@@ -160,10 +160,10 @@ export async function reportFigures(
     const all = due.map(({ hour }) => hour.getTime());
     const least = all.reduce((a, b) => Math.min(a, b));
     const greatest = all.reduce((a, b) => Math.max(a, b));
-    const bounds = { from: new Date(least), to: new Date(greatest + hourMs) };
+    const dueSpan = { from: new Date(least), to: new Date(greatest + hourMs) };
     raw(`due cross join lateral (
       select * from check_results where check_id = due.check_id and started_at >= due.hour
-        and started_at < due.hour + interval '1 hour' and ${within('started_at', bounds)}) as r`);
+        and started_at < due.hour + interval '1 hour' and ${within('started_at', dueSpan)}) as r`);
   }
   if (parts.length === 0) return [];
   const read = (share: number) =>

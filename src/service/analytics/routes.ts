@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { checkTypes } from '../../protocol/check-types.ts';
+import { checkTypes, type CheckType } from '../../protocol/check-types.ts';
 import { StringEnum } from '../../protocol/schema.ts';
 import { defaultRetention } from '../../config/retention.ts';
 import { analyse, metadataOf, type Question } from './analyse.ts';
@@ -22,68 +22,74 @@ const tags = ['Analytics'];
 const operationOf = (path: string) =>
   `get${path.replace(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase())}Analytics`;
 
-export function registerAnalytics(
-  api: PublicApi,
-  { db, now, retention = defaultRetention }: Pick<ApiDeps, 'db' | 'now' | 'retention'>,
-): void {
-  async function present(check: AnalysedCheck, question: Question, time: number) {
-    const oldestRaw = dayOf(time - retention.resultDays * dayMs);
-    const { range, metrics, page, limit } = question;
-    const series = await analyse(db, check, { ...question, now: time, oldestRaw });
-    const { id, name, checkType, activated, muted, frequency } = check;
-    return {
-      checkId: id,
-      name,
-      checkType,
-      activated,
-      muted,
-      frequency,
-      from: range.from.toISOString(),
-      to: range.to.toISOString(),
-      tags: check.tags,
-      series,
-      pagination: { page, limit },
-      metadata: metadataOf(check, metrics),
-    };
-  }
+type Deps = Pick<ApiDeps, 'db' | 'now' | 'retention'>;
 
+export function registerAnalytics(api: PublicApi, deps: Deps): void {
   for (const type of checkTypes) {
-    for (const path of serviceCheckTypes[type].analyticsPaths) {
-      api.get(
-        `/v1/analytics/${path}/:id`,
-        {
-          schema: {
-            operationId: operationOf(path),
-            tags,
-            summary: `Figures of ${serviceCheckTypes[type].words}`,
-            params: IdParams,
-            querystring: AnalyticsQuery(type),
-            response: { 200: Type.Ref('Analytics'), ...errorResponses(400, 404) },
-          },
-        },
-        async ({ accountId, query, params: { id } }) => {
-          const time = now();
-          const range = rangeOf(query, query.quickRange, time);
-          const [check] = isUuid(id) ? await findAnalysedChecks(db, { accountId, ids: [id] }) : [];
-          if (check?.checkType !== type) throw notFound(`${type} check`, id);
-          return present(
-            check,
-            {
-              range,
-              metrics: query.metrics,
-              intervalMinutes: query.aggregationInterval ?? null,
-              outcomes: query.filterByStatus ?? null,
-              groupBy: query.groupBy ?? null,
-              limit: query.limit,
-              page: query.page,
-            },
-            time,
-          );
-        },
-      );
-    }
+    for (const path of serviceCheckTypes[type].analyticsPaths) typeRoute(api, deps, { type, path });
   }
+  batchRoute(api, deps);
+  metricsRoute(api);
+}
 
+async function present(
+  { db, retention = defaultRetention }: Deps,
+  { check, question, now }: { check: AnalysedCheck; question: Question; now: number },
+) {
+  const oldestRaw = dayOf(now - retention.resultDays * dayMs);
+  const { range, metrics, page, limit } = question;
+  const series = await analyse(db, check, { ...question, now, oldestRaw });
+  const { id, name, checkType, activated, muted, frequency } = check;
+  return {
+    checkId: id,
+    name,
+    checkType,
+    activated,
+    muted,
+    frequency,
+    from: range.from.toISOString(),
+    to: range.to.toISOString(),
+    tags: check.tags,
+    series,
+    pagination: { page, limit },
+    metadata: metadataOf(check, metrics),
+  };
+}
+
+/** Figures of one check, under the path of its type. */
+function typeRoute(api: PublicApi, deps: Deps, { type, path }: { type: CheckType; path: string }): void {
+  api.get(
+    `/v1/analytics/${path}/:id`,
+    {
+      schema: {
+        operationId: operationOf(path),
+        tags,
+        summary: `Figures of ${serviceCheckTypes[type].words}`,
+        params: IdParams,
+        querystring: AnalyticsQuery(type),
+        response: { 200: Type.Ref('Analytics'), ...errorResponses(400, 404) },
+      },
+    },
+    async ({ accountId, query, params: { id } }) => {
+      const time = deps.now();
+      const range = rangeOf(query, query.quickRange, time);
+      const [check] = isUuid(id) ? await findAnalysedChecks(deps.db, { accountId, ids: [id] }) : [];
+      if (check?.checkType !== type) throw notFound(`${type} check`, id);
+      const question = {
+        range,
+        metrics: query.metrics,
+        intervalMinutes: query.aggregationInterval ?? null,
+        outcomes: query.filterByStatus ?? null,
+        groupBy: query.groupBy ?? null,
+        limit: query.limit,
+        page: query.page,
+      };
+      return present(deps, { check, question, now: time });
+    },
+  );
+}
+
+function batchRoute(api: PublicApi, deps: Deps): void {
   api.post(
     '/v1/analytics/checks',
     {
@@ -97,33 +103,30 @@ export function registerAnalytics(
       },
     },
     async ({ accountId, body }) => {
-      const time = now();
+      const time = deps.now();
       const range = rangeOf(body, body.quickRange, time);
-      const found = await findAnalysedChecks(db, { accountId, ids: body.checkIds });
+      const found = await findAnalysedChecks(deps.db, { accountId, ids: body.checkIds });
       const answers = [];
       for (const id of body.checkIds) {
         const check = found.find((candidate) => candidate.id === id);
         if (check === undefined) throw notFound('check', id, 'checkIds');
-        answers.push(
-          await present(
-            check,
-            {
-              range,
-              metrics: body.metrics,
-              intervalMinutes: body.aggregationInterval ?? null,
-              outcomes: body.filterByStatus ?? null,
-              groupBy: body.groupBy ?? null,
-              limit: body.limit,
-              page: body.page,
-            },
-            time,
-          ),
-        );
+        const question = {
+          range,
+          metrics: body.metrics,
+          intervalMinutes: body.aggregationInterval ?? null,
+          outcomes: body.filterByStatus ?? null,
+          groupBy: body.groupBy ?? null,
+          limit: body.limit,
+          page: body.page,
+        };
+        answers.push(await present(deps, { check, question, now: time }));
       }
       return answers;
     },
   );
+}
 
+function metricsRoute(api: PublicApi): void {
   api.get(
     '/v1/analytics/metrics',
     {

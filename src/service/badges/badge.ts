@@ -28,14 +28,14 @@ const labels: { readonly [theme in BadgeTheme]: { background: string; text: stri
   light: { background: '#e6e8eb', text: '#1f2328' },
   dark: { background: '#1f2328', text: '#ffffff' },
 };
-const looks: { readonly [style in BadgeStyle]: { radius: number; height: number; upper: boolean } } = {
+const styles: { readonly [style in BadgeStyle]: { radius: number; height: number; upper: boolean } } = {
   flat: { radius: 3, height: 20, upper: false },
   'flat-square': { radius: 0, height: 20, upper: false },
   plastic: { radius: 4, height: 18, upper: false },
   'for-the-badge': { radius: 0, height: 28, upper: true },
   social: { radius: 8, height: 20, upper: false },
 };
-const mostName = 60;
+const maxNameLength = 60;
 const padding = 7;
 /** Width of a character in pixels. `textLength` gives the text that width in every font. */
 const characterWidth = 6.6;
@@ -56,7 +56,7 @@ const escaped = (text: string) =>
 
 function shortened(name: string): string {
   const characters = Array.from(name);
-  return characters.length <= mostName ? name : `${characters.slice(0, mostName - 1).join('')}…`;
+  return characters.length <= maxNameLength ? name : `${characters.slice(0, maxNameLength - 1).join('')}…`;
 }
 
 function valueOf({ state, responseTime, availability }: Badge): string {
@@ -68,7 +68,7 @@ function valueOf({ state, responseTime, availability }: Badge): string {
 }
 
 export function badgeSvg(badge: Badge, { style, theme }: { style: BadgeStyle; theme: BadgeTheme }): string {
-  const { radius, height, upper } = looks[style];
+  const { radius, height, upper } = styles[style];
   const cased = (text: string) => (upper ? text.toUpperCase() : text);
   const name = cased(shortened(badge.name));
   const value = cased(valueOf(badge));

@@ -26,14 +26,14 @@ import { dayMs } from '../../durations.ts';
 
 const cacheSeconds = 60;
 
-const looks = {
+const styleFields = {
   style: StringEnum(badgeStyles, { default: 'flat' }),
   theme: StringEnum(badgeThemes, { default: 'default' }),
   responseTime: Type.Boolean({ default: false, description: 'Show the response time of the last run.' }),
   availability: Type.Boolean({ default: false, description: 'Show the percentage of the last 24 hours.' }),
 };
-const Looks = Type.Object(looks);
-type Looks = Static<typeof Looks>;
+const StyleFields = Type.Object(styleFields);
+type StyleFields = Static<typeof StyleFields>;
 
 const svg = {
   description: 'The badge',
@@ -63,7 +63,7 @@ const percent = (checks: readonly BadgeCheck[]): number | null => {
 const mean = (times: readonly number[]): number | null =>
   times.length === 0 ? null : times.reduce((sum, time) => sum + time, 0) / times.length;
 
-function badgeOf(name: string, checks: readonly BadgeCheck[], asked: Looks): Badge {
+function badgeOf(name: string, checks: readonly BadgeCheck[], asked: StyleFields): Badge {
   const active = checks.filter(({ activated }) => activated);
   const times = active.flatMap(({ responseTime }) => (responseTime === null ? [] : [responseTime]));
   return {
@@ -74,7 +74,7 @@ function badgeOf(name: string, checks: readonly BadgeCheck[], asked: Looks): Bad
   };
 }
 
-function send(request: FastifyRequest, reply: FastifyReply, badge: Badge, asked: Looks) {
+function send(request: FastifyRequest, reply: FastifyReply, badge: Badge, asked: StyleFields) {
   const image = badgeSvg(badge, asked);
   const etag = `"${createHash('sha256').update(image).digest('base64url').slice(0, 27)}"`;
   void reply.headers({
@@ -111,7 +111,7 @@ export function registerBadges(app: FastifyInstance, { db, encryption, now }: Ap
           description: 'Needs no API key: whoever has the id may see it.',
           security: [],
           params: Type.Object({ id: Type.String() }),
-          querystring: strict(Looks),
+          querystring: strict(StyleFields),
           response: { 200: svg, 304: Type.Null({ description: 'Not changed' }), ...errorResponses(400, 404) },
         },
       },
@@ -140,7 +140,9 @@ export function registerBadges(app: FastifyInstance, { db, encryption, now }: Ap
           description: 'Needs an API key, or the key that GET /v1/badges/groups/{id}/url gives.',
           security: [{ apiKey: [] }, {}],
           params: Type.Object({ id: Type.String() }),
-          querystring: strict(Type.Object({ ...looks, key: Type.Optional(Type.String({ maxLength: 512 })) })),
+          querystring: strict(
+            Type.Object({ ...styleFields, key: Type.Optional(Type.String({ maxLength: 512 })) }),
+          ),
           response: { 200: svg, 304: Type.Null({ description: 'Not changed' }), ...errorResponses(400, 404) },
         },
       },
@@ -148,9 +150,9 @@ export function registerBadges(app: FastifyInstance, { db, encryption, now }: Ap
         const { id } = request.params;
         const accountId = accountOf(request);
         const number = numberId(id);
-        const mayLook =
+        const mayView =
           number !== null && (accountId !== null || isKeyOf(encryption, request.query.key, number));
-        const group = mayLook
+        const group = mayView
           ? await badgeOfGroup(db, {
               id: number,
               accountId,

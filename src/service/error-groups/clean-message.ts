@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 /** Removes the variable parts of error messages, so that errors of the same kind have the same message. Pure. */
 
 /** Limits in characters: of a raw message, of a cleaned message, and of a quoted value. */
-const mostRaw = 8_192;
-const mostCleaned = 500;
-const mostQuoted = 60;
+const maxRaw = 8_192;
+const maxCleaned = 500;
+const maxQuoted = 60;
 
 export const noMessage = 'an error without a message';
 
@@ -98,12 +98,12 @@ export function cleanMessage(raw: string | null): string {
   text = text
     .replace(number, (_all, name: string | undefined) => name ?? '<number>')
     .replace(quoted, (all: string, quote: string, value: string, at: number) => {
-      const isVariable = value.length > mostQuoted || found.test(text.slice(Math.max(0, at - 40), at));
+      const isVariable = value.length > maxQuoted || found.test(text.slice(Math.max(0, at - 40), at));
       return isVariable ? `${quote}<value>${quote}` : all;
     })
     .replace(/\s+/g, ' ')
     .trim();
-  return text === '' ? noMessage : cutAt(text, mostCleaned);
+  return text === '' ? noMessage : cutAt(text, maxCleaned);
 }
 
 /** The key of a group: SHA-256 in hex. */
@@ -120,7 +120,7 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 function plain(raw: string): string {
   return (
     raw
-      .slice(0, mostRaw)
+      .slice(0, maxRaw)
       .replace(colours, '')
       .replace(controls, ' ')
       .replace(/\p{Surrogate}/gu, ' ')

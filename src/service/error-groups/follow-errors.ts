@@ -8,7 +8,7 @@ import { rawMessageOf } from './raw-message.ts';
 /** Groups the errors of failed runs. */
 
 /** Groups kept for one check; beyond this, the groups that were last seen longest ago are deleted. */
-export const mostGroups = 100;
+export const maxGroups = 100;
 
 /** Whether results of this status have errors to group: failed targets, scripts, and our own errors. */
 export const isGrouped = (status: string): boolean => status === 'failed' || status === 'errored';
@@ -54,7 +54,7 @@ export function createErrorFollower(
     if (isNew.length === 0) return;
     await trimErrorGroups(tx, {
       checkIds: [...new Set(isNew.map(({ checkId }) => checkId))],
-      most: mostGroups,
+      max: maxGroups,
     });
     await onNew(tx, isNew);
   };

@@ -2,7 +2,7 @@ import { fieldsOf, itemsOf } from '../../json-values.ts';
 
 /** Finds the error message of a failed result. */
 
-const most = 4_096;
+const max = 4_096;
 
 /** `reason` and `body` as stored. Null if they contain no message. */
 export function rawMessageOf({ reason, body }: { reason: unknown; body: unknown }): string | null {
@@ -18,7 +18,7 @@ export function rawMessageOf({ reason, body }: { reason: unknown; body: unknown 
   for (const candidate of candidates) {
     const text = typeof candidate === 'string' ? candidate : fieldsOf(candidate)['message'];
     if (typeof text === 'string' && text.trim() !== '')
-      return text.slice(0, most).replace(/\p{Surrogate}/gu, ' ');
+      return text.slice(0, max).replace(/\p{Surrogate}/gu, ' ');
   }
   return null;
 }

@@ -67,7 +67,7 @@ const ChangeBody = strictPartial(
 );
 
 /** Number of analyses shown with a group. */
-const mostAnalyses = 10;
+const maxAnalyses = 10;
 
 /** A root cause analysis, as shown with its group. */
 export type GroupAnalysis = {
@@ -117,7 +117,7 @@ export function registerErrorGroups(
 
   async function present(queryable: Queryable, rows: readonly ErrorGroupRow[]) {
     const groupIds = rows.map(({ id }) => id);
-    const analyses = await analysesOfGroups(queryable, { groupIds, limit: mostAnalyses });
+    const analyses = await analysesOfGroups(queryable, { groupIds, limit: maxAnalyses });
     return rows.map((row) => presentGroup(row, analyses));
   }
 

@@ -94,14 +94,14 @@ export async function upsertErrorGroups(
 /** Keeps the `max` most recently seen groups of each check. */
 export async function trimErrorGroups(
   tx: Queryable,
-  { checkIds, most }: { checkIds: readonly string[]; most: number },
+  { checkIds, max }: { checkIds: readonly string[]; max: number },
 ): Promise<void> {
   await tx.query(
     `delete from error_groups where id in (
        select old.id from unnest($1::uuid[]) as item (id)
        cross join lateral (
          select g.id from error_groups g where g.check_id = item.id order by last_seen desc, id desc offset $2) as old)`,
-    [[...checkIds], most],
+    [[...checkIds], max],
   );
 }
 

@@ -81,17 +81,23 @@ async function statsOf(
 
 const CheckParams = strict(Type.Object({ checkId: Type.String() }));
 
-export function registerHeartbeatEvents(api: PublicApi, { db, now }: ApiDeps): void {
-  const path = '/v1/checks/heartbeats/:checkId';
-  const tags = ['Heartbeats'];
-  const pings = { db, now, partitions: createPartitions(db) };
+const path = '/v1/checks/heartbeats/:checkId';
+const tags = ['Heartbeats'];
 
-  async function heartbeatId(accountId: string, checkId: string): Promise<string> {
-    const row = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
-    if (row === undefined || !isPinged(row.checkType)) throw notFound('heartbeat check', checkId, 'checkId');
-    return row.id;
-  }
+async function heartbeatId(db: Db, accountId: string, checkId: string): Promise<string> {
+  const row = isUuid(checkId) ? await findCheck(db, { accountId, id: checkId }) : undefined;
+  if (row === undefined || !isPinged(row.checkType)) throw notFound('heartbeat check', checkId, 'checkId');
+  return row.id;
+}
 
+export function registerHeartbeatEvents(api: PublicApi, deps: ApiDeps): void {
+  listRoute(api, deps);
+  readRoute(api, deps);
+  availabilityRoute(api, deps);
+  pingRoute(api, deps);
+}
+
+function listRoute(api: PublicApi, { db, now }: ApiDeps): void {
   api.get(
     `${path}/events`,
     {
@@ -112,13 +118,15 @@ export function registerHeartbeatEvents(api: PublicApi, { db, now }: ApiDeps): v
       config: { listIn: 'events' },
     },
     async ({ accountId, params, query }) => {
-      const checkId = await heartbeatId(accountId, params.checkId);
+      const checkId = await heartbeatId(db, accountId, params.checkId);
       const { limit } = query;
       const events = await listHeartbeatEvents(db, { accountId, checkId, limit, offset: offsetOf(query) });
       return { events: events.map(present), stats: await statsOf(db, { accountId, checkId, now: now() }) };
     },
   );
+}
 
+function readRoute(api: PublicApi, { db, now }: ApiDeps): void {
   api.get(
     `${path}/events/:id`,
     {
@@ -134,13 +142,15 @@ export function registerHeartbeatEvents(api: PublicApi, { db, now }: ApiDeps): v
       },
     },
     async ({ accountId, params: { checkId: named, id } }) => {
-      const checkId = await heartbeatId(accountId, named);
+      const checkId = await heartbeatId(db, accountId, named);
       const event = isUuid(id) ? await findHeartbeatEvent(db, { accountId, checkId, id }) : undefined;
       if (event === undefined) throw notFound('event of this heartbeat', id);
       return { event: present(event), stats: await statsOf(db, { accountId, checkId, now: now() }) };
     },
   );
+}
 
+function availabilityRoute(api: PublicApi, { db, now }: ApiDeps): void {
   api.get(
     `${path}/availability`,
     {
@@ -153,11 +163,14 @@ export function registerHeartbeatEvents(api: PublicApi, { db, now }: ApiDeps): v
       },
     },
     async ({ accountId, params }) => {
-      const checkId = await heartbeatId(accountId, params.checkId);
+      const checkId = await heartbeatId(db, accountId, params.checkId);
       return statsOf(db, { accountId, checkId, now: now() });
     },
   );
+}
 
+function pingRoute(api: PublicApi, { db, now }: ApiDeps): void {
+  const pings = { db, now, partitions: createPartitions(db) };
   api.post(
     `${path}/events`,
     {
@@ -177,7 +190,7 @@ export function registerHeartbeatEvents(api: PublicApi, { db, now }: ApiDeps): v
     },
     async (request, reply) => {
       const { accountId, body, params } = request;
-      const checkId = await heartbeatId(accountId, params.checkId);
+      const checkId = await heartbeatId(db, accountId, params.checkId);
       const event = await recordPing(pings, {
         of: { accountId, checkId },
         source: body.source,

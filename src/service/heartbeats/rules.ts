@@ -13,7 +13,7 @@ export type Timer = {
 
 /** A ping counts as on time if it is early by at most a tenth of the period, and by at most one minute. */
 const earlyShare = 0.1;
-const mostEarlySeconds = 60;
+const maxEarlySeconds = 60;
 
 /**
  * EARLY: clearly before the period is over. RECEIVED: the first ping, the first after a failure, or close to the end
@@ -26,30 +26,30 @@ export function stateOfPing(timer: Timer, at: number): HeartbeatState {
   const expected = timerFrom + periodSeconds * 1000;
   if (at > expected + graceSeconds * 1000) return 'LATE';
   if (at > expected) return 'GRACE';
-  const tolerance = Math.min(periodSeconds * earlyShare, mostEarlySeconds) * 1000;
+  const tolerance = Math.min(periodSeconds * earlyShare, maxEarlySeconds) * 1000;
   return at < expected - tolerance ? 'EARLY' : 'RECEIVED';
 }
 
-const mostSource = 256;
-const mostUserAgent = 512;
+const maxSource = 256;
+const maxUserAgent = 512;
 
 // PostgreSQL cannot store U+0000 or half of a surrogate pair, and the page shows no control characters.
 // oxlint-disable-next-line no-control-regex -- those characters are the subject
 const unstorable = /[\u0000-\u001f\u007f]|\p{Surrogate}/gu;
-const cleaned = (text: string, most: number) => text.replace(unstorable, ' ').slice(0, most).trim();
+const cleaned = (text: string, max: number) => text.replace(unstorable, ' ').slice(0, max).trim();
 
 /** The source of a ping: the origin of the calling page if there is one, otherwise the HTTP method. */
 export function sourceOf(method: string, { origin, referer }: IncomingHttpHeaders): string {
   for (const text of [origin, referer]) {
     if (text === undefined || text === 'null' || !URL.canParse(text)) continue;
     const { protocol, host } = new URL(text);
-    if (host !== '') return cleaned(`${protocol}//${host}`, mostSource);
+    if (host !== '') return cleaned(`${protocol}//${host}`, maxSource);
   }
   return `HTTP ${method}`;
 }
 
 export const userAgentOf = (headers: IncomingHttpHeaders): string =>
-  cleaned(headers['user-agent'] ?? '', mostUserAgent);
+  cleaned(headers['user-agent'] ?? '', maxUserAgent);
 
 /** Percentage of pings among events; 0 when there are no events. */
 export const successRatio = ({ all, pings }: { all: number; pings: number }): number =>

@@ -64,17 +64,25 @@ export async function incidentOf(
   return row;
 }
 
+const tags = ['Status pages'];
+
+async function present(queryable: Queryable, accountId: string, id: string) {
+  const row = await incidentOf((named) => findStatusPageIncident(queryable, named), { accountId, id });
+  const [shown] = await presentIncidents(queryable, [row], { isList: false });
+  if (shown === undefined) throw notFound('incident', id);
+  return shown;
+}
+
 /** Routes of service incidents. Every status page that has one of the services shows them. */
-export function registerStatusPageIncidents(api: PublicApi, { db, now, background }: ApiDeps): void {
-  const tags = ['Status pages'];
+export function registerStatusPageIncidents(api: PublicApi, deps: ApiDeps): void {
+  listRoute(api, deps);
+  createRoute(api, deps);
+  readRoute(api, deps);
+  changeRoute(api, deps);
+  deleteRoute(api, deps);
+}
 
-  async function present(queryable: Queryable, accountId: string, id: string) {
-    const row = await incidentOf((named) => findStatusPageIncident(queryable, named), { accountId, id });
-    const [shown] = await presentIncidents(queryable, [row], { isList: false });
-    if (shown === undefined) throw notFound('incident', id);
-    return shown;
-  }
-
+function listRoute(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages/incidents',
     {
@@ -93,7 +101,9 @@ export function registerStatusPageIncidents(api: PublicApi, { db, now, backgroun
         (rows) => presentIncidents(db, rows, { isList: true }),
       ),
   );
+}
 
+function createRoute(api: PublicApi, { db, now, background }: ApiDeps): void {
   api.post(
     '/v1/status-pages/incidents',
     {
@@ -133,7 +143,9 @@ export function registerStatusPageIncidents(api: PublicApi, { db, now, backgroun
       return reply.code(201).send(created);
     },
   );
+}
 
+function readRoute(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages/incidents/:id',
     {
@@ -147,7 +159,9 @@ export function registerStatusPageIncidents(api: PublicApi, { db, now, backgroun
     },
     async ({ accountId, params }) => present(db, accountId, params.id),
   );
+}
 
+function changeRoute(api: PublicApi, { db, now }: ApiDeps): void {
   api.put(
     '/v1/status-pages/incidents/:id',
     {
@@ -178,7 +192,9 @@ export function registerStatusPageIncidents(api: PublicApi, { db, now, backgroun
         return present(tx, accountId, id);
       }),
   );
+}
 
+function deleteRoute(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/status-pages/incidents/:id',
     {

@@ -9,7 +9,7 @@ import {
 } from './update-statements.ts';
 import { findStatusPageIncident, lockStatusPageIncident } from './page-statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
-import { addUpdate, mostUpdates, refreshSpan } from './updates.ts';
+import { addUpdate, maxUpdates, refreshSpan } from './updates.ts';
 import type { IncidentStatus } from '../status-pages/incident-words.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { CursorQuery, pageOf } from '../http/fields/cursor.ts';
@@ -26,30 +26,38 @@ export const lastUpdate = () =>
   });
 
 export const tooManyUpdates = () =>
-  badRequest({ description: [`an incident has at most ${mostUpdates} updates`] });
+  badRequest({ description: [`an incident has at most ${maxUpdates} updates`] });
+
+const tags = ['Status pages'];
+const kind = 'status-page';
+
+async function locked(tx: Db, accountId: string, id: string): Promise<Update[]> {
+  const incident = await incidentOf((named) => lockStatusPageIncident(tx, named), { accountId, id });
+  return findIncidentUpdates(tx, kind, { incidentIds: [incident.id] });
+}
+
+const updateOf = (updates: readonly Update[], id: string): Update => {
+  const found = updates.find((update) => update.id === id);
+  if (found === undefined) throw notFound('update of the incident', id, 'updateId');
+  return found;
+};
+
+async function present(tx: Db, incidentId: string, id: string) {
+  const row = await findIncidentUpdate<IncidentStatus>(tx, kind, { incidentId, id });
+  if (row === undefined) throw notFound('update of the incident', id, 'updateId');
+  return presentUpdate(row);
+}
 
 /** Routes of the updates of service incidents. */
-export function registerStatusPageIncidentUpdates(api: PublicApi, { db, now, background }: ApiDeps): void {
-  const tags = ['Status pages'];
-  const kind = 'status-page';
+export function registerStatusPageIncidentUpdates(api: PublicApi, deps: ApiDeps): void {
+  listRoute(api, deps);
+  createRoute(api, deps);
+  readRoute(api, deps);
+  changeRoute(api, deps);
+  deleteRoute(api, deps);
+}
 
-  async function locked(tx: Db, accountId: string, id: string): Promise<Update[]> {
-    const incident = await incidentOf((named) => lockStatusPageIncident(tx, named), { accountId, id });
-    return findIncidentUpdates(tx, kind, { incidentIds: [incident.id] });
-  }
-
-  const updateOf = (updates: readonly Update[], id: string): Update => {
-    const found = updates.find((update) => update.id === id);
-    if (found === undefined) throw notFound('update of the incident', id, 'updateId');
-    return found;
-  };
-
-  async function present(tx: Db, incidentId: string, id: string) {
-    const row = await findIncidentUpdate<IncidentStatus>(tx, kind, { incidentId, id });
-    if (row === undefined) throw notFound('update of the incident', id, 'updateId');
-    return presentUpdate(row);
-  }
-
+function listRoute(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages/incidents/:id/incident-updates',
     {
@@ -79,7 +87,9 @@ export function registerStatusPageIncidentUpdates(api: PublicApi, { db, now, bac
       );
     },
   );
+}
 
+function createRoute(api: PublicApi, { db, now, background }: ApiDeps): void {
   api.post(
     '/v1/status-pages/incidents/:id/incident-updates',
     {
@@ -96,7 +106,7 @@ export function registerStatusPageIncidentUpdates(api: PublicApi, { db, now, bac
     async ({ accountId, params: { id }, body }, reply) => {
       const created = await db.tx(async (tx) => {
         const updates = await locked(tx, accountId, id);
-        if (updates.length >= mostUpdates) throw tooManyUpdates();
+        if (updates.length >= maxUpdates) throw tooManyUpdates();
         const { status, description, notifySubscribers } = body;
         const update = { incidentId: id, status, description, notifySubscribers, now: now() };
         return present(tx, id, await addUpdate(tx, background, update));
@@ -104,7 +114,9 @@ export function registerStatusPageIncidentUpdates(api: PublicApi, { db, now, bac
       return reply.code(201).send(created);
     },
   );
+}
 
+function readRoute(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/status-pages/incidents/:id/incident-updates/:updateId',
     {
@@ -122,7 +134,9 @@ export function registerStatusPageIncidentUpdates(api: PublicApi, { db, now, bac
       return present(db, id, updateId);
     },
   );
+}
 
+function changeRoute(api: PublicApi, { db, now }: ApiDeps): void {
   api.put(
     '/v1/status-pages/incidents/:id/incident-updates/:updateId',
     {
@@ -145,7 +159,9 @@ export function registerStatusPageIncidentUpdates(api: PublicApi, { db, now, bac
         return present(tx, id, updateId);
       }),
   );
+}
 
+function deleteRoute(api: PublicApi, { db, now }: ApiDeps): void {
   api.delete(
     '/v1/status-pages/incidents/:id/incident-updates/:updateId',
     {

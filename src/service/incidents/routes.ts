@@ -116,18 +116,26 @@ const AllUpdates = Type.Boolean({
   description: 'All updates, oldest first, instead of the first one alone.',
 });
 
+const tags = ['Incidents'];
+
+async function present(queryable: Queryable, row: IncidentRow, all: boolean) {
+  const [shown] = await presentIncidents(queryable, [row], { all, isList: false });
+  if (shown === undefined) throw notFound('incident', row.id);
+  return shown;
+}
+const read = (queryable: Queryable, named: { accountId: string; id: string }) =>
+  dashboardIncidentOf((by) => findIncident(queryable, by), named);
+
 /** Routes of dashboard incidents, which concern one status page as a whole. */
-export function registerIncidents(api: PublicApi, { db, now, background }: ApiDeps): void {
-  const tags = ['Incidents'];
+export function registerIncidents(api: PublicApi, deps: ApiDeps): void {
+  listRoute(api, deps);
+  createRoute(api, deps);
+  readRoute(api, deps);
+  changeRoute(api, deps);
+  deleteRoute(api, deps);
+}
 
-  async function present(queryable: Queryable, row: IncidentRow, all: boolean) {
-    const [shown] = await presentIncidents(queryable, [row], { all, isList: false });
-    if (shown === undefined) throw notFound('incident', row.id);
-    return shown;
-  }
-  const read = (queryable: Queryable, named: { accountId: string; id: string }) =>
-    dashboardIncidentOf((by) => findIncident(queryable, by), named);
-
+function listRoute(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/incidents',
     {
@@ -146,7 +154,9 @@ export function registerIncidents(api: PublicApi, { db, now, background }: ApiDe
       return presentIncidents(db, rows, { all, isList: true });
     },
   );
+}
 
+function createRoute(api: PublicApi, { db, now, background }: ApiDeps): void {
   api.post(
     '/v1/incidents',
     {
@@ -182,7 +192,9 @@ export function registerIncidents(api: PublicApi, { db, now, background }: ApiDe
       return reply.code(201).send(created);
     },
   );
+}
 
+function readRoute(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/incidents/:id',
     {
@@ -198,7 +210,9 @@ export function registerIncidents(api: PublicApi, { db, now, background }: ApiDe
     async ({ accountId, params: { id }, query }) =>
       present(db, await read(db, { accountId, id }), query.includeAllIncidentUpdates),
   );
+}
 
+function changeRoute(api: PublicApi, { db, now }: ApiDeps): void {
   api.put(
     '/v1/incidents/:id',
     {
@@ -228,7 +242,9 @@ export function registerIncidents(api: PublicApi, { db, now, background }: ApiDe
         return present(tx, { ...stored, ...incident, updatedAt }, false);
       }),
   );
+}
 
+function deleteRoute(api: PublicApi, { db }: ApiDeps): void {
   api.delete(
     '/v1/incidents/:id',
     {

@@ -10,7 +10,7 @@ import {
 import { findIncident, lockIncident, updateIncident, type IncidentRow } from './statements.ts';
 import { notFound } from '../http/errors.ts';
 import { addDashboardUpdate, stoppedAt } from './dashboard-updates.ts';
-import { mostUpdates } from './updates.ts';
+import { maxUpdates } from './updates.ts';
 import type { DashboardStatus } from '../status-pages/incident-words.ts';
 import { strict } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
@@ -23,39 +23,47 @@ import { lastUpdate, tooManyUpdates } from './page-update-routes.ts';
 
 type Update = IncidentUpdateRow<DashboardStatus>;
 
+const tags = ['Incidents'];
+const kind = 'dashboard';
+const unknown = (id: string) => notFound('update of the incident', id, 'updateId');
+
+async function locked(
+  tx: Db,
+  accountId: string,
+  id: string,
+): Promise<{ incident: IncidentRow; updates: Update[] }> {
+  const incident = await dashboardIncidentOf((named) => lockIncident(tx, named), { accountId, id });
+  return { incident, updates: await findIncidentUpdates(tx, kind, { incidentIds: [id] }) };
+}
+
+async function present(tx: Db, incidentId: string, id: string) {
+  const row = await findIncidentUpdate<DashboardStatus>(tx, kind, { incidentId, id });
+  if (row === undefined) throw unknown(id);
+  return presentUpdate(row);
+}
+
+/** After an update was changed or deleted, the new last update decides whether the incident is stopped. */
+async function follow(
+  tx: Db,
+  change: { incident: IncidentRow; former: Update | undefined; left: Update[]; at: Date },
+): Promise<void> {
+  const { incident, former, left, at } = change;
+  const last = left.at(-1);
+  if (last === undefined || last.status === former?.status) return;
+  const stops = stoppedAt(incident, { former: former?.status ?? null, status: last.status, at });
+  await updateIncident(tx, { ...incident, stoppedAt: stops, now: at });
+}
+
 /** Routes of the updates of dashboard incidents. */
-export function registerIncidentUpdates(api: PublicApi, { db, now, background }: ApiDeps): void {
-  const tags = ['Incidents'];
-  const kind = 'dashboard';
-  const unknown = (id: string) => notFound('update of the incident', id, 'updateId');
+export function registerIncidentUpdates(api: PublicApi, deps: ApiDeps): void {
+  listRoute(api, deps);
+  createRoute(api, deps);
+  readRoute(api, deps);
+  changeRoute(api, deps);
+  deleteRoute(api, deps);
+}
 
-  async function locked(
-    tx: Db,
-    accountId: string,
-    id: string,
-  ): Promise<{ incident: IncidentRow; updates: Update[] }> {
-    const incident = await dashboardIncidentOf((named) => lockIncident(tx, named), { accountId, id });
-    return { incident, updates: await findIncidentUpdates(tx, kind, { incidentIds: [id] }) };
-  }
-
-  async function present(tx: Db, incidentId: string, id: string) {
-    const row = await findIncidentUpdate<DashboardStatus>(tx, kind, { incidentId, id });
-    if (row === undefined) throw unknown(id);
-    return presentUpdate(row);
-  }
-
-  /** After an update was changed or deleted, the new last update decides whether the incident is stopped. */
-  async function follow(
-    tx: Db,
-    { incident, former, left }: { incident: IncidentRow; former: Update | undefined; left: Update[] },
-  ): Promise<void> {
-    const last = left.at(-1);
-    if (last === undefined || last.status === former?.status) return;
-    const at = new Date(now());
-    const stops = stoppedAt(incident, { former: former?.status ?? null, status: last.status, at });
-    await updateIncident(tx, { ...incident, stoppedAt: stops, now: at });
-  }
-
+function listRoute(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/incidents/:id/updates',
     {
@@ -79,7 +87,9 @@ export function registerIncidentUpdates(api: PublicApi, { db, now, background }:
       return updates.slice(from, from + query.limit).map((update) => presentUpdate(update));
     },
   );
+}
 
+function createRoute(api: PublicApi, { db, now, background }: ApiDeps): void {
   api.post(
     '/v1/incidents/:id/updates',
     {
@@ -95,14 +105,16 @@ export function registerIncidentUpdates(api: PublicApi, { db, now, background }:
     async ({ accountId, params: { id }, body }, reply) => {
       const created = await db.tx(async (tx) => {
         const { incident, updates } = await locked(tx, accountId, id);
-        if (updates.length >= mostUpdates) throw tooManyUpdates();
+        if (updates.length >= maxUpdates) throw tooManyUpdates();
         const options = { incident, updates, update: body, now: now() };
         return present(tx, id, await addDashboardUpdate(tx, background, options));
       });
       return reply.code(201).send(created);
     },
   );
+}
 
+function readRoute(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/incidents/:id/updates/:updateId',
     {
@@ -120,7 +132,9 @@ export function registerIncidentUpdates(api: PublicApi, { db, now, background }:
       return present(db, id, updateId);
     },
   );
+}
 
+function changeRoute(api: PublicApi, { db, now }: ApiDeps): void {
   api.put(
     '/v1/incidents/:id/updates/:updateId',
     {
@@ -141,11 +155,13 @@ export function registerIncidentUpdates(api: PublicApi, { db, now, background }:
         const { status = stored.status, description = stored.description } = body;
         await changeIncidentUpdate(tx, kind, { id: updateId, status, description, now: new Date(now()) });
         const left = updates.map((update) => (update === stored ? { ...stored, status } : update));
-        await follow(tx, { incident, former: updates.at(-1), left });
+        await follow(tx, { incident, former: updates.at(-1), left, at: new Date(now()) });
         return present(tx, id, updateId);
       }),
   );
+}
 
+function deleteRoute(api: PublicApi, { db, now }: ApiDeps): void {
   api.delete(
     '/v1/incidents/:id/updates/:updateId',
     {
@@ -164,7 +180,7 @@ export function registerIncidentUpdates(api: PublicApi, { db, now, background }:
         if (updates.length === 1) throw lastUpdate();
         await deleteIncidentUpdate(tx, kind, updateId);
         const left = updates.filter((update) => update.id !== updateId);
-        await follow(tx, { incident, former: updates.at(-1), left });
+        await follow(tx, { incident, former: updates.at(-1), left, at: new Date(now()) });
       });
       return reply.code(204).send(null);
     },

@@ -133,7 +133,7 @@ export async function deleteIncidentUpdate(tx: Queryable, kind: IncidentKind, id
 }
 
 /** Marks an update as sent to subscribers. Returns true only once, and only if subscribers are to be notified. */
-export async function takeUpdateToTell(
+export async function claimSubscriberUpdate(
   tx: Queryable,
   kind: IncidentKind,
   { id, now }: { id: string; now: Date },

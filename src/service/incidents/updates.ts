@@ -10,7 +10,7 @@ import { queueIncidentMessages } from './messages.ts';
 /** Updates of service incidents. Each change also updates the incident's own status and times. */
 
 /** Updates of one incident. */
-export const mostUpdates = 200;
+export const maxUpdates = 200;
 
 export type NewUpdate = {
   incidentId: string;

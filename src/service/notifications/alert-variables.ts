@@ -5,7 +5,7 @@ import type { Variables } from '../../templates/scope.ts';
 
 /** The content of notifications: variables and facts of an alert. */
 
-export type Told = {
+export type AlertContext = {
   alert: AlertRow;
   /** Analysis of the error that the alert is about, if there is one. */
   analysis?: { id: string; analysis: Analysis } | undefined;
@@ -14,13 +14,13 @@ export type Told = {
 };
 
 /** The page that shows the result; null for an alert without a result. */
-export function resultLink({ alert, publicUrl }: Told): string | null {
+export function resultLink({ alert, publicUrl }: AlertContext): string | null {
   return alert.resultId === null ? null : `${publicUrl}/#result=${alert.checkId}/${alert.resultId}`;
 }
 
 /** Variables for templates (facts, 4.4). Fields that the alert does not have are empty. */
-export function alertVariables(told: Told): Variables {
-  const { alert, analysis } = told;
+export function alertVariables(context: AlertContext): Variables {
+  const { alert, analysis } = context;
   return {
     ALERT_TITLE: alertTitle(alert),
     ALERT_TYPE: alert.alertType,
@@ -30,7 +30,7 @@ export function alertVariables(told: Told): Variables {
     CHECK_DESCRIPTION: alert.checkDescription ?? '',
     GROUP_NAME: alert.groupName ?? '',
     CHECK_RESULT_ID: alert.resultId ?? '',
-    RESULT_LINK: resultLink(told) ?? '',
+    RESULT_LINK: resultLink(context) ?? '',
     RUN_LOCATION: alert.runLocationName ?? alert.runLocation ?? '',
     REGION: alert.runLocation ?? '',
     RESPONSE_TIME: alert.responseTime ?? '',
@@ -47,13 +47,14 @@ export function alertVariables(told: Told): Variables {
     AI_ANALYSIS_ROOT_CAUSE: analysis?.analysis.rootCause ?? '',
     AI_ANALYSIS_USER_IMPACT: analysis?.analysis.userImpact ?? '',
     AI_ANALYSIS_CODE_FIX: analysis?.analysis.codeFix ?? '',
-    AI_ANALYSIS_LINK: analysis === undefined ? '' : `${told.publicUrl}/v1/root-cause-analyses/${analysis.id}`,
+    AI_ANALYSIS_LINK:
+      analysis === undefined ? '' : `${context.publicUrl}/v1/root-cause-analyses/${analysis.id}`,
   };
 }
 
 /** The alert's fields as rows of name and text, for people. Missing fields are omitted. */
-export function alertFacts(told: Told): { name: string; text: string }[] {
-  const { alert } = told;
+export function alertFacts(context: AlertContext): { name: string; text: string }[] {
+  const { alert } = context;
   const status = [alert.statusCode, alert.statusText]
     .filter((part) => part !== null && part !== '')
     .join(' ');

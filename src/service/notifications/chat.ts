@@ -47,10 +47,10 @@ export const sendChatApp: Sender<'CHAT_A_APP'> = async (delivery, deps) => {
   const { url, token } = deps.config.chatAApp;
   if (url === null) return notConfigured('CHAT_A_APP_URL');
   const authorization = token === null ? null : `Bearer ${token.reveal()}`;
-  const told = [...delivery.told];
+  const reached = [...delivery.reached];
   const problems: string[] = [];
   let retry = false;
-  for (const channel of delivery.config.channels.filter((name) => !told.includes(name))) {
+  for (const channel of delivery.config.channels.filter((name) => !reached.includes(name))) {
     const body = { channel, ...message(delivery) };
     const outcome = await postJson(
       delivery,
@@ -59,14 +59,14 @@ export const sendChatApp: Sender<'CHAT_A_APP'> = async (delivery, deps) => {
       refusalOf,
     );
     if (outcome.delivered) {
-      told.push(channel);
+      reached.push(channel);
       continue;
     }
     problems.push(`${channel}: ${outcome.result}`);
     retry ||= outcome.retry;
   }
-  if (problems.length > 0) return { delivered: false, result: problems.join('; '), retry, told };
-  return { delivered: true, result: `told ${told.join(', ')}`, told };
+  if (problems.length > 0) return { delivered: false, result: problems.join('; '), retry, reached };
+  return { delivered: true, result: `sent to ${reached.join(', ')}`, reached };
 };
 
 /** This API reports errors with a success status and `"ok": false`. */

@@ -136,15 +136,15 @@ async function deliver(
   const turn = deps.turns.begin(channel, accountId);
   if (!turn.isNow) return turn.notBefore;
   const sent = await sendTo(deps, { notification, channel, alert, signal: item.signal }).finally(turn.end);
-  if (sent.delivered) return ended('SUCCESS', sent.result, sent.told);
+  if (sent.delivered) return ended('SUCCESS', sent.result, sent.reached);
   if (!sent.retry || isLast) {
     deps.log.warn(
       { notification: id, channelId, channelType: channel.type },
       'notification was not delivered',
     );
-    return ended('FAILURE', sent.result, sent.told);
+    return ended('FAILURE', sent.result, sent.reached);
   }
-  await ended('IN_PROGRESS', sent.result, sent.told);
+  await ended('IN_PROGRESS', sent.result, sent.reached);
   throw new TryAgain(`try ${attempt} of notification ${id} failed`);
 }
 
@@ -175,7 +175,7 @@ async function sendTo(
       publicUrl: deps.publicUrl(),
       analysis: channel.type === 'WEBHOOK' ? await analysisOf(deps.db, alert) : undefined,
       environment: Object.fromEntries(variables.map(({ key, value }) => [key, value])),
-      told: notification.told,
+      reached: notification.told,
     };
     // In each row, the config has the type of the channel.
     const send = senders[channel.type] as unknown as (delivery: object, deps: SendingDeps) => Promise<Sent>;

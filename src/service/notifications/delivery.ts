@@ -19,7 +19,7 @@ export type Delivery<T extends ChannelType = ChannelType> = {
   /** Variables for templates, in addition to those of the alert. */
   environment: Variables;
   /** With several recipients: those that an earlier try has reached. */
-  told: readonly string[];
+  reached: readonly string[];
 };
 
 export type SendingDeps = {
@@ -32,8 +32,8 @@ export type SendingDeps = {
   signal: AbortSignal;
 };
 
-/** `told`: with several recipients, those that have been reached so far. */
-export type Sent = Outcome & { told?: readonly string[] };
+/** `reached`: with several recipients, those that have been reached so far. */
+export type Sent = Outcome & { reached?: readonly string[] };
 
 export type Sender<T extends ChannelType> = (delivery: Delivery<T>, deps: SendingDeps) => Promise<Sent>;
 

@@ -13,13 +13,13 @@ import type { SendMail } from './mail.ts';
 
 /** Limits on each step of an SMTP conversation, and on the whole conversation with a very slow server. */
 const stepMs = 10_000;
-const wholeMs = 60_000;
+const totalMs = 60_000;
 
 /** Creates the sender for SMTP_URL and SMTP_FROM. `publicUrl` supplies the host name if nothing else does. */
 export function createMailer(
   { smtpUrl, smtpFrom }: Pick<NotificationConfig, 'smtpUrl' | 'smtpFrom'>,
   publicUrl: () => string,
-  { longestMs = wholeMs }: { longestMs?: number } = {},
+  { longestMs = totalMs }: { longestMs?: number } = {},
 ): SendMail {
   if (smtpUrl === null) return async () => notConfigured('SMTP_URL');
   return async ({ to, subject, text, html, id, headers }) => {

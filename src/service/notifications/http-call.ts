@@ -34,7 +34,7 @@ export type Calling = {
   timeoutMs: number;
 };
 
-const mostRedirects = 3;
+const maxRedirects = 3;
 /** Methods without a body. */
 const bareMethods = ['GET', 'HEAD'];
 /** Characters of a response that are kept for the log. */
@@ -86,10 +86,10 @@ function failureOf(error: unknown): Outcome {
     (each) => each instanceof RefusedAddress || each instanceof Final,
   );
   if (refused !== undefined) return { delivered: false, result: toError(refused).message, retry: false };
-  const told = message === '' && inner !== undefined ? toError(inner).message : message;
+  const reason = message === '' && inner !== undefined ? toError(inner).message : message;
   return {
     delivered: false,
-    result: told === '' ? 'the connection failed' : told.slice(0, 500),
+    result: reason === '' ? 'the connection failed' : reason.slice(0, 500),
     retry: true,
   };
 }
@@ -100,7 +100,7 @@ async function follow(first: Call, calling: Calling, signal: AbortSignal): Promi
     const url = parsed(call.url);
     const answer = await once(call, url, ruleOf(calling, hop), signal);
     if (!('location' in answer)) return hop === 0 ? answer : { ...answer, from: url.origin };
-    if (hop === mostRedirects) throw new Final(`redirected more than ${mostRedirects} times`);
+    if (hop === maxRedirects) throw new Final(`redirected more than ${maxRedirects} times`);
     call = redirected(call, url, answer);
   }
 }

@@ -16,14 +16,14 @@ export type Turn = { isNow: true; end: () => void } | { isNow: false; notBefore:
 
 /** Concurrency of the notification queue. */
 export const places = 40;
-const most = { ofChannel: 4, ofAccount: 12, ofGateway: 16 };
+const max = { ofChannel: 4, ofAccount: 12, ofGateway: 16 };
 /** The gap between two tries that wait for the same lane is a share of its last try's duration, within these limits. */
 const shortestGapMs = 25;
 const longestWaitMs = 10 * 60_000;
 /** Maximum number of idle lanes whose last duration is remembered. */
-const mostIdle = 5000;
+const maxIdle = 5000;
 
-type Lane = { most: number; running: number; lastMs: number; nextAt: number };
+type Lane = { max: number; running: number; lastMs: number; nextAt: number };
 
 /** Types whose target URL belongs to the channel. */
 const ownTargets: readonly ChannelType[] = ['WEBHOOK', 'CHAT_A'];
@@ -31,8 +31,8 @@ const ownTargets: readonly ChannelType[] = ['WEBHOOK', 'CHAT_A'];
 export function createTurns(now: () => number): Turns {
   const lanes = new Map<string, Lane>();
 
-  function laneOf(name: string, mostAtOnce: number): [name: string, lane: Lane] {
-    const lane = lanes.get(name) ?? { most: mostAtOnce, running: 0, lastMs: 0, nextAt: 0 };
+  function laneOf(name: string, maxAtOnce: number): [name: string, lane: Lane] {
+    const lane = lanes.get(name) ?? { max: maxAtOnce, running: 0, lastMs: 0, nextAt: 0 };
     lanes.set(name, lane);
     return [name, lane];
   }
@@ -40,15 +40,15 @@ export function createTurns(now: () => number): Turns {
   return {
     begin: ({ id, type }, accountId) => {
       const own = [
-        laneOf(`channel ${id}`, most.ofChannel),
-        laneOf(`account ${accountId}`, most.ofAccount),
-        ...(ownTargets.includes(type) ? [] : [laneOf(`gateway ${type}`, most.ofGateway)]),
+        laneOf(`channel ${id}`, max.ofChannel),
+        laneOf(`account ${accountId}`, max.ofAccount),
+        ...(ownTargets.includes(type) ? [] : [laneOf(`gateway ${type}`, max.ofGateway)]),
       ];
       const from = now();
-      const full = own.filter(([, lane]) => lane.running >= lane.most);
+      const full = own.filter(([, lane]) => lane.running >= lane.max);
       if (full.length > 0) {
         for (const [, lane] of full) {
-          const next = Math.max(lane.nextAt, from) + Math.max(shortestGapMs, lane.lastMs / lane.most);
+          const next = Math.max(lane.nextAt, from) + Math.max(shortestGapMs, lane.lastMs / lane.max);
           lane.nextAt = Math.min(next, from + longestWaitMs);
         }
         return { isNow: false, notBefore: Math.max(...full.map(([, lane]) => lane.nextAt)) };
@@ -61,7 +61,7 @@ export function createTurns(now: () => number): Turns {
           for (const [name, lane] of own) {
             lane.running -= 1;
             lane.lastMs = at - from;
-            if (lane.running === 0 && lane.nextAt <= at && lanes.size > mostIdle) lanes.delete(name);
+            if (lane.running === 0 && lane.nextAt <= at && lanes.size > maxIdle) lanes.delete(name);
           }
         },
       };

@@ -4,7 +4,7 @@ import { wordOf } from './words.ts';
 
 /** Renders the updates of a page's incidents as an Atom feed (RFC 4287), newest first. */
 
-const mostEntries = 50;
+const maxEntries = 50;
 
 // XML 1.0, section 2.2: these characters are not allowed, not even escaped.
 // oxlint-disable-next-line no-control-regex -- those characters are the subject
@@ -16,7 +16,7 @@ export function feedXml({ page, open, past, now }: PageView, link: string): stri
   const entries = [...open, ...past]
     .flatMap((incident) => incident.updates.map((update) => ({ incident, update })))
     .sort((a, b) => b.update.createdAt.getTime() - a.update.createdAt.getTime())
-    .slice(0, mostEntries);
+    .slice(0, maxEntries);
   const updated = entries[0]?.update.createdAt ?? page.createdAt;
   return [
     '<?xml version="1.0" encoding="utf-8"?>',

@@ -13,7 +13,7 @@ export type PageCache = {
   html: (view: PageView, render: () => string) => string;
 };
 
-const mostEntries = 500;
+const maxEntries = 500;
 
 type Entry = { value: Promise<unknown>; until: number };
 
@@ -34,7 +34,7 @@ export function createPageCache({ cacheMs, now }: { cacheMs: number; now: () => 
     if (cacheMs === 0) return value;
     // A Map keeps the insertion order: the first entry is the oldest.
     const [oldest] = entries.keys();
-    if (entries.size >= mostEntries && oldest !== undefined) entries.delete(oldest);
+    if (entries.size >= maxEntries && oldest !== undefined) entries.delete(oldest);
     const entry = { value, until: time + cacheMs };
     entries.set(name, entry);
     // A failure is reported to the current callers only; it is not cached.

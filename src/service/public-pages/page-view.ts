@@ -15,17 +15,17 @@ import { dayMs } from '../../durations.ts';
 /** The content of a status page at one moment: services with their state, incidents, maintenance. */
 
 export const shownDays = 90;
-const mostIncidents = 500;
+const maxIncidents = 500;
 /** Past incidents that are shown with their updates. */
-const mostPast = 50;
+const maxPast = 50;
 /** Maintenance that must be completed manually may last longer than planned. */
 const lateMs = 7 * dayMs;
 const aheadMs = 30 * dayMs;
 export const pastMaintenanceDays = 30;
-const mostPastMaintenances = 20;
-const mostMaintenances = 1000;
+const maxPastMaintenances = 20;
+const maxMaintenances = 1000;
 /** Services beyond this number have no bars of days. */
-const mostWithDays = 60;
+const maxWithDays = 60;
 
 /** Best state first. */
 export const states = ['operational', 'maintenance', 'minor', 'medium', 'major', 'critical'] as const;
@@ -90,14 +90,14 @@ export async function readPage(
     cards.flatMap(({ services }) => services.map(({ serviceId, name }) => [serviceId, name])),
   );
   const since = new Date((Math.floor(now / dayMs) - shownDays + 1) * dayMs);
-  const rows = await incidentsOfPage(db, { pageId: page.id, since, limit: mostIncidents });
+  const rows = await incidentsOfPage(db, { pageId: page.id, since, limit: maxIncidents });
   const services = byIncident(
     await servicesOfIncidents(
       db,
       rows.map(({ id }) => id),
     ),
   );
-  const dashboard = await incidentsOfDashboard(db, { dashboardId: page.id, since, limit: mostIncidents });
+  const dashboard = await incidentsOfDashboard(db, { dashboardId: page.id, since, limit: maxIncidents });
   const maintenances = await maintenancesOf(db, { page, names, now });
   const current = maintenances.filter(
     ({ status, endsAt }) => !isOver(status) && (status !== 'SCHEDULED' || endsAt > now),
@@ -111,7 +111,7 @@ export async function readPage(
         .filter(({ id, resolvedAt }) => resolvedAt === null && concerns(services.get(id), serviceId))
         .map(({ severity }) => stateOf(severity)),
     ]);
-  const withDays = names.size <= mostWithDays;
+  const withDays = names.size <= maxWithDays;
   const shown = cards.map((card) => ({
     name: card.name,
     services: card.services.map(({ serviceId, name }) => ({
@@ -132,7 +132,7 @@ export async function readPage(
   ].sort((a, b) => b.startedAt.getTime() - a.startedAt.getTime());
   const isOpen = ({ endedAt }: IncidentView) => endedAt === null || endedAt.getTime() > now;
   const open = all.filter(isOpen);
-  const past = all.filter((incident) => !isOpen(incident)).slice(0, mostPast);
+  const past = all.filter((incident) => !isOpen(incident)).slice(0, maxPast);
   await addUpdates(db, [...open, ...past]);
   return {
     page,
@@ -148,7 +148,7 @@ export async function readPage(
     scheduled: current.filter(({ status }) => status === 'SCHEDULED'),
     pastMaintenances: maintenances
       .filter(({ status, startsAt }) => isOver(status) && startsAt <= now)
-      .slice(-mostPastMaintenances)
+      .slice(-maxPastMaintenances)
       .reverse(),
     now,
   };
@@ -216,7 +216,7 @@ async function maintenancesOf(
   db: Queryable,
   { page, names, now }: { page: StatusPageRow; names: ReadonlyMap<string, string>; now: number },
 ): Promise<(MaintenanceView & { serviceIds: string[] })[]> {
-  const shownOn = { accountId: page.accountId, statusPageId: page.id, now, limit: mostMaintenances };
+  const shownOn = { accountId: page.accountId, statusPageId: page.id, now, limit: maxMaintenances };
   const former = await visibleMaintenances(db, {
     ...shownOn,
     from: now - pastMaintenanceDays * dayMs,

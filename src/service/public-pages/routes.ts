@@ -36,12 +36,45 @@ type Params = { url: string };
 
 const unknownPage = () => new HttpError(404, 'This status page does not exist.');
 
+const schema = { hide: true };
+
+type Site = ReturnType<typeof createSite>;
+type CountAddress = ReturnType<typeof createAddressLimit>;
+
 export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps): void {
-  const { db, now } = deps;
+  const { now } = deps;
   const { perMinute, cacheMs } = deps.publicPages ?? { perMinute: 0, cacheMs: 0 };
   const countAddress = createAddressLimit({ perMinute, now });
+  const site = createSite(deps, cacheMs);
+  servePageFile(app, {
+    path: '/web/status.css',
+    name: 'status.css',
+    headers: { ...headers, 'cache-control': 'no-cache' },
+  });
+  serveCustomDomains(app, site, countAddress);
+  void app.register(async (instance) => {
+    instance.removeAllContentTypeParsers();
+    instance.addHook('onRequest', countAddress);
+    acceptForms(instance);
+    instance.get('/status/:url', { schema }, async (request, reply) =>
+      site.sendPage(request, reply, await site.pageOf(request)),
+    );
+    registerFeed(instance, deps, site);
+    registerSubscribe(instance, deps, site);
+    for (const link of mailLinks) registerMailLink(instance, deps, { site, link });
+  });
+}
+
+const unknownLink = {
+  code: 404,
+  title: 'This link is of no use any more',
+  text: 'This subscription has expired or was never confirmed. You can subscribe again on the page.',
+};
+
+/** Finds and sends status pages, for all routes. */
+function createSite(deps: ApiDeps, cacheMs: number) {
+  const { db, now } = deps;
   const cache = createPageCache({ cacheMs, now });
-  const limit = createCallLimit({ perMinute: subscriptionsPerMinute, now });
   const accountOf = createApiKeyLookup({
     db,
     refuse: (reason) =>
@@ -111,134 +144,135 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
       .type(htmlType)
       .send(noticeHtml(page, notice));
 
-  const unknownLink = {
-    code: 404,
-    title: 'This link is of no use any more',
-    text: 'This subscription has expired or was never confirmed. You can subscribe again on the page.',
-  };
-
   /** The name of a private page is shown only to its readers and subscribers. */
   async function sendUnknownLink(request: FastifyRequest, reply: FastifyReply, page: StatusPageRow) {
     await checkReader(request, reply, page);
     return sendNotice(reply, page, unknownLink);
   }
 
-  const schema = { hide: true };
-  servePageFile(app, {
-    path: '/web/status.css',
-    name: 'status.css',
-    headers: { ...headers, 'cache-control': 'no-cache' },
-  });
+  const pageAtDomain = (host: string) => cache.page(`at ${host}`, () => findStatusPageByDomain(db, host));
 
-  // The / of a custom domain; on other hosts it is the service's own page.
+  return { checkReader, pageOf, pageAtDomain, viewOf, sendPage, sendNotice, sendUnknownLink };
+}
+
+/** Serves the / of a custom domain; on other hosts it is the service's own page. */
+function serveCustomDomains(app: FastifyInstance, site: Site, countAddress: CountAddress): void {
   app.addHook('onRequest', async (request, reply) => {
     if (request.url !== '/' || !/^(GET|HEAD)$/.test(request.method)) return;
     const host = request.hostname.toLowerCase();
     if (!/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]+$/.test(host)) return;
     // Not counted towards the limit: usually it is the service's own page.
-    const page = await cache.page(`at ${host}`, () => findStatusPageByDomain(db, host));
+    const page = await site.pageAtDomain(host);
     if (page === undefined) return;
     await countAddress(request, reply);
-    return sendPage(request, reply, page);
+    return site.sendPage(request, reply, page);
   });
+}
 
-  void app.register(async (instance) => {
-    instance.removeAllContentTypeParsers();
-    instance.addHook('onRequest', countAddress);
-    instance.addContentTypeParser(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: formBytes },
-      (_request, body, done) => done(null, new URLSearchParams(String(body))),
-    );
-    // One-click unsubscribe from a mail program (RFC 8058).
-    instance.addContentTypeParser(
-      'multipart/form-data',
-      { parseAs: 'string', bodyLimit: formBytes },
-      (_request, body, done) => done(null, oneClickOf(String(body))),
-    );
-    instance.get('/status/:url', { schema }, async (request, reply) =>
-      sendPage(request, reply, await pageOf(request)),
-    );
+function acceptForms(instance: FastifyInstance): void {
+  instance.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: formBytes },
+    (_request, body, done) => done(null, new URLSearchParams(String(body))),
+  );
+  // One-click unsubscribe from a mail program (RFC 8058).
+  instance.addContentTypeParser(
+    'multipart/form-data',
+    { parseAs: 'string', bodyLimit: formBytes },
+    (_request, body, done) => done(null, oneClickOf(String(body))),
+  );
+}
 
-    instance.get('/status/:url/feed.atom', { schema }, async (request, reply) => {
-      const page = await pageOf(request);
-      await checkReader(request, reply, page);
-      const view = await viewOf(page);
-      const link = `${baseUrl(deps.publicUrl, request)}/status/${page.url}`;
-      return reply
-        .headers({ ...headers, 'cache-control': page.isPrivate ? 'private, no-cache' : 'public, max-age=60' })
-        .type('application/atom+xml; charset=utf-8')
-        .send(feedXml(view, link));
-    });
+function registerFeed(instance: FastifyInstance, deps: ApiDeps, site: Site): void {
+  instance.get('/status/:url/feed.atom', { schema }, async (request, reply) => {
+    const page = await site.pageOf(request);
+    await site.checkReader(request, reply, page);
+    const view = await site.viewOf(page);
+    const link = `${baseUrl(deps.publicUrl, request)}/status/${page.url}`;
+    return reply
+      .headers({ ...headers, 'cache-control': page.isPrivate ? 'private, no-cache' : 'public, max-age=60' })
+      .type('application/atom+xml; charset=utf-8')
+      .send(feedXml(view, link));
+  });
+}
 
-    instance.post('/status/:url/subscribe', { schema }, async (request, reply) => {
-      const page = await pageOf(request, { isFresh: true });
-      await checkReader(request, reply, page);
-      if (deps.canMail === false) {
-        return sendNotice(reply, page, {
-          code: 404,
-          title: 'Not subscribed',
-          text: 'This page does not send mail.',
-        });
-      }
-      const email = mailAddress(field(request, 'email'));
-      if (email === null) {
-        const text = 'This is not a valid email address.';
-        return sendNotice(reply, page, { code: 400, title: 'Not subscribed', text });
-      }
-      if (!limit.take(page.id) || !(await subscribe(deps, { pageId: page.id, email }))) {
-        void reply.header('retry-after', '60');
-        const text = 'Too many subscription requests. Try again in a minute.';
-        return sendNotice(reply, page, { code: 429, title: 'Not subscribed yet', text });
-      }
-      // The answer is the same for subscribed addresses, so that it does not reveal who is subscribed.
-      return sendNotice(reply, page, {
-        title: 'One more step',
-        text: 'We sent you an email. Open its link to confirm your subscription.',
-      });
-    });
-
-    for (const { path, ask, done, act } of [
-      {
-        path: 'confirm',
-        ask: {
-          title: 'Confirm',
-          text: 'Do you want to receive emails about incidents and maintenance?',
-          button: 'Yes, subscribe',
-        },
-        done: { title: 'You are subscribed', text: 'Each email has a link to unsubscribe.' },
-        act: confirm,
-      },
-      {
-        path: 'unsubscribe',
-        ask: {
-          title: 'Unsubscribe',
-          text: 'Do you want to stop receiving emails about this page?',
-          button: 'Unsubscribe',
-        },
-        done: { title: 'You are unsubscribed', text: 'You will receive no more emails about this page.' },
-        act: unsubscribe,
-      },
-    ]) {
-      // Opening a link has no effect, because programs that scan mails open links too.
-      instance.get(`/status/:url/${path}`, { schema }, async (request, reply) => {
-        const page = await pageOf(request);
-        const token = inQuery(request);
-        const known = await subscriberOf(deps, { pageUrl: page.url, token });
-        if (known === undefined) return sendUnknownLink(request, reply, page);
-        const button = { text: ask.button, action: path, token };
-        return sendNotice(reply, page, { title: ask.title, text: ask.text, button });
-      });
-      instance.post(`/status/:url/${path}`, { schema }, async (request, reply) => {
-        const page = await pageOf(request);
-        const token =
-          field(request, 'List-Unsubscribe') === 'One-Click' ? inQuery(request) : field(request, 'token');
-        const known = await subscriberOf(deps, { pageUrl: page.url, token });
-        if (known === undefined) return sendUnknownLink(request, reply, page);
-        await act(deps, known);
-        return sendNotice(reply, page, done);
+function registerSubscribe(instance: FastifyInstance, deps: ApiDeps, site: Site): void {
+  const limit = createCallLimit({ perMinute: subscriptionsPerMinute, now: deps.now });
+  instance.post('/status/:url/subscribe', { schema }, async (request, reply) => {
+    const page = await site.pageOf(request, { isFresh: true });
+    await site.checkReader(request, reply, page);
+    if (deps.canMail === false) {
+      return site.sendNotice(reply, page, {
+        code: 404,
+        title: 'Not subscribed',
+        text: 'This page does not send mail.',
       });
     }
+    const email = mailAddress(field(request, 'email'));
+    if (email === null) {
+      const text = 'This is not a valid email address.';
+      return site.sendNotice(reply, page, { code: 400, title: 'Not subscribed', text });
+    }
+    if (!limit.take(page.id) || !(await subscribe(deps, { pageId: page.id, email }))) {
+      void reply.header('retry-after', '60');
+      const text = 'Too many subscription requests. Try again in a minute.';
+      return site.sendNotice(reply, page, { code: 429, title: 'Not subscribed yet', text });
+    }
+    // The answer is the same for subscribed addresses, so that it does not reveal who is subscribed.
+    return site.sendNotice(reply, page, {
+      title: 'One more step',
+      text: 'We sent you an email. Open its link to confirm your subscription.',
+    });
+  });
+}
+
+/** The links of mails; each asks for a confirmation before it acts. */
+const mailLinks = [
+  {
+    path: 'confirm',
+    ask: {
+      title: 'Confirm',
+      text: 'Do you want to receive emails about incidents and maintenance?',
+      button: 'Yes, subscribe',
+    },
+    done: { title: 'You are subscribed', text: 'Each email has a link to unsubscribe.' },
+    act: confirm,
+  },
+  {
+    path: 'unsubscribe',
+    ask: {
+      title: 'Unsubscribe',
+      text: 'Do you want to stop receiving emails about this page?',
+      button: 'Unsubscribe',
+    },
+    done: { title: 'You are unsubscribed', text: 'You will receive no more emails about this page.' },
+    act: unsubscribe,
+  },
+];
+
+function registerMailLink(
+  instance: FastifyInstance,
+  deps: ApiDeps,
+  { site, link }: { site: Site; link: (typeof mailLinks)[number] },
+): void {
+  const { path, ask, done, act } = link;
+  // Opening a link has no effect, because programs that scan mails open links too.
+  instance.get(`/status/:url/${path}`, { schema }, async (request, reply) => {
+    const page = await site.pageOf(request);
+    const token = inQuery(request);
+    const known = await subscriberOf(deps, { pageUrl: page.url, token });
+    if (known === undefined) return site.sendUnknownLink(request, reply, page);
+    const button = { text: ask.button, action: path, token };
+    return site.sendNotice(reply, page, { title: ask.title, text: ask.text, button });
+  });
+  instance.post(`/status/:url/${path}`, { schema }, async (request, reply) => {
+    const page = await site.pageOf(request);
+    const token =
+      field(request, 'List-Unsubscribe') === 'One-Click' ? inQuery(request) : field(request, 'token');
+    const known = await subscriberOf(deps, { pageUrl: page.url, token });
+    if (known === undefined) return site.sendUnknownLink(request, reply, page);
+    await act(deps, known);
+    return site.sendNotice(reply, page, done);
   });
 }
 

@@ -1,12 +1,12 @@
 import type { Log } from '../../log.ts';
 import type { Background } from '../engine/background.ts';
 import type { Db } from '../db/database.ts';
-import { takeUpdateToTell } from '../incidents/update-statements.ts';
+import { claimSubscriberUpdate } from '../incidents/update-statements.ts';
 import type { MaintenanceEvent } from '../maintenance/event-statements.ts';
 import {
   confirmedSubscribers,
   findSubscriberById,
-  findUpdateToTell,
+  findSubscriberUpdate,
   pagesOfMaintenance,
   type SubscriberOfPage,
 } from './subscriber-statements.ts';
@@ -53,11 +53,11 @@ export function handleSubscriberMails(background: Background, deps: SubscriberMa
     },
     async ({ kind, updateId }) => {
       await db.tx(async (tx) => {
-        const update = await findUpdateToTell(tx, kind, updateId);
+        const update = await findSubscriberUpdate(tx, kind, updateId);
         // The update was deleted, or sent by a try that could not acknowledge its queue item.
         if (update === undefined) return;
-        if (!(await takeUpdateToTell(tx, kind, { id: updateId, now: new Date(now()) }))) return;
-        await tellSubscribers(tx, background, {
+        if (!(await claimSubscriberUpdate(tx, kind, { id: updateId, now: new Date(now()) }))) return;
+        await mailSubscribers(tx, background, {
           pageIds: update.pageIds,
           message: {
             name: updateId,
@@ -96,7 +96,7 @@ export function handleSubscriberMails(background: Background, deps: SubscriberMa
   );
 }
 
-async function tellSubscribers(
+async function mailSubscribers(
   tx: Db,
   background: Background,
   { pageIds, message }: { pageIds: readonly string[]; message: Message },
@@ -120,10 +120,10 @@ const kinds: { readonly [K in MaintenanceEvent['kind']]: string } = {
 };
 
 /** Queues mails about a maintenance for subscribers of the pages that show it. */
-export function tellOfMaintenances(background: Background): MaintenanceEventFollower {
+export function mailMaintenanceEvents(background: Background): MaintenanceEventFollower {
   return async (tx, { id, accountId, kind, startsAt, endsAt, body }) => {
     const { name, description, timezone, text, statusPageIds } = body;
-    await tellSubscribers(tx, background, {
+    await mailSubscribers(tx, background, {
       pageIds: await pagesOfMaintenance(tx, { accountId, statusPageIds }),
       message: {
         name: id,

@@ -164,7 +164,7 @@ export async function pagesOfMaintenance(
   return rows.map(({ id }) => id);
 }
 
-export type UpdateToTell = {
+export type SubscriberUpdate = {
   incidentId: string;
   name: string;
   severity: string;
@@ -184,12 +184,12 @@ const pagesOf: { readonly [K in IncidentKind]: string } = {
 const incidentTables = { 'status-page': 'status_page_incidents', dashboard: 'incidents' } as const;
 
 /** Reads an update with its incident, for a mail to subscribers. */
-export async function findUpdateToTell(
+export async function findSubscriberUpdate(
   db: Queryable,
   kind: IncidentKind,
   id: string,
-): Promise<UpdateToTell | undefined> {
-  const rows = await db.query<UpdateToTell>(
+): Promise<SubscriberUpdate | undefined> {
+  const rows = await db.query<SubscriberUpdate>(
     `select i.id as "incidentId", i.name, i.severity, u.status, u.description, u.created_at as "createdAt",
        ${pagesOf[kind]} as "pageIds"
      from ${updateTables[kind]} u join ${incidentTables[kind]} i on i.id = u.incident_id where u.id = $1`,

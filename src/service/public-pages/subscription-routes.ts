@@ -9,7 +9,7 @@ import {
 } from './subscriber-statements.ts';
 import { findStatusPage } from '../status-pages/statements.ts';
 import { badRequest, conflict, notFound } from '../http/errors.ts';
-import { mailAddress, mostSubscribers, subscribe } from './subscriptions.ts';
+import { mailAddress, maxSubscribers, subscribe } from './subscriptions.ts';
 import { open, strict } from '../http/fields/strict-schema.ts';
 import { errorResponses } from '../http/fields/api-errors.ts';
 import { CursorQuery, pageOf, PageOf } from '../http/fields/cursor.ts';
@@ -105,7 +105,7 @@ export function registerStatusPageSubscriptions(api: PublicApi, deps: ApiDeps): 
       const email = mailAddress(body.email);
       if (email === null) throw badRequest({ email: ['must be an email address'] });
       if (!(await subscribe(deps, { pageId, email }))) {
-        throw badRequest({ email: [`a status page has at most ${mostSubscribers} subscribers`] });
+        throw badRequest({ email: [`a status page has at most ${maxSubscribers} subscribers`] });
       }
       const row = await findSubscriber(db, { pageId, id: null, email });
       if (row === undefined) throw unknown(email);

@@ -20,7 +20,7 @@ import { hashToken } from '../engine/keys.ts';
 /** Subscribers of a status page. An address receives no messages before it has confirmed. */
 
 /** Subscribers of one page. */
-export const mostSubscribers = 5000;
+export const maxSubscribers = 5000;
 /** How often an unconfirmed address may get another confirmation mail, and when it is deleted. */
 const askAgainMs = hourMs;
 const forgetMs = 7 * dayMs;
@@ -51,9 +51,9 @@ export async function subscribe(
       await askToConfirm(tx, background, again);
       return true;
     }
-    if (count >= mostSubscribers) {
+    if (count >= maxSubscribers) {
       await deleteUnconfirmed(tx, { pageId, before: new Date(time - forgetMs) });
-      if ((await lockSubscriberCount(tx, pageId)) >= mostSubscribers) return false;
+      if ((await lockSubscriberCount(tx, pageId)) >= maxSubscribers) return false;
     }
     const id = uuidv7(time);
     const token = randomBytes(24).toString('base64url');

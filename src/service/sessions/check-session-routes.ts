@@ -85,12 +85,35 @@ export function registerCheckSessions(api: PublicApi, deps: SessionDeps): void {
   for (const version of ['v1', 'v2'] as const) registerVersion(api, deps, version);
 }
 
+type Version = {
+  version: 'v1' | 'v2';
+  path: string;
+  /** Suffix of operation ids. */
+  suffix: string;
+  present: ReturnType<typeof createPresent>;
+};
+
 function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'): void {
-  const { now } = deps;
   const path = `/${version}/check-sessions`;
   const suffix = version === 'v1' ? 'V1' : '';
+  const present = createPresent(deps, { version, path });
+  const routes = { version, path, suffix, present };
+  triggerRoute(api, deps, routes);
+  listRoute(api, deps, routes);
+  registerSessionRoutes(api, deps, {
+    kind,
+    path,
+    label: 'check session',
+    idName: 'checkSessionId',
+    tag,
+    operation: (verb) => `${verb}CheckSession${suffix}`,
+    title: 'CheckSession',
+    present,
+  });
+}
 
-  const present = (started: SessionInShort, request: FastifyRequest) => {
+function createPresent(deps: SessionDeps, { version, path }: Pick<Version, 'version' | 'path'>) {
+  return (started: SessionInShort, request: FastifyRequest) => {
     const status = checkSessionStatus(started.runs);
     const { id, checkId } = started.session;
     return {
@@ -99,10 +122,12 @@ function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'
       checkId: checkId ?? '',
       checkType: started.runs[0]?.checkType ?? '',
       status: version === 'v1' && status === 'CANCELLED' ? 'TIMED_OUT' : status,
-      ...presentSession(started, now()),
+      ...presentSession(started, deps.now()),
     };
   };
+}
 
+function triggerRoute(api: PublicApi, deps: SessionDeps, { path, suffix, present }: Version): void {
   api.post(
     `${path}/trigger`,
     {
@@ -140,7 +165,7 @@ function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'
         deps,
         planned.map((item) => ({
           session: {
-            id: uuidv7(now()),
+            id: uuidv7(deps.now()),
             accountId,
             kind,
             checkId: item.check.id,
@@ -157,7 +182,9 @@ function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'
       return reply.code(201).send({ sessions: sessions.map((started) => present(started, request)) });
     },
   );
+}
 
+function listRoute(api: PublicApi, deps: SessionDeps, { version, path, suffix, present }: Version): void {
   const listed = {
     operationId: `listCheckSessions${suffix}`,
     tags: [tag],
@@ -209,15 +236,4 @@ function registerVersion(api: PublicApi, deps: SessionDeps, version: 'v1' | 'v2'
       },
     );
   }
-
-  registerSessionRoutes(api, deps, {
-    kind,
-    path,
-    what: 'check session',
-    idName: 'checkSessionId',
-    tag,
-    operation: (verb) => `${verb}CheckSession${suffix}`,
-    title: 'CheckSession',
-    present,
-  });
 }

@@ -222,7 +222,7 @@ export async function presentRuns(
     each: runLogLimits.chars,
     all: answerChars,
   });
-  const most = {
+  const max = {
     lines: runLogLimits.lines,
     chars: Math.min(runLogLimits.chars, Math.floor(answerChars / Math.max(1, logs.size))),
   };
@@ -231,7 +231,7 @@ export async function presentRuns(
       const run = bySequence.get(row.sequenceId);
       return run === undefined ? [] : [presentSessionResult(row, run, base)];
     }),
-    inProgress: going.map((run) => presentRun(run, lastLines(logs.get(run.jobId) ?? [], most))),
+    inProgress: going.map((run) => presentRun(run, lastLines(logs.get(run.jobId) ?? [], max))),
   };
 }
 

@@ -55,13 +55,13 @@ export async function listSessionRows(
   filter: SessionFilter,
 ): Promise<(SessionRow & { isPartial: boolean })[]> {
   const { from, to, statuses } = filter;
-  const wanted = `account_id = $1 and kind = $2
+  const condition = `account_id = $1 and kind = $2
        and ($3::uuid is null or check_id = $3) and ($4::text is null or run_source = $4)
        and started_at >= coalesce($5::timestamptz, '-infinity') and started_at <= coalesce($6::timestamptz, 'infinity')
        and id >= $7 and id < $8 and ($9::uuid is null or id < $9)`;
   // For each status as many rows as the page may need, each read along an index.
   const firstOf = (status: string) =>
-    `(select * from check_sessions s where ${wanted} and ${status} order by id desc limit $10::bigint + $11::bigint)`;
+    `(select * from check_sessions s where ${condition} and ${status} order by id desc limit $10::bigint + $11::bigint)`;
   const sessions =
     statuses === null
       ? 'check_sessions'
@@ -73,7 +73,7 @@ export async function listSessionRows(
     `select id, check_id as "checkId", name, run_source as "runSource", refresh_cache as "refreshCache",
        case when octet_length(metadata::text) <= ${listedMetadata} then metadata end as metadata,
        coalesce(octet_length(metadata::text) > ${listedMetadata}, false) as "isPartial", started_at as "startedAt"
-     from ${sessions} where ${wanted} order by id desc limit $10 offset $11`,
+     from ${sessions} where ${condition} order by id desc limit $10 offset $11`,
     [
       filter.accountId,
       filter.kind,

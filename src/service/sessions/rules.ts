@@ -78,12 +78,12 @@ export const checkStatusesOf: { readonly [S in TestSessionStatus]: readonly Chec
 };
 
 /** The last of `lines` that fit into limits on their number and their total characters. */
-export function lastLines(lines: readonly string[], most: { lines: number; chars: number }): string[] {
+export function lastLines(lines: readonly string[], max: { lines: number; chars: number }): string[] {
   let from = lines.length;
   let chars = 0;
-  while (from > 0 && lines.length - from < most.lines) {
+  while (from > 0 && lines.length - from < max.lines) {
     chars += (lines[from - 1]?.length ?? 0) + 1;
-    if (chars > most.chars) break;
+    if (chars > max.chars) break;
     from -= 1;
   }
   return lines.slice(from);

@@ -32,7 +32,7 @@ type Deps = { db: Db; now: () => number };
 /** How long such a run may wait to be claimed; scheduled runs wait no longer. */
 const claimWindowSeconds = 360;
 /** Waiting and active session runs that an account may have. */
-const mostRuns = 20_000;
+const maxRuns = 20_000;
 /** Sessions created in one transaction, few enough not to block the embedded database. */
 const sessionsAtOnce = 100;
 
@@ -61,8 +61,8 @@ export async function planSessionRuns(
   const found = await findTargetChecks(db, { accountId, ids, alsoDeactivated, groupId });
   const checks = found.filter(({ tags }) => matchesTags(tags, target.matchTags));
   const slugs = runLocation === null ? checks.flatMap((check) => check.slugs) : [runLocation];
-  const wanted = [...new Set(slugs)].map((slug) => ({ accountId, slug }));
-  const places = new Map((await findLocationIds(db, wanted)).map(({ slug, id }) => [slug, id]));
+  const requested = [...new Set(slugs)].map((slug) => ({ accountId, slug }));
+  const places = new Map((await findLocationIds(db, requested)).map(({ slug, id }) => [slug, id]));
   if (runLocation !== null && places.size === 0) {
     throw new HttpError(400, `The location ${runLocation} does not exist.`, {
       runLocation: ['is not a location of this account'],
@@ -87,12 +87,12 @@ export async function checkRoom(
 ): Promise<void> {
   const waiting = await countSessionJobs(db, accountId);
   const more = planned.reduce((sum, { places }) => sum + places.length, 0);
-  if (waiting + more <= mostRuns) return;
+  if (waiting + more <= maxRuns) return;
   throw new HttpError(
     429,
     'Too many session runs are waiting or active. Try again when some have finished.',
     {
-      target: [`selects ${more} runs; ${waiting} of at most ${mostRuns} have not finished`],
+      target: [`selects ${more} runs; ${waiting} of at most ${maxRuns} have not finished`],
     },
   );
 }

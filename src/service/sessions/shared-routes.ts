@@ -23,7 +23,7 @@ export type SessionRoutes = {
   kind: SessionKind;
   path: string;
   /** Name of the kind, for example `check session`. */
-  what: string;
+  label: string;
   /** Path parameter, for example `checkSessionId`. */
   idName: string;
   tag: string;
@@ -35,7 +35,7 @@ export type SessionRoutes = {
 };
 
 /** Presents the session with its results so far and its active runs. */
-export async function presentWhole(
+export async function presentFull(
   deps: SessionDeps,
   { present }: Pick<SessionRoutes, 'present'>,
   started: StartedSession,
@@ -47,14 +47,14 @@ export async function presentWhole(
 }
 
 export function registerSessionRoutes(api: PublicApi, deps: SessionDeps, routes: SessionRoutes): void {
-  const { kind, what, idName } = routes;
+  const { kind, label, idName } = routes;
   const path = `${routes.path}/:${idName}`;
   const tags = [routes.tag];
   const params = strict(Type.Object({ [idName]: Type.String() }));
   const idOf = (request: { params: { [name: string]: string } }) => request.params[idName] ?? '';
   const read = async (accountId: string, id: string): Promise<StartedSession> => {
     const started = isUuid(id) ? await readSession(deps, { accountId, id, kind }) : undefined;
-    if (started === undefined) throw notFound(what, id, idName);
+    if (started === undefined) throw notFound(label, id, idName);
     return started;
   };
 
@@ -64,14 +64,14 @@ export function registerSessionRoutes(api: PublicApi, deps: SessionDeps, routes:
       schema: {
         operationId: routes.operation('get'),
         tags,
-        summary: `A ${what}: its results so far, and the runs that go on`,
+        summary: `A ${label}: its results so far, and the runs that go on`,
         params,
         response: { 200: Type.Ref(routes.title), ...errorResponses(404) },
       },
     },
     async (request) => {
       const started = await read(request.accountId, idOf(request));
-      return presentWhole(deps, routes, started, request);
+      return presentFull(deps, routes, started, request);
     },
   );
 
@@ -81,7 +81,7 @@ export function registerSessionRoutes(api: PublicApi, deps: SessionDeps, routes:
       schema: {
         operationId: routes.operation('await'),
         tags,
-        summary: `Wait for the end of a ${what}`,
+        summary: `Wait for the end of a ${label}`,
         description: '200 once all runs have ended; 408 when they have not within maxWaitSeconds: ask again.',
         params,
         querystring: CompletionQuery,
@@ -95,8 +95,8 @@ export function registerSessionRoutes(api: PublicApi, deps: SessionDeps, routes:
         maxWaitMs: request.query.maxWaitSeconds * 1000,
         read: () => read(request.accountId, id),
       });
-      if (started === null) throw new HttpError(408, `The ${what} has not finished. Try again.`);
-      return presentWhole(deps, routes, started, request);
+      if (started === null) throw new HttpError(408, `The ${label} has not finished. Try again.`);
+      return presentFull(deps, routes, started, request);
     },
   );
 
@@ -107,7 +107,7 @@ export function registerSessionRoutes(api: PublicApi, deps: SessionDeps, routes:
       schema: {
         operationId: routes.operation('cancel'),
         tags,
-        summary: `Cancel the runs of suites and agentic checks of a ${what} that go on`,
+        summary: `Cancel the runs of suites and agentic checks of a ${label} that go on`,
         description:
           'Queued runs end at once; whoever runs one is told within some seconds, ends it, and reports what it has by then. ' +
           'Runs of other types go on.',
@@ -132,7 +132,7 @@ export function registerSessionRoutes(api: PublicApi, deps: SessionDeps, routes:
       schema: {
         operationId: routes.operation('delete'),
         tags,
-        summary: `Delete a ${what} that is over`,
+        summary: `Delete a ${label} that is over`,
         description:
           kind === 'test'
             ? 'Its results and their files go with it.'

@@ -26,7 +26,7 @@ import {
   spanFields,
   TestTarget,
 } from './form.ts';
-import { presentWhole, registerSessionRoutes, type SessionDeps } from './shared-routes.ts';
+import { presentFull, registerSessionRoutes, type SessionDeps } from './shared-routes.ts';
 
 /**
  * Test sessions: on-demand runs of several checks, for example before a deployment (facts, 5.6).
@@ -34,7 +34,7 @@ import { presentWhole, registerSessionRoutes, type SessionDeps } from './shared-
  */
 
 /** Runs of one session, since it is shown completely. */
-const mostChecks = 1000;
+const maxChecks = 1000;
 const metadataChars = 65_536;
 
 const Text = Type.Optional(Type.String({ maxLength: 8192 }));
@@ -147,9 +147,9 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
           ? new HttpError(404, 'No runnable check with a location matches.', {
               target: ['matches no such check'],
             })
-          : planned.length > mostChecks
+          : planned.length > maxChecks
             ? badRequest({
-                target: [`matches ${planned.length} checks; a session has at most ${mostChecks}`],
+                target: [`matches ${planned.length} checks; a session has at most ${maxChecks}`],
               })
             : null;
       if (problem !== null) throw problem;
@@ -172,7 +172,7 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
           target: ['matches no such check'],
         });
       }
-      return reply.code(201).send(await presentWhole(deps, { present }, started, request));
+      return reply.code(201).send(await presentFull(deps, { present }, started, request));
     },
   );
 
@@ -208,7 +208,7 @@ export function registerTestSessions(api: PublicApi, deps: SessionDeps): void {
   registerSessionRoutes(api, deps, {
     kind,
     path,
-    what: 'test session',
+    label: 'test session',
     idName: 'testSessionId',
     tag,
     operation: (verb) => `${verb}TestSession`,

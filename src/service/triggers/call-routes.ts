@@ -17,16 +17,16 @@ import { isToken, tokenLength } from './tokens.ts';
 
 const callsPerMinute = 10;
 
-const said = (description: string) => Type.Optional(Type.String({ maxLength: 2048, description }));
+const optionalText = (description: string) => Type.Optional(Type.String({ maxLength: 2048, description }));
 const Query = strict(
   Type.Object({
-    deployment: said('Variable DEPLOYMENT of the runs.'),
-    repository: said('Variable REPOSITORY.'),
-    sha: said('Variable SHA.'),
-    environmentUrl: said('Variable ENVIRONMENT_URL.'),
-    ENVIRONMENT_URL: said('Another name of environmentUrl.'),
-    environmentName: said('Variable ENVIRONMENT_NAME.'),
-    deploymentId: said('Variable DEPLOYMENT_ID.'),
+    deployment: optionalText('Variable DEPLOYMENT of the runs.'),
+    repository: optionalText('Variable REPOSITORY.'),
+    sha: optionalText('Variable SHA.'),
+    environmentUrl: optionalText('Variable ENVIRONMENT_URL.'),
+    ENVIRONMENT_URL: optionalText('Another name of environmentUrl.'),
+    environmentName: optionalText('Variable ENVIRONMENT_NAME.'),
+    deploymentId: optionalText('Variable DEPLOYMENT_ID.'),
     runLocation: Type.Optional(
       Type.String({
         minLength: 1,
@@ -44,18 +44,18 @@ const Outcome = Type.Object({
   message: Type.Optional(Type.String()),
 });
 
-type Kind = { path: string; operation: string; what: string; of: (id: string) => TriggerOf | null };
+type Kind = { path: string; operation: string; label: string; of: (id: string) => TriggerOf | null };
 const kinds: readonly Kind[] = [
   {
     path: 'checks',
     operation: 'callCheckTrigger',
-    what: 'Run a check',
+    label: 'Run a check',
     of: (id) => (isUuid(id) ? { checkId: id, groupId: null } : null),
   },
   {
     path: 'check-groups',
     operation: 'callCheckGroupTrigger',
-    what: 'Run the checks of a group, in its order and so many at a time as it says,',
+    label: 'Run the checks of a group, in its order and so many at a time as it says,',
     of: (id) => {
       const groupId = numberId(id);
       return groupId === null ? null : { checkId: null, groupId };
@@ -83,7 +83,7 @@ export function registerTriggerCalls(
           schema: {
             operationId: `${kind.operation}${method === 'GET' ? '' : 'ByPost'}`,
             tags: ['Triggers'],
-            summary: `${kind.what} and wait for the end, 30 seconds at most`,
+            summary: `${kind.label} and wait for the end, 30 seconds at most`,
             description: `No authentication: the token is the key. ${callsPerMinute} calls a minute; a body is ignored.`,
             security: [],
             params: Type.Object({ id: Type.String(), token: Type.String() }),
@@ -114,7 +114,7 @@ async function call(
   const { runLocation = null, ...deployment } = request.query as Query; // as above
   void reply.header('cache-control', 'no-store');
   const trigger = await authorised(deps, kind.of(id), token);
-  const calls = await countCall(deps.db, { id: trigger.id, now: new Date(deps.now()), most: callsPerMinute });
+  const calls = await countCall(deps.db, { id: trigger.id, now: new Date(deps.now()), max: callsPerMinute });
   if (calls > callsPerMinute) {
     void reply.header('retry-after', '60');
     throw new HttpError(

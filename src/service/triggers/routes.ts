@@ -42,7 +42,7 @@ export const CheckGroupTrigger = trigger('CheckGroupTrigger', 'groupId', Type.In
 
 type Kind = {
   path: string;
-  what: string;
+  label: string;
   parameter: string;
   title: string;
   /** Parses the id; null = no check or group can have this id. */
@@ -56,7 +56,7 @@ type Kind = {
 const kinds: readonly Kind[] = [
   {
     path: 'checks',
-    what: 'check',
+    label: 'check',
     parameter: 'checkId',
     title: 'CheckTrigger',
     of: (id) => (isUuid(id) ? { checkId: id, groupId: null } : null),
@@ -74,7 +74,7 @@ const kinds: readonly Kind[] = [
   },
   {
     path: 'check-groups',
-    what: 'check group',
+    label: 'check group',
     parameter: 'groupId',
     title: 'CheckGroupTrigger',
     of: (id) => {
@@ -91,12 +91,12 @@ export function registerTriggers(api: PublicApi, deps: ApiDeps): void {
 }
 
 function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDeps, kind: Kind): void {
-  const { what, parameter, title } = kind;
+  const { label, parameter, title } = kind;
   const path = `/v1/triggers/${kind.path}/:${parameter}`;
   const tags = ['Triggers'];
   const params = strict(Type.Object({ [parameter]: Type.String() }));
   const idOf = (request: { params: { [name: string]: string } }) => request.params[parameter] ?? '';
-  const none = (id: string) => notFound(`trigger of a ${what}`, id, parameter);
+  const none = (id: string) => notFound(`trigger of a ${label}`, id, parameter);
   const response = Type.Ref(title);
 
   const present = (row: TriggerRow, base: string) => {
@@ -119,7 +119,7 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
       schema: {
         operationId: `get${title}`,
         tags,
-        summary: `The trigger of a ${what}`,
+        summary: `The trigger of a ${label}`,
         params,
         response: { 200: response, ...errorResponses(404) },
       },
@@ -139,7 +139,7 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
       schema: {
         operationId: `create${title}`,
         tags,
-        summary: `Give a ${what} a trigger: a URL that runs it`,
+        summary: `Give a ${label} a trigger: a URL that runs it`,
         params,
         body: strict(Type.Object({})),
         response: { 201: response, ...errorResponses(400, 404, 409, 413, 415) },
@@ -149,10 +149,10 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
       const { accountId } = request;
       const id = idOf(request);
       const of = kind.of(id);
-      if (of === null) throw notFound(what, id, parameter);
+      if (of === null) throw notFound(label, id, parameter);
       const token = newToken();
       const row = await db.tx(async (tx) => {
-        if (!(await kind.lock(tx, accountId, of))) throw notFound(what, id, parameter);
+        if (!(await kind.lock(tx, accountId, of))) throw notFound(label, id, parameter);
         const isNew = await insertTrigger(tx, {
           ...of,
           accountId,
@@ -162,7 +162,7 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
         });
         if (!isNew) {
           throw conflict(
-            `The ${what} already has a trigger. Read it with GET, or DELETE it first to get a new token.`,
+            `The ${label} already has a trigger. Read it with GET, or DELETE it first to get a new token.`,
             {
               [parameter]: ['already has a trigger'],
             },
@@ -181,7 +181,7 @@ function registerKind(api: PublicApi, { db, encryption, now, publicUrl }: ApiDep
       schema: {
         operationId: `delete${title}`,
         tags,
-        summary: `Delete the trigger of a ${what}: its URL ends to work`,
+        summary: `Delete the trigger of a ${label}: its URL ends to work`,
         params,
         response: { 204: Type.Null({ description: 'Deleted' }), ...errorResponses(404) },
       },

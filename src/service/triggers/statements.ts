@@ -67,7 +67,7 @@ export async function deleteTrigger(
  */
 export async function countCall(
   db: Queryable,
-  { id, now, most }: { id: number; now: Date; most: number },
+  { id, now, max }: { id: number; now: Date; max: number },
 ): Promise<number> {
   const rows = await db.query<{ calls: number }>(
     `update triggers t set minute_from = case when counted.is_new then $2 else t.minute_from end,
@@ -83,7 +83,7 @@ export async function countCall(
        ) as locked
      ) as counted
      where t.id = counted.id returning t.minute_calls as calls`,
-    [id, now, most],
+    [id, now, max],
   );
   return rows[0]?.calls ?? 0;
 }

@@ -341,7 +341,7 @@ describe('page', () => {
     const odd = {
       details: { traceroute: { hops: [1, null, { hop: {}, lossPercent: [] }] }, packetCapture: 7 },
     };
-    expect(shown(presentResult(rowOf('URL', odd))).text).toContain('Way to');
+    expect(shown(presentResult(rowOf('URL', odd))).text).toContain('Traceroute to');
   });
 
   test('shows a suite: numbers, tools, stages, tests with their files, failed ones first', () => {

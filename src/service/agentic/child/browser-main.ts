@@ -8,7 +8,7 @@ import {
   actionMs,
   hostOf,
   launchMs,
-  mostScreenshot,
+  maxScreenshotBytes,
   type BrowserAnswer,
   type BrowserRequest,
   type PageCall,
@@ -21,7 +21,7 @@ import {
  */
 
 /** Maximum number of cached host addresses. */
-const mostHosts = 1_000;
+const maxHosts = 1_000;
 
 async function open(request: Extract<BrowserRequest, { call: 'open' }>): Promise<Page> {
   const proxy = await startGuardingProxy();
@@ -38,7 +38,7 @@ async function open(request: Extract<BrowserRequest, { call: 'open' }>): Promise
   await context.route('**/*', async (route) => {
     const host = hostOf(route.request().url());
     if (host !== null && !allowed.has(host)) {
-      if (allowed.size >= mostHosts) allowed.clear();
+      if (allowed.size >= maxHosts) allowed.clear();
       allowed.set(host, mayVisit(host));
     }
     const isAllowed = host !== null && (await allowed.get(host)) === true;
@@ -80,17 +80,17 @@ const calls: {
   },
   url: async (page) => page.url(),
   title: async (page) => page.title(),
-  visibleText: async (page, most) => {
+  visibleText: async (page, max) => {
     const options = { timeout: actionMs };
     return page
       .locator('body')
-      .evaluate((body, length) => body.innerText.slice(0, length), Number(most), options);
+      .evaluate((body, length) => body.innerText.slice(0, length), Number(max), options);
   },
   screenshot: async (page, ...secrets) => {
     const fields = secrets.length === 0 ? [] : [page.locator(mayShowSecrets)];
     const mask = [...fields, ...secrets.map((secret) => page.getByText(String(secret)))];
     const picture = await page.screenshot({ type: 'jpeg', quality: 60, animations: 'disabled', mask });
-    if (picture.length > mostScreenshot) throw new Error('the screenshot is too large');
+    if (picture.length > maxScreenshotBytes) throw new Error('the screenshot is too large');
     return picture.toString('base64');
   },
 };
@@ -119,5 +119,5 @@ createInterface({ input: channel }).on('line', (line) => {
         error: error instanceof Error ? error.message : String(error),
       }),
     )
-    .then((said) => channel.write(`${JSON.stringify(said)}\n`));
+    .then((reply) => channel.write(`${JSON.stringify(reply)}\n`));
 });

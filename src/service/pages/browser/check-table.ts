@@ -89,7 +89,7 @@ function nameButton({ id, name }: ShownCheck): HTMLElement {
   return button;
 }
 
-const mostBars = 20;
+const maxBars = 20;
 const barWidth = 8.2;
 const barsHeight = 30;
 
@@ -99,7 +99,7 @@ function bars(runs: ShownCheck['results']): SVGElement {
   const drawn = [...runs].reverse().map((run, index) => {
     const height = Math.max(4, (run.responseTime / highest) * barsHeight);
     const attributes = {
-      x: ((mostBars - runs.length + index) * barWidth).toFixed(1),
+      x: ((maxBars - runs.length + index) * barWidth).toFixed(1),
       y: (barsHeight - height).toFixed(1),
       width: '6',
       height: height.toFixed(1),
@@ -110,7 +110,7 @@ function bars(runs: ShownCheck['results']): SVGElement {
     return svgElement('rect', { class: colourOf(status), attributes }, svgElement('title', {}, title));
   });
   const attributes = {
-    viewBox: `0 0 ${mostBars * barWidth} ${barsHeight}`,
+    viewBox: `0 0 ${maxBars * barWidth} ${barsHeight}`,
     role: 'img',
     'aria-label': `${runs.length} last runs`,
   };

@@ -8,10 +8,10 @@ export const object = (value: unknown): Fields =>
   typeof value === 'object' && value !== null ? (value as Fields) : {}; // any object has unknown fields
 
 /** A text of at most `max` characters. */
-export function text(value: unknown, most = 2000): string {
+export function text(value: unknown, max = 2000): string {
   // Not String(): an object from outside may have a toString that is not a function.
-  const whole = typeof value === 'string' ? value : asJson(value ?? '').replace(/^""$/, '');
-  return whole.length > most ? `${whole.slice(0, most)} …` : whole;
+  const full = typeof value === 'string' ? value : asJson(value ?? '').replace(/^""$/, '');
+  return full.length > max ? `${full.slice(0, max)} …` : full;
 }
 
 /** The declared type of JSON.stringify ignores that functions have no JSON. */

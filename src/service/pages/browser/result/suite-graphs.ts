@@ -16,22 +16,22 @@ export function suiteGraphs(tools: GraphTools, runs: unknown): HTMLElement {
   const { element, milliseconds } = tools;
   const shown = list(runs).slice(0, graphRuns).map(object).reverse();
   const longest = Math.max(1, ...shown.map(({ responseTime }) => count(responseTime)));
-  const most = Math.max(1, ...shown.map(({ totals }) => count(object(totals)['tests'])));
+  const max = Math.max(1, ...shown.map(({ totals }) => count(object(totals)['tests'])));
   const placed = shown.map((run, index) => ({ run, x: (graphRuns - shown.length + index) * barWidth }));
   return element(
     'div',
     { class: 'graphs' },
     graph(tools, {
       title: 'Test performance',
-      mostText: `longest ${milliseconds(longest)}`,
+      maxText: `longest ${milliseconds(longest)}`,
       runs: shown.length,
       bars: placed.map(({ run, x }) => timeBar(tools, run, { x, longest })),
     }),
     graph(tools, {
       title: 'Test status',
-      mostText: `max. ${most}${most === 1 ? ' test' : ' tests'}`,
+      maxText: `max. ${max}${max === 1 ? ' test' : ' tests'}`,
       runs: shown.length,
-      bars: placed.flatMap(({ run, x }) => stateBars(tools, run, { x, most })),
+      bars: placed.flatMap(({ run, x }) => stateBars(tools, run, { x, max })),
     }),
   );
 }
@@ -40,10 +40,10 @@ function graph(
   { element, svgElement }: GraphTools,
   {
     title,
-    mostText,
+    maxText,
     runs,
     bars,
-  }: { title: string; mostText: string; runs: number; bars: readonly SVGElement[] },
+  }: { title: string; maxText: string; runs: number; bars: readonly SVGElement[] },
 ): HTMLElement {
   const attributes = {
     viewBox: `0 0 ${graphRuns * barWidth} ${graphHeight}`,
@@ -53,7 +53,7 @@ function graph(
   return element(
     'figure',
     {},
-    element('figcaption', {}, `${title} `, element('span', { class: 'soft' }, mostText)),
+    element('figcaption', {}, `${title} `, element('span', { class: 'soft' }, maxText)),
     svgElement('svg', { class: 'graph', attributes }, ...bars),
   );
 }
@@ -81,7 +81,7 @@ function timeBar(tools: GraphTools, run: Fields, { x, longest }: { x: number; lo
 }
 
 /** One bar of up to four stacked parts. */
-function stateBars(tools: GraphTools, run: Fields, { x, most }: { x: number; most: number }): SVGElement[] {
+function stateBars(tools: GraphTools, run: Fields, { x, max }: { x: number; max: number }): SVGElement[] {
   const totals = object(run['totals']);
   const when = whenOf(tools, run);
   if (count(totals['tests']) === 0) {
@@ -92,7 +92,7 @@ function stateBars(tools: GraphTools, run: Fields, { x, most }: { x: number; mos
   const title = `${parts.map(({ name, number }) => `${number} ${name}`).join(', ')}, ${when}`;
   let y = graphHeight;
   return parts.map(({ colour, number }) => {
-    const height = Math.min((number / most) * graphHeight, y);
+    const height = Math.min((number / max) * graphHeight, y);
     y -= height;
     return bar(tools, colour, { x, y, height }, title);
   });
