@@ -25,7 +25,7 @@ export type ScriptedRun = {
    */
   teardown: (
     request: HttpRequest,
-    seen: { report: HttpReport; response: Received; body: ResponseBody },
+    exchange: { report: HttpReport; response: Received; body: ResponseBody },
   ) => Promise<{ body: string | null; failure: Reason | null }>;
   /** Ends the process; call it in any case. */
   close: () => Promise<void>;
@@ -86,14 +86,14 @@ export async function openScriptedRun(
       }
     },
     teardown: async (request, { report, response, body }) => {
-      const over = body.bytes.length > shownBodyBytes;
-      if (over) {
+      const isOver = body.bytes.length > shownBodyBytes;
+      if (isOver) {
         log(
           'warn',
           `teardown: the scripts see the first ${shownBodyBytes} of ${body.bytes.length} bytes of the body`,
         );
       }
-      const text = textOf(over ? body.bytes.subarray(0, shownBodyBytes) : body.bytes, body.charset);
+      const text = textOf(isOver ? body.bytes.subarray(0, shownBodyBytes) : body.bytes, body.charset);
       const given = { ...responseFor(report, response), body: text };
       try {
         const after = await session.teardown(sentRequest(request), given);

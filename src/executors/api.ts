@@ -11,7 +11,7 @@ import type { ExecutionContext, Executor, Outcome } from './interface/executor.t
 import { decodeBody, mediaTypeOf, storedBody, textOf, type DecodedBody } from './http/body.ts';
 import { HttpFailure } from './http/failures.ts';
 import type { Received } from './http/exchange.ts';
-import { commonDetails, outcomeOf, unsendable, baseOutcome } from './http/outcome.ts';
+import { commonDetails, outcomeOf, invalidRequestOutcome, baseOutcome } from './http/outcome.ts';
 import { maxBodyBytes, performRequest, type HttpReport, type HttpRequest } from './http/request.ts';
 import { shortened } from './interface/shorten.ts';
 
@@ -40,7 +40,7 @@ async function runRequest(
 ): Promise<Outcome> {
   const check = job.request;
   const prepared = await run?.setup();
-  if (prepared !== undefined && prepared.failure !== null) return neverSent(check, prepared.failure);
+  if (prepared !== undefined && prepared.failure !== null) return notSent(check, prepared.failure);
   const limit = run === null ? null : requestLimit(whole.signal);
   const context = limit === null ? whole : { ...whole, signal: limit.signal };
   let request: HttpRequest;
@@ -51,7 +51,7 @@ async function runRequest(
     report = await performRequest(request, context);
     body = report.response === null ? null : await bodyOf(report.response, report, context);
   } catch (error: unknown) {
-    return unsendable(error, { method: check.method, url: check.url });
+    return invalidRequestOutcome(error, { method: check.method, url: check.url });
   } finally {
     limit?.end();
   }
@@ -104,7 +104,7 @@ function requestLimit(whole: AbortSignal): { signal: AbortSignal; end: () => voi
 }
 
 /** The details if setup failed and no request was sent. */
-function neverSent({ method, url }: JobOf<'API'>['request'], reason: Reason): Outcome {
+function notSent({ method, url }: JobOf<'API'>['request'], reason: Reason): Outcome {
   const details = { request: { method, url }, response: null, hops: [], addresses: [], requestError: null };
   return { base: { ok: false, reason }, responseTime: 0, timings: null, assertions: [], details };
 }
@@ -164,23 +164,23 @@ type Sources = Parameters<typeof evaluateAssertions>[1];
 function sourcesOf(report: HttpReport, response: Received, body: ResponseBody): Sources {
   const media = mediaOf(response, body);
   let text: string | null = null;
-  const wholeText = () => (text ??= textOf(body.bytes, media.charset));
+  const readText = () => (text ??= textOf(body.bytes, media.charset));
   let json: Found | null = null;
   const unreadable = body.error;
   return {
     STATUS_CODE: () => ({ value: response.status }),
     RESPONSE_TIME: () => ({ value: report.timings.total }),
     HEADERS: (_assertion: Assertion) => ({ value: response.headers }),
-    TEXT_BODY: () => (unreadable === null ? { value: wholeText() } : { error: unreadable }),
+    TEXT_BODY: () => (unreadable === null ? { value: readText() } : { error: unreadable }),
     JSON_BODY: () =>
-      (json ??= unreadable === null ? jsonOf(body, media.type, wholeText) : { error: unreadable }),
+      (json ??= unreadable === null ? jsonOf(body, media.type, readText) : { error: unreadable }),
   };
 }
 
 function jsonOf(body: DecodedBody, type: string, text: () => string): Found {
   if (type !== 'application/json' && !type.endsWith('+json')) {
-    const shown = type === '' ? 'has no Content-Type' : `has the Content-Type ${shortened(type, 100)}`;
-    return { error: `the response ${shown}; JSON_BODY needs application/json` };
+    const shownType = type === '' ? 'has no Content-Type' : `has the Content-Type ${shortened(type, 100)}`;
+    return { error: `the response ${shownType}; JSON_BODY needs application/json` };
   }
   if (body.cut)
     return {

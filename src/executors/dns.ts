@@ -189,9 +189,9 @@ function timeOut({ asked, target }: Progress): Reason {
   );
 }
 
-function verdict({ message }: Answer, request: DnsRequest): Outcome['base'] {
-  const judged = request.assertions.some(({ source }) => source === 'RESPONSE_CODE');
-  if (message.rcode === 0 || judged) return { ok: true };
+function baseOutcome({ message }: Answer, request: DnsRequest): Outcome['base'] {
+  const hasCodeAssertion = request.assertions.some(({ source }) => source === 'RESPONSE_CODE');
+  if (message.rcode === 0 || hasCodeAssertion) return { ok: true };
   return { ok: false, reason: reasonOf('DNS_RCODE', `the name server answered ${rcodeName(message.rcode)}`) };
 }
 
@@ -209,7 +209,7 @@ function report({ request }: Job, progress: Progress, seen: Answer | Reason): Ou
   const sum = (of: (trace: Trace) => number) =>
     progress.asked.reduce((total, { trace }) => total + of(trace), 0);
   return {
-    base: 'code' in seen ? { ok: false, reason: seen } : verdict(seen, request),
+    base: 'code' in seen ? { ok: false, reason: seen } : baseOutcome(seen, request),
     responseTime,
     timings,
     assertions: answer === null ? [] : assertionsOn(answer, request, responseTime),

@@ -102,23 +102,25 @@ async function converse(
   { context, progress }: { context: ExecutionContext; progress: Progress },
 ): Promise<Reason | null> {
   const { data } = request;
-  const judged = request.assertions.some(({ source }) => source === 'RESPONSE_DATA');
+  const hasDataAssertion = request.assertions.some(({ source }) => source === 'RESPONSE_DATA');
   const sends = data !== null && data !== '';
-  if (!sends && !judged) {
+  if (!sends && !hasDataAssertion) {
     progress.endedAt = performance.now();
     return null;
   }
   if (sends) socket.write(data);
   const sentAt = performance.now();
   try {
-    const enough = judged ? (received: Buffer) => dataAssertionsHold(request.assertions, received) : null;
+    const enough = hasDataAssertion
+      ? (received: Buffer) => dataAssertionsHold(request.assertions, received)
+      : null;
     const response = await readResponse(socket, { signal: context.signal, enough });
     progress.response = response;
     const { firstByteAt, lastByteAt } = response;
     progress.endedAt = lastByteAt ?? performance.now();
     progress.phases.firstByte = (firstByteAt ?? progress.endedAt) - sentAt;
     if (firstByteAt !== null && lastByteAt !== null) progress.phases.download = lastByteAt - firstByteAt;
-    return firstByteAt === null && !judged
+    return firstByteAt === null && !hasDataAssertion
       ? reasonOf('CONNECTION_CLOSED', 'the peer closed the connection without an answer')
       : null;
   } catch (error) {

@@ -6,7 +6,7 @@ import {
   outcomeOf,
   parseTarget,
   proxyOf,
-  unsendable,
+  invalidRequestOutcome,
   userAgent,
   baseOutcome,
 } from './http/outcome.ts';
@@ -42,7 +42,7 @@ export const executeUrl: Executor<'URL'> = async (job, context) => {
       keepBody: false,
     };
   } catch (error: unknown) {
-    return unsendable(error, { method: check.method, url: check.url });
+    return invalidRequestOutcome(error, { method: check.method, url: check.url });
   }
   const report = await performRequest(request, context);
   const { response, failure } = report;

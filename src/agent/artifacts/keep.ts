@@ -34,7 +34,7 @@ export function createArtifactKeeper(options: {
       const limit = Math.min(options.limitBytes?.() ?? Infinity, protocolLimits.artifactBytes);
       const { name, type, contentType } = file;
       try {
-        if (isOutOfTime(signal)) throw signal.reason;
+        if (isDeadline(signal)) throw signal.reason;
         const kept = await scrubbedFile(file, { workDir, place, secrets, limit, signal });
         metrics.scrubbedArtifactBytes += kept.bytesIn;
         if (kept.note !== undefined) note('warn', `${name}: ${kept.note}`);
@@ -43,11 +43,11 @@ export function createArtifactKeeper(options: {
         const about = { jobId, leaseToken, attempt, name, type, contentType, size, sha256 };
         artifacts.push({ name, type, size, ...(await place.keep(path, about)) });
       } catch (error) {
-        if (!isOutOfTime(signal)) signal.throwIfAborted();
+        if (!isDeadline(signal)) signal.throwIfAborted();
         const refused = error instanceof Refused;
         if (refused) metrics.artifactsRefused += 1;
         else metrics.artifactsLost += 1;
-        if (isOutOfTime(signal)) skipped += 1;
+        if (isDeadline(signal)) skipped += 1;
         else note('warn', `${name} was not sent: ${toError(error).message}`);
         const size = refused ? error.size : 0;
         artifacts.push({ name, type, size, state: refused ? 'refused' : 'lost', url: null });
@@ -59,7 +59,7 @@ export function createArtifactKeeper(options: {
 }
 
 /** Only the deadline keeps the files processed so far; any other reason discards them all. */
-function isOutOfTime({ aborted, reason }: AbortSignal): boolean {
+function isDeadline({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof JobAborted && reason.code === 'deadline';
 }
 

@@ -66,8 +66,8 @@ export async function isOwnerGone(
   }
   // In another container on this machine. On a network volume that was mounted a second time, sockets exist without
   // their owners.
-  const isLockSeen = owner.lockedOn !== null && owner.lockedOn === deviceOf(folder);
-  if (isLockSeen && self.boot !== '' && owner.boot === self.boot) {
+  const isLockVisible = owner.lockedOn !== null && owner.lockedOn === deviceOf(folder);
+  if (isLockVisible && self.boot !== '' && owner.boot === self.boot) {
     const held = await isLockHeld(join(folder, ownerFiles.lock));
     if (held !== null) return !held;
   }
@@ -107,7 +107,7 @@ function readOwner(file: string): Owner | null {
 function currentProcess(): Omit<Owner, 'lockedOn'> {
   return {
     boot: readOr('/proc/sys/kernel/random/boot_id'),
-    namespace: linkOr('/proc/self/ns/pid'),
+    namespace: readlinkOr('/proc/self/ns/pid'),
     pid: process.pid,
     startedAt: processStart(process.pid),
   };
@@ -128,7 +128,7 @@ function readOr(path: string): string {
   }
 }
 
-function linkOr(path: string): string {
+function readlinkOr(path: string): string {
   try {
     return readlinkSync(path);
   } catch {

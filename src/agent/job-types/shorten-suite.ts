@@ -10,15 +10,15 @@ export function* shorterDetails(details: Result['details']): Generator<Result['d
   if (!Array.isArray(tests)) return;
   yield details;
   let kept = (tests as unknown[]).map((test) => test as Test); // objects, created by the agent's own runner
-  yield { ...details, tests: kept.map((test) => (isGood(test) ? { ...test, steps: [] } : test)) };
+  yield { ...details, tests: kept.map((test) => (isPassed(test) ? { ...test, steps: [] } : test)) };
   kept = kept.map((test) => ({ ...test, steps: [] }));
   yield { ...details, tests: kept };
-  kept = kept.map((test) => (isGood(test) ? { ...test, errors: [], attachments: [] } : test));
+  kept = kept.map((test) => (isPassed(test) ? { ...test, errors: [], attachments: [] } : test));
   yield { ...details, tests: kept };
   const rest = { ...details, errors: shortTexts(details['errors']) };
   kept = kept.map((test) => ({ ...test, errors: shortTexts(test['errors']), attachments: [] }));
   yield { ...rest, tests: kept };
-  const byNeed = [...kept.filter((test) => !isGood(test)), ...kept.filter(isGood)];
+  const byNeed = [...kept.filter((test) => !isPassed(test)), ...kept.filter(isPassed)];
   const leftOut = Number(details['testsLeftOut'] ?? 0);
   for (let count = Math.floor(kept.length / 2); ; count = Math.floor(count / 2)) {
     const wanted = new Set(byNeed.slice(0, count));
@@ -33,7 +33,7 @@ export function* shorterDetails(details: Result['details']): Generator<Result['d
 
 type Test = Readonly<Record<string, unknown>>;
 
-const isGood = ({ status, degraded }: Test): boolean =>
+const isPassed = ({ status, degraded }: Test): boolean =>
   (status === 'passed' || status === 'skipped') && degraded !== true;
 
 function shortTexts(texts: unknown): unknown[] {

@@ -140,7 +140,7 @@ function post(
         'content-length': Buffer.byteLength(body),
       },
     });
-    let answered = false;
+    let hasAnswer = false;
     // A request that still waits for its connection closes only when the connection is made or has failed.
     const cut = (error: Error) => {
       request.destroy(error);
@@ -161,14 +161,14 @@ function post(
       if (call.signal?.aborted) return reject(toError(call.signal.reason));
       // The other side just closed a kept-alive connection, so the call never arrived.
       const stale =
-        request.reusedSocket && !answered && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        request.reusedSocket && !hasAnswer && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
       if (stale && call.retriesStale)
         return resolve(post(route, path, body, { ...call, retriesStale: false }));
       return reject(unreachable(error));
     };
     request.on('error', fail);
     request.on('response', (response) => {
-      answered = true;
+      hasAnswer = true;
       collect(response, call.answerBytes).then((received) => {
         settle();
         resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received });

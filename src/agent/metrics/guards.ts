@@ -40,16 +40,16 @@ const skewMs = 5000;
 export function createGuards(sources: GuardSources): Guards {
   let raised: Guard[] = [];
   let delay: IntervalHistogram | null = null;
-  let seen = { p99: 0, max: 0 };
+  let state = { p99: 0, max: 0 };
   let timer: NodeJS.Timeout | undefined;
 
   const check = async () => {
     const free = await freeBytes(sources.dataDir);
     if (delay !== null) {
-      seen = { p99: delay.percentile(99) / 1e6, max: delay.max / 1e6 };
+      state = { p99: delay.percentile(99) / 1e6, max: delay.max / 1e6 };
       delay.reset();
     }
-    raised = judge({ ...sources, freeBytes: free, lateByMs: seen.max, rssBytes: process.memoryUsage.rss() });
+    raised = judge({ ...sources, freeBytes: free, lateByMs: state.max, rssBytes: process.memoryUsage.rss() });
   };
 
   return {
@@ -61,7 +61,7 @@ export function createGuards(sources: GuardSources): Guards {
     },
     raised: () => raised,
     stopClaiming: () => raised.some(({ name }) => stopsClaiming.has(name)),
-    eventLoopDelayMs: () => seen,
+    eventLoopDelayMs: () => state,
     stop: () => {
       clearInterval(timer);
       delay?.disable();

@@ -76,8 +76,8 @@ export async function openOutboxHome(root: string, instanceId: string): Promise<
       const adopted: string[] = [];
       for (const entry of entries) {
         if (!entry.isDirectory() || entry.name === instanceId) continue;
-        const gone = await isOwnerGone(join(root, entry.name), alive, holdsSegments).catch(() => false);
-        if (gone) adopted.push(...(await adoptFrom(entry.name).catch(() => [])));
+        const isDead = await isOwnerGone(join(root, entry.name), alive, holdsSegments).catch(() => false);
+        if (isDead) adopted.push(...(await adoptFrom(entry.name).catch(() => [])));
       }
       return adopted.sort();
     },

@@ -47,7 +47,7 @@ export async function createSegment(
 }
 
 /** Counts the unacknowledged frames by reading all of them. */
-export async function countLeft({ file, acknowledged, size }: Segment): Promise<number> {
+export async function countUnacknowledged({ file, acknowledged, size }: Segment): Promise<number> {
   if (file === null) return 0;
   const range = { from: acknowledged, to: size, maxItems: Infinity, maxBytes: size };
   return (await readFrames(file, range)).frames.length;

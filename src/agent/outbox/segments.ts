@@ -7,7 +7,7 @@ import { makeFolder } from '../folders/owner.ts';
 import type { OutboxHome } from './home.ts';
 import { framed, openSegment, readFrames, writeAcknowledged, type Frame } from './segment.ts';
 import { isOutOfSpace } from '../../system-errors.ts';
-import { countLeft, createSegment, isDrained, type Segment } from './segment-file.ts';
+import { countUnacknowledged, createSegment, isDrained, type Segment } from './segment-file.ts';
 
 /** Results to send next, oldest first. */
 export type Batch = {
@@ -85,7 +85,7 @@ export class SegmentStore {
       const oldest = frames[0];
       if (oldest === undefined) continue;
       segment.oldestAt = oldest.time;
-      segment.frames ??= await countLeft(segment);
+      segment.frames ??= await countUnacknowledged(segment);
       this.#out = segment;
       return {
         payloads: withinBytes(frames, maxBytes),

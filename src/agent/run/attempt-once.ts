@@ -76,7 +76,7 @@ async function keptFiles(
   job: Job,
   { attempt, hold, parts }: AttemptOptions,
   files: AttemptFiles,
-  { log, grade: verdict }: Attempted,
+  { log, grade: attemptGrade }: Attempted,
 ): Promise<Artifact[]> {
   const controller = new AbortController();
   const { keepMs, reportsWhenCancelled, hasLiveLog } = jobTypeOf(job);
@@ -100,7 +100,7 @@ async function keptFiles(
   } catch (error) {
     const { aborted } = hold;
     // A cancelled run that is reported ends here, with or without its files.
-    if (aborted !== null && controller.signal.reason === aborted && verdict.status !== 'cancelled')
+    if (aborted !== null && controller.signal.reason === aborted && attemptGrade.status !== 'cancelled')
       throw aborted;
     const { message } = toError(error);
     if (!(error instanceof JobAborted)) parts.fault(toError(error), 'artifacts of an attempt are lost');
@@ -123,7 +123,7 @@ async function execution(
   const limitMs = Math.min(attemptLimitMs(job), deadline - startedAt);
   if (limitMs <= 0) {
     const reason = reasonOf('INTERNAL', 'the agent had no free slot before the deadline of the job');
-    return unseen(erroredGrade(reason), { startedAt, stoppedAt: startedAt });
+    return withoutOutcome(erroredGrade(reason), { startedAt, stoppedAt: startedAt });
   }
   const own = jobTypeOf(job);
   // Users who wait for a suite want to see its progress.
@@ -151,39 +151,40 @@ async function execution(
       }),
     );
     const wasCancelled = own.reportsWhenCancelled && stopped?.code === 'cancelled';
-    const verdict = wasCancelled ? cancelledGrade() : grade(job, outcome);
-    return { outcome, grade: verdict, artifacts: [], log: log.entries(), startedAt, stoppedAt: now() };
+    const attemptGrade = wasCancelled ? cancelledGrade() : grade(job, outcome);
+    return { outcome, grade: attemptGrade, artifacts: [], log: log.entries(), startedAt, stoppedAt: now() };
   } catch (error) {
     const times = { startedAt, stoppedAt: now(), log: log.entries() };
     const isAbort = error instanceof JobAborted;
     if (isAbort && error.code === 'deadline') {
       const elapsed = performance.now() - began;
       const where = hold.stage === null ? '' : `; the current stage was ${hold.stage}`;
-      const outcome = nothingSeen(elapsed, `no result within ${Math.round(limitMs)} ms${where}`);
+      const outcome = timedOutOutcome(elapsed, `no result within ${Math.round(limitMs)} ms${where}`);
       return { outcome, grade: grade(job, outcome), artifacts: [], ...times };
     }
     if (!isAbort && hold.aborted !== null) parts.fault(toError(error), 'executor did not follow its signal');
     const aborted = isAbort ? error : hold.aborted;
-    if (aborted?.code === 'cancelled' && own.reportsWhenCancelled) return unseen(cancelledGrade(), times);
+    if (aborted?.code === 'cancelled' && own.reportsWhenCancelled)
+      return withoutOutcome(cancelledGrade(), times);
     if (aborted !== null) throw aborted;
     if (error instanceof AgentError || error instanceof InvalidJobError) {
       if (error.code === 'INTERNAL') parts.fault(error, 'attempt ended by an agent fault');
-      return unseen(erroredGrade(reasonOf(error.code, error.message)), times);
+      return withoutOutcome(erroredGrade(reasonOf(error.code, error.message)), times);
     }
     const thrown = toError(error);
     parts.fault(thrown, 'executor threw');
-    return unseen(erroredGrade(reasonOf('INTERNAL', `the agent failed: ${thrown.message}`)), times);
+    return withoutOutcome(erroredGrade(reasonOf('INTERNAL', `the agent failed: ${thrown.message}`)), times);
   }
 }
 
-function nothingSeen(responseTime: number, message: string): Outcome {
+function timedOutOutcome(responseTime: number, message: string): Outcome {
   const base = { ok: false as const, reason: reasonOf('TIMEOUT', message) };
   return { base, responseTime, timings: null, assertions: [], details: {} };
 }
 
 /** An attempt in which the executor did not run: it has a grade but no measurements. */
-export function unseen(
-  verdict: Grade,
+export function withoutOutcome(
+  attemptGrade: Grade,
   times: { startedAt: number; stoppedAt: number; log?: LogEntry[] },
 ): Attempted {
   const outcome: Outcome = {
@@ -193,5 +194,5 @@ export function unseen(
     assertions: [],
     details: {},
   };
-  return { outcome, grade: verdict, artifacts: [], log: [], ...times };
+  return { outcome, grade: attemptGrade, artifacts: [], log: [], ...times };
 }

@@ -102,8 +102,8 @@ export function createNetworkEvidence(options: {
     refused = null;
     return {
       ...capture,
-      drop: () => {
-        capture.drop();
+      discard: () => {
+        capture.discard();
         capturing -= 1;
       },
     };
@@ -133,7 +133,7 @@ export function createNetworkEvidence(options: {
       let last: LastStep = null;
       let ended = false;
       const end = () => {
-        if (!ended) capture?.drop();
+        if (!ended) capture?.discard();
         ended = true;
       };
       return {
@@ -208,11 +208,11 @@ export async function withFailure(
   const { traceTo, capture } = failure;
   const withTarget = { ...attempted, traceTo };
   if (capture === undefined) return withTarget;
-  const packetCapture = 'unavailable' in capture ? capture : await keptCapture(capture, files, attempted);
+  const packetCapture = 'unavailable' in capture ? capture : await asFile(capture, files, attempted);
   return withDetails(withTarget, { packetCapture });
 }
 
-async function keptCapture(
+async function asFile(
   { pcap, summary }: { pcap: Buffer; summary: CaptureSummary },
   files: Pick<ExecutionContext, 'workDir' | 'artifacts'> | null,
   { log, stoppedAt }: Attempted,

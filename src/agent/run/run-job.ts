@@ -3,7 +3,7 @@ import { laneOf } from '../../protocol/check-types.ts';
 import type { Job, JobEnvelope } from '../../protocol/job.ts';
 import { reasonOf } from '../../protocol/reasons.ts';
 import type { Result } from '../../protocol/result.ts';
-import { attemptOnce, unseen, type AttemptParts } from './attempt-once.ts';
+import { attemptOnce, withoutOutcome, type AttemptParts } from './attempt-once.ts';
 import type { Attempted } from './attempted.ts';
 import { nextAttempt } from './attempts.ts';
 import { cancelledGrade, erroredGrade, type Grade } from './grade.ts';
@@ -142,9 +142,9 @@ export async function runJob(job: Job, parts: RunParts): Promise<void> {
   }
 
   /** Ends a job that has a grade but no outcome. */
-  async function conclude(verdict: Grade): Promise<void> {
+  async function conclude(grade: Grade): Promise<void> {
     const at = now();
-    await report(unseen(verdict, { startedAt: at, stoppedAt: at }), 'FINAL');
+    await report(withoutOutcome(grade, { startedAt: at, stoppedAt: at }), 'FINAL');
   }
 
   async function handBack(reason: string, options: { otherLocation?: boolean }): Promise<void> {
@@ -168,7 +168,7 @@ export async function reportInvalid(
   const { envelope, raw, error } = invalid;
   const text = (name: string) => (typeof raw[name] === 'string' ? raw[name].slice(0, 64) : '');
   const at = parts.now();
-  const attempted = unseen(erroredGrade(reasonOf(error.code, error.message)), {
+  const attempted = withoutOutcome(erroredGrade(reasonOf(error.code, error.message)), {
     startedAt: at,
     stoppedAt: at,
   });

@@ -56,7 +56,7 @@ export function createTraces(options: {
     if (running < maxTraces) running += 1;
     else await new Promise<void>((resolve) => waiting.push(resolve));
   };
-  const passTurn = () => {
+  const startNext = () => {
     const next = waiting.shift();
     if (next === undefined) running -= 1;
     else next();
@@ -82,7 +82,7 @@ export function createTraces(options: {
     } finally {
       clearTimeout(timer);
       limits.delete(limit);
-      passTurn();
+      startNext();
     }
   };
 

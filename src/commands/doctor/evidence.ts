@@ -43,6 +43,6 @@ async function captures(signal: AbortSignal): Promise<Verdict> {
     }
     return ok('packet sockets (NET_RAW)');
   } finally {
-    capture.drop();
+    capture.discard();
   }
 }

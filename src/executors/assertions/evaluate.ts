@@ -92,14 +92,14 @@ function judge(
   if (values.length === 0) {
     return rule.holdsForNothing ? null : `expected ${subject} ${rule.phrase(target)}, but nothing was found`;
   }
-  const verdicts = values.map((value) => rule.holds(value, target));
-  const failedAt = verdicts.findIndex((verdict) => verdict !== true);
+  const outcomes = values.map((value) => rule.holds(value, target));
+  const failedAt = outcomes.findIndex((outcome) => outcome !== true);
   if (failedAt === -1) return null;
-  if (quantifier === 'header' && !rule.holdsForNothing && verdicts.includes(true)) return null;
-  const verdict = verdicts[failedAt];
+  if (quantifier === 'header' && !rule.holdsForNothing && outcomes.includes(true)) return null;
+  const outcome = outcomes[failedAt];
   const value = shown(values[failedAt]);
   const which = values.length > 1 ? `value ${failedAt + 1} of ${values.length} was ${value}` : `was ${value}`;
-  const why = typeof verdict === 'string' ? ` (${verdict})` : '';
+  const why = typeof outcome === 'string' ? ` (${outcome})` : '';
   return `expected ${subject} ${rule.phrase(target)}, but ${which}${why}`;
 }
 
@@ -148,9 +148,11 @@ const headers: Dig = ({ property, comparison, target, regex }, value) => {
     const named = Object.hasOwn(lowerCase, target.toLowerCase());
     return { values: [named ? { [target]: true } : {}], quantifier: 'every', subject: 'the headers' };
   }
-  const wanted = property.toLowerCase();
+  const lowerCaseName = property.toLowerCase();
   const raw: unknown =
-    map === null ? value : map.filter(([name]) => name.toLowerCase() === wanted).flatMap(([, of]) => of);
+    map === null
+      ? value
+      : map.filter(([name]) => name.toLowerCase() === lowerCaseName).flatMap(([, of]) => of);
   const all = (Array.isArray(raw) ? raw : [raw])
     .filter((one) => one !== undefined && one !== null)
     .map(String);

@@ -23,7 +23,7 @@ const txtTypes = new Set([16, 99]);
  * bit meaningful, and assertions on the number of records must not depend on whether a zone is signed (RFC 3225
  * section 3).
  */
-function wanted(records: readonly DnsRecord[], asked: number): DnsRecord[] {
+function recordsToShow(records: readonly DnsRecord[], asked: number): DnsRecord[] {
   return records.filter(({ type }) => type === asked || asked === anyType || !signatureTypes.has(type));
 }
 
@@ -31,7 +31,7 @@ function wanted(records: readonly DnsRecord[], asked: number): DnsRecord[] {
 export function jsonAnswer(message: DnsMessage, asked: number): JsonAnswer {
   const { bytes, flags } = message;
   return {
-    Answer: wanted(message.answers, asked).map((record) => ({
+    Answer: recordsToShow(message.answers, asked).map((record) => ({
       name: record.name,
       type: typeName(record.type),
       TTL: record.ttl,
@@ -61,9 +61,9 @@ function recordLine(bytes: Buffer, record: DnsRecord): string {
 /** The complete answer as text: header, flags and the sections as zone file lines, with a tab between fields. */
 export function textAnswer(message: DnsMessage, asked: number): string {
   const { bytes, flags, edns } = message;
-  const answers = wanted(message.answers, asked);
-  const authorities = wanted(message.authorities, asked);
-  const additionals = wanted(message.additionals, asked);
+  const answers = recordsToShow(message.answers, asked);
+  const authorities = recordsToShow(message.authorities, asked);
+  const additionals = recordsToShow(message.additionals, asked);
   const flagNames = (['aa', 'tc', 'rd', 'ra', 'ad', 'cd'] as const).filter((name) => flags[name]);
   const counts = [
     `QUERY: ${message.questions.length}`,

@@ -46,12 +46,12 @@ export function summaryOf(packets: readonly Packet[], lost: number): CaptureSumm
       seen.add(segment);
     }
   }
-  return { packets: packets.length, lost, ...counts, summary: wordsFor(packets.length, lost, counts) };
+  return { packets: packets.length, lost, ...counts, summary: describe(packets.length, lost, counts) };
 }
 
 type Counts = Omit<CaptureSummary, 'packets' | 'lost' | 'summary'>;
 
-function wordsFor(packets: number, lost: number, counts: Counts): string {
+function describe(packets: number, lost: number, counts: Counts): string {
   const { syn, synAck, retransmissions, resets, icmpUnreachable, icmpErrors, dnsQueries, dnsAnswers } =
     counts;
   if (packets === 0) return 'no packets of the attempt were sent or received';

@@ -7,7 +7,7 @@ import {
   type Native,
   type NativeCapture,
 } from '../../native/native.ts';
-import { captureFilter, nothing, snapLength, type Endpoint } from './capture-filter.ts';
+import { captureFilter, rejectAll, snapLength, type Endpoint } from './capture-filter.ts';
 import { summaryOf, type CaptureSummary } from './capture-summary.ts';
 import { keepPackets, readRecords, type AttemptTraffic } from './packets.ts';
 import { pcapFile } from './pcap.ts';
@@ -22,7 +22,7 @@ export type Capture = {
    */
   take: (traffic: AttemptTraffic) => Promise<{ pcap: Buffer; summary: CaptureSummary } | null>;
   /** Ends it and discards the packets. Repeated calls are harmless. */
-  drop: () => void;
+  discard: () => void;
 };
 
 const remedy = 'needs the capability NET_RAW (--cap-add NET_RAW, or capabilities.add: [NET_RAW])';
@@ -61,7 +61,7 @@ function captureOf(native: Native, opened: NativeCapture): Capture {
   const end = async () => {
     if (!open) return null;
     open = false;
-    native.filterCapture(opened, nothing);
+    native.filterCapture(opened, rejectAll);
     const taken = await inTurn(() => native.takeCapture(opened)).catch(() => null);
     return typeof taken === 'number' ? null : taken;
   };
@@ -76,6 +76,6 @@ function captureOf(native: Native, opened: NativeCapture): Capture {
       const packets = keepPackets(raw, traffic);
       return { pcap: pcapFile(packets, snapLength), summary: summaryOf(packets, lost) };
     },
-    drop: () => void end(),
+    discard: () => void end(),
   };
 }

@@ -15,12 +15,12 @@ export function clientCertificateFor(
   target: { host: string; port: number },
 ): ClientCertificate | null {
   let best: ClientCertificate | null = null;
-  let bestIsExact = false;
+  let isBestExact = false;
   for (const certificate of certificates) {
     const match = certificateHostMatch(certificate.host, target);
-    if (match === null || (bestIsExact && match !== 'exact')) continue;
+    if (match === null || (isBestExact && match !== 'exact')) continue;
     best = certificate;
-    bestIsExact = match === 'exact';
+    isBestExact = match === 'exact';
   }
   return best;
 }

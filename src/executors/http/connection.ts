@@ -146,10 +146,10 @@ async function resolve(
       return await io.network.resolve(host, { family, signal: io.signal });
     } catch (error: unknown) {
       failure ??= error;
-      const otherFamilyMayKnow =
+      const canTryOtherFamily =
         error instanceof ResolveError &&
         (error.code === 'ENOTFOUND' || error.code === 'ERR_INVALID_IP_ADDRESS');
-      if (!otherFamilyMayKnow) throw error;
+      if (!canTryOtherFamily) throw error;
     }
   }
   throw failure;

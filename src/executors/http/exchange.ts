@@ -112,7 +112,7 @@ export function exchange(
         settle(null);
         withoutStacks();
       },
-      onResponseError: (_controller, error) => settle(described(error, socket)),
+      onResponseError: (_controller, error) => settle(asProtocolError(error, socket)),
     };
 
     if (signal.aborted) {
@@ -152,7 +152,7 @@ export function exchange(
  * undici has one code for a peer that closed the connection and, with HTTP/1.1, for one that sent unexpected data. An
  * HTTP/2 peer that closes may announce it first (GOAWAY).
  */
-function described(error: Error & { code?: unknown }, socket: MaybeHttp2): Error {
+function asProtocolError(error: Error & { code?: unknown }, socket: MaybeHttp2): Error {
   if (error.code !== 'UND_ERR_SOCKET' || socket.readableEnded || socket.alpnProtocol === 'h2') return error;
   return Object.assign(new Error(`the answer is not valid HTTP: ${error.message}`), {
     code: 'HTTP_PROTOCOL_ERROR',

@@ -108,7 +108,7 @@ export function commonDetails(
 
 /** Milliseconds with three decimals. */
 /** The outcome of a check whose definition does not give a valid request. Rethrows any other error. */
-export function unsendable(error: unknown, request: { method: string; url: string }): Outcome {
+export function invalidRequestOutcome(error: unknown, request: { method: string; url: string }): Outcome {
   if (!(error instanceof HttpFailure)) throw error;
   return {
     base: { ok: false, reason: reasonOf(error.code, error.message) },

@@ -88,11 +88,11 @@ function locationOf(base: URL, response: Received): URL {
   return url;
 }
 
-function without(headers: readonly string[], unwanted: (name: string) => boolean): string[] {
+function without(headers: readonly string[], bodyHeaders: (name: string) => boolean): string[] {
   const kept: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i] ?? '';
-    if (!unwanted(name.toLowerCase())) kept.push(name, headers[i + 1] ?? '');
+    if (!bodyHeaders(name.toLowerCase())) kept.push(name, headers[i + 1] ?? '');
   }
   return kept;
 }

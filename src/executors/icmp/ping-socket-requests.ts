@@ -79,21 +79,21 @@ export function createPingSocket(way: 'ping' | 'raw', open: (events: EchoEvents)
       if (end()) reject(error);
     };
     const onAbort = (): void => fail(signal.reason);
-    const trySending = (leftMs: number): void => {
+    const sendWithRetry = (leftMs: number): void => {
       const errnoName = port.send(sequence, address, payloadBytes, ttl);
       if (errnoName === null) {
         // The event loop runs timers before it reads sockets: after a long pause the reply may have arrived but is
         // unread.
         timer = setTimeout(() => setImmediate(settle, null), leftMs);
       } else if ((errnoName === 'EAGAIN' || errnoName === 'ENOBUFS') && leftMs > noBufferWaitMs) {
-        timer = setTimeout(trySending, noBufferWaitMs, leftMs - noBufferWaitMs);
+        timer = setTimeout(sendWithRetry, noBufferWaitMs, leftMs - noBufferWaitMs);
       } else {
         fail(sendError(errnoName));
       }
     };
     pending.set(sequence, { timeoutMs, settle, fail });
     signal.addEventListener('abort', onAbort);
-    trySending(timeoutMs);
+    sendWithRetry(timeoutMs);
   }
 
   return {

@@ -42,7 +42,9 @@ type Answer =
 export function candidateNames(name: string, conf: Pick<ResolvConf, 'search' | 'ndots'>): string[] {
   if (name.endsWith('.')) return [name];
   const dots = name.split('.').length - 1;
-  const searched = conf.search.map((domain) => `${name}.${domain}`).filter((full) => full.length <= 253);
+  const searched = conf.search
+    .map((domain) => `${name}.${domain}`)
+    .filter((fullName) => fullName.length <= 253);
   return dots >= conf.ndots ? [name, ...searched] : [...searched, name];
 }
 

@@ -15,7 +15,7 @@ test.runIf(process.platform === 'linux')(
   'a data directory that cannot be created is reported and does not stop the agent',
   () => {
     expect(() => openDataDir('/proc/nowhere/data')).toThrow(
-      /^AGENT_DATA_DIR: cannot write in \/proc\/nowhere\/data \(ENOENT\): name a folder/,
+      /^AGENT_DATA_DIR: cannot write in \/proc\/nowhere\/data \(ENOENT\): choose a folder/,
     );
   },
 );

@@ -29,7 +29,7 @@ import { testLeases } from './test-leases.ts';
 
 const tried = await openCapture([]);
 const canCapture = 'take' in tried;
-if ('take' in tried) tried.drop();
+if ('take' in tried) tried.discard();
 
 const network = createNetwork({ useOsDnsResolver: false });
 let folder: string;

@@ -22,7 +22,7 @@ import { readPcap } from '../../helpers/network/pcap.ts';
 /** Captures over loopback: what of real packets is kept, counted, cut away. */
 
 const tried = await openCapture([]);
-if ('take' in tried) tried.drop();
+if ('take' in tried) tried.discard();
 else process.stderr.write(`skipped here: packet captures: ${tried.unavailable}\n`);
 const can = 'take' in tried;
 
@@ -99,7 +99,7 @@ test('a filter is as short as its jumps demand, however many addresses there are
   // Two addresses and two ports of each packet are compared, in both families, and the one that an ICMP error is about.
   expect(program.length / 8).toBeLessThanOrEqual(60 + 10 * maxFilterAddresses);
   expect(captureFilter([]).length % 8).toBe(0);
-  if (can) (await capturing(many)).drop();
+  if (can) (await capturing(many)).discard();
 });
 
 const hosts = ['127.0.0.1', ...(hasIpv6Loopback ? ['::1'] : [])];
@@ -121,7 +121,7 @@ test.skipIf(!can).each(hosts)(
     ).toEqual([true, true]);
     expect(Math.abs((packets[0]?.seconds ?? 0) - Date.now() / 1000)).toBeLessThan(60);
     expect(await capture.take(noTraffic)).toBeNull();
-    capture.drop();
+    capture.discard();
   },
 );
 
