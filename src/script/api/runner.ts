@@ -59,8 +59,7 @@ export function createScriptRunner(parts: {
   let phase: Phase = 'setup';
   let lastId = 0;
   let messages = 0;
-  let raw = 0;
-  let heapExhausted = false;
+  const output = createRawOutput((level, line) => options.log(level, `${phase}: ${line}`));
   /** The child is being killed; it takes no further script. */
   let isEnding = false;
 
@@ -103,23 +102,15 @@ export function createScriptRunner(parts: {
     }
   };
 
-  const onLine = (line: string, stream: 'stdout' | 'stderr') => {
-    if (line.includes('heap out of memory')) heapExhausted = true;
-    raw += 1;
-    if (raw === rawLines) options.log('warn', `${phase}: further output of the scripts is dropped`);
-    if (raw < rawLines)
-      options.log(stream === 'stdout' ? 'info' : 'warn', `${phase}: ${line.slice(0, 4096)}`);
-  };
-
   /** The child of this run: the current one, or a new one if that has exited. */
   const openChild = async (): Promise<ApiChild> => {
     if (child !== null && !child.hasEnded()) return child;
     const next = pool.take(runtime);
     child = next;
     messages = 0;
-    heapExhausted = false;
+    output.startProcess();
     isEnding = false;
-    next.attend({ onLine, onMessage });
+    next.attend({ onLine: output.onLine, onMessage });
     await readyOrAborted(next, signal);
     const open: OpenMessage = {
       kind: 'open',
@@ -149,7 +140,7 @@ export function createScriptRunner(parts: {
       running = { id, name, settle };
       signal.addEventListener('abort', onAbort, { once: true });
       void current.ended.then((end) => {
-        if (running?.id === id) settle(endedOf(end, name, heapExhausted));
+        if (running?.id === id) settle(endedOf(end, name, output.heapExhausted()));
       });
       current.send({ kind: 'run', id, phase, content, ...input });
     });
@@ -175,6 +166,25 @@ export function createScriptRunner(parts: {
     },
     kill: async () => {
       await child?.kill();
+    },
+  };
+}
+
+/** Logs what scripts print past the channel, up to a limit for all processes of the run. */
+function createRawOutput(log: (level: 'info' | 'warn', line: string) => void) {
+  let lines = 0;
+  let heapExhausted = false;
+  return {
+    onLine: (line: string, stream: 'stdout' | 'stderr'): void => {
+      if (line.includes('heap out of memory')) heapExhausted = true;
+      lines += 1;
+      if (lines === rawLines) log('warn', 'further output of the scripts is dropped');
+      if (lines < rawLines) log(stream === 'stdout' ? 'info' : 'warn', line.slice(0, 4096));
+    },
+    /** Whether the engine of the current process has reported that its heap is full. */
+    heapExhausted: (): boolean => heapExhausted,
+    startProcess: (): void => {
+      heapExhausted = false;
     },
   };
 }

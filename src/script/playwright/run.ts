@@ -3,6 +3,7 @@ import { browsersFor, findBrowsers, type Browsers, type BrowsersOptions } from '
 import { scriptTypeRows } from '../child/script-types.ts';
 import { beforeItsTurn, childSlots } from '../process/child-slots.ts';
 import type { ChildLimits } from '../process/program.ts';
+import { createWarmProcesses } from './warm-processes.ts';
 import { canSandbox } from './sandbox.ts';
 import { removeLeftFolders, startProcess, type WarmProcess } from './process.ts';
 import { runOnce } from './once.ts';
@@ -50,13 +51,11 @@ const defaultBrowserStartMs = 25_000;
 export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner {
   const limits = { ...defaultLimits, ...options.limits };
   const idleMs = options.idleMs ?? defaultIdleMs;
-  const waiting = new Map<string, { process: Promise<WarmProcess>; timer: NodeJS.Timeout }>();
   const browsersOf = new Map<string, Promise<Browsers>>();
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
   /** When the last run of each runtime ended, by performance.now(). */
   const lastEnd = new Map<string, number>();
-  const discarding = new Set<Promise<void>>();
 
   const browsers = (runtime: Runtime): Promise<Browsers> => {
     const known = browsersOf.get(runtime.folder);
@@ -77,38 +76,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
       limits,
     });
   };
-  const discard = (process: Promise<WarmProcess>) => {
-    const done = (async () => {
-      const made = await process.catch(() => null);
-      await made?.discard();
-    })();
-    discarding.add(done);
-    void done.finally(() => discarding.delete(done));
-  };
-  const warm = (runtime: Runtime) => {
-    if (closing.signal.aborted || waiting.has(runtime.folder)) return;
-    const process = start(runtime);
-    const drop = () => {
-      if (waiting.get(runtime.folder)?.process !== process) return;
-      waiting.delete(runtime.folder);
-      discard(process);
-    };
-    const timer = setTimeout(drop, idleMs);
-    timer.unref();
-    waiting.set(runtime.folder, { process, timer });
-    process.then((made) => made.child.ended).then(drop, drop);
-  };
-  /** The waiting process, or a new one if none waits or it has exited. */
-  const take = async (runtime: Runtime): Promise<WarmProcess> => {
-    const waited = waiting.get(runtime.folder);
-    waiting.delete(runtime.folder);
-    clearTimeout(waited?.timer);
-    const ready = await waited?.process.catch(() => undefined);
-    if (ready === undefined) return start(runtime);
-    if (ready.end === null) return ready;
-    await ready.discard();
-    return start(runtime);
-  };
+  const warmProcesses = createWarmProcesses({ start, idleMs, signal: closing.signal });
 
   const run = async (runtime: Runtime, given: PlaywrightOptions): Promise<PlaywrightRun> => {
     const signal = AbortSignal.any([given.signal, closing.signal]);
@@ -127,7 +95,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
     });
     try {
       const found = await browsers(runtime);
-      return await runOnce(await take(runtime), {
+      return await runOnce(await warmProcesses.take(runtime), {
         ...given,
         signal,
         runtime,
@@ -140,7 +108,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
       release();
       lastEnd.set(runtime.folder, performance.now());
       // Not during another run's measurements: the end of that run starts the next process.
-      if (running.size <= 1 && !isSeldom) warm(runtime);
+      if (running.size <= 1 && !isSeldom) warmProcesses.warm(runtime);
     }
   };
 
@@ -157,12 +125,7 @@ export function createPlaywrightRunner(options: RunnerOptions): PlaywrightRunner
     },
     close: async () => {
       closing.abort(new AgentError('INTERNAL', 'the agent is stopping'));
-      for (const { process, timer } of waiting.values()) {
-        clearTimeout(timer);
-        discard(process);
-      }
-      waiting.clear();
-      await Promise.all([...running, ...discarding]);
+      await Promise.all([...running, warmProcesses.close()]);
     },
   };
 }

@@ -1,14 +1,9 @@
 import { createCutFinder, type CutFinder } from './cut-finder.ts';
-import { hashBytes, PrefixHashes } from './substring-hash.ts';
-import {
-  blockBytes,
-  blockPrime,
-  createShiftTable,
-  laneBytes,
-  shiftAt,
-  windowsInLanes,
-} from './shift-table.ts';
-import { storedLength, storePatterns, type Pattern, type PatternStore } from './pattern-store.ts';
+import { createChains, windowHash } from './chains.ts';
+import { createExactIndex, type ExactIndex } from './exact-index.ts';
+import { hashBytes } from './substring-hash.ts';
+import { blockBytes, createShiftTable, laneBytes, shiftAt, windowsInLanes } from './shift-table.ts';
+import { storedLength, storePatterns, type Pattern } from './pattern-store.ts';
 
 /**
  * Finds many patterns at once in bytes, with Wu and Manber's algorithm ("A fast algorithm for multi-pattern searching",
@@ -165,84 +160,4 @@ function addSpan(spans: Spans, start: number, end: number): void {
     spans.length -= 2;
   }
   spans.push(from, to);
-}
-
-const windowPrime = 0x01000193;
-
-const windowHash = (bytes: Uint8Array, from: number, to: number): number => {
-  let hash = 0;
-  for (let i = from; i < to; i++) hash = Math.imul(hash ^ (bytes[i] ?? 0), windowPrime);
-  return hash ^ (hash >>> 15);
-};
-
-/**
- * Lists of patterns with the same first window, longest first: `heads` has the first of each, at the window's hash or
- * after it, and `next` the following one.
- */
-type Chains = { readonly heads: Int32Array; readonly hashes: Int32Array; readonly next: Int32Array };
-
-function createChains(store: PatternStore, window: number): Chains {
-  const heads = new Int32Array(2 ** Math.ceil(Math.log2(store.count * 2 + 2))).fill(-1);
-  const hashes = new Int32Array(heads.length);
-  const next = new Int32Array(store.count);
-  const slotMask = heads.length - 1;
-  for (let index = store.count - 1; index >= 0; index--) {
-    const offset = store.offsets[index] ?? 0;
-    const hash = windowHash(store.pool, offset, offset + window);
-    let slot = hash & slotMask;
-    while ((heads[slot] ?? -1) >= 0 && hashes[slot] !== hash) slot = (slot + 1) & slotMask;
-    next[index] = heads[slot] ?? -1;
-    heads[slot] = index;
-    hashes[slot] = hash;
-  }
-  return { heads, hashes, next };
-}
-
-type ExactIndex = {
-  read(text: Uint8Array, from: number, to: number): void;
-  longestAt(start: number, end: number, covered: number): number;
-};
-
-/** Patterns by length and hash, with the lengths that occur for each first window, longest first. */
-function createExactIndex(store: PatternStore, window: number): ExactIndex {
-  const size = 2 ** Math.ceil(Math.log2(store.count * 2 + 2));
-  const slots = new Int32Array(size).fill(-1);
-  const mask = size - 1;
-  const lengthsOf = new Map<number, number[]>();
-  const prefixes = new PrefixHashes();
-  const slotOf = (first: number, length: number): number =>
-    (Math.imul(first ^ length, blockPrime) >>> 7) & mask;
-  for (let index = 0; index < store.count; index++) {
-    const length = store.lengths[index] ?? 0;
-    let slot = slotOf(store.hashes1[index] ?? 0, length);
-    while ((slots[slot] ?? -1) >= 0) slot = (slot + 1) & mask;
-    slots[slot] = index;
-    const offset = store.offsets[index] ?? 0;
-    const key = hashBytes(store.pool, offset, offset + window).first;
-    const lengths = lengthsOf.get(key);
-    if (lengths === undefined) lengthsOf.set(key, [length]);
-    else if (lengths[lengths.length - 1] !== length) lengths.push(length);
-  }
-  return {
-    read: (text, from, to) => prefixes.read(text, from, to),
-    longestAt(start, end, covered) {
-      const lengths = lengthsOf.get(prefixes.first(start, window));
-      if (lengths === undefined) return -1;
-      for (const length of lengths) {
-        if (start + length <= covered) return -1;
-        if (start + length > end) continue;
-        const first = prefixes.first(start, length);
-        let second: number | null = null;
-        let slot = slotOf(first, length);
-        for (let index = slots[slot] ?? -1; index >= 0; index = slots[slot] ?? -1) {
-          if (store.hashes1[index] === first && store.lengths[index] === length) {
-            second ??= prefixes.second(start, length);
-            if (store.hashes2[index] === second) return index;
-          }
-          slot = (slot + 1) & mask;
-        }
-      }
-      return -1;
-    },
-  };
 }

@@ -9,7 +9,8 @@ import {
   type OpenMessage,
   type RunMessage,
 } from './messages.ts';
-import { createModules, Refusal, type ScriptModules } from './modules.ts';
+import { Refusal } from './compile.ts';
+import { createModules, type ScriptModules } from './modules.ts';
 import { describe, environmentChanges, readBody, readOnly, readRequest, responseOf } from './values.ts';
 
 /**

@@ -1,12 +1,7 @@
 import { createRequire, isBuiltin } from 'node:module';
 import { posix } from 'node:path';
 import { limitPackageSearch } from './module-paths.ts';
-import * as vm from 'node:vm';
-
-/** An error that the check's author must fix: reported as SCRIPT_INVALID, not as an exception of its code. */
-export class Refusal extends Error {
-  override readonly name = 'Error';
-}
+import { compiled, json, Refusal, scriptName, shown } from './compile.ts';
 
 /**
  * Built-in modules that setup and teardown scripts may require (facts, 5.4). This is a convenience, not a barrier:
@@ -41,9 +36,6 @@ export type ScriptModules = {
   placeOf: (stack: string) => string | null;
 };
 
-/** The name of the script itself, in stacks and as an importer. */
-const scriptName = 'script.js';
-
 /** Provides `require` for the scripts of one run: their own files, allowed built-ins, the packages of the runtime. */
 export function createModules(options: {
   files: readonly { path: string; content: string }[];
@@ -66,43 +58,9 @@ export function createModules(options: {
           `require('${shown(specifier)}'): you can require only files of the check and packages`,
         );
       }
-      if (isBuiltin(specifier)) return builtin(specifier);
-      return packaged(specifier);
+      if (isBuiltin(specifier)) return builtin(packages, specifier);
+      return packaged(packages, options.runtime, specifier);
     };
-
-  const builtin = (specifier: string): unknown => {
-    const name = specifier.replace(/^node:/, '').split('/')[0] ?? '';
-    if (!allowedBuiltins.includes(name)) {
-      throw new Refusal(
-        `the module ${shown(specifier)} is not available in setup and teardown scripts; available built-in modules: ${allowedBuiltins.join(', ')}`,
-      );
-    }
-    return packages(specifier);
-  };
-
-  const packaged = (specifier: string): unknown => {
-    const [first = '', second = ''] = specifier.split('/');
-    const name = specifier.startsWith('@') ? `${first}/${second}` : first;
-    if (browserPackages.includes(name)) {
-      throw new Refusal(
-        `the package ${shown(name)} is not available in setup and teardown scripts; use a browser or multi-step check`,
-      );
-    }
-    try {
-      return packages(specifier);
-    } catch (error) {
-      const { code, message } = error as { code?: unknown; message?: unknown }; // whatever the package threw
-      if (code === 'MODULE_NOT_FOUND' && String(message).includes(`'${specifier}'`)) {
-        throw new Refusal(`the package ${shown(specifier)} is not in the runtime ${options.runtime}`);
-      }
-      if (code === 'ERR_REQUIRE_ESM') {
-        throw new Refusal(
-          `the package ${shown(specifier)} is an ES module: write await import('${shown(specifier)}')`,
-        );
-      }
-      throw error;
-    }
-  };
 
   const ownFile = (specifier: string, importer: string): unknown => {
     const wanted = posix.join(posix.dirname(importer), specifier);
@@ -151,43 +109,38 @@ export function createModules(options: {
   };
 }
 
-/** Lets scripts import packages that are ES modules only, as from a file in the working folder. Not in Node 18. */
-const dynamicImport: unknown = Reflect.get(vm, 'constants')?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
-
-function compiled(path: string, content: string, kind: 'function' | 'async function'): unknown {
-  if (/\.(?:ts|mts|cts|mjs|tsx|jsx)$/.test(path)) {
+/** An allowed built-in module. Throws Refusal for others. */
+function builtin(packages: Require, specifier: string): unknown {
+  const name = specifier.replace(/^node:/, '').split('/')[0] ?? '';
+  if (!allowedBuiltins.includes(name)) {
     throw new Refusal(
-      `the file ${path} cannot be loaded: setup and teardown scripts can use only CommonJS files (.js, .cjs, .json)`,
+      `the module ${shown(specifier)} is not available in setup and teardown scripts; available built-in modules: ${allowedBuiltins.join(', ')}`,
     );
   }
-  const wrapped = `(${kind} (require, module, exports, __filename, __dirname) {\n${content.replace(/^#!.*/, '')}\n})`;
-  let script: vm.Script;
+  return packages(specifier);
+}
+
+/** A package of the runtime, given by the runtime's `require`. Throws Refusal if it is not available. */
+function packaged(packages: Require, runtime: string, specifier: string): unknown {
+  const [first = '', second = ''] = specifier.split('/');
+  const name = specifier.startsWith('@') ? `${first}/${second}` : first;
+  if (browserPackages.includes(name)) {
+    throw new Refusal(
+      `the package ${shown(name)} is not available in setup and teardown scripts; use a browser or multi-step check`,
+    );
+  }
   try {
-    script = new vm.Script(wrapped, {
-      filename: path,
-      lineOffset: -1,
-      ...(dynamicImport === undefined ? {} : { importModuleDynamically: dynamicImport as never }), // missing in older type definitions
-    });
+    return packages(specifier);
   } catch (error) {
-    const { message, stack } = error as { message?: unknown; stack?: unknown }; // a SyntaxError of the engine
-    const line = /:(\d+)/.exec(String(stack).split('\n', 1)[0] ?? '')?.[1] ?? '?';
-    const text = String(message);
-    const remedy = /import statement|Unexpected token 'export'|import\.meta/.test(text)
-      ? "; scripts are CommonJS: use require('…') and module.exports instead of import and export"
-      : '';
-    throw new Refusal(`${path === scriptName ? '' : `${path} `}line ${line}: SyntaxError: ${text}${remedy}`);
+    const { code, message } = error as { code?: unknown; message?: unknown }; // whatever the package threw
+    if (code === 'MODULE_NOT_FOUND' && String(message).includes(`'${specifier}'`)) {
+      throw new Refusal(`the package ${shown(specifier)} is not in the runtime ${runtime}`);
+    }
+    if (code === 'ERR_REQUIRE_ESM') {
+      throw new Refusal(
+        `the package ${shown(specifier)} is an ES module: write await import('${shown(specifier)}')`,
+      );
+    }
+    throw error;
   }
-  return script.runInThisContext();
-}
-
-function json(path: string, content: string): unknown {
-  try {
-    return JSON.parse(content);
-  } catch {
-    throw new Refusal(`the file ${path} is not valid JSON`);
-  }
-}
-
-function shown(text: string, length = 100): string {
-  return text.length > length ? `${text.slice(0, length)}…` : text;
 }

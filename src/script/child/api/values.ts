@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { bytesBetween, type ChangedRequest, type RequestMessage, type ResponseMessage } from './messages.ts';
-import { Refusal } from './modules.ts';
+import { Refusal } from './compile.ts';
 
 /** Reads what a script left in its globals back into the agent's own formats. The values may be anything. */
 

@@ -117,7 +117,9 @@ async function noLockFile(folder: string): Promise<FatalError> {
       yarn: 'yarn install',
       bun: 'bun install --lockfile-only',
     }[wanted] ?? 'npm install --package-lock-only';
-  return unusable(`neither ${folder} nor a folder above it has a lock file; create one with: ${command}`);
+  return unusable(
+    `${folder} has no lock file, and neither do its parent folders; create one with: ${command}`,
+  );
 }
 
 type WalkOptions = {

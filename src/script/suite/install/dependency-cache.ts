@@ -82,123 +82,144 @@ const defaultMaxBytes = 10 * 1024 ** 3;
 
 /** Opens the cache in `folder` and creates the folder. It is cheap; call it for each run. */
 export function openDependencyCache(options: DependencyCacheOptions): DependencyCache {
-  const { folder, log, maxBytes = defaultMaxBytes, now = Date.now } = options;
+  const cache: Cache = { maxBytes: defaultMaxBytes, now: Date.now, ...options };
   return {
-    take: async (key, to, signal) => {
-      const from = join(folder, key);
-      let manifest: Manifest;
-      try {
-        manifest = readManifest(await readFile(join(from, manifestName), 'utf8'));
-      } catch (error: unknown) {
-        if (codeOf(error) !== 'ENOENT') {
-          log(`Cached dependencies are not used: ${toError(error).message}`);
-          await drop(folder, key);
-        }
-        return false;
-      }
-      const copied: string[] = [];
-      try {
-        // Before copying: an entry in use is the last to be deleted.
-        const seconds = now() / 1000;
-        await utimes(join(from, manifestName), seconds, seconds);
-        for (const part of parts) {
-          const { paths, executable, ...expected } = manifest[part];
-          if (paths.length === 0 && executable.length === 0) continue;
-          await mkdir(to[part], { recursive: true });
-          await refuseOutside(to[part], { paths, executable });
-          copied.push(...paths.map((path) => join(to[part], path)));
-          await copyTree({ from: join(from, part), to: to[part], paths, signal });
-          const count = await countTree(to[part], paths);
-          if (count.entries !== expected.entries || count.bytes !== expected.bytes)
-            throw new DamagedEntry('an entry differs from what was stored');
-          for (const path of executable) await chmod(join(to[part], path), 0o755);
-        }
-        return true;
-      } catch (error: unknown) {
-        for (const path of copied) await removeTree(path).catch(() => undefined);
-        if (signal.aborted) throw signal.reason;
-        log(`Cached dependencies are not used: ${toError(error).message}`);
-        if (error instanceof DamagedEntry) await drop(folder, key);
-        return false;
-      }
-    },
-
-    before: async (folders) => {
-      try {
-        await mkdir(folders.programs, { recursive: true });
-        const [project, programs] = [await listTree(folders.project), await listTree(folders.programs)];
-        return { folders, project, programs };
-      } catch (error: unknown) {
-        log(`Dependencies will not be cached: ${toError(error).message}`);
-        return null;
-      }
-    },
-
-    draft: async (key, { before, replace, signal }) => {
-      const path = join(folder, `.draft-${process.pid}-${randomUUID()}`);
-      ownDrafts.add(basename(path));
-      const discard = async (): Promise<void> => {
-        await removeTree(path).catch(() => undefined);
-        ownDrafts.delete(basename(path));
-      };
-      try {
-        await mkdir(path, { recursive: true, mode: 0o700 });
-        await removeLeftovers(folder, now());
-        const manifest = {} as Manifest; // both parts are set below
-        for (const part of parts) {
-          const from = before.folders[part];
-          // Through a link, the agent would copy files that the suite itself must not read.
-          if (!lstatSync(from).isDirectory()) throw new Error(`the install has replaced the folder ${part}`);
-          const { added, changed, executable } = await changesSince(from, before[part]);
-          if (added.length > maxPaths) throw new Error(`the install left files in ${added.length} places`);
-          const count = await countTree(from, added);
-          const room = await roomNow();
-          if (count.bytes > room)
-            throw new Error(`the install left ${count.bytes} bytes, and there is room for ${room}`);
-          // A suite's own files are in its bundle; package managers may rewrite a lock file without changing its
-          // meaning.
-          const foreign = changed.find(
-            (each) => !['package.json', ...lockFileNames].includes(basename(each)),
-          );
-          if (foreign !== undefined) throw new Error(`the install changed a file of the bundle: ${foreign}`);
-          manifest[part] = { ...count, paths: added, executable };
-          await mkdir(join(path, part));
-          await copyTree({ from, to: join(path, part), paths: added, signal });
-        }
-        await writeFile(join(path, manifestName), JSON.stringify(manifest));
-        return { publish: () => publish(path, { key, replace }).finally(discard), discard };
-      } catch (error: unknown) {
-        await discard();
-        if (signal.aborted) throw signal.reason;
-        log(`Dependencies are not cached: ${toError(error).message}`);
-        return null;
-      }
-    },
+    take: (key, to, signal) => takeEntry(cache, { key, to, signal }),
+    before: (folders) => listBefore(cache, folders),
+    draft: (key, { before, replace, signal }) => draftEntry(cache, { key, before, replace, signal }),
   };
+}
 
-  /** Free room in bytes: never more than a fifth of the free disk space. */
-  async function roomNow(): Promise<number> {
-    const { bavail, bsize } = await statfs(folder);
-    return Math.min(maxBytes, Math.floor((bavail * bsize) / 5));
-  }
+type Cache = Required<DependencyCacheOptions>;
 
-  async function publish(path: string, { key, replace }: { key: string; replace: boolean }): Promise<void> {
-    try {
-      const manifest = readManifest(await readFile(join(path, manifestName), 'utf8'));
-      const size = parts.reduce((bytes, part) => bytes + manifest[part].bytes, 0);
-      const room = await roomNow();
-      if (size > room) throw new Error(`they take ${size} bytes, and there is room for ${room}`);
-      for (const each of await entriesToDrop({ folder, keep: key, room: room - size, now: now() }))
-        await drop(folder, each);
-      if (replace) await drop(folder, key);
-      else if (existsSync(join(folder, key))) return;
-      const seconds = now() / 1000;
-      await utimes(join(path, manifestName), seconds, seconds);
-      await rename(path, join(folder, key));
-      log('Dependencies are cached for the next runs');
-    } catch (error: unknown) {
-      log(`Dependencies are not cached: ${toError(error).message}`);
+async function takeEntry(
+  { folder, log, now }: Cache,
+  { key, to, signal }: { key: string; to: CachedFolders; signal: AbortSignal },
+): Promise<boolean> {
+  const from = join(folder, key);
+  let manifest: Manifest;
+  try {
+    manifest = readManifest(await readFile(join(from, manifestName), 'utf8'));
+  } catch (error: unknown) {
+    if (codeOf(error) !== 'ENOENT') {
+      log(`Cached dependencies are not used: ${toError(error).message}`);
+      await drop(folder, key);
     }
+    return false;
+  }
+  const copied: string[] = [];
+  try {
+    // Before copying: an entry in use is the last to be deleted.
+    const seconds = now() / 1000;
+    await utimes(join(from, manifestName), seconds, seconds);
+    for (const part of parts) {
+      const { paths, executable, ...expected } = manifest[part];
+      if (paths.length === 0 && executable.length === 0) continue;
+      await mkdir(to[part], { recursive: true });
+      await refuseOutside(to[part], { paths, executable });
+      copied.push(...paths.map((path) => join(to[part], path)));
+      await copyTree({ from: join(from, part), to: to[part], paths, signal });
+      const count = await countTree(to[part], paths);
+      if (count.entries !== expected.entries || count.bytes !== expected.bytes)
+        throw new DamagedEntry('an entry differs from what was stored');
+      for (const path of executable) await chmod(join(to[part], path), 0o755);
+    }
+    return true;
+  } catch (error: unknown) {
+    for (const path of copied) await removeTree(path).catch(() => undefined);
+    if (signal.aborted) throw signal.reason;
+    log(`Cached dependencies are not used: ${toError(error).message}`);
+    if (error instanceof DamagedEntry) await drop(folder, key);
+    return false;
+  }
+}
+
+async function listBefore({ log }: Cache, folders: CachedFolders): Promise<BeforeInstall | null> {
+  try {
+    await mkdir(folders.programs, { recursive: true });
+    const [project, programs] = [await listTree(folders.project), await listTree(folders.programs)];
+    return { folders, project, programs };
+  } catch (error: unknown) {
+    log(`Dependencies will not be cached: ${toError(error).message}`);
+    return null;
+  }
+}
+
+async function draftEntry(
+  cache: Cache,
+  {
+    key,
+    before,
+    replace,
+    signal,
+  }: { key: string; before: BeforeInstall; replace: boolean; signal: AbortSignal },
+): Promise<DependencyDraft | null> {
+  const { folder, log, now } = cache;
+  const path = join(folder, `.draft-${process.pid}-${randomUUID()}`);
+  ownDrafts.add(basename(path));
+  const discard = async (): Promise<void> => {
+    await removeTree(path).catch(() => undefined);
+    ownDrafts.delete(basename(path));
+  };
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    await removeLeftovers(folder, now());
+    const manifest = {} as Manifest; // both parts are set below
+    for (const part of parts) {
+      const from = before.folders[part];
+      // Through a link, the agent would copy files that the suite itself must not read.
+      if (!lstatSync(from).isDirectory()) throw new Error(`the install has replaced the folder ${part}`);
+      const { added, changed, executable } = await changesSince(from, before[part]);
+      if (added.length > maxPaths) throw new Error(`the install left files in ${added.length} places`);
+      const count = await countTree(from, added);
+      const room = await roomIn(cache);
+      if (count.bytes > room)
+        throw new Error(`the install left ${count.bytes} bytes, and there is room for ${room}`);
+      // A suite's own files are in its bundle; package managers may rewrite a lock file without changing its
+      // meaning.
+      const foreign = changed.find((each) => !['package.json', ...lockFileNames].includes(basename(each)));
+      if (foreign !== undefined) throw new Error(`the install changed a file of the bundle: ${foreign}`);
+      manifest[part] = { ...count, paths: added, executable };
+      await mkdir(join(path, part));
+      await copyTree({ from, to: join(path, part), paths: added, signal });
+    }
+    await writeFile(join(path, manifestName), JSON.stringify(manifest));
+    return { publish: () => publish(cache, path, { key, replace }).finally(discard), discard };
+  } catch (error: unknown) {
+    await discard();
+    if (signal.aborted) throw signal.reason;
+    log(`Dependencies are not cached: ${toError(error).message}`);
+    return null;
+  }
+}
+
+/** Free room in bytes: never more than a fifth of the free disk space. */
+async function roomIn({ folder, maxBytes }: Cache): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return Math.min(maxBytes, Math.floor((bavail * bsize) / 5));
+}
+
+async function publish(
+  cache: Cache,
+  path: string,
+  { key, replace }: { key: string; replace: boolean },
+): Promise<void> {
+  const { folder, log, now } = cache;
+  try {
+    const manifest = readManifest(await readFile(join(path, manifestName), 'utf8'));
+    const size = parts.reduce((bytes, part) => bytes + manifest[part].bytes, 0);
+    const room = await roomIn(cache);
+    if (size > room) throw new Error(`they take ${size} bytes, and there is room for ${room}`);
+    for (const each of await entriesToDrop({ folder, keep: key, room: room - size, now: now() }))
+      await drop(folder, each);
+    if (replace) await drop(folder, key);
+    else if (existsSync(join(folder, key))) return;
+    const seconds = now() / 1000;
+    await utimes(join(path, manifestName), seconds, seconds);
+    await rename(path, join(folder, key));
+    log('Dependencies are cached for the next runs');
+  } catch (error: unknown) {
+    log(`Dependencies are not cached: ${toError(error).message}`);
   }
 }
 

@@ -176,12 +176,12 @@ test('entries outside the folder are refused, and nothing is written there', asy
       'appears twice, as a link and as a directory',
     ],
     [[file('door/evil'), symlink('door', 'real')], 'appears twice, as a directory and as a link'],
-    [[symlink('door', '../outside'), file('door/evil')], 'comes twice'],
+    [[symlink('door', '../outside'), file('door/evil')], 'appears twice'],
     [[symlink('evil', '../outside'), file('evil')], 'appears twice, as a link and as a file'],
     [[{ name: 'passwd', type: '1', link: '/etc/passwd' }], 'hard link that leads out'],
     [[{ name: 'passwd', type: '1', link: '../../etc/passwd' }], 'hard link that leads out'],
-    [[{ name: 'passwd', type: '1', link: 'nothing' }], 'is no file before it'],
-    [[folderEntry('d'), { name: 'x', type: '1', link: 'd' }], 'is no file before it'],
+    [[{ name: 'passwd', type: '1', link: 'nothing' }], 'is not an earlier file'],
+    [[folderEntry('d'), { name: 'x', type: '1', link: 'd' }], 'is not an earlier file'],
     [[{ name: 'pipe', type: '6' }], 'is a fifo'],
     [[{ name: 'null', type: '3' }], 'is a character-device'],
     [[{ name: 'sda', type: '4' }], 'is a block-device'],
@@ -193,7 +193,7 @@ test('entries outside the folder are refused, and nothing is written there', asy
       'a name of more than 255',
     ],
     [[pax({ path: 'x/'.repeat(600) }), file('x')], 'a path of more than 1024'],
-    [[folderEntry('only')], 'holds no files'],
+    [[folderEntry('only')], 'contains no files'],
   ];
   for (const [entries, words] of refusals) {
     const failure = await failureOf(unpackTar(...entries));
@@ -295,10 +295,10 @@ test('damaged archives', async () => {
     [good.subarray(0, good.length - 20_000), 'damaged'],
     [Buffer.from('no archive at all'), 'damaged'],
     [Buffer.alloc(0), 'damaged'],
-    [gzipSync(end), 'holds no files'],
-    [gzipSync('no tar in it'.repeat(100)), 'no tar archive'],
-    [gzipSync(tar(file('a', 'x'.repeat(5000))).subarray(0, 2048)), 'no tar archive'],
-    [gzipSync(Buffer.concat([tar(file('a')), randomBytes(4096)])), 'no tar archive'],
+    [gzipSync(end), 'contains no files'],
+    [gzipSync('no tar in it'.repeat(100)), 'not a tar archive'],
+    [gzipSync(tar(file('a', 'x'.repeat(5000))).subarray(0, 2048)), 'not a tar archive'],
+    [gzipSync(Buffer.concat([tar(file('a')), randomBytes(4096)])), 'not a tar archive'],
   ];
   for (const [bytes, words] of cases) {
     expect(await failureOf(unpack(bytes))).toEqual(invalid(words));

@@ -182,12 +182,12 @@ describe('an entry that can not be used', () => {
     [
       'lacks a file',
       (entry) => rmSync(join(entry, 'project/node_modules/a/index.js')),
-      /not what was stored/,
+      /differs from what was stored/,
     ],
     [
       'has a longer file',
       (entry) => put(entry, 'project/node_modules/a/index.js', 'longer'),
-      /not what was stored/,
+      /differs from what was stored/,
     ],
     [
       'lacks a folder',
