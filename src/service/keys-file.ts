@@ -17,6 +17,7 @@ export type Keys = {
   encryptionKey?: string;
 };
 
+/** Path of the keys file. */
 export function keysFilePath(dataDir: string): string {
   return join(dataDir, 'keys.json');
 }

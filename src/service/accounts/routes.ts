@@ -43,6 +43,7 @@ const presentAccount = ({ id, name, runtimeId, alertSettings, createdAt, updated
   updated_at: updatedAt?.toISOString() ?? null,
 });
 
+/** Registers the routes of accounts. */
 export function registerAccounts(api: PublicApi, { db, now }: ApiDeps): void {
   const tags = ['Accounts'];
 

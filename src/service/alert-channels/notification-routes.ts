@@ -75,6 +75,7 @@ const presentNotification = (row: NotificationRow) => ({
   updated_at: row.updatedAt?.toISOString() ?? null,
 });
 
+/** Registers the routes of the notification log. */
 export function registerAlertNotifications(api: PublicApi, { db }: ApiDeps): void {
   const tags = ['Alerts'];
   const notification = Type.Ref('AlertNotification');

@@ -66,6 +66,7 @@ export async function insertTestNotification(
   return rows.length > 0 ? id : null;
 }
 
+/** A notification of any account and alert type. */
 export async function findNotification(db: Queryable, id: string): Promise<NotificationRow | undefined> {
   const rows = await db.query<NotificationRow>(`select ${columns} from alert_notifications where id = $1`, [
     id,
@@ -153,6 +154,7 @@ export async function listNotifications(
   );
 }
 
+/** A notification of the account's log. */
 export async function findLoggedNotification(
   db: Queryable,
   { accountId, id }: { accountId: string; id: string },

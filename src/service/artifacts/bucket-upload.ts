@@ -25,6 +25,7 @@ export type Progress = { uploadId: string | null; parts: { etag: string; size: n
 export const lengthOf = ({ parts, tail }: Progress) =>
   parts.reduce((sum, { size }) => sum + size, tail.length);
 
+/** The progress of an upload; null if there is none. */
 export async function readUpload(calls: BucketCalls, id: string): Promise<Progress | null> {
   const { client, Bucket, stateOf, guarded, orNull } = calls;
   const found = await orNull(() => client.send(new GetObjectCommand({ Bucket, Key: stateOf(id) })));
@@ -36,6 +37,7 @@ export async function readUpload(calls: BucketCalls, id: string): Promise<Progre
   return { ...written, tail: bytes.subarray(line + 1) };
 }
 
+/** Stores the progress of an upload. */
 export async function saveUpload(
   calls: BucketCalls,
   id: string,
@@ -46,6 +48,7 @@ export async function saveUpload(
   await guarded(() => client.send(new PutObjectCommand({ Bucket, Key: stateOf(id), Body })));
 }
 
+/** Ends an upload and removes its progress. */
 export async function removeUpload(calls: BucketCalls, id: string, progress: Progress | null): Promise<void> {
   const { client, Bucket, keyOf, log } = calls;
   if (progress === null) return;
@@ -59,6 +62,7 @@ export async function removeUpload(calls: BucketCalls, id: string, progress: Pro
   await removeState(calls, id);
 }
 
+/** Uploads `bytes` as the next part and returns the new progress, with an empty tail. */
 export async function addPart(
   calls: BucketCalls,
   id: string,

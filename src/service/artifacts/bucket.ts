@@ -37,6 +37,7 @@ const silentMs = 60_000;
 const presignedSeconds = 300;
 const presignedFrom = 8 * 1024 * 1024;
 
+/** Creates the file storage in a bucket. */
 export function createBucketFiles(options: {
   client: S3Client;
   config: Pick<BucketConfig, 'bucket' | 'prefix' | 'presignedDownloads'>;

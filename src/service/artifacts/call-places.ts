@@ -4,6 +4,7 @@ export type Places = {
   within<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 };
 
+/** Allows `max` calls at the same time. */
 export function createPlaces(max: number): Places {
   let taken = 0;
   const waiting = new Set<() => void>();

@@ -70,6 +70,7 @@ export async function announceArtifact(
   return (await findArtifact(db, artifact)) ?? artifact;
 }
 
+/** The file with this key, stored or not. */
 export async function findArtifact(db: Queryable, key: ArtifactKey): Promise<ArtifactRow | undefined> {
   const rows = await db.query<ArtifactRow>(`select ${columns} from artifacts where ${isKey}`, [
     key.jobId,
@@ -163,6 +164,7 @@ export async function unfinishedArtifacts(
   return rows.map(({ id }) => id);
 }
 
+/** Deletes the rows of files; their bytes are deleted separately. */
 export async function forgetArtifacts(db: Queryable, ids: readonly string[]): Promise<void> {
   await db.query('delete from artifacts where id = any($1::uuid[])', [ids]);
 }

@@ -1,4 +1,4 @@
-/** The artifact store cannot be used at present; the API answers 503 with this message, and the client tries again later. */
+/** The artifact store cannot be used at present. The API answers 503 with this message, and clients retry later. */
 export class StoreUnavailable extends Error {
   readonly statusCode = 503;
   readonly attributes = {};

@@ -34,6 +34,7 @@ export type Partitions = {
   drop(table: PartitionedTable, before: number): Promise<string[]>;
 };
 
+/** Creates the partitions of the tables above. It caches which days have them. */
 export function createPartitions(db: Db): Partitions {
   /** Start (milliseconds) of the days that are known to have partitions. */
   const known = new Set<number>();
@@ -96,6 +97,7 @@ export async function dropPartition(db: Db, name: string): Promise<boolean> {
   }
 }
 
+/** Start of the UTC day of a time, both in milliseconds since the epoch. */
 export function dayOf(time: number): number {
   return Math.floor(time / dayMs) * dayMs;
 }

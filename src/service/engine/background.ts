@@ -67,6 +67,7 @@ type Queue = QueueOptions & { handler: Handler<object>; running: Set<Promise<voi
 /** What the work on an item needs. `stopping` fires when the service stops waiting for items. */
 type Parts = { db: Db; boss: PgBoss; log: Log; stopping: AbortSignal };
 
+/** Creates the background queues on the service database. */
 export function createBackground({ db, log }: { db: Db; log: Log }): Background {
   const queues = new Map<string, Queue>();
   const stopping = new AbortController();

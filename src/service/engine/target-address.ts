@@ -15,6 +15,7 @@ export type AddressKind = 'public' | 'private' | 'never';
 /** Link-local addresses serve cloud metadata, which includes credentials. */
 const neverRanges = ['linkLocal', 'multicast', 'broadcast'];
 
+/** The kind of an IP address; `never` for a text that is not one. */
 export function kindOfAddress(address: string): AddressKind {
   if (!ipaddr.isValid(address)) return 'never';
   // An IPv4-mapped IPv6 address counts as its IPv4 address.

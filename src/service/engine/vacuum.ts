@@ -21,18 +21,21 @@ const changedShare = 0.2;
  */
 const logBytes = 4 * 1024 * 1024;
 
+/** Creates the maintenance loop of the embedded database. */
 export function createVacuum({ db, log }: { db: Db; log: Log }): Loop {
   /**
    * Finds the tables to vacuum or analyse, including those of the background queues, because any table may change a
    * lot. Partitions of events and results need no statistics: they are read by time and by check.
    */
-  async function tablesToMaintain(): Promise<{ name: string; ofSpace: boolean; ofFigures: boolean }[]> {
+  async function tablesToMaintain(): Promise<
+    { name: string; needsVacuum: boolean; needsAnalyze: boolean }[]
+  > {
     return db.query(
       `select * from (
-         select t.relid::regclass::text as name, n_dead_tup > $1::float8 + $2::float8 * n_live_tup as "ofSpace",
-           n_mod_since_analyze > $3::float8 + $4::float8 * n_live_tup and not c.relispartition as "ofFigures"
+         select t.relid::regclass::text as name, n_dead_tup > $1::float8 + $2::float8 * n_live_tup as "needsVacuum",
+           n_mod_since_analyze > $3::float8 + $4::float8 * n_live_tup and not c.relispartition as "needsAnalyze"
          from pg_stat_user_tables t join pg_class c on c.oid = t.relid
-       ) as tables where "ofSpace" or "ofFigures" order by name`,
+       ) as tables where "needsVacuum" or "needsAnalyze" order by name`,
       [deadRows, deadShare, changedRows, changedShare],
     );
   }
@@ -60,9 +63,9 @@ export function createVacuum({ db, log }: { db: Db; log: Log }): Loop {
     work: async () => {
       if (!reserved) await reserveLog();
       reserved = true;
-      for (const { name, ofSpace, ofFigures } of await tablesToMaintain()) {
-        if (ofSpace) await db.exec(`vacuum ${name}`);
-        if (ofFigures) await db.exec(`analyze ${name}`);
+      for (const { name, needsVacuum, needsAnalyze } of await tablesToMaintain()) {
+        if (needsVacuum) await db.exec(`vacuum ${name}`);
+        if (needsAnalyze) await db.exec(`analyze ${name}`);
       }
       if ((await logSinceCheckpoint()) > logBytes) await db.exec('checkpoint');
       return everyMs;

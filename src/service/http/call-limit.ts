@@ -7,6 +7,7 @@ export type CallLimit = {
 const windowMs = 60_000;
 const maxNames = 50_000;
 
+/** Creates the limit. Counting restarts every minute, and earlier if there are too many names. */
 export function createCallLimit({ perMinute, now }: { perMinute: number; now: () => number }): CallLimit {
   let windowFrom = now();
   let calls = new Map<string, number>();

@@ -35,6 +35,7 @@ export function notFound(what: string, id: string, parameter = 'id'): HttpError 
   });
 }
 
+/** 409 for a request that contradicts the stored state. */
 export function conflict(message: string, attributes: ErrorAttributes = {}): HttpError {
   return new HttpError(409, message, attributes);
 }

@@ -5,6 +5,7 @@ export type Problems = {
   attributes: () => ErrorAttributes | null;
 };
 
+/** Collects the problems of a body by field path; `attributes` is null if there are none. */
 export function createProblems(): Problems {
   const reasons = new Map<string, string[]>();
   return {

@@ -19,6 +19,7 @@ export async function sampleLocations(db: Queryable, now: Date): Promise<void> {
 
 export type LocationSample = { sampledAt: Date; queueSize: number; oldestSeconds: number };
 
+/** Samples of a location between two times, both inclusive; oldest first. */
 export async function listLocationSamples(
   db: Queryable,
   { locationId, from, to }: { locationId: string; from: Date; to: Date },

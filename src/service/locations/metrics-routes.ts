@@ -30,6 +30,7 @@ export const LocationMetrics = open(
 const UnixSeconds = (description: string) =>
   Type.Number({ minimum: 0, maximum: 253_402_300_799, description });
 
+/** Registers the route of location samples. */
 export function registerLocationMetrics(api: PublicApi, { db, now }: Pick<ApiDeps, 'db' | 'now'>): void {
   api.get(
     '/v1/private-locations/:id/metrics',

@@ -50,6 +50,7 @@ export async function ensureDataCenterRows(
   });
 }
 
+/** Registers the routes of data-centre locations and their keys. */
 export function registerLocations(api: PublicApi, deps: ApiDeps): void {
   registerList(api, deps);
   registerListKeys(api, deps);

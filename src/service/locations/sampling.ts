@@ -48,6 +48,7 @@ const flushMs = 5_000;
 /** In the figures, suites and scripts share a queue; uptime checks have their own. */
 const queueOf = (lane: string): QueueName => (lane === laneOf.URL ? 'uptime' : 'main');
 
+/** Creates the collector and the loop that writes its figures. */
 export function createQueueWaits({ db, now, log }: { db: Db; now: () => number; log: Log }): QueueWaits {
   let waits: { locationId: string; queue: QueueName; milliseconds: number }[] = [];
   return {

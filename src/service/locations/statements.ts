@@ -19,6 +19,7 @@ export type LocationRow = {
 const columns = `id, name, slug_name as "slugName", icon, proxy_url as "proxyUrl", created_at as "createdAt",
   updated_at as "updatedAt"`;
 
+/** Returns false if a location of the account has that slug. */
 export async function insertPrivateLocation(
   db: Queryable,
   location: Omit<LocationRow, 'createdAt' | 'updatedAt'> & { accountId: string; now: Date },
@@ -85,6 +86,7 @@ export async function countPrivateLocations(db: Queryable, accountId: string): P
   return countRows(db, "from locations where account_id = $1 and kind = 'private'", [accountId]);
 }
 
+/** A page of an account's locations of one kind, oldest first. */
 export async function listLocations(
   db: Queryable,
   {
@@ -127,6 +129,7 @@ export async function lockPrivateLocation(
   return rows[0];
 }
 
+/** A data-centre location, locked until the transaction ends. */
 export async function lockDataCenter(
   db: Queryable,
   { accountId, code }: { accountId: string; code: string },

@@ -34,6 +34,7 @@ const notifyEndWithinMs = hourMs;
 const keepEventsMs = 90 * dayMs;
 const cleanEveryMs = hourMs;
 
+/** Creates the loop that does the due steps of windows and deletes old records. */
 export function createMaintenanceLoop({ db, background, now, log }: Deps): Loop {
   let cleanedAt = Number.NEGATIVE_INFINITY;
 

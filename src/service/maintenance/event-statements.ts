@@ -66,6 +66,7 @@ export async function lockMaintenanceEvent(tx: Db, id: string): Promise<Maintena
   return rows[0];
 }
 
+/** Marks an event as handled. */
 export async function markEventHandled(tx: Queryable, { id, now }: { id: string; now: Date }): Promise<void> {
   await tx.query('update maintenance_events set handled_at = $2 where id = $1', [id, now]);
 }

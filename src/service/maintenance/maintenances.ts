@@ -25,6 +25,7 @@ export type Maintenance = Occurrence & {
   updates: MaintenanceUpdate[];
 };
 
+/** Id of a window's occurrence, derived from its start in milliseconds since the epoch. */
 export function maintenanceId(windowId: number, startsAt: number): string {
   return scheduledRunId(`maintenance window ${windowId}`, startsAt);
 }

@@ -49,6 +49,7 @@ export async function findOpenMaintenances(
   );
 }
 
+/** Inserts or replaces the record of an occurrence. */
 export async function saveMaintenance(tx: Queryable, record: MaintenanceRecord): Promise<void> {
   await tx.query(
     `insert into maintenances (window_id, starts_at, ends_at, status, started_at, ended_at)
@@ -59,6 +60,7 @@ export async function saveMaintenance(tx: Queryable, record: MaintenanceRecord):
   );
 }
 
+/** Deletes the record of an occurrence. */
 export async function deleteMaintenance(
   tx: Queryable,
   { windowId, startsAt }: { windowId: number; startsAt: Date },

@@ -19,7 +19,8 @@ export type Recurrence = {
   repeat: {
     interval: number;
     unit: RepeatUnit;
-    /** The last moment at which one begins; null = for ever. */ endsAt: number | null;
+    /** The last moment at which an occurrence starts; null = no end. */
+    endsAt: number | null;
   } | null;
 };
 

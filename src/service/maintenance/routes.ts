@@ -72,6 +72,7 @@ const tags = ['Maintenance windows'];
 const present = async (db: Queryable, named: { accountId: string; id: string }) =>
   presentWindow(await windowOf((by) => findMaintenanceWindow(db, by), named));
 
+/** Registers the routes of maintenance windows. */
 export function registerMaintenanceWindows(api: PublicApi, deps: ApiDeps): void {
   registerList(api, deps);
   registerCreate(api, deps);

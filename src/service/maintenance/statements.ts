@@ -199,6 +199,7 @@ export async function lockDueWindow(
   return rows[0];
 }
 
+/** Records up to when the steps of a window are done, and when the next one is due (null = never). */
 export async function saveSteps(
   tx: Queryable,
   { id, doneUntil, nextAt }: { id: number; doneUntil: Date; nextAt: Date | null },

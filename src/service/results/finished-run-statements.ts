@@ -102,6 +102,7 @@ export async function lockFinishedRuns(
   return [...runs.values()];
 }
 
+/** Deletes the rows of runs that have been followed. */
 export async function forgetFinishedRuns(tx: Queryable, rowIds: readonly number[]): Promise<void> {
   await tx.query('delete from finished_runs where id = any($1::bigint[])', [[...rowIds]]);
 }

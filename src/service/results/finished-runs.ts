@@ -26,6 +26,7 @@ const batch = 100;
 const idleMs = 400;
 const maxFailures = 10;
 
+/** Creates the loop that passes finished runs to the followers. */
 export function createFinishedRuns(options: {
   db: Db;
   followers: readonly RunFollower[];

@@ -45,6 +45,7 @@ export function presentStatus({ createdAt, updatedAt, lastStartedAt, ...row }: S
   };
 }
 
+/** Registers the routes of check statuses. */
 export function registerCheckStatuses(api: PublicApi, { db }: ApiDeps): void {
   api.get(
     '/v1/check-statuses',

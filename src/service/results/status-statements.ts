@@ -65,6 +65,7 @@ export async function listStatuses(
   }));
 }
 
+/** The status of a check; undefined if it has not run yet. */
 export async function findStatus(
   db: Queryable,
   { accountId, checkId }: { accountId: string; checkId: string },

@@ -26,6 +26,7 @@ export async function lockChecksOf(tx: Queryable, checkIds: readonly string[]): 
   return new Set(rows.map(({ id }) => id));
 }
 
+/** Open records of these checks at these locations. */
 export async function findOpenMissed(tx: Queryable, places: readonly Place[]): Promise<OpenMissed[]> {
   return tx.query<OpenMissed>(
     `select m.check_id as "checkId", m.run_location as "runLocation", m.result_id as "resultId",
@@ -36,6 +37,7 @@ export async function findOpenMissed(tx: Queryable, places: readonly Place[]): P
   );
 }
 
+/** Inserts or replaces open records. */
 export async function saveOpenMissed(tx: Queryable, records: readonly OpenMissed[]): Promise<void> {
   await tx.query(
     `insert into missed_runs (check_id, run_location, result_id, result_started_at, count, from_due_at, to_due_at, reason)

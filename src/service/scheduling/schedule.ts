@@ -98,6 +98,7 @@ export async function findLocationIds(
   );
 }
 
+/** Sets the next due time and the rotation of checks. */
 export async function advanceChecks(
   tx: Queryable,
   checks: readonly { id: string; nextDueAt: Date; rotation: number }[],

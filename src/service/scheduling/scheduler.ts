@@ -52,6 +52,7 @@ const longestSleepMs = 1_000;
  */
 const shortestSleepMs = 100;
 
+/** Creates the scheduler. `now` is milliseconds since the epoch. */
 export function createScheduler({ db, now, log, random }: SchedulerDeps): Scheduler {
   const partitions = createPartitions(db);
   const findPauses = createFindPauses();

@@ -23,6 +23,7 @@ const unrunnableAfterMs = 5_000;
 
 type Deps = { db: Db; now: () => number; log: Log; partitions: Partitions };
 
+/** Creates the clean-up loop. */
 export function createSweep(deps: Deps): Loop {
   const { db, now, log, partitions } = deps;
   /**

@@ -100,7 +100,7 @@ describe.each(databases)('database: $name', (database) => {
         code: 'CONFIGURATION',
         exitCode: 78,
         message: expect.stringMatching(
-          /^the database has schema version 9000, .* run a newer version of it$/,
+          /^the database has schema version 9000, .* run a newer version of the program$/,
         ),
       });
     });
@@ -164,7 +164,7 @@ describe('folder of the embedded database', () => {
     await writeFile(dataDir, '');
     await expect(openDatabase({ dataDir, databaseUrl: null })).rejects.toMatchObject({
       exitCode: 78,
-      message: expect.stringMatching(/^SERVICE_DATA_DIR: cannot write in .*EEXIST.*name a folder/) as unknown,
+      message: expect.stringMatching(/^SERVICE_DATA_DIR: cannot write in .*EEXIST.*folder/) as unknown,
     });
     await rm(folder, { recursive: true });
   });
@@ -244,7 +244,7 @@ it('a folder that is not a database is not used or overwritten', async () => {
   await writeFile(file, 'kept');
   await expect(openDatabase({ databaseUrl: null, dataDir })).rejects.toMatchObject({
     code: 'CONFIGURATION',
-    message: expect.stringContaining('are no database: move them away') as string,
+    message: expect.stringContaining('are not a database: move them away') as string,
   });
   expect(await readFile(file, 'utf8')).toBe('kept');
   await rm(dataDir, { recursive: true });

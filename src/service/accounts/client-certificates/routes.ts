@@ -138,6 +138,7 @@ async function find(db: Queryable, accountId: string, id: string): Promise<Clien
   return row;
 }
 
+/** Registers the routes of client certificates. */
 export function registerClientCertificates(api: PublicApi, deps: ApiDeps): void {
   registerList(api, deps);
   registerCreate(api, deps);

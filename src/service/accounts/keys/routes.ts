@@ -104,6 +104,7 @@ async function keyOf(db: Queryable, accountId: string, id: string): Promise<ApiK
   return row;
 }
 
+/** Registers the routes of API keys. */
 export function registerApiKeys(api: PublicApi, deps: ApiDeps): void {
   registerList(api, deps);
   registerCreate(api, deps);

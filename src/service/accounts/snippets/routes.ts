@@ -90,6 +90,7 @@ async function locked(tx: Db, accountId: string, id: string): Promise<SnippetRow
   return row;
 }
 
+/** Registers the routes of snippets. */
 export function registerSnippets(api: PublicApi, deps: ApiDeps): void {
   registerList(api, deps);
   registerCreate(api, deps);

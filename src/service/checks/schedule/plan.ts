@@ -51,6 +51,7 @@ export function locationsOfRun(
   return locationCount === 0 ? [] : [rotation % locationCount];
 }
 
+/** Plans the runs of a check that is due. `now` is milliseconds since the epoch. */
 export function planRuns(check: PlanInput, now: number): Plan {
   const interval = check.intervalSeconds * 1000;
   const last = Math.max(check.nextDueAt, lastDue(check, now));
