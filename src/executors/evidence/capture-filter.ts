@@ -23,7 +23,7 @@ const jump = { equal: 0x15, greaterOrEqual: 0x35, anyBit: 0x45, always: 0x05 };
 const done = 0x06;
 const protocolOfFrame = 0xffff_f000; // SKF_AD_OFF + SKF_AD_PROTOCOL
 
-type Instruction = { code: number; k: number; accept?: string; no?: string };
+type Instruction = { code: number; k: number; ifTrue?: string; ifFalse?: string };
 
 /**
  * A classic BPF program over packets from their IP header on, for struct sock_filter. It accepts TCP and UDP from or
@@ -42,63 +42,63 @@ export function captureFilter(endpoints: readonly Endpoint[]): Uint8Array {
   const ports = [...new Set(endpoints.map(({ port }) => port))].slice(0, maxFilterAddresses);
   const program = assembler();
   const { add, label } = program;
-  const anyOf = (values: Iterable<number>, accept: string) => {
-    for (const k of values) add({ code: jump.equal, k, accept: accept });
+  const anyOf = (values: Iterable<number>, ifTrue: string) => {
+    for (const k of values) add({ code: jump.equal, k, ifTrue });
   };
 
   add({ code: load.word, k: protocolOfFrame });
-  add({ code: jump.equal, k: 0x0800, accept: 'v4' });
-  add({ code: jump.equal, k: 0x86dd, accept: 'v6', no: 'drop' });
+  add({ code: jump.equal, k: 0x0800, ifTrue: 'v4' });
+  add({ code: jump.equal, k: 0x86dd, ifTrue: 'v6', ifFalse: 'drop' });
 
   label('v4');
   add({ code: load.half, k: 6 });
-  add({ code: jump.anyBit, k: 0x1fff, accept: 'drop' });
+  add({ code: jump.anyBit, k: 0x1fff, ifTrue: 'drop' });
   add({ code: headerLength, k: 0 });
   add({ code: load.byte, k: 9 });
-  add({ code: jump.equal, k: 1, accept: 'icmp4' });
-  add({ code: jump.equal, k: 6, accept: 'addresses4' });
-  add({ code: jump.equal, k: 17, no: 'drop' });
+  add({ code: jump.equal, k: 1, ifTrue: 'icmp4' });
+  add({ code: jump.equal, k: 6, ifTrue: 'addresses4' });
+  add({ code: jump.equal, k: 17, ifFalse: 'drop' });
   label('addresses4');
   for (const k of [12, 16]) {
     add({ code: load.word, k });
     anyOf(words[4], 'ports4');
   }
-  add({ code: jump.always, k: 0, accept: 'drop' });
+  add({ code: jump.always, k: 0, ifTrue: 'drop' });
   label('ports4');
   for (const k of [0, 2]) {
     add({ code: load.halfAfterHeader, k });
     anyOf(ports, 'take');
   }
-  add({ code: jump.always, k: 0, accept: 'drop' });
+  add({ code: jump.always, k: 0, ifTrue: 'drop' });
   label('icmp4');
   add({ code: load.byteAfterHeader, k: 0 });
   anyOf([3, 11, 12], 'about4');
-  add({ code: jump.always, k: 0, accept: 'drop' });
+  add({ code: jump.always, k: 0, ifTrue: 'drop' });
   label('about4');
   add({ code: load.wordAfterHeader, k: 8 + 16 });
   anyOf(words[4], 'take');
-  add({ code: jump.always, k: 0, accept: 'drop' });
+  add({ code: jump.always, k: 0, ifTrue: 'drop' });
 
   label('v6');
   add({ code: load.byte, k: 6 });
-  add({ code: jump.equal, k: 58, accept: 'icmp6' });
-  add({ code: jump.equal, k: 6, accept: 'addresses6' });
-  add({ code: jump.equal, k: 17, no: 'drop' });
+  add({ code: jump.equal, k: 58, ifTrue: 'icmp6' });
+  add({ code: jump.equal, k: 6, ifTrue: 'addresses6' });
+  add({ code: jump.equal, k: 17, ifFalse: 'drop' });
   label('addresses6');
   for (const k of [20, 36]) {
     add({ code: load.word, k });
     anyOf(words[6], 'ports6');
   }
-  add({ code: jump.always, k: 0, accept: 'drop' });
+  add({ code: jump.always, k: 0, ifTrue: 'drop' });
   label('ports6');
   for (const k of [40, 42]) {
     add({ code: load.half, k });
     anyOf(ports, 'take');
   }
-  add({ code: jump.always, k: 0, accept: 'drop' });
+  add({ code: jump.always, k: 0, ifTrue: 'drop' });
   label('icmp6');
   add({ code: load.byte, k: 40 });
-  add({ code: jump.greaterOrEqual, k: 128, accept: 'drop' });
+  add({ code: jump.greaterOrEqual, k: 128, ifTrue: 'drop' });
   add({ code: load.word, k: 48 + 36 });
   anyOf(words[6], 'take');
 
@@ -130,16 +130,16 @@ function assembler() {
       // In the machine's own byte order.
       const halves = new Uint16Array(bytes.buffer);
       const wide = new Uint32Array(bytes.buffer);
-      for (const [at, { code, k, accept: accept, no }] of instructions.entries()) {
+      for (const [at, { code, k, ifTrue, ifFalse }] of instructions.entries()) {
         const distance = (name: string | undefined) =>
           name === undefined ? 0 : (places.get(name) ?? 0) - at - 1;
         halves[at * 4] = code;
         if (code === jump.always) {
-          wide[at * 2 + 1] = distance(accept);
+          wide[at * 2 + 1] = distance(ifTrue);
           continue;
         }
-        bytes[at * 8 + 2] = distance(accept);
-        bytes[at * 8 + 3] = distance(no);
+        bytes[at * 8 + 2] = distance(ifTrue);
+        bytes[at * 8 + 3] = distance(ifFalse);
         wide[at * 2 + 1] = k;
       }
       return bytes;
