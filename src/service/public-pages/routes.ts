@@ -67,7 +67,7 @@ export function registerStatusPagesInPublic(app: FastifyInstance, deps: ApiDeps)
 
 const unknownLink = {
   code: 404,
-  title: 'This link is of no use any more',
+  title: 'This link is no longer valid',
   text: 'This subscription has expired or was never confirmed. You can subscribe again on the page.',
 };
 
