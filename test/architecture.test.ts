@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-/** Rules of the house that a machine can check: who may import whom, and how large files and folders may grow. */
+/** Architecture rules that a test can check: allowed imports, and the size of files and folders. */
 
 const root = resolve(import.meta.dirname, '..');
 const src = join(root, 'src');
@@ -104,7 +104,7 @@ const floors: Record<string, readonly string[]> = {
     'artifacts',
     'http/fields',
     'http',
-    // Subjects. The folders of one subject stand together.
+    // Subjects. The folders of one subject are adjacent.
     'accounts/keys',
     'accounts/variables',
     'accounts/snippets',
@@ -221,7 +221,7 @@ describe('imports', () => {
   });
 
   test('there is no cycle between folders', () => {
-    // A file at the top, like errors.ts, stands for itself; config.ts and config/ are one part.
+    // A file at the top, like errors.ts, is its own part; config.ts and config/ are one part.
     const folderOf = (name: string) => (name.includes('/') ? dirname(name) : partOf(name));
     const graph = new Map<string, Set<string>>();
     for (const [name, targets] of imports) {
@@ -286,7 +286,7 @@ test("the pages' code for browsers shares only types with the service", () => {
 
 test('only config.ts reads the environment', () => {
   const violations = files
-    // A file of src/script/child is the main of a process of its own, whose environment is the script's.
+    // A file of src/script/child is the entry of its own process, whose environment is the script's.
     .filter(
       ({ name, text }) =>
         name !== 'config.ts' && !name.startsWith('script/child/') && /\bprocess\.env\b/.test(text),

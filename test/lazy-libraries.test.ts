@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
-/** Libraries that cost memory are loaded where they are used, and by nobody else. docs/dependencies.md has the figures. */
+/** Libraries that cost memory are loaded only where they are used. docs/dependencies.md has the figures. */
 
 const src = resolve(import.meta.dirname, '..', 'src');
 const textOf = (file: string) => readFileSync(join(src, file), 'utf8');

@@ -27,11 +27,11 @@ export type Daemon = {
   finals: () => ProtocolPeer['results'];
   /** The HTTP status of a path of the agent's health port. */
   status: (path: string, method?: string) => Promise<number>;
-  /** Waits until the service has acknowledged so many results. */
+  /** Waits until the service has acknowledged this number of results. */
   acknowledged: (count: number) => Promise<void>;
 };
 
-/** Registers the hooks that give each test a folder of its own, and end what it has started. */
+/** Registers the hooks that give each test its own folder, and stop everything that it has started. */
 export function daemonTests(): Daemon {
   let folder: string;
   let peer: ProtocolPeer | null = null;

@@ -48,7 +48,7 @@ function start(env: Record<string, string> = {}): Program {
 const healthUrl = (program: Program) =>
   until(() => /"healthUrl":"(http:[^"]+)"/.exec(program.stderr())?.[1], 'the health port');
 
-/** A job that goes on until somebody ends it. */
+/** A job that runs until it is killed. */
 async function startLongJob(program: Program): Promise<void> {
   await healthUrl(program);
   peer.add(tcpJob((silent.address() as AddressInfo).port, { request: { data: 'x' } }));

@@ -13,7 +13,7 @@ export const totals = {
   interrupted: 0,
   degraded: 0,
 };
-/** What a suite of one passed test tells. */
+/** The outcome of a suite with one passed test. */
 export const details = (more: Partial<SuiteDetails> = {}): SuiteDetails => ({
   playwrightVersion: '1.58.0',
   engine: { name: 'node', version: '22.23.3' },

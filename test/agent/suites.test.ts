@@ -164,7 +164,7 @@ describe.runIf(hasSuites)('suites in an agent', { timeout: 120_000 }, () => {
       expect(new Set(peer.results.map(({ checkType, status }) => `${checkType} ${status}`))).toEqual(
         new Set(['TCP passed']),
       );
-      // One slot: the second suite is left to whoever has one.
+      // One slot: the second suite is left to another agent.
       const states = [first, second].map(({ jobId }) => peer.jobs.get(jobId)?.state);
       expect(new Set(states)).toEqual(new Set(['leased', 'queued']));
       expect(await agent?.drain()).toEqual({ cut: 1 });

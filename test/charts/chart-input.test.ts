@@ -16,7 +16,7 @@ import {
   type Values,
 } from './renderer.ts';
 
-/** What people write: values that are refused, with what they are told, and what the docs tell to apply. */
+/** User input: refused values with their messages, and the manifests of the docs. */
 
 beforeAll(async () => {
   if (canRender) await buildRenderer();

@@ -49,7 +49,7 @@ describe.skipIf(!canRender)('the chart', () => {
           expect(metadata.namespace).toBe(cases[name]?.namespace ?? 'monitoring');
       }
     }
-    // Two long names that begin alike are told apart.
+    // Two long names with the same prefix stay distinct.
     const other = renderAll({
       other: {
         ...cases['a long name, with everything that is named after it'],

@@ -3,7 +3,7 @@ import type { Values } from './renderer.ts';
 
 const off = { all: { enabled: false } };
 
-/** Values that are refused, beside the least that a release needs, and what is told of them. */
+/** Refused values, added to the minimal values of a release, and their messages. */
 export const refusals: readonly [what: string, values: Values, told: string][] = [
   ['no service', { serviceUrl: '' }, 'serviceUrl is missing: set it to the URL of the monitoring service'],
   ['a service that is no URL', { serviceUrl: 'monitoring' }, 'serviceUrl: Does not match pattern'],

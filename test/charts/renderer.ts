@@ -18,7 +18,7 @@ const libraries = '/usr/share/gocode';
 export const works = (command: string, ...args: string[]) =>
   spawnSync(command, args, { encoding: 'utf8' }).status === 0;
 
-/** Says in one line what is left out where something is missing. */
+/** Prints one line with the reason if something is missing and tests are skipped. */
 export function can(available: boolean, lack: string): boolean {
   if (!available) process.stderr.write(`skipped here: ${lack}\n`);
   return available;

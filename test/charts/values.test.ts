@@ -70,7 +70,7 @@ test('the table of the README matches values.yaml', () => {
   const readme = read(chartFolder, 'README.md').split('<!-- values: begin -->')[1] ?? '';
   const told = [...readme.matchAll(/^\| `([\w.]+)`/gm)].map(([, path = '']) => path);
   expect(told.filter((path) => at(path) === undefined)).toEqual([]);
-  // What one deployment has, the others have alike: told once.
+  // Fields that all deployments share are listed once.
   const others = /^deployments\.(uptime|browser|suite)\./;
   const untold = pathsOfSchema(schema).filter(
     (path) =>

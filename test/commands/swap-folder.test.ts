@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-/** What the set-up does with a compiled program that others may run meanwhile. */
+/** How the set-up replaces a compiled program that other processes may be running. */
 
 type SwapFolder = (fresh: string, target: string) => void;
 const { swapFolder } = (await import('../../scripts/swap-folder.mjs' as string)) as {

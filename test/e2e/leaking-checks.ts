@@ -83,7 +83,7 @@ test('calls', async ({ request }) => {
 export async function startTelltale(locationKey: string) {
   let seen = '';
   const common = [ofAccount, ofGroup, ofCheck, inSource, ofHost, locationKey].join(' | ');
-  // What each run can know: nobody can mask what nobody has named.
+  // The secrets that each run knows: an unknown secret cannot be masked.
   const ofApi = `${common} | ${fromSetup} end`;
   const ofScripts = `${common} | ${atRunTime} end`;
   const nested = await makeZip([['inner.zip', await makeZip([[`${inSource}.txt`, ofScripts]])]]);
@@ -134,7 +134,7 @@ export function leakingChecks(url: string, common: object): [path: string, body:
   const environmentVariables = [
     { key: 'TOKEN', value: ofCheck, secret: true },
     { key: 'LITERAL', value: inSource, secret: true },
-    // Not secrets: masked as a header's values, which stand nowhere else.
+    // Not secrets: masked as values of headers, which appear nowhere else.
     { key: 'BEARER', value: checkSecrets.header },
     { key: 'COOKIE', value: checkSecrets.cookie },
   ];

@@ -116,7 +116,7 @@ test.describe('of ' + ACCOUNT, () => {
 
 type Manifest = { dependencies?: Record<string, string>; [field: string]: unknown };
 
-/** A project that needs the package of the private registry besides Playwright. */
+/** A project that needs Playwright and the package of the private registry. */
 export function makePrivateProject(
   folder: string,
   files: { [path: string]: string },

@@ -152,7 +152,7 @@ describe.runIf(hasPlaywright)('data that leaves an agent', { timeout: 120_000 },
       { key: 'TOKEN', value: variable, locked: false, secret: true },
       { key: 'LITERAL', value: inSource, locked: false, secret: true },
       { key: 'PAGE', value: fromPage, locked: false, secret: true },
-      // Not a secret: its value is masked as a header's, and stands nowhere else.
+      // Not a secret: its value is masked as a header's, and appears nowhere else.
       { key: 'BEARER', value: header, locked: false, secret: false },
     ],
   });

@@ -43,7 +43,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Always at the same port, as a service that comes back. */
+/** Always at the same port, as a restarted service. */
 async function startService(): Promise<Service> {
   const program = startProgram(main, ['service'], {
     SERVICE_PORT: String(port),
@@ -57,7 +57,7 @@ async function startService(): Promise<Service> {
 }
 
 let agents = 0;
-/** With a data folder of its own. */
+/** With its own data folder. */
 function startAgent(key = service.keys.locationKey): Agent {
   const dataDir = join(folder, String((agents += 1)));
   mkdirSync(dataDir);
@@ -226,7 +226,7 @@ test('all results of an outage arrive; a partial upload leaves no file', async (
   service.program.kill('SIGKILL');
   expect(await service.program.exited).toBeNull();
   expect(filesOfBundles()).toHaveLength(there.length + 1);
-  // The runs end while there is no service, and wait on disk; the agent goes on.
+  // The runs finish while the service is down, and wait on disk; the agent continues.
   await new Promise((resolve) => setTimeout(resolve, 4500));
   expect(await statusOf(`${await agent.healthUrl()}/-/liveness`)).toBe(200);
   const restarted = Date.now();

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The compiled program in processes of its own, as a user starts it. */
+/** The compiled program in its own processes, as a user starts it. */
 
 export type Program = {
   pid: number;
@@ -60,7 +60,7 @@ export function killAll(): void {
   for (const child of running) child.kill('SIGKILL');
 }
 
-/** The line that says that everything answers. Fails with the program's own words when it ends before. */
+/** The line that reports that all parts answer. Throws with the program's output if it exits before. */
 export async function readyLine(program: Program, timeoutMs = 60_000): Promise<ReadyLine> {
   let ended = false;
   void program.exited.then(() => (ended = true));
@@ -74,14 +74,14 @@ export async function readyLine(program: Program, timeoutMs = 60_000): Promise<R
   return JSON.parse(line) as ReadyLine;
 }
 
-/** Waits for something to become true (not null, undefined or false) and returns it. */
+/** Waits until `look` returns something other than null, undefined or false, and returns it. */
 export async function until<T>(
   look: () => T | Promise<T>,
   what: string,
   timeoutMs = 20_000,
 ): Promise<Exclude<T, null | undefined | false>> {
   const end = performance.now() + timeoutMs;
-  // Often at first; what takes long is not asked so often that it takes longer.
+  // Often at first, then less often, so that polling does not slow down long waits.
   for (let waitMs = 50; ; waitMs = Math.min(waitMs * 1.2, 400)) {
     const found = await look();
     if (found !== null && found !== undefined && found !== false) {

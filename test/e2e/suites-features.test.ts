@@ -25,7 +25,7 @@ describe.runIf(runs)('a project with all of it', { timeout: 180_000 }, () => {
   let bench: SuiteBench;
   // Below those that systems give to connections.
   let port = 28_000 + ((process.pid * 4) % 2_000);
-  /** A port of each run's own, since two may go on at once. */
+  /** A separate port for each run, since two may run at the same time. */
   const env = (more: { [name: string]: string } = {}) => ({
     env: { PATH: path, SERVICE_RUN: '1', SHOP_PORT: String((port += 1)), ...more },
   });
@@ -36,7 +36,7 @@ describe.runIf(runs)('a project with all of it', { timeout: 180_000 }, () => {
     await noteNoDownloads(join(bench.folder, 'data'));
   }, 180_000);
   afterAll(async () => {
-    // Where several go on at once, none can tell whose a process is that names no run.
+    // With several runs at once, a process without a run's name cannot be attributed.
     const left = bench.processes();
     await bench.close();
     expect(left).toEqual([]);
@@ -99,12 +99,12 @@ describe.runIf(runs)('a project with all of it', { timeout: 180_000 }, () => {
     expect(report.config.version).toBe('1.58.2');
     expect(report.stats).toMatchObject({ expected: 9, unexpected: 0, flaky: 0, skipped: 1 });
     expect(report.errors).toEqual([]);
-    // Nobody waits for a scheduled run.
+    // The test does not wait for a scheduled run.
     expect(started.log.join('\n')).toContain('CI=undefined RUN=1');
     expect(bench.processes()).toEqual([]);
   });
 
-  // These share packages and browsers while they go on at once.
+  // These share packages and browsers while they run at the same time.
   test.concurrent('tags: all of an entry', async ({ expect }) => {
     const started = await bench.start(shop, { ...env(), suite: { tags: ['@smoke @catalogue'] } });
     const run = await started.run;

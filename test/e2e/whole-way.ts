@@ -33,7 +33,7 @@ export type WholeWay = {
   close: () => Promise<void>;
 };
 
-/** `authority`: PEM that installers trust besides. */
+/** `authority`: an additional certificate authority (PEM) for installers. */
 export async function startWholeWay(options: {
   authority: string;
   agentEnv: { [name: string]: string };

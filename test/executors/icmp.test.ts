@@ -246,7 +246,7 @@ describe.skipIf(!canUseNamespaces)('executeIcmp in a network of its own', () => 
   });
   afterAll(() => child.current?.remove());
   const folder = (): string => child.current?.withAddon ?? '';
-  /** 10.9.0.x beyond a link on which nobody listens: packets vanish without a word. */
+  /** 10.9.0.x behind a link without a listener: packets are dropped silently. */
   const silence = [
     'ip link add near type veth peer name far; ip link set near up; ip link set far up',
     'ip addr add 10.9.0.100/24 dev near',

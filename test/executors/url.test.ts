@@ -42,7 +42,7 @@ beforeAll(async () => {
     'site.test': ['127.0.0.1'],
     // Nothing listens on the first of these.
     'two.test': ['127.0.0.2', '127.0.0.1'],
-    // On the first of these a test lets nobody in.
+    // On the first of these, no connection is accepted.
     'hole.test': ['127.0.0.3', '127.0.0.1'],
   });
   target = await listening(

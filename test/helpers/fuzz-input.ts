@@ -149,7 +149,7 @@ function fittingText(schema: Schema, name: string, chance: Chance): string {
 
 export type Components = { [name: string]: Schema };
 
-/** A value that fits the schema, as far as the schema alone says it; optional fields come and go. */
+/** A value that matches the schema; optional fields are sometimes omitted. */
 export function fitting(
   schema: Schema,
   options: { chance: Chance; components: Components; name?: string; depth?: number },

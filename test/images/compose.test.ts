@@ -10,7 +10,7 @@ const tool = await composeTool();
 /** scripts/test-images.mjs removes what bears this name, where the tests were cut off. */
 const project = `image-tests-${runName}`;
 
-/** The plugin, or the program of its own that Debian 12 has; null = neither. */
+/** The plugin, or the separate program of Debian 12; null = neither. */
 async function composeTool(): Promise<string[] | null> {
   for (const tried of [['docker', 'compose'], ['docker-compose']]) {
     const [program = '', ...args] = tried;

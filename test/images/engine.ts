@@ -8,7 +8,7 @@ export const runName = process.env['IMAGE_TESTS_RUN'] ?? 'by-hand';
 
 export type Said = { code: number; stdout: string; stderr: string };
 
-/** Runs a program and tells how it ended, whatever the exit code. 124 = it took too long. */
+/** Runs a program and returns how it exited, whatever the exit code. 124 = timeout. */
 export function run(
   program: string,
   args: readonly string[],
@@ -31,7 +31,7 @@ export async function docker(...args: string[]): Promise<string> {
   return stdout.trim();
 }
 
-/** One command in a container of its own, which is gone afterwards. */
+/** Runs one command in a new container, which is removed afterwards. */
 export const dockerRun = (...args: string[]): Promise<Said> =>
   run('docker', ['run', '--rm', '--label', `${runLabel}=${runName}`, ...args], { timeoutMs: 120_000 });
 
@@ -41,7 +41,7 @@ export async function logsOf(container: string): Promise<string> {
   return stdout + stderr;
 }
 
-/** What `docker inspect` tells of a container; `path` is a Go template. */
+/** The output of `docker inspect` for a container; `path` is a Go template. */
 export const inspected = (container: string, path: string): Promise<string> =>
   docker('inspect', '--format', path, container);
 

@@ -71,11 +71,11 @@ async function runsAsItIsTold(image: 'uptime' | 'full', slug: string, flags: Fla
   }
 }
 
-/** What the agent wrote beside its volume and /tmp, which a read-only container would have refused. */
+/** Files that the agent wrote outside of its volume and /tmp, which a read-only container would refuse. */
 const isOurs = (line: string) => line !== '' && !/^[AC] \/(tmp|var\/lib\/location-agent)?(\/|$)/.test(line);
 
 describe("Chromium's own sandbox", () => {
-  /** How a browser check ends, and what the log and doctor tell of the sandbox. */
+  /** The status of a browser check, and the reports of the log and doctor on the sandbox. */
   const toldOfSandbox = async (slug: string, securityOpt: string[]) => {
     const { key } = await newLocation(slug);
     const flags = { ...all, securityOpt };

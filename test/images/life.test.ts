@@ -79,7 +79,7 @@ test.each(['uptime', 'full'] as const)(
     } finally {
       await targets('/gate/open');
     }
-    // Takes the number of the namespace that has become free, so that the second agent can't look at the first one's process.
+    // Takes the freed number of the namespace, so that the second agent cannot inspect the first one's process.
     const sleeps = ['--entrypoint', 'sleep', 'location-agent:full', '300'];
     const between = await docker('run', '--detach', '--rm', '--label', `${runLabel}=${runName}`, ...sleeps);
     const second = await started({ image, network: world.network, key, mounts });

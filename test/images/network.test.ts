@@ -37,7 +37,7 @@ test.each(['uptime', 'full'] as const)('%s: only a proxy leads out', async (imag
     env: { HTTP_PROXY: 'http://proxy:3128', HTTPS_PROXY: 'http://proxy:3128' },
     hasPorts: false,
   });
-  // The name of the service is known outside alone.
+  // The name of the service resolves only outside.
   const result = await runCheck('url', slug, { request: { url: 'http://service:4400/health' } });
   expect(result.status, `${told(result)}\n${await agent.logs()}`).toBe('passed');
   const asked = await targets<string[]>('/proxied');

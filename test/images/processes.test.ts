@@ -11,7 +11,7 @@ const asked = process.env['IMAGE_TESTS_BROWSER_RUNS'];
 const mostRuns = Number(asked ?? 100);
 const longestMs = asked === undefined ? 60_000 : 3_600_000;
 
-/** docs/operations.md, and what a browser's modules take besides. */
+/** The limits of docs/operations.md, and the additional memory of a browser's modules. */
 const warmMegabytes = 150;
 
 const slug = 'browser-runs';

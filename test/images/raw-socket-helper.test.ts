@@ -106,7 +106,7 @@ test('while check scripts run, only tini, the agent and its launchers may gain p
   const answer = await docker('exec', agent.id, 'node', '--eval', program);
   await Promise.all([targets('/release/page'), targets('/release/setup')]);
   const { all, free } = JSON.parse(answer) as { all: number; free: string[] }; // the program's own
-  // A launcher stays beside each process that it has confined, to end all that comes of it.
+  // A launcher stays with each process that it has confined, to kill all its children.
   expect(free.filter((command) => !command.startsWith('/app/build/native/launcher '))).toEqual([
     'tini -- location-agent start',
     '/usr/local/bin/node /usr/local/bin/location-agent start',

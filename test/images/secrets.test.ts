@@ -17,7 +17,7 @@ import { docker } from './engine.ts';
 import { searchLayers } from './layers.ts';
 import { newLocation, runCheck, told, world } from './world.ts';
 
-/** No image holds a secret or tells where it was built, and a running container keeps the key to the agent. */
+/** No image contains a secret or the place where it was built, and a running container shows its key only to the agent. */
 
 const tags = images.map((name) => `location-agent:${name}`);
 

@@ -7,7 +7,7 @@ import { world } from './world.ts';
 
 /** Playwright projects whose packages come from the registry of the targets, and are those of the image's own runtime. */
 
-/** What an agent is told, so that suites find that registry and download no browser. */
+/** The variables of an agent whose suites use that registry and download no browser. */
 export const suiteEnvironment = {
   npm_config_registry: 'http://targets:4873/',
   PLAYWRIGHT_DOWNLOAD_HOST: 'http://targets:9',

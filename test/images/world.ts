@@ -37,7 +37,7 @@ export type Result = {
 
 type Location = { id: string; slug: string; key: string };
 
-/** A location for one test's agents alone, and a key of it. */
+/** A location only for one test's agents, and its key. */
 export async function newLocation(slug: string, fields: object = {}): Promise<Location> {
   const made = await api<{ id: string }>('POST', '/v1/private-locations', {
     name: slug,

@@ -49,7 +49,7 @@ test('undici closes the connection of a complete response with an error from the
     client.destroy().catch(() => undefined);
     await target.close();
   }
-  // The message alone: no line of a frame.
+  // Only the message: no line of a stack frame.
   expect(stacks).toEqual([expect.stringMatching(/^InformationalError: reset$/)]);
   expect(Error.stackTraceLimit).toBe(stackTraceLimit);
 });

@@ -75,7 +75,7 @@ const utf16: Decode = (text) =>
 
 const decoders: readonly Decode[] = [percent, backslashes, entities, base64, hex, utf16];
 
-/** How many layers of encoding the secret stands under in `output`; null when it can't be read out of it. */
+/** The number of encoding layers around the secret in `output`; null if it cannot be decoded. */
 export function leakDepth(output: Buffer, secret: string, deepest = 2): number | null {
   let found: number | null = null;
   eachLayer(output, deepest, (layer, depth) => {

@@ -68,5 +68,5 @@ export function leaksIn(
   });
 }
 
-// Each layer multiplies what is read.
+// Each layer multiplies the amount to read.
 const deepestFor = (length: number): number => (length < 20_000 ? 2 : length < 1_000_000 ? 1 : 0);

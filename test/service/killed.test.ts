@@ -132,7 +132,7 @@ test(
       60_000,
     );
     expect([logged?.alertType, others]).toEqual(['ALERT_FAILURE', []]);
-    // Once, or again where it was told and the service could not note it: its id is the same.
+    // Once, or again with the same id if the service was killed before it logged the delivery.
     const received = target.received.filter(({ body }) => body.startsWith(checkId));
     expect(received.length).toBeGreaterThan(0);
     for (const { body, headers } of received) {
@@ -184,7 +184,7 @@ test('a disk that fills up costs no result, and none twice', { timeout: 180_000 
   await failOnce(checkId);
   const before = await results(checkId);
   const ballast = join(folder, 'ballast');
-  /** Writes until so many bytes are left. */
+  /** Writes until this number of bytes is left. */
   const fill = async (left: number) => {
     const handle = await open(ballast, 'a');
     const zeros = Buffer.alloc(megabyte);

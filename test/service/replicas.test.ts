@@ -15,7 +15,7 @@ import { copyFolder, migratedDatabase, serverTemplate } from '../helpers/service
 import { postgresBinaries, startPostgres, type Postgres } from '../helpers/service/postgres.ts';
 import { startProtocolAgents, type ProtocolAgents } from '../helpers/service/protocol-agents.ts';
 
-/** Several replicas over one PostgreSQL: what is due is made once, done once, and accounted for, whatever ends in between. */
+/** Several replicas over one PostgreSQL: due work is created and done once, whatever exits in between. */
 
 const binaries = await postgresBinaries();
 const intervalSeconds = 2;
@@ -53,7 +53,7 @@ describe.skipIf(binaries === null)(binaries === null ? 'no PostgreSQL binaries' 
   });
   afterAll(() => postgres?.stop());
 
-  /** A new database, empty or migrated; the variables of a replica on it, each with a folder of its own. */
+  /** A new database, empty or migrated; the variables of a replica on it, each with its own folder. */
   async function newDatabase(template = ''): Promise<() => Record<string, string>> {
     const name = `replicas_${++made}`;
     const first = await openDatabase({ databaseUrl: new Secret(postgres.url('postgres')), dataDir: '' });

@@ -278,7 +278,7 @@ test('agents that share a data directory do not touch each other’s files', asy
   await two.keep(job, workDir, [file('two', 'abc')]);
   const three = await start('three');
   expect([one, two, three].map(({ delivery }) => delivery.status().count)).toEqual([1, 1, 0]);
-  // One that ends in order leaves its files to whoever comes.
+  // An agent that exits normally leaves its files to the next one.
   await one.stop();
   agents = agents.filter((agent) => agent !== one);
   const four = await start('four');

@@ -8,7 +8,7 @@ import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { beatFolder, isOwnerGone, signFolder, unsignFolder } from '../../../src/agent/folders/owner.ts';
 import { builtProgram } from '../../helpers/build.ts';
 
-/** Owners that this process can't look at, because their processes have numbers of their own: other containers' agents. */
+/** Owners that this process cannot inspect, because they are in another PID namespace: agents of other containers. */
 
 let root = '';
 let program = '';

@@ -20,7 +20,7 @@ import {
   type ProtocolPeer,
 } from '../link/protocol-peer.ts';
 
-/** What a running agent tells, against the catalogue that documents, rules and dashboard are made from. */
+/** The metrics of a running agent, compared with the catalogue for documents, rules and dashboard. */
 
 let folder: string;
 let peer: ProtocolPeer;
@@ -116,7 +116,7 @@ test('names, types, units and labels of a running agent are those of the catalog
       }
     }
   }
-  // What only some agents have: a series comes with its first event.
+  // Metrics of some agents only: a series appears with its first event.
   const without = own.filter((name) => page.get(name)?.samples.length === 0);
   expect(without.sort()).toEqual(
     ['runtime_info', 'suite_dependency_cache_total', 'suite_stage_seconds'].map(
@@ -195,7 +195,7 @@ test('while the service does not answer the age of the poll grows, and the outbo
   };
   await expect.poll(() => peer.waiting(), { timeout: 30_000 }).toBe(1);
   peer.misbehave('results', away);
-  // The claim that stands brings the job; the next one fails.
+  // The pending claim returns the job; the next one fails.
   peer.misbehave('claim', away);
   peer.add(tcpJob(portOf(target)));
   await expect

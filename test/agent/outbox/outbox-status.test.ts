@@ -6,7 +6,7 @@ import { createMetrics } from '../../../src/agent/metrics/counters.ts';
 import { Outbox } from '../../../src/agent/outbox/outbox.ts';
 import { createLog } from '../../../src/log.ts';
 
-/** How many results wait, as the metrics tell it. */
+/** The number of waiting results in the metrics. */
 
 let folder: string;
 let open: Outbox[] = [];

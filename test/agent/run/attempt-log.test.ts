@@ -15,7 +15,7 @@ it('keeps the first and last lines, and the number of omitted ones', () => {
   const log = createAttemptLog({ first: 2, last: 2, characters: 100 }, ({ msg }) => heard.push(msg));
   for (let n = 0; n < 100; n++) log.add(entry(`${n}`));
   expect(log.entries().map(({ msg }) => msg)).toEqual(['0', '1', '… 96 lines omitted', '98', '99']);
-  // Whoever watches the run hears more, but not without end.
+  // Live viewers of the run get more lines, up to a limit.
   expect(heard).toHaveLength(40);
 });
 

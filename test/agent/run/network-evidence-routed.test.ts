@@ -3,7 +3,7 @@ import { describeNetwork } from '../../../src/service/analyses/network-evidence.
 import { readPcap } from '../../helpers/network/pcap.ts';
 import { canRouteHere, runRouted, type RoutedResult } from '../../helpers/network/routed-network.ts';
 
-/** Failures of a real network, through the daemon's own code path: what results tell of the way and of the packets. */
+/** Failures of a real network, through the daemon's own code: the traceroute and the packets in results. */
 
 const secret = 'Bearer very-secret-token';
 const again = { type: 'FIXED', baseBackoffSeconds: 0, maxRetries: 1 };
@@ -113,7 +113,7 @@ describe.skipIf(!canRouteHere)('failures over two routers', () => {
       startedAt: string;
     };
     expect(Date.parse(tracedAt)).toBeGreaterThanOrEqual(Date.parse(stoppedAt));
-    // Beside the measured time there is nothing in the attempt.
+    // The attempt contains only the measured time.
     expect(responseTime).toBeLessThanOrEqual(Date.parse(stoppedAt) - Date.parse(startedAt) + 2);
     // A hop that is silent is waited for in each round.
     expect(durationMs).toBeGreaterThan(1500);

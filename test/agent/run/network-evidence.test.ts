@@ -25,7 +25,7 @@ import { createScrubber } from '../../../src/secrets/scrubber/scrubber.ts';
 import { retryStrategy, tcpJob } from '../link/protocol-peer.ts';
 import { testLeases } from './test-leases.ts';
 
-/** When evidence of the network is gathered, and what becomes of results meanwhile. */
+/** When network evidence is collected, and how results wait for it. */
 
 const tried = await openCapture([]);
 const canCapture = 'take' in tried;

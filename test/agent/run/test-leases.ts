@@ -2,7 +2,7 @@ import type { Hold } from '../../../src/agent/run/holds.ts';
 import type { RunParts } from '../../../src/agent/run/run-job.ts';
 import { JobAborted } from '../../../src/errors.ts';
 
-/** Leases that nobody renews, for jobs that run without a service: each hold is added to `holds`. */
+/** Leases that are not renewed, for jobs that run without a service: each hold is added to `holds`. */
 export function testLeases(holds: Hold[]): RunParts['leases'] {
   return {
     hold: (job) => {

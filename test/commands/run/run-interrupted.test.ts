@@ -8,7 +8,7 @@ import { run } from '../../../src/commands/run/run.ts';
 
 test('Ctrl-C cancels a run, which reports that it was interrupted', { timeout: 30_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'run-interrupted-'));
-  // Never answers: whoever waits for it is interrupted.
+  // Never answers: the waiting run is interrupted.
   const server = createServer(() => void process.emit('SIGINT'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const path = join(folder, 'check.json');

@@ -75,7 +75,7 @@ describe('certificates', () => {
     plain.listen(0, '127.0.0.1');
     await once(plain, 'listening');
     const { port } = plain.address() as AddressInfo; // listening on TCP
-    // OpenSSL's words alone, without the places in its build.
+    // Only the text of OpenSSL, without its source locations.
     expect((await run({ protocol, port })).base).toMatchObject({
       reason: { code: 'TLS_ERROR', message: 'wrong version number' },
     });

@@ -105,7 +105,7 @@ describe.skipIf(native === null)('over loopback', () => {
     time += 2000;
     expect(traces.has(target)).toBe(false);
     expect(await traces.to(target, signal)).not.toBe(found[0]);
-    // Whoever has no time left does not wait.
+    // A run without time left does not wait.
     const late = await traces.to({ ...target, port: 1 }, AbortSignal.abort());
     expect(late).toEqual({ unavailable: 'there was no time left' });
     traces.close();

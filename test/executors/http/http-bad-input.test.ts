@@ -287,7 +287,7 @@ describe('HTTP/2 servers that break the rules', () => {
   });
 });
 
-/** Writes `head`, then `part` for ever, as fast as the other side takes it. */
+/** Writes `head`, then `part` endlessly, as fast as the other side reads it. */
 function endless(socket: Socket, head: string, part: string): void {
   if (head !== '') socket.write(head);
   const more = () => {

@@ -277,7 +277,7 @@ describe('HTTP/2', () => {
   test.each([
     ['POST', '2.0'],
     ['PUT', '2.0'],
-    // The library can't send a body with these by HTTP/2.
+    // The library cannot send a body with these over HTTP/2.
     ['GET', '1.1'],
     ['DELETE', '1.1'],
     ['OPTIONS', '1.1'],

@@ -197,7 +197,7 @@ describe.skipIf(!canUseNamespaces)('ping socket in a network of its own', () => 
         { way: 'raw', replies: Array.from({ length: 3 }, () => ({ ...answered, ttl: 64, type: 0 })) },
         { way: 'raw', replies: [{ ...answered, ttl: 64, type: 129 }] },
       ]);
-      // A container without NET_RAW can't even start it.
+      // A container without NET_RAW cannot start it at all.
       const orders = [{ kind: 'open', family: 4 } as const];
       const [refused] = await inNamespace({ folder: granted, unprivileged: true, orders });
       expect(refused).toMatchObject({

@@ -71,7 +71,7 @@ export type TestNetwork = {
   close: () => Promise<void>;
 };
 
-/** The host's network with a hosts file and a name server of the test's own; the latter knows no name at all. */
+/** The host's network with the test's own hosts file and a name server that knows no names. */
 export async function startTestNetwork(
   names: { readonly [name: string]: readonly string[] } = {},
 ): Promise<TestNetwork> {

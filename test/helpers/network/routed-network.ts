@@ -25,7 +25,7 @@ export const canRouteHere = ((): boolean => {
   return can;
 })();
 
-/** Routers that tell of every packet: usually they limit how many they tell of, and many probes come at once here. */
+/** Routers without the usual rate limit of ICMP errors, because many probes arrive at once here. */
 const router = `cd /proc/sys/net; echo 1 > ipv4/ip_forward; echo 1 > ipv6/conf/all/forwarding
   echo 0 > ipv4/icmp_ratemask; echo 0 > ipv6/icmp/ratelimit; cd /`;
 const network = String.raw`

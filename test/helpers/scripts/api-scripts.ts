@@ -28,7 +28,7 @@ export type ScriptedOptions = {
   request?: Partial<JobOf<'API'>['request']>;
   job?: Partial<JobOf<'API'>>;
   signal?: AbortSignal;
-  /** Told of each line of the run's log as it comes. */
+  /** Called with each line of the run's log. */
   onLine?: (line: string) => void;
 };
 

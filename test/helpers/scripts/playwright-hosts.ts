@@ -12,7 +12,7 @@ import { ZipFile } from 'yazl';
 
 export type Host = { url: string; asked: string[]; close: () => void };
 
-/** A registry that has `playwright-core` as it stands in this folder of packages, and nothing else. */
+/** A registry that has only `playwright-core` of this folder of packages. */
 export async function coreRegistry(nodeModules: string): Promise<Host> {
   const folder = mkdtempSync(join(tmpdir(), 'core-registry-'));
   const core = join(nodeModules, 'playwright-core');

@@ -36,7 +36,7 @@ export type TestRunner = {
   ) => TestRun;
   /** Command lines of processes that belong to this runner. */
   processes: () => string[];
-  /** What is left of runs below the data folder. */
+  /** Files of runs that are left below the data folder. */
   leftFolders: () => string[];
   close: () => Promise<void>;
 };

@@ -3,7 +3,10 @@ import { installedRuntimes, type Runtime } from '../../../src/script/process/run
 
 export const runtimesFolder = join(import.meta.dirname, '..', '..', '..', 'runtimes');
 
-/** What is installed here, newest first. The set-up of `npm test` installs the newest; under CI its absence is a failure. */
+/**
+ * The runtimes that are installed here, newest first. The set-up of `npm test` installs the newest; under CI its absence
+ * is a failure.
+ */
 export const runtimesHere: readonly Runtime[] = installedRuntimes(runtimesFolder, (line) =>
   process.stderr.write(`${line}\n`),
 );

@@ -247,7 +247,7 @@ export async function connectAgent(
   };
 }
 
-/** A result of a job, passed unless told otherwise. */
+/** A result of a job, passed by default. */
 export function resultOf(
   job: TestJob,
   now: number,

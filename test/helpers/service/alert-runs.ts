@@ -79,7 +79,7 @@ export async function endRuns(db: Db, runs: readonly Run[]): Promise<string[]> {
   return results.map(({ id }) => id);
 }
 
-/** Background work with the queue of notifications, which nobody delivers. */
+/** Background work with the queue of notifications, without delivery. */
 export async function idleBackground(db: Db): Promise<Background> {
   const background = createBackground({ db, log: silent });
   const retries = { retryLimit: 0, retryDelaySeconds: 0, expireSeconds: 60, concurrency: 1 };
@@ -88,7 +88,7 @@ export async function idleBackground(db: Db): Promise<Background> {
   return background;
 }
 
-/** What of a replica has to do with alerts: `follow` and `time` do once what is due. */
+/** The parts of a replica that handle alerts: `follow` and `time` do the due work once. */
 export function createAlertReplica(
   db: Db,
   {
@@ -124,7 +124,7 @@ export async function addChannel(
     accountId: string;
     checkId?: string | null;
     groupId?: number | null;
-    /** F, R and D: what it is told of. */
+    /** F, R and D: the kinds of alerts that the channel gets. */
     flags?: string;
     activated?: boolean;
     /** Threshold of its SSL alerts; null = none. */
@@ -144,7 +144,7 @@ export async function addChannel(
   return id;
 }
 
-/** What was raised for a check, oldest first: its code without ALERT_, notes, and the channels that are told. */
+/** The alerts of a check, oldest first: the code without ALERT_, notes, and the notified channels. */
 export async function alertsOf(db: Db, checkId: string): Promise<string[]> {
   const rows = await db.query<{
     alertType: string;

@@ -41,7 +41,7 @@ export function embeddedTemplate({ migrated }: { migrated: boolean }): Promise<s
     copyFolder(await embeddedTemplate({ migrated: false }), join(dataDir, 'database'));
     const db = await openDatabase({ databaseUrl: null, dataDir });
     await migrate(db);
-    // Nobody makes further databases in it: half of the files that each test would copy.
+    // No further databases are created in it; this halves the files that each test copies.
     await db.exec('update pg_database set datistemplate = false');
     for (const name of ['template0', 'template1']) await db.exec(`drop database ${name}`);
     await db.exec('checkpoint');

@@ -15,9 +15,9 @@ import { copyFolder, embeddedTemplate, migratedDatabase } from './database-templ
  */
 export type TestDatabase = {
   name: 'embedded' | 'server';
-  /** Why the tests of this kind can't run here; null = they can. */
+  /** The reason why tests of this kind cannot run here; null = they can. */
   unavailable: string | null;
-  /** A new database, migrated unless told otherwise. Several replicas are several pools on it (server only). */
+  /** A new database, migrated by default. Several replicas are several pools on it (server only). */
   open(options?: OpenOptions): Promise<Db>;
   openReplicas(count: number, options?: OpenOptions): Promise<Db[]>;
   /** Closes all that was opened. */
@@ -25,7 +25,7 @@ export type TestDatabase = {
 };
 type OpenOptions = { migrated?: boolean; onStatement?: DatabaseOptions['onStatement'] };
 
-/** Of the server that runs beside the tests, without a database's name. */
+/** The URL of the server for these tests, without a database name. */
 const url = inject('postgres');
 
 export const databases: readonly TestDatabase[] = [embedded(), server()];
@@ -120,7 +120,7 @@ async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close();
 }
 
-/** Of a service that is a program of its own: variables of a database that is made already, and of its data folder. */
+/** The variables for a service in its own process: of an existing database, and of its data folder. */
 export type ServicePlace = {
   env: { SERVICE_DATA_DIR: string; [name: string]: string };
   remove: () => Promise<void>;

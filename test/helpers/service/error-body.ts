@@ -1,4 +1,4 @@
 import { STATUS_CODES } from 'node:http';
 
-/** What every error of the service holds besides `message` and `attributes`. */
+/** The fields of every error of the service besides `message` and `attributes`. */
 export const statusFields = (statusCode: number) => ({ statusCode, error: STATUS_CODES[statusCode] });

@@ -18,7 +18,7 @@ export type Receiver = {
   close: () => Promise<void>;
 };
 
-/** `answer`: what is done with a request once it is there whole; default 200 and "ok". */
+/** `answer`: handles a request once it is complete; default 200 and "ok". */
 export async function startReceiver(
   answer: (request: Received, response: ServerResponse) => void = (_request, response) => response.end('ok'),
   host = '127.0.0.1',

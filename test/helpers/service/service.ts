@@ -37,7 +37,7 @@ export type TestService = {
   /** Replaces both accounts with new ones, so that a test sees nothing that another test has made. */
   renewAccounts: () => Promise<void>;
   now: () => number;
-  /** Prepared when the test asked for it: `tick` does what is due. */
+  /** Prepared if the test requested it: `tick` does the work that is due. */
   background: Background;
   call: <Body = Fields>(method: string, path: string, options?: CallOptions) => Promise<Answer<Body>>;
   close: () => Promise<void>;

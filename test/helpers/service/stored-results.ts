@@ -6,7 +6,7 @@ import { noteRollupsDue } from '../../../src/service/analytics/rollup-statements
 import { insertResults, type ResultToStore } from '../../../src/service/results/store-result.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 
-/** A run as a test tells it; what is left out is that of a passed run. */
+/** A run as a test describes it; omitted fields are those of a passed run. */
 export type Run = {
   at: number;
   checkType?: CheckType;

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { createAuthority } from '../../../src/targets/certificates.ts';
 
-/** A company's own registry of packages: HTTPS by an authority that nobody else knows, one package, and a token to get it. */
+/** A company's private package registry: HTTPS by its own authority, one package, and a token to get it. */
 
 /** What its one package is called; `require` of it says `widget 1.2.3`. */
 export const privatePackage = { name: '@acme/widget', version: '1.2.3' } as const;

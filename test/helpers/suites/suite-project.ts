@@ -12,7 +12,7 @@ import { runtime } from '../scripts/playwright.ts';
 
 /** Small projects of customers, run by the Playwright of the newest runtime without what surrounds a suite. */
 
-/** The folders of a run whose project has `files` and Playwright alone. */
+/** The folders of a run whose project has `files` and Playwright only. */
 export function makeProject(files: { readonly [path: string]: string }): SuitePlace {
   const root = mkdtempSync(join(tmpdir(), 'suite-test-'));
   const project = join(root, 'project');

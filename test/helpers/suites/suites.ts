@@ -31,7 +31,7 @@ import { noDownloads, registryVariables } from './suite-registry.ts';
 
 export const suiteFixtures = join(import.meta.dirname, '..', '..', 'fixtures', 'suites');
 
-/** Engines are installed (the set-up does it) and a Chromium is there. Packages come from a registry besides. */
+/** The engines (installed by the set-up) and a Chromium are there. Packages need a registry as well. */
 export const hasSuites = (() => {
   const folder = mkdtempSync(join(tmpdir(), 'suite-engines-'));
   try {

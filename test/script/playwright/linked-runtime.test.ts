@@ -7,7 +7,7 @@ import type { Scripts } from '../../../src/script/interface/scripts.ts';
 import { builtProgram } from '../../helpers/build.ts';
 import { hasPlaywright, runtime } from '../../helpers/scripts/playwright.ts';
 
-/** Runtimes and data that stand behind links and in folders with blanks, as volumes and package managers make them. */
+/** Runtimes and data behind links and in folders with blanks, as volumes and package managers create them. */
 
 describe.runIf(hasPlaywright)('a runtime behind links', { timeout: 60_000 }, () => {
   let folder: string;

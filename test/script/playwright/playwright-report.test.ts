@@ -212,7 +212,7 @@ test('records of the capture: wrong ones are left out, links are not read, every
     `${JSON.stringify({ ...visit, url: 'https://outside.example/' })}\n`,
   );
   symlinkSync(join(parent, 'outside'), join(options.captureFolder, 'capture-5-6.jsonl'));
-  // Sparse: larger than what is read of it.
+  // Sparse: larger than the part that is read.
   writeFileSync(join(options.captureFolder, 'capture-7-8.jsonl'), '');
   truncateSync(join(options.captureFolder, 'capture-7-8.jsonl'), 1e9);
   const answer = await readPlaywrightReport(options);

@@ -13,7 +13,7 @@ describe.runIf(hasPlaywright)('processes that wait for a run', { timeout: 60_000
     const folders = join(runner.folder, 'playwright');
     mkdirSync(folders);
     const made = new Set<string | null>();
-    // Each process has a folder of its own.
+    // Each process has its own folder.
     const watcher = watch(folders, (_event, name) => void made.add(name));
     // Its process is used up like that of any other, and nothing of Playwright need be loaded for it.
     const refused = async () => {

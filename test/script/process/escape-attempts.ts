@@ -1,4 +1,4 @@
-/** What a script may try against the agent and its host; `body` runs in the child, AGENT stands for the agent's pid. */
+/** Attacks of a script on the agent and its host; `body` runs in the child, AGENT is replaced by the agent's pid. */
 export type Attempt = {
   name: string;
   body: string;

@@ -39,7 +39,7 @@ describe.runIf(runs)('a cancelled suite', { timeout: 120_000 }, () => {
     bench = startSuites({ builds: true });
   }, 180_000);
   afterAll(async () => {
-    // Where several go on at once, none can tell whose a process is that names no run.
+    // With several runs at once, a process without a run's name cannot be attributed.
     const left = bench.processes();
     await bench.close();
     expect(left).toEqual([]);

@@ -110,7 +110,7 @@ describe.for([
   ])('a test runner stops as by Ctrl-C, with its report: $how', async ({ before }) => {
     const report = join(root, 'report');
     const runner = `process.on('SIGINT', () => { setTimeout(() => { require('fs').writeFileSync('report', 'interrupted'); process.exit(130); }, 300); })`;
-    // A browser, in a group of its own: it is still there when the report is written.
+    // A browser in its own process group: it still runs when the report is written.
     const browser = `const child = require('child_process').spawn('sleep', ['60'], { detached: true }); child.on('exit', () => console.log('browser gone')); console.log('browser ' + child.pid)`;
     const { end, ready, abort, lines } = start(layers(), before + server(`${runner}; ${browser}`));
     await ready;

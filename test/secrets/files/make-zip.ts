@@ -9,7 +9,7 @@ export async function makeZip(
   const zip = new ZipFile();
   for (const [name, content] of entries) {
     const bytes = Buffer.from(content);
-    // With a stream, sizes stand behind the data.
+    // With a stream, sizes follow the data.
     if (stream) zip.addReadStream(Readable.from([bytes]), name, { compress: !stored });
     else zip.addBuffer(bytes, name, { compress: !stored });
   }

@@ -109,7 +109,7 @@ describe.each(databases)('results of agents: $name', (database) => {
       const [later] = await nextJobs();
       if (next === undefined || later === undefined) throw new Error('no jobs');
       await agent.report(resultOf(later, clock.now(), { responseTime: 50, ...failed }));
-      // An older one comes late: it counts for the extremes alone.
+      // An older result arrives late: it counts only for the extremes.
       await agent.report(resultOf(next, clock.now() - minute, { responseTime: 99 }));
       expect(
         await db.query(

@@ -108,7 +108,7 @@ describe.each(databases)('jobs of suites: $name', (database) => {
       if (job === undefined) throw new Error('no job');
       return job;
     }
-    /** A minute in which nobody claims anything. */
+    /** A minute without claims. */
     async function minutePasses(agent: TestAgent | null = null, held: TestJob[] = []) {
       clock.advance(minute);
       if (agent !== null) {

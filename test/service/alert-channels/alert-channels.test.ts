@@ -27,7 +27,7 @@ const webhook = {
   webhookType: 'WEBHOOK_OTHER',
 };
 
-/** Of each type the least, and what it comes to. */
+/** The minimal body of each type, and its stored form. */
 const types: [type: string, config: Fields, shown: Fields][] = [
   ['EMAIL', { address: 'ops@shop.example' }, {}],
   ['CHAT_A', { url: 'https://chat.example/hook' }, { channel: '' }],
@@ -151,7 +151,7 @@ describe.each(databases)('alert channels ($name)', (database) => {
         config: { ...webhook, webhookSecret: null },
       });
       expect(gone.body.config['webhookSecret']).toBeNull();
-      // What a mask stands for must be known.
+      // A masked value must match a stored one.
       const headers = [{ key: 'x-new', value: mask, locked: true }];
       const unknown = { ...webhook, headers, webhookSecret: mask };
       const refused = await call('PUT', `/v1/alert-channels/${id}`, { config: unknown });

@@ -3,7 +3,7 @@ import { parseTemplate, renderTemplate } from '../../../src/service/alert-channe
 import type { Escaping } from '../../../src/templates/escaping.ts';
 import type { Variables } from '../../../src/templates/scope.ts';
 
-/** Templates of webhooks: variables, every helper, escaping, and what is refused. */
+/** Webhook templates: variables, every helper, escaping, and refusals. */
 
 const now = () => Date.parse('2026-03-04T05:06:07Z');
 

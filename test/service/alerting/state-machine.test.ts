@@ -103,7 +103,7 @@ describe('transitions', () => {
       const notified = lines.filter((line) => !line.endsWith('silent') && !line.includes('incident'));
       for (const [index, line] of notified.entries()) {
         const before = notified[index - 1] ?? 'RECOVERY';
-        // Nothing recovers twice, and nothing is reminded of before it is told.
+        // Nothing recovers twice, and no reminder precedes its alert.
         if (line.includes('RECOVERY')) expect(before, word).not.toMatch('RECOVERY');
         if (line.includes('reminder')) expect(before, word).toMatch(/FAIL/);
       }
@@ -256,7 +256,7 @@ describe('reminders', () => {
       `f${'.'.repeat(9)}`,
       ['5 FAILURE_REMAIN timer', '8 FAILURE_REMAIN reminder 1'],
     ],
-    // A new failure counts anew.
+    // A new failure restarts the count.
     [
       runBased(1, reminders(1, 1)),
       'f.pf..',
@@ -296,7 +296,7 @@ describe('reminders', () => {
 describe('without notifications', () => {
   const reminding = { reminders: { amount: 5, interval: 1 } } as const;
   test.each([
-    // It began inside and goes on: never told, not even of its end.
+    // It started inside the window and continues: no notification, not even of its recovery.
     [runBased(1), 'Fffp', ['0 FAILURE silent']],
     [runBased(3), 'Fffp', ['2 FAILURE_REMAIN silent']],
     [timeBased(5), 'F.....p', ['5 FAILURE_REMAIN timer silent']],
@@ -315,7 +315,7 @@ describe('without notifications', () => {
         '3 FAILURE_REMAIN reminder 3',
       ],
     ],
-    // What begins afterwards is told.
+    // A failure that starts afterwards is sent.
     [runBased(1), 'Ddf', ['0 DEGRADED silent', '2 DEGRADED_FAILURE']],
     [runBased(1), 'FPfp', ['0 FAILURE silent', '2 FAILURE', '3 RECOVERY']],
     [runBased(1), 'fDp', ['0 FAILURE', '1 FAILURE_DEGRADED silent', '2 DEGRADED_RECOVERY']],

@@ -7,7 +7,7 @@ import type { Db } from '../../../src/service/db/database.ts';
 import { createEncryption } from '../../../src/service/engine/encryption.ts';
 import { anyDatabase } from '../../helpers/service/database.ts';
 
-/** What a model is told, with secrets in every place where a result or a check may hold one: an oracle looks for them. */
+/** Requests to a model, with secrets in every place of a result or check: an oracle searches for them. */
 
 const at = new Date('2026-03-01T12:00:00Z');
 

@@ -10,7 +10,7 @@ import type { Run } from '../../helpers/service/stored-results.ts';
 
 const aggregations = ['avg', 'max', 'median', 'min', 'p50', 'p90', 'p95', 'p99', 'stddev', 'sum'];
 
-/** What is measured of each type besides availability and retries, as the facts name it. */
+/** The metrics of each type besides availability and retries. */
 const measured: { [T in CheckType]: string[] } = {
   API: ['responseTime', 'wait', 'dns', 'tcp', 'firstByte', 'download'],
   URL: ['responseTime', 'wait', 'dns', 'tcp', 'firstByte', 'download'],
@@ -46,7 +46,7 @@ const page = (value: number) => ({
     TBT: vital(value),
   },
 });
-/** What results of each type carry, and what is read of it. */
+/** The measured fields of results of each type, and the expected values. */
 const bodies: {
   [T in CheckType]: { run: Pick<Run, 'timings' | 'details'>; values: { [metric: string]: number } };
 } = {

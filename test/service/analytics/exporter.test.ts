@@ -46,7 +46,7 @@ describe.each(databases)('locations ($name)', (database) => {
     });
     beforeEach(() => clock.set('2026-03-05T12:00:30.000Z'));
 
-    /** Runs that are waiting since so many seconds, or are with an agent. */
+    /** Runs that have waited for these seconds, or are with an agent. */
     async function queue(seconds: number, state: 'queued' | 'leased'): Promise<void> {
       const since = new Date(clock.now() - seconds * 1000);
       await service.db.query(

@@ -116,7 +116,7 @@ describe.each(databases)('reports ($name)', (database) => {
         expect(fourth).toMatchObject({ checkId: heartbeat, aggregate: { ...none, successRatio: 100 } });
         await rollUp();
       }
-      // Days are made of hours; a part of one is read from hours, and a run that comes late counts at once.
+      // Days are built from hours; a part of a day is read from hours, and a late run counts at once.
       const days = await service.db.query(
         'select 1 from report_days where day = $1 and check_id = any($2::uuid[])',
         [new Date(day), [good, bad, idle, heartbeat]],

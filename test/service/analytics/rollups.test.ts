@@ -73,7 +73,7 @@ describe.each(databases)('rollups ($name)', (database) => {
       await createRollupLoop({ db: service.db, background: background!, now: clock.now, log: silent }).tick();
       await background!.tick();
     }
-    // But for the present hour and the one before.
+    // Except the current hour and the one before.
     const due = async () =>
       (await service.db.query(`select 1 from rollups_due where hour < '2026-03-05T11:00:00Z'`)).length;
 
@@ -101,7 +101,7 @@ describe.each(databases)('rollups ($name)', (database) => {
         at: end - (index + 1) * 2 * minute,
         runLocation: random() < 0.4 ? 'us-east-1' : 'eu-west-1',
         status: random() < 0.1 ? 'failed' : random() < 0.1 ? 'degraded' : 'passed',
-        // From a tenth of a millisecond to minutes, and none at all.
+        // From a tenth of a millisecond to minutes, and zero.
         responseTime: random() < 0.01 ? 0 : 10 ** (random() * 6 - 1),
         attempts: random() < 0.2 ? 1 : 0,
       }));

@@ -70,7 +70,7 @@ function openFiles(more: Record<string, string> = {}): ArtifactFiles {
   return createBucketFiles({ client, config, folder: 'artifacts/', log: silent });
 }
 
-/** Comes in chunks as from a socket, and breaks off after `breaksAfter` bytes. */
+/** Arrives in chunks as from a socket, and is cut after `breaksAfter` bytes. */
 function bodyOf(bytes: Buffer, breaksAfter = Infinity): Readable {
   return Readable.from(
     (function* () {
@@ -312,7 +312,7 @@ describe('an agent whose service has its artifacts in a bucket', () => {
     const path = `${api.url}/v1/check-results/${job.checkId}/${row?.id}/assets/trace.zip`;
     const answer = await fetch(path, { headers: { authorization: `Bearer ${api.account.key}` } });
     expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
-    // One that is announced and never comes as a whole.
+    // A file that is announced and never arrives completely.
     const [other] = await db.query<{ id: string }>(
       `insert into artifacts (id, account_id, job_id, attempt, lease_token, name, type, content_type, size, sha256, state, created_at)
        select gen_random_uuid(), account_id, job_id, 1, lease_token, 'half.zip', type, content_type, 100, sha256, 'pending', created_at

@@ -237,7 +237,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       const from = await there();
       expect(from).toBeLessThanOrEqual(1_000_000);
       const last = bytes.length - 1;
-      // Beyond what is there: told where to go on.
+      // Beyond the stored bytes: the response has the offset to resume at.
       expect(
         await send(bytes.subarray(from + 1), {
           digest: digestOf(bytes),
@@ -323,7 +323,7 @@ describe.each(databases)('artifacts: $name', (database) => {
       expect(again?.jobId).toBe(job.jobId);
       const late = job.leaseToken;
       job = again ?? job;
-      // Both leases may bring files while the run goes on, each its own.
+      // Both leases may upload files while the run is in progress, each its own.
       expect((await send(bytes)).status).toBe(201);
       expect((await send(Buffer.from('other'), { token: late })).status).toBe(201);
       const path = await report([listed('a.zip'), listed()]);

@@ -150,7 +150,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       ]);
       expect((await part(`bytes=${size}-`))[0]).toBe(416);
       expect((await part('bytes=-0'))[0]).toBe(416);
-      // What is no single range, or of another file, brings the whole.
+      // Multiple ranges, and ranges of another file, return the complete file.
       for (const range of ['bytes=5-2', 'bytes=1-2,4-5', 'lines=1-2', 'bytes=-']) {
         expect([range, ...(await part(range))]).toEqual([range, 200, null, hex(0, size)]);
       }
@@ -336,7 +336,7 @@ describe.each(databases)('code bundles: $name', (database) => {
       const bytes = gzipOf(7);
       const late = await stored(bytes);
       clock.advance(0.2 * day);
-      // Uploaded once more, it begins anew.
+      // Another upload restarts the period.
       await db.query('update playwright_bundles set used_at = $2 where key = $1', [
         again.key,
         new Date(clock.now()),

@@ -2,9 +2,9 @@ import type { ProbeType } from '../../../src/protocol/check-types.ts';
 import { insertService } from '../../../src/service/status-pages/service-statements.ts';
 import type { TestService } from '../../helpers/service/service.ts';
 
-/** Bodies of checks, and what the service makes of the smallest ones. */
+/** Bodies of checks, and the stored form of the smallest ones. */
 
-/** The least that a create needs, but for where it runs. */
+/** The minimal body of a create, without locations. */
 export const minimalRequests: { readonly [T in ProbeType]: { [field: string]: unknown } } = {
   URL: { url: 'https://shop.example/' },
   API: { url: 'https://shop.example/api' },

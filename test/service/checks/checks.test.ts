@@ -133,7 +133,7 @@ describe.each(databases)('checks ($name)', (database) => {
       });
       await change(created, { environmentVariables: [{ key: 'TOKEN', value: 'changed', secret: true }] });
       expect(await secretsNow()).toEqual({ TOKEN: 'changed' });
-      // A secret can't be turned into something readable.
+      // A secret cannot be made readable.
       await change(created, { environmentVariables: [{ key: 'TOKEN', secret: false }] });
       expect(await secretsNow()).toEqual({ TOKEN: '' });
     });

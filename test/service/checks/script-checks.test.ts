@@ -5,7 +5,7 @@ import { anyDatabase, databases } from '../../helpers/service/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { storedMinimal } from './check-bodies.ts';
 
-/** Checks that are scripts: what is stored and returned, and what is refused. */
+/** Checks that are scripts: stored, returned and refused fields. */
 
 type Check = Fields & { id: string };
 

@@ -8,7 +8,7 @@ import { databases } from '../../helpers/service/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 import { storedMinimal } from './check-bodies.ts';
 
-/** Checks that are Playwright suites: what is stored and returned, and what is refused. */
+/** Checks that are Playwright suites: stored, returned and refused fields. */
 
 type Check = Fields & { id: string };
 

@@ -259,7 +259,7 @@ it('a broken embedded database is reported once', { timeout: 60_000 }, async () 
   });
   await expect(db.query('select nothing')).rejects.toThrow('does not exist');
   expect(broken).toEqual([]);
-  // What the engine can not bear: its stack runs out, and the error of that is interrupted.
+  // A fatal case for the engine: its stack overflows, and that error is interrupted.
   await db.exec(`create function deeper(n int) returns int language sql as 'select deeper($1 + 1)'`);
   await db.query('select deeper(1)').catch(() => undefined);
   await db.query('select pg_cancel_backend(pg_backend_pid())').catch(() => undefined);

@@ -3,7 +3,7 @@ import { cleanMessage, hashOfMessage, noMessage } from '../../../src/service/err
 import { rawMessageOf } from '../../../src/service/error-groups/raw-message.ts';
 import { processorMs } from '../../helpers/processor-time.ts';
 
-/** What is taken out of messages, so that errors of one kind are one group. */
+/** Parts that are removed from messages, so that errors of one kind are one group. */
 
 describe('cleaned messages', () => {
   test.each([

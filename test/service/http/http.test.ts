@@ -38,7 +38,7 @@ async function operations(): Promise<{ method: string; path: string }[]> {
     .filter(([path]) => /^\/v[12]\//.test(path))
     .flatMap(([path, methods]) =>
       Object.entries(methods)
-        // Badges stand in pages that can't send a key.
+        // Badges are embedded in pages that cannot send a key.
         .filter(([, { security }]) => security === undefined)
         .map(([method]) => ({ method: method.toUpperCase(), path: path.replace(/\{[^}]+\}/g, 'x') })),
     );

@@ -23,7 +23,7 @@ describe.each(databases)('maintenances on $name', (database) => {
     let replicas: Db[];
     let backgrounds: Background[];
     let service: TestService;
-    /** What followers were told, in order. */
+    /** The mails to subscribers, in order. */
     let told: string[] = [];
 
     beforeAll(async () => {
@@ -69,11 +69,11 @@ describe.each(databases)('maintenances on $name', (database) => {
           log: silent,
         }),
       );
-    /** At that time, both replicas look what is due, at once. */
+    /** At that time, both replicas do the due work at the same time. */
     async function at(time: string): Promise<void> {
       clock.set(`2026-03-${time}:00Z`);
       await Promise.all(loops().map((loop) => loop.tick()));
-      // What is due in many parts.
+      // Due work in many parts.
       for (let round = 0; round < 5; round++) await loops()[0]?.tick();
       await Promise.all(backgrounds.map((background) => background.tick()));
     }
@@ -225,7 +225,7 @@ describe.each(databases)('maintenances on $name', (database) => {
       await at('10T02:30');
       await at('10T04:00');
       expect((await occurrences(id)).map(({ status }) => status)).toEqual(['CANCELLED', 'IN_PROGRESS']);
-      // Longer, it goes on.
+      // With a longer duration it continues.
       await service.call('PUT', `${path}/${id}`, { body: { endsAt: '2026-03-10T06:00:00Z' } });
       await at('10T05:30');
       expect((await occurrences(id))[1]?.status).toBe('IN_PROGRESS');

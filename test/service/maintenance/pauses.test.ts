@@ -56,7 +56,7 @@ describe.each(databases)('maintenance and the scheduler: $name', (database) => {
     };
     const window = (fields: Omit<Parameters<typeof addWindow>[2], 'now'>) =>
       addWindow(db, accountId, { ...fields, now: clock.now() });
-    /** Runs that were made: taken away at once, so that none is cleared up because nobody claims it. */
+    /** The runs that were created: deleted at once, so that none is recorded as missed. */
     let made: { checkId: string; at: Date; place: string }[] = [];
     /** Due moments of the runs of a check, as minutes and seconds. */
     const runs = (checkId: string) =>
@@ -108,7 +108,7 @@ describe.each(databases)('maintenance and the scheduler: $name', (database) => {
         endsAt: '2026-03-04T05:03:00Z',
         tags: ['database', 'x'],
       });
-      // It silences alone.
+      // It only silences.
       await window({ startsAt: start, endsAt: '2026-03-05T05:00:00Z', silenceAllAlerts: true });
       await tickFor(3);
       for (const id of [tagged, grouped]) expect(runs(id)).toEqual(['01:06', '03:06']);

@@ -71,7 +71,7 @@ test('a failing target is tried six times, then the failure is logged', async ()
   expect(await log()).toEqual([
     expect.objectContaining({ status: 'FAILURE', notificationResult: 'HTTP 500: broken', attempts: 6 }),
   ]);
-  // The same delivery each time, so that a receiver can tell.
+  // The same delivery id each time, so that a receiver can recognise it.
   expect(new Set(target.received.map(({ headers }) => headers['x-service-delivery'])).size).toBe(1);
 });
 
@@ -205,7 +205,7 @@ test('after a crash between the call and the log, the notification is sent again
     notificationId,
     notificationId,
   ]);
-  // And between the log and the queue: not told again.
+  // And between the log and the queue: not sent again.
   await bench.background.send(bench.db, 'notifications', { notificationId });
   await bench.background.tick();
   expect(target.received).toHaveLength(2);
@@ -247,7 +247,7 @@ test('a flapping check does not flood a channel, or block other checks', async (
     const status = index < 3 ? 'SUCCESS' : 'RATE_LIMITED';
     expect(await log(`&alertId=${alertId}`)).toEqual([expect.objectContaining({ status })]);
   }
-  // An hour later it is told again.
+  // An hour later it is sent again.
   const later = time + hourMs + 100_000;
   await raise(id, { createdAt: new Date(later) });
   await bench.background.tick();

@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)('the page', { timeout: 60_000 }, () => {
   it('reports that the service is away, and how old the figures are', async () => {
     const { page } = await signedIn(api.account.key);
     await page.route('**/web/overview*', (route) => route.abort());
-    // As when the reader comes back to the tab: the page reads again at once.
+    // As when the user returns to the tab: the page reloads its data at once.
     await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
     const problem = page.locator('#problem');
     await problem.filter({ hasText: 'Cannot reach the service.' }).waitFor();

@@ -23,7 +23,7 @@ afterAll(async () => close());
 /** What all accounts have: runtimes and data centres. */
 const shared = ['/v1/runtimes/{id}', '/v1/locations/{code}/keys'];
 
-/** All rows of the first account, but for what time alone changes. */
+/** All rows of the first account, except columns that change with time. */
 async function contents(): Promise<{ [table: string]: string }> {
   const { db, account } = service;
   const tables = await db.query<{ name: string }>(
@@ -202,7 +202,7 @@ function withQuery(path: string): string {
   return path;
 }
 
-/** A body that the path's own account may send: the id alone is what is wrong. */
+/** A body that the account of the path may send: only the id is wrong. */
 function bodyFor(method: string, path: string): Fields | undefined {
   if (method === 'POST') return everything.bodies.get(path);
   if (method === 'PATCH') return { archivedUntilNextEvent: true };

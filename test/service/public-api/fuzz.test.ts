@@ -56,7 +56,7 @@ async function readDocument(): Promise<{ operations: Operation[]; components: Co
   return { operations, components: body.components.schemas };
 }
 
-/** Half of a pair can't be written in a URL. */
+/** Half of a surrogate pair cannot be written in a URL. */
 const wellFormed = (text: string) => text.replace(/\p{Surrogate}/gu, '\ufffd');
 
 /** As a query string writes it: objects as `name[key]=…`, now and then a name twice. */
@@ -79,7 +79,7 @@ type Made = { path: string; body?: unknown };
 
 function makeRequest(operation: Operation, components: Components, chance: Chance): Made {
   const isHostile = chance.is(0.85);
-  // Wrong ids alone would never come to the rest.
+  // With wrong ids only, the rest would never be reached.
   const spoilsPath = (isHostile && chance.is(0.2)) || waits(operation);
   const path = spoilsPath
     ? operation.path.replace(/\{[^}]+\}/g, () =>

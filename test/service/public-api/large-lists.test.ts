@@ -118,7 +118,7 @@ describe.each(databases)('large members of lists ($name)', (database) => {
           const of = `${path}/${String(made['id'])}/${updates}`;
           for (let n = 0; n < 4; n++) await make(of, { status: 'MONITORING', description: `${name} ${n}` });
         }
-        // The newest comes first in the list, and has as much text as a list takes.
+        // The newest is first in the list, and has as much text as a list allows.
         const table = path === '/v1/incidents' ? 'incident_updates' : 'status_page_incident_updates';
         await service.db.query(
           `update ${table} set description = $2 where incident_id = $1 and description <> 'Third'`,

@@ -31,7 +31,7 @@ export const browserPath = '/v1/checks/browser';
 const multistep = '/v1/analytics/multistep-checks/{id}?metrics=availability';
 const window = (query: string) => `/v1/maintenance-windows?${query}`;
 
-/** Each limit with what is just within it and just outside. */
+/** Each limit with a value just within it and one just outside. */
 export const limits: Limit[] = [
   ['a description of 500', 'POST', dnsPath, dns({ description: 'x'.repeat(500) }), 201],
   ['a description of 501', 'POST', dnsPath, dns({ description: 'x'.repeat(501) }), 400, 'description'],
@@ -220,7 +220,7 @@ export const limits: Limit[] = [
   ['a service without a name', 'POST', '/v1/status-pages/services', {}, 400, 'name'],
 ];
 
-/** A browser check with a value of its own in every field. */
+/** A browser check with a distinct value in every field. */
 export function browserInFull({ groupId, serviceId }: { groupId: number; serviceId: string }): Fields {
   const alertSettings = {
     escalationType: 'RUN_BASED',

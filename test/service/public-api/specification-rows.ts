@@ -102,7 +102,7 @@ const flag: Rule = { type: 'boolean' };
 const list: Rule = { type: 'array' };
 const date: Rule = { type: 'string', format: 'date' };
 const dateTime: Rule = { type: 'string', format: 'date-time' };
-/** Fields that every check is returned with, but for what only its own type has. */
+/** Fields that every check is returned with, except those of its own type. */
 const { runtimeId: _runtimeId, ...returned } = ofChecks;
 const response = {
   ...Object.fromEntries(

@@ -20,7 +20,7 @@ import { startMailServer, type MailServer } from '../../helpers/service/notifica
 import { anyDatabase } from '../../helpers/service/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
-/** What everybody sees of status pages, and what subscribers are told. */
+/** Public status pages, and mails to their subscribers. */
 
 const start = '2026-03-04T05:06:07.000Z';
 const hour = 3_600_000;
@@ -252,7 +252,7 @@ describe('status pages in public', () => {
       const refused = await get('192.0.2.1');
       expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '60']);
       expect((await get('192.0.2.2')).statusCode).toBe(200);
-      // Nobody's word is taken for it unless that was configured.
+      // The header is trusted only if that is configured.
       for (let time = 0; time < 6; time++) expect((await get(`192.0.2.${time}`, plain)).statusCode).toBe(200);
       expect((await get('192.0.2.9', plain)).statusCode).toBe(429);
       clock.advance(60_000);

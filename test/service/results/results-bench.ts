@@ -41,7 +41,7 @@ export function resultsBench(database: TestDatabase) {
     return body.id;
   }
 
-  /** Stores a result as an agent's report would; what is not given is that of a passed run. */
+  /** Stores a result as an agent's report would; omitted fields are those of a passed run. */
   async function store(checkId: string, fields: Fields = {}): Promise<{ id: string; sequenceId: string }> {
     const startedAt = Number(fields['startedAt'] ?? time);
     const row = {

@@ -43,7 +43,7 @@ describe('on the embedded database', () => {
 
     let isAway = false;
     const fails = () => Promise.reject(new Error('the connection was closed'));
-    // The database itself, but for the time that it is away.
+    // The database itself, except while it is away.
     const reached: Db = {
       ...db,
       query: (text, params) => (isAway ? fails() : db.query(text, params)),
@@ -73,7 +73,7 @@ describe('on the embedded database', () => {
   test('a table is vacuumed once a fifth of it, and a thousand rows, are of no use', async () => {
     const vacuum = createVacuum({ db, log: silent });
     const vacuumed = async (table: string) => {
-      // Counted when the backend is idle, or when it is told to.
+      // Statistics are flushed when the backend is idle, or by this call.
       await db.query('select pg_stat_force_next_flush()');
       await vacuum.tick();
       const [row] = await db.query<{ count: number }>(

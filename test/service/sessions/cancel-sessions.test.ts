@@ -33,7 +33,7 @@ describe.each(databases)('cancel check sessions: $name', (database) => {
       expect(await read(session, 'v1')).toMatchObject({ status: 'TIMED_OUT' });
       // The check's status is what it was: none.
       expect((await api.call('GET', `/v1/check-statuses/${id}`)).status).toBe(404);
-      // Nothing goes on any more: another cancel has nothing to do.
+      // No run is left: another cancel does nothing.
       expect((await cancel(session.checkSessionId)).status).toBe(204);
     });
 
@@ -53,7 +53,7 @@ describe.each(databases)('cancel check sessions: $name', (database) => {
       expect((await cancel(session.checkSessionId, {})).status).toBe(204);
       expect(await read(session)).toMatchObject({ status: 'CANCELLED', stoppedAt: start, inProgress: [] });
       expect(await db.query('select 1 from jobs')).toEqual([]);
-      // Nobody has run it: nothing is known of the check, and an open record of missed runs stays open.
+      // No agent has run it: the check has no status, and an open record of missed runs stays open.
       expect((await api.call('GET', `/v1/check-statuses/${id}`)).status).toBe(404);
     });
 

@@ -111,7 +111,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       ]);
       const link = String(done.results[0]?.['checkResultLink']).slice(api.url.length);
       expect((await api.call('GET', link)).body).toMatchObject({ status: 'degraded', checkId: id });
-      // A session's run counts like a scheduled one, and takes nobody's turn.
+      // A session's run counts like a scheduled one, and does not change the rotation.
       expect((await api.call('GET', `/v1/check-statuses/${id}`)).body).toMatchObject({ status: 'degraded' });
       expect(await db.query('select next_due_at, rotation from checks')).toEqual(before);
     });
@@ -296,7 +296,7 @@ describe.each(databases)('check sessions: $name', (database) => {
       expect(long.at(-10)).toMatch(/^9\ufffdx+$/);
       expect(await parts()).toBeLessThan(8);
       const before = await parts();
-      // A lease that is not the job's tells nothing.
+      // Lines of another lease are ignored.
       await tell(['from elsewhere'], uuidv7());
       expect(await parts()).toBe(before);
       await agent.report(resultOf(job, clock.now()));

@@ -296,7 +296,7 @@ describe.each(databases)('sessions: $name', (database) => {
       expect(await statusInRow()).toEqual([{ status: 'OPEN' }]);
       await Promise.all([last ?? '', ...others].map((jobId) => end(jobId, 'passed')));
       expect(await statusInRow()).toEqual([{ status: 'TIMED_OUT' }]);
-      // A result that comes late takes the place of what was missed.
+      // A late result replaces the missed one.
       for (const { jobId } of own) await end(jobId, 'degraded');
       expect(await statusInRow()).toEqual([{ status: 'DEGRADED' }]);
     });

@@ -18,7 +18,7 @@ import {
 import { databases, emptyTables } from '../../helpers/service/database.ts';
 import { startTestService, type Fields, type TestService } from '../../helpers/service/service.ts';
 
-/** Test sessions: what their jobs have besides, and what their results leave alone. */
+/** Test sessions: the additional fields of their jobs, and that their results change no status. */
 
 const start = '2026-03-04T05:06:07.000Z';
 const abilities = { checkTypes: ['URL', 'PLAYWRIGHT'] };
@@ -219,7 +219,7 @@ describe.each(databases)('test sessions: $name', (database) => {
       expect(await read(session)).toMatchObject({ status: 'FAILED', inProgress: [] });
       expect(await db.query('select * from missed_runs')).toEqual([]);
       expect(await db.query('select * from check_results where not test_session')).toEqual([]);
-      // It comes after all.
+      // It arrives after all.
       expect(await agent.report(resultOf(job, clock.now()))).toMatchObject([{ outcome: 'stored' }]);
       expect(await read(session)).toMatchObject({ status: 'PASSED', results: [{ resultType: 'FINAL' }] });
     });

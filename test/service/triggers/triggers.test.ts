@@ -250,7 +250,7 @@ describe.each(databases)('triggers: $name', (database) => {
       );
       controller.abort();
       await answer;
-      // The caller has left; nobody has to be there for the rest to be let go.
+      // The caller has disconnected; the rest is still started.
       await end(await agent.claim());
       await tick();
       expect(await db.query(`select id from jobs where state = 'blocked'`)).toHaveLength(2);

@@ -97,7 +97,7 @@ describe.skipIf(!hasPlaywright)('pages and calls', () => {
       '/two',
       '/gone',
       '/popup',
-      // Nothing answered, so Chromium shows a page of its own.
+      // Without a response, Chromium shows its own error page.
       expect.stringMatching(/^chrome-error:|^http:\/\/127\.0\.0\.1:1\/$/) as unknown,
     ]);
     const first = pages[0];

@@ -28,7 +28,7 @@ export type CaptureRun = {
   run: PlaywrightRun;
   secrets: string[];
   output: string;
-  /** What would have come of this file alone. */
+  /** The expected result of this file alone. */
   ofFile: (path: string) => Promise<PlaywrightRun>;
   /** What would have come of it, had the error with these words been all. */
   ofError: (words: string) => Promise<PlaywrightRun>;

@@ -83,7 +83,7 @@ const fileOf = (name: string) => `${name.replaceAll(/[^a-z]+/g, '-')}.spec.ts`;
 describe.skipIf(runtime === undefined)('statuses', () => {
   let all: CaptureRun;
 
-  // All of them in one run of Playwright, each in a file of its own.
+  // All of them in one run of Playwright, each in its own file.
   beforeAll(async () => {
     if (runtime === undefined) return;
     const files = Object.fromEntries(cases.map(([name, body]) => [fileOf(name), script(body)]));
@@ -99,7 +99,7 @@ test.describe('group', () => { test('broken', async () => { await test.step('out
     expect([run.failure?.code ?? null, run.degraded?.message ?? null, statuses.join(' ')]).toEqual(expected);
   });
 
-  // One run for them too: Playwright tells of each file that it can't load.
+  // One run for them too: Playwright reports each file that it cannot load.
   test('scripts that throw while they load, with a syntax error, with a package that is not there', async () => {
     if (runtime === undefined) return;
     const files = {

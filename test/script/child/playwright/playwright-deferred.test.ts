@@ -19,7 +19,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 test('a module is loaded when one of its exports is used', () => {
   const load = createRequire(join(folder, 'any.js'));
   const path = join(folder, 'late.js');
-  // As compilers write it: getters that can't be changed.
+  // As compilers write it: getters that cannot be changed.
   writeFileSync(
     path,
     `globalThis.lateLoads = (globalThis.lateLoads ?? 0) + 1;
@@ -81,7 +81,7 @@ describe.runIf(runtimesHere.length > 0)('Playwright of each runtime', { timeout:
       };
       expect(told.waiting).toEqual(told.paths);
       expect(told.names.filter((names) => names.length === 0)).toEqual([]);
-      // The newest has all of them; a new runtime tells here that a list is out of date.
+      // The newest has all of them; with a new runtime, this fails if a list is out of date.
       if (name === '2026.04') expect(told.paths).toHaveLength(unusedModules[kind].length);
     },
   );

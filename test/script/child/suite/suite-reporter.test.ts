@@ -4,7 +4,7 @@ import { builtProgram } from '../../../helpers/build.ts';
 import { runtimesHere } from '../../../helpers/scripts/runtimes.ts';
 import { makeProject, removeProject, runProject } from '../../../helpers/suites/suite-project.ts';
 
-/** What a real Playwright tells: runs without a browser, for it is the same for all tests. */
+/** The reports of a real Playwright, run without a browser, which makes no difference here. */
 
 const places: SuitePlace[] = [];
 const project = (files: { [path: string]: string }): SuitePlace => {

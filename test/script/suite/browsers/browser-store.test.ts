@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createBrowserStore } from '../../../../src/script/suite/browsers/store.ts';
 
-/** Builds of browsers that runs share: what is taken into the store, and what one run's trouble means for others. */
+/** Browser builds that runs share: which are stored, and how a failure of one run affects others. */
 
 const root = mkdtempSync(join(tmpdir(), 'browser-store-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

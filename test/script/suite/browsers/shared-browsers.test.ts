@@ -20,7 +20,7 @@ import { programRunner, suiteLimits } from '../../../../src/script/suite/program
 import { coreRegistry, downloads, type Host } from '../../../helpers/scripts/playwright-hosts.ts';
 import { runtimesHere } from '../../../helpers/scripts/runtimes.ts';
 
-/** The browsers that suites of several customers share: what a hostile project can not put there. */
+/** The browsers that suites of several customers share: a hostile project cannot change them. */
 
 const data = mkdtempSync(join(tmpdir(), 'shared-browsers-'));
 const [engine] = findEngines(data);
@@ -115,7 +115,7 @@ describe.runIf(engine !== undefined && runtime !== undefined)('the store of brow
     { timeout: 60_000 },
     async () => {
       const before = agents.asked.length;
-      // Two at once, of two agents that share the folder: each has a store of its own.
+      // Two at once, of two agents that share the folder: each has its own store.
       const found = await Promise.all([placeOf('a'), placeOf('b')].map((place) => prepare(place)));
       for (const { missing, playwrightVersion, program, log } of found) {
         expect(missing, log.join('\n')).toEqual([]);

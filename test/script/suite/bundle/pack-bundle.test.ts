@@ -45,7 +45,7 @@ const archive = () => join(base, String(count), 'bundle.tgz');
 type Options = Partial<Parameters<typeof packBundle>[0]>;
 const pack = (options: Options = {}) => packBundle({ folder: project, to: archive(), ...options });
 
-/** Packs, unpacks, and tells what came out: links as `-> target`. */
+/** Packs, unpacks, and returns the files: links as `-> target`. */
 async function roundTrip(options: Options = {}) {
   const packed = await pack(options);
   const folder = join(base, String(count), `tree-${Math.random()}`);

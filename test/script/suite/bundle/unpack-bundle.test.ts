@@ -164,13 +164,13 @@ test('entries outside the folder are refused, and nothing is written there', asy
     [[symlink('out', '/etc')], 'a link to an absolute path'],
     [[symlink('a/out', '../../b')], 'leads out of the folder'],
     [[symlink('out', '')], 'without a usable target'],
-    // Names alone would say that this one stays inside.
+    // By its name only, this one would stay inside.
     [[file('deep/er/x'), symlink('deep/er/up', '../..'), symlink('y', 'deep/er/up/../..')], 'leads out'],
     [[symlink('y', 'deep/er/up/../..'), symlink('deep/er/up', '../..')], 'leads out'],
     [[symlink('a', 'b'), symlink('b', 'c'), symlink('c', '..')], 'leads out of the folder'],
     [[symlink('a', 'b'), symlink('b', 'a')], 'leads back to itself'],
     [[symlink('a', 'a/x')], 'leads back to itself'],
-    // Through a link, whichever comes first.
+    // Through a link, in either order.
     [
       [folderEntry('real'), symlink('door', 'real'), file('door/evil')],
       'appears twice, as a link and as a directory',

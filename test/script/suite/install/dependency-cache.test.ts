@@ -20,7 +20,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CachedFolders } from '../../../../src/script/suite/install/dependency-cache.ts';
 import { cacheIn, dataFolder } from '../../../helpers/suites/suite-install.ts';
 
-/** Installed dependencies kept from run to run: whole or not at all, bounded, and shared safely. */
+/** The cache of installed dependencies: complete entries only, limited in size, and shared safely. */
 
 const root = mkdtempSync(join(tmpdir(), 'dependency-cache-'));
 afterAll(() => {

@@ -11,7 +11,7 @@ import {
 import type { ChosenManager } from '../../../../src/script/suite/install/package-manager.ts';
 import type { Engine } from '../../../../src/script/suite/place/place.ts';
 
-/** The key of cached dependencies: what is in it, and what is not. */
+/** The key of cached dependencies: what it depends on. */
 
 const folder = mkdtempSync(join(tmpdir(), 'dependency-key-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -20,7 +20,7 @@ import type { Engine } from '../../../../src/script/suite/place/place.ts';
 import { dataFolder, enginesHere } from '../../../helpers/suites/suite-install.ts';
 import { processorMs } from '../../../helpers/processor-time.ts';
 
-/** What suites run on: the list of it, what is found here, and which one a suite gets. */
+/** Engines of suites: the list, those installed here, and which one a suite gets. */
 
 const folder = mkdtempSync(join(tmpdir(), 'engines-'));
 afterAll(() => {

@@ -12,7 +12,7 @@ import {
 } from '../../../helpers/suites/suite-install.ts';
 import { reachesRegistry } from '../../../helpers/suites/suite-registry.ts';
 
-/** Installs with the real managers, from the real registry: what is in the project then, with the cache and without. */
+/** Installs with the real managers, from the real registry: the resulting files, with and without the cache. */
 
 const runs = enginesHere.length > 0 && (await reachesRegistry());
 
@@ -24,7 +24,7 @@ const ask = `-p "require('is-number/package.json').version + ' ' + require('is-n
 const fixtures = [
   { name: 'npm', exec: 'npx', with: `node ${ask}` },
   { name: 'pnpm', exec: 'pnpm exec', with: `pnpm exec node ${ask}` },
-  // Yarn 1 and the newest Yarn 4 are told apart where both are called yarn.
+  // Distinguishes Yarn 1 from the newest Yarn 4 where both are called yarn.
   { name: 'yarn-classic', exec: 'yarn', with: `yarn -s node ${ask}`, version: /^1\.22\./ },
   { name: 'yarn-pnp', exec: 'yarn', with: `yarn node ${ask}` },
   { name: 'yarn-modules', exec: 'yarn', with: `yarn node ${ask}`, version: /^4\./ },
@@ -69,7 +69,7 @@ describe.runIf(runs)('a project that needs another version of its manager', () =
     await installed.keep();
     expect(said).toEqual(['Dependencies are cached for the next runs']);
 
-    // A registry that nobody answers for: nothing may be fetched.
+    // An unreachable registry: nothing may be fetched.
     const second = runOf({
       place: placeOf(from),
       cache,

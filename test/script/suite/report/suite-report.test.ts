@@ -5,7 +5,7 @@ import type { SuitePlace } from '../../../../src/script/suite/place/place.ts';
 import { readSuiteReport } from '../../../../src/script/suite/report/report.ts';
 import { makeProject, removeProject } from '../../../helpers/suites/suite-project.ts';
 
-/** What is read of lines as the reporter writes them, and as a customer's code may write them. */
+/** How lines are read, as the reporter writes them and as a customer's code may write them. */
 
 const places: SuitePlace[] = [];
 const folders = (): SuitePlace => {
