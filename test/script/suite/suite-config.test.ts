@@ -130,7 +130,7 @@ test('one', () => { expect(shared).toBe('of the config'); });`,
     });
     expect(report.notes).toEqual([
       '2 tests: 2 passed, 0 failed',
-      expect.stringMatching(/^headless: false of the config is not possible here/),
+      expect.stringMatching(/^headless: false of the config is ignored/),
     ]);
     expect(report.tests.map(({ project: name, status }) => [name, status])).toEqual([
       ['plain', 'passed'],
