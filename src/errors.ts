@@ -1,6 +1,6 @@
 /**
  * The five kinds of exception. Failures of a target are never exceptions: they are outcomes, which are values
- * (`executors/executor.ts`). Decide by class and `code`, never by message text.
+ * (`executors/interface/executor.ts`). Decide by class and `code`, never by message text.
  */
 
 /** Closed list of the codes of our own exceptions, grouped by class. */

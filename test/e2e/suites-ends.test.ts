@@ -178,7 +178,7 @@ describe.runIf(hasSuites)('agents that exit during a suite', { timeout: 120_000 
     const agent = startAgent(0, location);
     for (const name of stages)
       ids.set(name, await trigger(name, quick, { ...fields[name], privateLocations: [of] }));
-    await Promise.all(stages.map(arrived));
+    await Promise.all(stages.map((name) => arrived(name)));
     waiting.clear();
     agent.kill('SIGTERM');
     const exitCode = await agent.exited;

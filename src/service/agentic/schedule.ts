@@ -14,7 +14,7 @@ import type { Partitions } from '../db/partitions.ts';
 import { serviceLocation } from '../heartbeats/outcomes.ts';
 import { scheduledRunId, uuidv7 } from '../engine/ids.ts';
 import { maintenanceAt } from '../maintenance/effects.ts';
-import { recordMissed, type Missed } from '../scheduling/outcomes.ts';
+import { recordMissed, type Missed } from '../scheduling/own-results.ts';
 import { planRuns } from '../checks/schedule/plan.ts';
 import { endRuns, unperformed } from './outcomes.ts';
 

@@ -24,7 +24,7 @@ import type { Partitions } from '../db/partitions.ts';
 import { allSnippets } from '../accounts/snippets/statements.ts';
 import { EncryptionError, type Encryption } from '../engine/encryption.ts';
 import { needsCode, UnbuildableJobError } from './job-scripts.ts';
-import { endJobs } from '../scheduling/outcomes.ts';
+import { endJobs } from '../scheduling/own-results.ts';
 
 type Deps = {
   db: Db;

@@ -5,7 +5,7 @@ import { longestBackoffMs } from '../scheduling/jobs-expiry.ts';
 import { connectedLocations, lockLease, requeueJob, type ReleasableJob } from '../scheduling/jobs-lease.ts';
 import { jobsChannel } from '../scheduling/jobs.ts';
 import type { Partitions } from '../db/partitions.ts';
-import { endJobs } from '../scheduling/outcomes.ts';
+import { endJobs } from '../scheduling/own-results.ts';
 
 /** Releases a job that an agent returns, either not started or between two attempts. */
 

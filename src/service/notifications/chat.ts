@@ -1,6 +1,6 @@
 import { alertTitle } from '../alerting/alert-types.ts';
 import { alertFacts, resultLink, severityOf } from './alert-variables.ts';
-import { notConfigured, postJson, type Delivery, type Sender } from './delivery.ts';
+import { notConfigured, postJson, type Delivery, type Sender } from './sender.ts';
 import type { Answer } from './http-call.ts';
 
 /** CHAT_A and CHAT_A_APP: a message in a room, with the alert's facts in an attachment. */

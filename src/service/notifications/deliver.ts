@@ -19,7 +19,7 @@ import { EncryptionError, isSecretVariable, openVariables, type Encryption } fro
 import { mergedVariables, type Variable } from '../checks/storage/settings.ts';
 import { openConfig, secretsOfConfig, type ChannelType } from '../alert-channels/configs.ts';
 import { sendChat, sendChatApp } from './chat.ts';
-import type { Delivery, Sender, SendingDeps, Sent } from './delivery.ts';
+import type { Delivery, Sender, SendingDeps, Sent } from './sender.ts';
 import { createMailer, sendEmail } from './email.ts';
 import { sendPagingA, sendPagingB } from './paging.ts';
 import { sendCall, sendSms } from './phone.ts';

@@ -4,7 +4,7 @@ import type { NotificationConfig } from '../../config/notifications.ts';
 import { toError } from '../../errors.ts';
 import { alertTitle } from '../alerting/alert-types.ts';
 import { alertFacts, resultLink } from './alert-variables.ts';
-import { notConfigured, type Sender } from './delivery.ts';
+import { notConfigured, type Sender } from './sender.ts';
 
 import { escaped } from '../../templates/escaping.ts';
 import type { SendMail } from './mail.ts';

@@ -1,6 +1,6 @@
 import { alertTitle } from '../alerting/alert-types.ts';
 import { alertFacts, resultLink, severityOf } from './alert-variables.ts';
-import { notConfigured, postJson, userAgent, type Delivery, type Sender } from './delivery.ts';
+import { notConfigured, postJson, userAgent, type Delivery, type Sender } from './sender.ts';
 
 /** PAGING_A and PAGING_B: an incident that opens once per check and closes when the check recovers. */
 

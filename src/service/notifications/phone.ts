@@ -1,6 +1,6 @@
 import { alertTitle } from '../alerting/alert-types.ts';
 import { resultLink } from './alert-variables.ts';
-import { notConfigured, postJson, type Delivery, type Sender } from './delivery.ts';
+import { notConfigured, postJson, type Delivery, type Sender } from './sender.ts';
 
 /** SMS and CALL: a configured gateway sends a text message or reads it out on a call. */
 

@@ -3,7 +3,7 @@ import type { Escaping } from '../../templates/escaping.ts';
 import type { Variables } from '../../templates/scope.ts';
 import { TemplateError } from '../../templates/template-error.ts';
 import { alertVariables } from './alert-variables.ts';
-import { deliveryHeader, userAgent, type Sender } from './delivery.ts';
+import { deliveryHeader, userAgent, type Sender } from './sender.ts';
 import { callTarget } from './http-call.ts';
 import { parseTemplate, renderTemplate } from '../alert-channels/template.ts';
 import { presetOf } from './webhook-presets.ts';

@@ -17,7 +17,7 @@ import { scheduledRunId, uuidv7 } from '../engine/ids.ts';
 import { createFindPauses, withoutPauses, type FindPauses } from '../maintenance/pauses.ts';
 import { createClockWatch } from '../engine/clock-watch.ts';
 import { createLoop } from '../engine/loop.ts';
-import { recordMissed, type Missed } from './outcomes.ts';
+import { recordMissed, type Missed } from './own-results.ts';
 import { planRuns, splitRun, type Plan } from '../checks/schedule/plan.ts';
 import { claimWindowSeconds } from '../checks/schedule/rules.ts';
 import { createSweep } from './sweep.ts';

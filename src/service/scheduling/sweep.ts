@@ -10,7 +10,7 @@ import type { Partitions } from '../db/partitions.ts';
 import { deleteEndedLogs } from '../results/log-statements.ts';
 import { createLoop, type Loop } from '../engine/loop.ts';
 import { endSessionRuns } from './session-runs.ts';
-import { endJobs, missedMessages, recordMissed } from './outcomes.ts';
+import { endJobs, missedMessages, recordMissed } from './own-results.ts';
 
 /** Cleans up jobs: expired leases, runs that nobody claimed, and runs that no agent can run. */
 

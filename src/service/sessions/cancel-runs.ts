@@ -5,7 +5,7 @@ import type { Db } from '../db/database.ts';
 import { requestCancel } from '../scheduling/jobs-lease.ts';
 import type { Partitions } from '../db/partitions.ts';
 import { HttpError } from '../http/errors.ts';
-import { endJobs } from '../scheduling/outcomes.ts';
+import { endJobs } from '../scheduling/own-results.ts';
 
 /** Cancels runs of sessions. */
 
