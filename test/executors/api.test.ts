@@ -166,7 +166,7 @@ describe('the six cases', () => {
       testContext({ signal: controller.signal }),
     );
     expect(outcome.base).toMatchObject({ ok: false, reason: { code: 'TIMEOUT' } });
-    expect(outcome.timings?.firstByte).toBeGreaterThan(50);
+    expect(outcome.timings?.firstByte).toBeGreaterThan(0);
   });
 
   test('cancelled', async () => {
