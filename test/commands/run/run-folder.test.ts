@@ -157,7 +157,7 @@ describe.runIf(hasSuites)('suites from a folder', { timeout: 240_000 }, () => {
     const failed = await command([e2e, '--json', ...variables, '--tag', '!@page']);
     const result = JSON.parse(failed.out) as Result & { details: Record<string, unknown> };
     expect(failed.code, failed.err).toBe(exitCodes.failed);
-    expect(failed.err).toContain('warning: .npmrc holds a token that is written out');
+    expect(failed.err).toContain('warning: .npmrc contains a literal token');
     expect(failed.err).toMatch(/packed 5 files of .*project \(0\.0 MB\), workingDir "e2e"/);
     expect(result).toMatchObject({
       status: 'failed',

@@ -140,7 +140,7 @@ describe.runIf(runs)('suites', { timeout: 120_000 }, () => {
     });
     expect(
       started.log.some((line) =>
-        /^the suite was stopped because it was cancelled after .*stage test was/.test(line),
+        /^the suite was stopped because it was cancelled after .*stage test had been/.test(line),
       ),
     ).toBe(true);
     const names = run.files.map(({ name }) => name);
