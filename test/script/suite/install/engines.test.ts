@@ -162,7 +162,7 @@ test('node scripts/engines.mjs install: once, with a stamp of completeness', () 
   const install = (...args: string[]) =>
     spawnSync(process.execPath, [installer, ...args], { encoding: 'utf8', timeout: 50_000 });
   expect(install('install', own).stderr).toMatch(
-    /^installing what suites run on .*\nwhat suites run on is installed \(\d+ s\)\n$/,
+    /^installing suite engines .*\ninstalled suite engines \(\d+ s\)\n$/,
   );
   expect(readdirSync(own).sort()).toEqual(['node_modules', 'package-lock.json', 'package.json']);
   expect(existsSync(join(own, 'node_modules', '.engines-stamp'))).toBe(true);
