@@ -63,6 +63,6 @@ test('unsupported and redundant options of a test command are reported', () => {
   const { warnings } = testCommandOf({ suite, manager: npm });
   expect(warnings).toEqual([
     expect.stringContaining('"playwright install" in the test command is not needed'),
-    expect.stringContaining('--headed in the test command is not possible here'),
+    expect.stringContaining('--headed in the test command does not work here'),
   ]);
 });

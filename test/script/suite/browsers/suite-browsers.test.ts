@@ -81,7 +81,7 @@ test.skipIf(runtime === null)(
     ).browsers.find(({ name }) => name === 'chromium') ?? { revision: '' };
     const wrapper = join(place.root, 'browsers', `chromium-${revision}`, 'chrome-linux', 'chrome');
     expect(readFileSync(wrapper, 'utf8')).toContain(chromium);
-    expect(lines.some(([, msg]) => msg.includes("system's own"))).toBe(true);
+    expect(lines.some(([, msg]) => msg.includes("the system's Chromium"))).toBe(true);
     // The next run does not try the same host again.
     const isInstalling = ([, msg]: Lines[number]) => msg.startsWith('installing');
     expect(lines.some(isInstalling)).toBe(true);

@@ -152,7 +152,7 @@ test.each<[string, Line[], number, string[], object | null]>([
     [],
     0,
     ['hi'],
-    { code: 'SCRIPT_INVALID', message: expect.stringContaining('ran no tests') },
+    { code: 'SCRIPT_INVALID', message: expect.stringContaining('ran no Playwright tests') },
   ],
   [
     'exit code',
