@@ -21,7 +21,8 @@ test.runIf(process.platform === 'linux')(
 );
 
 test.runIf(process.platform === 'linux')("one that is somebody else's is told with the remedy", () => {
-  const told = (code: string) => unusableDataDirError('/data', Object.assign(new Error(code), { code })).message;
+  const told = (code: string) =>
+    unusableDataDirError('/data', Object.assign(new Error(code), { code })).message;
   const owner = `${process.getuid?.()}:${process.getgid?.()}`;
   expect(told('EACCES')).toContain(
     `(EACCES): change its owner (chown ${owner} /data, or the same on the mounted volume`,

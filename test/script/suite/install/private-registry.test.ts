@@ -107,7 +107,9 @@ describe.skipIf(enginesHere.length === 0).concurrent('a private registry', { tim
         expect(message, manager).toMatch(
           /^the install command did not finish within 4 s, in stage install: /,
         );
-        expect(message, manager).toContain(`packages are fetched from https://${host}/: check that it answers`);
+        expect(message, manager).toContain(
+          `packages are fetched from https://${host}/: check that it answers`,
+        );
       }
   });
 
@@ -165,7 +167,9 @@ describe.skipIf(enginesHere.length === 0).concurrent('a private registry', { tim
     const beneath = { npm_config_fetch_retries: '0' };
     for (const { manager, error } of await failures(each, { registry, beneath, trusted: false })) {
       expect(error, manager).toMatchObject({ code: 'NETWORK_UNAVAILABLE' });
-      expect(error.message, manager).toContain('set NODE_EXTRA_CA_CERTS of the agent to a file of authorities');
+      expect(error.message, manager).toContain(
+        'set NODE_EXTRA_CA_CERTS of the agent to a file of authorities',
+      );
       expect(error.message, manager).toContain(`https://${registry.host}`);
     }
     expect(registry.asked).toEqual([]);
