@@ -198,7 +198,7 @@ describe.runIf(hasSuites)('agents that exit during a suite', { timeout: 120_000 
   });
 
   test('suites of an agent that has no time to drain are handed back in every stage, and run again elsewhere', async () => {
-    const { idOf, exitCode, processes, results } = await afterDrain();
+    const { exitCode, processes, results } = await afterDrain();
     expect(exitCode).not.toBeNull();
     expect(processes).toEqual([]);
     expect(results).toEqual(stages.map(() => []));
