@@ -99,7 +99,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
 /** The uptime image contains the modules of only two commands. */
 function isLeftOut(error: unknown): boolean {
   const { code, message } = toError(error) as NodeJS.ErrnoException;
-  return code === 'ERR_MODULE_NOT_FOUND' && /[\\/]commands[\\/][\w-]+\.js'/.test(message);
+  return code === 'ERR_MODULE_NOT_FOUND' && /[\\/]commands[\\/](?:[\w-]+[\\/])?[\w-]+\.js'/.test(message);
 }
 
 function explain(error: Error, context: CommandContext): number {
