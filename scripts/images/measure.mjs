@@ -54,22 +54,26 @@ function residentBytes(id) {
     .reduce((sum, found) => sum + Number(found?.[1] ?? 0) * 1024, 0);
 }
 
+/** The host's IPv4 address on the default bridge. Engines that have just made the bridge report its subnet only. */
+function hostOnBridge() {
+  const format = '{{range .IPAM.Config}}{{or .Gateway .Subnet}} {{end}}';
+  const given = docker('network', 'inspect', 'bridge', '--format', format)
+    .split(' ')
+    .find((address) => address.includes('.'));
+  if (given === undefined) throw new Error('the default bridge has no IPv4 subnet');
+  // Docker gives the bridge the first address of its subnet.
+  return given.includes('/')
+    ? given.replace(/\d+\/\d+$/, (end) => String(Number.parseInt(end, 10) + 1))
+    : given;
+}
+
 /**
  * Resolves with `{readyMs, startsMs, rssBytes}`. A start is measured from the container's first process until readiness is 200;
  * `readyMs` is the best of `starts`, and `startsMs` has all of them, which shows how busy this machine is. `rssBytes` is the resident
  * memory of an idle agent. The container runs as documented: read-only, without capabilities.
  */
 export async function measure(tag, starts) {
-  const gateway = docker(
-    'network',
-    'inspect',
-    'bridge',
-    '--format',
-    '{{range .IPAM.Config}}{{.Gateway}} {{end}}',
-  )
-    .split(' ')
-    .find((one) => one.includes('.'));
-  const { url, server } = await startService(gateway);
+  const { url, server } = await startService(hostOnBridge());
   const flags = [
     '--read-only',
     '--tmpfs',
