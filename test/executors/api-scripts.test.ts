@@ -310,7 +310,7 @@ describe.skipIf(runtimesHere.length === 0)('setup and teardown of API checks', (
       [`require('net')`, /the module net is not available/],
       [`require('worker_threads')`, /the module worker_threads is not available/],
       [`require('vm')`, /the module vm is not available/],
-      [`require('@playwright/test')`, /the @playwright\/test is not available.*browser or multi-step/],
+      [`require('@playwright/test')`, /@playwright\/test is not available.*browser or multi-step/],
     ])('%s is invalid', async (setup, message) => {
       const { base } = await scripted.run({ setup });
       expect(base).toEqual(failure('SCRIPT_INVALID', message));
