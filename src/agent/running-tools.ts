@@ -59,8 +59,18 @@ export async function createRunParts(ports: RunPorts): Promise<{ parts: RunParts
   ]);
   const network = createNetwork({ useOsDnsResolver: settings.useOsDnsResolver });
   const evidence = settings.networkEvidence ? createNetworkEvidence({ network, now }) : null;
-  const executorOf = await loadExecutors(types.loaded, fault);
-  await warmUp(types.warm, executorOf, { network, now });
+  const close = (): void => {
+    evidence?.close();
+    network.close();
+  };
+  let executorOf: RunParts['executorOf'];
+  try {
+    executorOf = await loadExecutors(types.loaded, fault);
+    await warmUp(types.warm, executorOf, { network, now });
+  } catch (error) {
+    close();
+    throw error;
+  }
   const parts: RunParts = {
     ...shared,
     forFiles: { scripts, workDirs, keepArtifacts },
@@ -69,13 +79,7 @@ export async function createRunParts(ports: RunPorts): Promise<{ parts: RunParts
     executorOf,
     network,
   };
-  return {
-    parts,
-    close: () => {
-      evidence?.close();
-      network.close();
-    },
-  };
+  return { parts, close };
 }
 
 /** Loads the modules that an agent needs only once it has work: schemas, executors, network and grading. */

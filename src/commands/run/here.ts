@@ -1,3 +1,4 @@
+import { printable } from '../terminal-text.ts';
 import { createLanes } from '../../agent/run/lanes.ts';
 import { createLocalLeases } from '../../agent/run/local-leases.ts';
 import { createMetrics } from '../../agent/metrics/counters.ts';
@@ -70,7 +71,7 @@ export async function runHere(job: Job, options: RunHereOptions): Promise<Result
     resultBytes: () => protocolLimits.resultBytes,
     clockSkewMs: () => 0,
     onLog: ({ level, msg }) => {
-      if (hasScripts) stderr(`${level.padEnd(6)}${oneLine(scrubber.text(msg))}\n`);
+      if (hasScripts) stderr(`${level.padEnd(6)}${printable(scrubber.text(msg)).slice(0, 2000)}\n`);
     },
     fault: (error, message) => log.error({ err: error }, message),
     now: Date.now,
@@ -97,6 +98,3 @@ function interruptedHere(result: Result): Result {
   if (result.reason?.code !== 'CANCELLED') return result;
   return { ...result, reason: { ...result.reason, message: 'the run was interrupted here' } };
 }
-
-/** Terminals execute control characters, and a script may print any. */
-const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 2000);

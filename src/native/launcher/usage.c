@@ -37,7 +37,8 @@ static size_t table_size, table_room;
  * it.
  */
 static bool read_process(int proc, const char *name, struct process *process) {
-  char path[32], text[4096];
+  /* Large enough for a process with thousands of groups, whose line comes before the lines that count here. */
+  char path[32], text[32768];
   snprintf(path, sizeof path, "%.16s/status", name);
   int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;

@@ -71,14 +71,22 @@ async function prepareGroup(
 }
 
 /** The stored group with a change merged into it. */
-function mergedGroup({ encryption }: ApiDeps, row: CheckGroupRow, changes: GroupChange): GroupBody {
+function mergedGroup(
+  { encryption }: ApiDeps,
+  row: CheckGroupRow,
+  { changes, generation }: { changes: GroupChange; generation: Generation },
+): GroupBody {
   const stored = groupFromRow(row, encryption);
   const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...given } = changes;
   const body = {
     ...stored,
     ...given,
-    // A group without the setting is shown with false, which clients may send back.
-    ...(stored.doubleCheck === null && given.doubleCheck === false ? { doubleCheck: null } : {}),
+    // A group without the setting is shown with false, which clients may send back. In v2, false leaves retries to each
+    // check; a false that v1 has stored switches them off and stays.
+    ...(given.doubleCheck === false &&
+    (stored.doubleCheck === null || (generation === 'v2' && stored.doubleCheck))
+      ? { doubleCheck: null }
+      : {}),
     environmentVariables: keepSecretValues(
       given.environmentVariables ?? (given.environmentVariables === null ? [] : stored.environmentVariables),
       stored.environmentVariables,
@@ -210,7 +218,7 @@ function registerChange(api: FastifyInstance, deps: ApiDeps, generation: Generat
       const changes = request.body as GroupChange; // validated by the schema above
       return db.tx(async (tx) => {
         const row = await locked(tx, accountId, idOf(request));
-        const body = mergedGroup(deps, row, changes);
+        const body = mergedGroup(deps, row, { changes, generation });
         await updateCheckGroup(tx, row.id, await prepareGroup(tx, deps, { body, accountId }));
         await replaceSubscriptions(tx, { checkId: null, groupId: row.id }, body.alertChannelSubscriptions);
         if (assignsAlerts(request)) await subscribeToAll(tx, { accountId, checkId: null, groupId: row.id });

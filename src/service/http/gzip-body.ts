@@ -11,7 +11,9 @@ import { HttpError } from './errors.ts';
 /** Makes routes of this instance unpack JSON bodies. Other content types are unchanged. */
 export function acceptGzip(instance: FastifyInstance): void {
   instance.addHook('preParsing', async (request, reply, payload) => {
-    const { headers } = request;
+    const { headers, method } = request;
+    // Bodies of these are not read.
+    if (method === 'GET' || method === 'HEAD') return payload;
     const encoding = (headers['content-encoding'] ?? '').trim().toLowerCase();
     if (encoding === '' || encoding === 'identity' || !isJson(headers) || !hasBody(headers)) return payload;
     // RFC 9110, 8.4.1.3: x-gzip is the same.
@@ -43,6 +45,8 @@ function unpacked(packed: Readable, limit: number): Readable & { receivedEncoded
     .on('data', (chunk: Buffer) => (packedBytes += chunk.length))
     .pipe(gunzip);
   const body = Readable.from(bounded(packed, gunzip, limit), { objectMode: false });
+  // Fastify stops listening once it refuses a body itself; a later error must not end the process.
+  body.on('error', () => undefined);
   // Fastify compares this property with content-length.
   return Object.defineProperty(Object.assign(body, { receivedEncodedLength: 0 }), 'receivedEncodedLength', {
     get: () => packedBytes,

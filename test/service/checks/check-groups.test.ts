@@ -163,6 +163,10 @@ describe.each(databases)('check groups ($name)', (database) => {
       }
       const retrying = await create({ doubleCheck: true });
       expect([retrying['doubleCheck'], await stored(retrying.id)]).toEqual([true, true]);
+      await service.call('PUT', `/v2/check-groups/${retrying.id}`, {
+        body: { ...retrying, doubleCheck: false },
+      });
+      expect(await stored(retrying.id)).toBe(null);
       // In a group of the first generation, false takes the place of the checks' own setting.
       const first = await create({ doubleCheck: false }, 'v1');
       await service.call('PUT', `/v2/check-groups/${first.id}`, { body: first });

@@ -1,3 +1,6 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { anyDatabase } from '../../helpers/service/database.ts';
@@ -98,6 +101,27 @@ describe('a compressed body', () => {
   test('413: a body that is too large before decompression', async () => {
     const { status, body } = await send(new Uint8Array(5 * mebibyte));
     expect([status, body['message']]).toEqual([413, 'The body is too large.']);
+  });
+
+  test('413: a chunked body that exceeds the limit packed and unpacked; the service continues', async () => {
+    const body = gzipSync(randomBytes(4 * mebibyte + 100 * 1024), { level: 0 });
+    const call = request(`${service.url}${post}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${service.account.key}`,
+        'content-type': 'application/json',
+        'content-encoding': 'gzip',
+        'transfer-encoding': 'chunked',
+      },
+    });
+    const answered = once(call, 'response') as Promise<[IncomingMessage]>;
+    call.on('error', () => undefined); // the service may close the connection of a refused body
+    for (let at = 0; at < body.length; at += 65_536) call.write(body.subarray(at, at + 65_536));
+    call.end();
+    const [answer] = await answered;
+    answer.resume();
+    expect(answer.statusCode).toBe(413);
+    expect((await service.call('GET', '/v1/checks')).status).toBe(200);
   });
 
   test('a request without a body may carry the header', async () => {
