@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-/** Methods of node:module that module-paths.ts and suite-helpers.ts replace, in a process of its own. */
+/** Methods of node:module that module-paths.ts and suite/helpers.ts replace, in a process of its own. */
 
 let folder: string;
 beforeAll(() => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   badgeSvg,
   badgeStyles,
@@ -6,7 +6,6 @@ import {
   stateOf,
   type Badge,
 } from '../../../src/service/badges/badge.ts';
-import { beforeEach } from 'vitest';
 import { createPartitions } from '../../../src/service/db/partitions.ts';
 import {
   insertResults,

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { statusFields } from '../../helpers/service/error-body.ts';
-import { beforeEach } from 'vitest';
 import { readServiceConfig } from '../../../src/config/service.ts';
 import { anyDatabase } from '../../helpers/service/database.ts';
 import { startTestService, type TestService } from '../../helpers/service/service.ts';

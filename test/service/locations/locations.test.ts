@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { statusFields } from '../../helpers/service/error-body.ts';
-import { beforeEach } from 'vitest';
 import { dataCenterLocations } from '../../../src/protocol/check-types.ts';
 import { uuidv7 } from '../../../src/service/engine/ids.ts';
 import { databases } from '../../helpers/service/database.ts';
